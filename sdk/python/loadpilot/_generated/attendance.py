@@ -41,27 +41,27 @@ class StartedItem(RootModel[int]):
 
 class Holder(BaseModel):
     """
-    A process that can hold shards. A new boot of an agent is a new holder.
+    Process that can hold shards. A new boot of an agent is a new holder.
     """
 
     agent: str
     """
-    Whose process.
+    Agent of the process.
     """
     boot_id: str
     """
-    Which process.
+    Process of the agent.
     """
 
 
 class LossReason(StrEnum):
     """
-    Why a holder no longer holds anything.
+    Why a holder lost its shards.
     """
 
     silent = "silent"
     """
-    Nothing was heard from it for the lost time.
+    No heartbeat arrived for longer than the lost time.
     """
     replaced = "replaced"
     """
@@ -69,104 +69,104 @@ class LossReason(StrEnum):
     """
     left = "left"
     """
-    It said that it leaves.
+    The agent announced that it leaves.
     """
     failed = "failed"
     """
-    It said that it cannot do its shards.
+    The agent reported that it cannot perform its shards.
     """
     isolated = "isolated"
     """
-    It fenced itself.
+    The agent fenced itself.
     """
     not_ready = "not_ready"
     """
-    It was not ready in time.
+    The agent was not ready in time.
     """
 
 
 class TailFacts(BaseModel):
     """
-    What a killed process left.
+    Tail of a killed process.
     """
 
     indeterminate: Annotated[int, Field(ge=0)]
     """
-    Its calls that were in flight.
+    Number of its calls that were in flight.
     """
     lost: str | None = None
     """
-    Why some of what it counted could not be read; null when all of it could.
+    Why some of its counts could not be read; null when all could.
     """
 
 
 class HolderFacts(BaseModel):
     """
-    What one process did in the run.
+    Work of one process in the run.
     """
 
     calls: Annotated[int, Field(ge=0)]
     """
-    Calls it ended.
+    Number of calls ended.
     """
     clock_bound_us: Annotated[int | None, Field(ge=0)] = None
     """
-    Its clock's distance from the coordinator's is known to within this many µs.
+    Maximum error of its clock's offset from the coordinator's, in µs.
     """
     deltas: Annotated[int, Field(ge=0)]
     """
-    Deltas that were folded.
+    Number of its deltas that were folded.
     """
     finished: bool
     """
-    Whether it said its last words.
+    Whether it reported its final count.
     """
     holder: Holder
     """
-    Who.
+    The process.
     """
     lost: LossReason | None = None
     """
-    Why it lost its shards, if it did.
+    Why it lost its shards. Null: it did not.
     """
     shards: Annotated[int, Field(ge=0)]
     """
-    The most shards it held at once.
+    Maximum number of shards that it held at once.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Arrivals it started.
+    Number of arrivals started.
     """
     tail: TailFacts | None = None
     """
-    What it left when it was killed, as a later process of its agent reported it.
+    Tail of a killed process, reported by a later process of its agent.
     """
 
 
 class AgentOverTime(BaseModel):
     """
-    One agent. Each list has one value a bucket, null where it reported nothing.
+    One agent over time. Each list has one value per bucket, null where the agent reported nothing.
     """
 
     agent: str
     """
-    Its name.
+    Name of the agent.
     """
     busiest_core_permille: list[BusiestCorePermilleItem | None]
     """
-    The most that a firing thread used, in thousandths of its core.
+    Maximum CPU use of a firing thread, in thousandths of its core.
     """
     cores: Annotated[int | None, Field(ge=0)] = None
     """
-    How many cores it offered last.
+    Number of cores that it last offered.
     """
     cpu_millicores: list[CpuMillicore | None]
     """
-    The most CPU time that a process of it used, in thousandths of one core.
+    Maximum CPU use of one of its processes, in thousandths of one core.
     """
     finished: list[FinishedItem]
     """
-    Calls finished, by due time.
+    Number of calls finished, by due time.
     """
     holders: list[HolderFacts]
     """
@@ -174,7 +174,7 @@ class AgentOverTime(BaseModel):
     """
     in_flight: list[InFlightItem | None]
     """
-    The most arrivals in flight at the end of a tick.
+    Maximum number of arrivals in flight at the end of a tick.
     """
     lag_p99_us: list[LagP99U | None]
     """
@@ -182,36 +182,36 @@ class AgentOverTime(BaseModel):
     """
     stall_us: list[StallU | None]
     """
-    The longest that a firing thread was late for its own timer, in µs.
+    Longest delay of a firing thread behind its own timer, in µs.
     """
     started: list[StartedItem]
     """
-    Arrivals started, by due time.
+    Number of arrivals started, by due time.
     """
     version: str | None = None
     """
-    The version of its program, as it said last.
+    Version of its build, as last reported.
     """
 
 
 class Attendance(BaseModel):
     """
-    The agents of a run.
+    Agents of a run over time.
     """
 
     agents: list[AgentOverTime]
     """
-    By name.
+    Agents, by name.
     """
     bucket_us: Annotated[int, Field(ge=0)]
     """
-    The grain of the lists below in µs.
+    Length of a bucket in µs.
     """
     from_us: list[FromU]
     """
-    Where each bucket begins, in µs after the start.
+    Begin of each bucket, in µs after the start.
     """
     run: str
     """
-    Of which run.
+    Id of the run.
     """

@@ -18,145 +18,146 @@ OutcomesAdditionalProperty = TypeAliasType(
 
 class CallErrors(BaseModel):
     """
-    What went wrong in one call.
+    Errors of one call.
     """
 
     call: str
     """
-    Its name.
+    Name of the call.
     """
     causes: dict[str, dict[str, CausesAdditionalProperty]]
     """
-    Why those without a complete answer had none.
+    Number of calls without a complete response, by outcome and cause.
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Those that were not ok.
+    Number of those that were not ok.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls of the slice.
+    Number of finished calls of the slice.
     """
     outcomes: dict[str, OutcomesAdditionalProperty]
     """
-    How they ended, ok and unfinished ones too.
+    Number of calls by outcome, ok and unfinished ones included.
     """
     status: dict[str, dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]]
     """
-    Answers by outcome and status code.
+    Number of responses by outcome and status code.
     """
 
 
 class RaisedBy(StrEnum):
     """
-    Which part of a scenario in Python raised an error, or what else is to be said of it.
+    Part of a Python scenario that raised an error, or another remark about it.
     """
 
     check = "check"
     """
-    `check_…`: the call that it looked at counts as `check_failed`.
+    `check_…`: the call that it examined counts as `check_failed`.
     """
     task = "task"
     """
-    The task itself: its arrival counts among the task errors.
+    The task itself: its arrival counts as a task error.
     """
     blocking = "blocking"
     """
-    Neither raised anything, but the task kept every user of its agent waiting.
+    No error: the task blocked every user of its agent.
     """
 
 
 class TaskRaises(BaseModel):
     """
-    Arrivals whose task raised an error, by how the last call of each had ended.
+    Number of arrivals whose task raised an error, by how their last call ended.
     """
 
     after_failed: Annotated[int | None, Field(ge=0)] = None
     """
-    Its last call had failed or was cut off; it is not counted a second time.
+    The last call had failed or was cut off; it is not counted a second time.
     """
     after_ok: Annotated[int | None, Field(ge=0)] = None
     """
-    Its last call was ok; that one counts as failed (`task_error`).
+    The last call was ok; it counts as failed (`task_error`).
     """
     without_call: Annotated[int | None, Field(ge=0)] = None
     """
-    It made no call: one more finished call that failed.
+    The task made no call; each counts as one more finished call that failed.
     """
 
 
 class Raised(BaseModel):
     """
-    What a check or a task raised in the whole run.
+    Error that a check or a task raised, with its count in the whole run.
     """
 
     by: RaisedBy
     """
-    What of the task.
+    Part of the scenario that raised it.
     """
     count: Annotated[int, Field(ge=0)]
     """
-    How many times.
+    Number of times.
     """
     text: str
     """
-    The kind of the error, its message and its place.
+    Type of the error, its message and its line.
     """
     trace: str | None = None
     """
-    The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
-    each on a line of its own; absent where no agent told any.
+    Traceback of one of them: the user's lines, outermost first, such as `shop.py:40 in buy`,
+    one per line. Absent: no agent reported one.
     """
 
 
 class TaskErrors(BaseModel):
     """
-    What went wrong in one task.
+    Errors of one task.
     """
 
     calls: list[CallErrors]
     """
-    By call: those of the plan in order, then those made in Python by name.
+    Calls of the plan in order, then those made in Python by name.
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Those that were not ok; by rules 2 also the last one of each arrival that raised.
+    Number of those that were not ok; by rules 2 including the last call of each arrival that
+    raised.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls of the slice; by rules 2 also one for each time that it raised without a
-    call.
+    Number of finished calls of the slice; by rules 2 plus one for each time that the task
+    raised without a call.
     """
     raised: list[Raised]
     """
-    What its checks and itself raised, the most frequent first, in the whole run: the log does
-    not say when.
+    Errors that the task and its check raised, the most frequent first, in the whole run: the
+    log does not contain their times.
     """
     raised_more: Annotated[int, Field(ge=0)]
     """
-    How many more different texts there are.
+    Number of further distinct texts.
     """
     task: str
     """
-    Its name.
+    Name of the task.
     """
     task_raises: TaskRaises | None = None
     """
-    Arrivals of the slice in which it raised; null when there were none, by rules 1, and where
-    calls or outcomes are picked out.
+    Number of arrivals of the slice that raised an error. Null without any, by rules 1, and
+    where calls or outcomes are selected.
     """
 
 
 class Errors(BaseModel):
     """
-    How the calls of a slice ended that were not ok.
+    Calls of a slice that were not ok, by how they ended.
     """
 
     run: str
     """
-    Of which run.
+    Id of the run.
     """
     tasks: list[TaskErrors]
     """
-    By task, in the order of the plan.
+    Tasks, in the order of the plan.
     """

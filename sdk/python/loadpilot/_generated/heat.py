@@ -20,31 +20,31 @@ class FromU(RootModel[int]):
 
 class Heat(BaseModel):
     """
-    How response times are spread over time: finished calls by bucket and latency.
+    Heat map: finished calls by bucket and response time.
     """
 
     bounds_us: list[BoundsU]
     """
-    Edges of the bands of latency in µs, four to each power of two: band b holds what is at
-    least `bounds_us[b]` and below `bounds_us[b + 1]`. Empty when nothing finished.
+    Bounds of the bands in µs, four to each power of two: band b holds values from
+    `bounds_us[b]` to below `bounds_us[b + 1]`. Empty when no call finished.
     """
     bucket_us: Annotated[int, Field(ge=0)]
     """
-    The grain of this answer in µs; the last bucket may be shorter.
+    Length of a bucket in µs; the last bucket may be shorter.
     """
     counts: list[list[Count]]
     """
-    For each bucket the finished calls of each band.
+    Number of finished calls of each band, for each bucket.
     """
     from_us: list[FromU]
     """
-    Where each bucket begins, in µs after the start.
+    Begin of each bucket, in µs after the start.
     """
     run: str
     """
-    Of which run.
+    Id of the run.
     """
     tick_us: Annotated[int, Field(ge=0)]
     """
-    The grain of the log in µs.
+    Length of a tick of the log in µs.
     """

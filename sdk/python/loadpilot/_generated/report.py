@@ -13,57 +13,56 @@ DroppedAdditionalProperty = TypeAliasType("DroppedAdditionalProperty", Annotated
 
 class ArrivalCounts(BaseModel):
     """
-    Every planned arrival: `planned = started + Σ dropped + lost + waiting`. A closed loop plans
-    none: there `planned = started + Σ dropped` as reported, and what was not reported shows as
-    intervals in `gaps.lost`.
+    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
+    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
     """
 
     dropped: dict[str, DroppedAdditionalProperty]
     """
-    Never started, by reason.
+    Number of arrivals that never started, by reason.
     """
     lost: Annotated[int, Field(ge=0)]
     """
-    Held by somebody who did not report them: see `gaps.lost`.
+    Number of arrivals of holders that did not report them: see `gaps.lost`.
     """
     planned: Annotated[int, Field(ge=0)]
     """
-    What the plan asked for, computed from the log and never summed from agents.
+    Number of planned arrivals, computed from the log and never summed from agents.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Their first call was dispatched.
+    Number of arrivals whose first call was dispatched.
     """
     task_errors: Annotated[int, Field(ge=0)]
     """
-    Started, and not every call of it was ok, or it raised an error.
+    Number of started arrivals that raised an error or had a call that was not ok.
     """
     waiting: Annotated[int, Field(ge=0)]
     """
-    Not yet reported in a run that goes on; 0 once sealed.
+    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
     """
 
 
 class Bytes(BaseModel):
     """
-    Bytes moved.
+    Bytes transferred.
     """
 
     received: Annotated[int, Field(ge=0)]
     """
-    Read, headers included where the engine sees them.
+    Bytes read, headers included where the HTTP engine sees them.
     """
     received_per_sec: float
     """
-    Read, per second of the measured time.
+    Bytes read per second of the measured time.
     """
     sent: Annotated[int, Field(ge=0)]
     """
-    Written, headers included.
+    Bytes written, headers included.
     """
     sent_per_sec: float
     """
-    Written, per second of the measured time.
+    Bytes written per second of the measured time.
     """
 
 
@@ -77,30 +76,30 @@ OutcomesAdditionalProperty = TypeAliasType(
 
 class CallCounts(BaseModel):
     """
-    Every call: `attempted = Σ outcomes`.
+    Calls: `attempted = Σ outcomes`.
     """
 
     attempted: Annotated[int, Field(ge=0)]
     """
-    Calls that were dispatched.
+    Number of calls dispatched.
     """
     causes: dict[str, dict[str, CausesAdditionalProperty]] | None = None
     """
-    Why those without a complete answer had none.
+    Number of calls without a complete response, by outcome and cause.
     """
     in_flight: Annotated[int, Field(ge=0)]
     """
-    In flight in a run that goes on; 0 once sealed.
+    Number of calls in flight in an unfinished run; 0 once sealed.
     """
     outcomes: dict[str, OutcomesAdditionalProperty]
     """
-    How they ended.
+    Number of calls by outcome.
     """
 
 
 class Cause(StrEnum):
     """
-    Why a call got no complete answer.
+    Why a call got no complete response.
     """
 
     name_not_resolved = "name_not_resolved"
@@ -109,31 +108,31 @@ class Cause(StrEnum):
     """
     no_such_address = "no_such_address"
     """
-    It has no address of the kind that was asked for.
+    The target has no address of the required family.
     """
     refused = "refused"
     """
-    Nobody listens, or the list of waiting connections is full (ECONNREFUSED).
+    No process listens, or the listener's queue is full (ECONNREFUSED).
     """
     reset = "reset"
     """
-    The peer cut the connection off (ECONNRESET, ECONNABORTED).
+    The peer reset the connection (ECONNRESET, ECONNABORTED).
     """
     broken_pipe = "broken_pipe"
     """
-    Written to a connection that the peer had closed (EPIPE).
+    The agent wrote to a connection that the peer had closed (EPIPE).
     """
     unreachable = "unreachable"
     """
-    No way there (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
+    No route to the target (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
     """
     system_timeout = "system_timeout"
     """
-    The system gave up on a peer that acknowledged nothing (ETIMEDOUT).
+    The peer acknowledged nothing and the system gave up (ETIMEDOUT).
     """
     denied = "denied"
     """
-    The system or a firewall forbids it (EACCES, EPERM).
+    The system or a firewall denies the connection (EACCES, EPERM).
     """
     no_such_socket = "no_such_socket"
     """
@@ -141,39 +140,39 @@ class Cause(StrEnum):
     """
     unanswered = "unanswered"
     """
-    The peer closed before the first byte of an answer.
+    The peer closed the connection before the first byte of a response.
     """
     truncated = "truncated"
     """
-    The peer closed inside an answer.
+    The peer closed the connection inside a response.
     """
     not_http = "not_http"
     """
-    What came was not HTTP.
+    The response was not HTTP.
     """
     too_long = "too_long"
     """
-    A head, trailers or a line of chunks beyond its limit.
+    A response head, trailers or a chunk line exceeds its limit.
     """
     http2 = "http2"
     """
-    The peer broke the rules of HTTP/2, or says that we did.
+    The peer violated HTTP/2, or reports that the agent did.
     """
     stream_reset = "stream_reset"
     """
-    The peer reset the stream of HTTP/2.
+    The peer reset the HTTP/2 stream.
     """
     gone_away = "gone_away"
     """
-    The peer closed the connection of HTTP/2 in an orderly way before the answer (GOAWAY).
+    The peer closed the HTTP/2 connection in an orderly way before the response (GOAWAY).
     """
     certificate_untrusted = "certificate_untrusted"
     """
-    Nobody we trust vouches for the certificate.
+    No trusted authority signed the certificate.
     """
     certificate_expired = "certificate_expired"
     """
-    The certificate is out of its time.
+    The certificate has expired or is not valid yet.
     """
     certificate_other_name = "certificate_other_name"
     """
@@ -181,15 +180,15 @@ class Cause(StrEnum):
     """
     certificate_invalid = "certificate_invalid"
     """
-    The certificate is wrong in another way.
+    The certificate is invalid for another reason.
     """
     client_certificate = "client_certificate"
     """
-    The target wants a client certificate, or another one.
+    The target requires a client certificate, or another one.
     """
     tls_mismatch = "tls_mismatch"
     """
-    No version, cipher or protocol in common.
+    No TLS version, cipher or protocol in common.
     """
     tls_alert = "tls_alert"
     """
@@ -197,7 +196,7 @@ class Cause(StrEnum):
     """
     not_tls = "not_tls"
     """
-    What came was not TLS.
+    The peer's bytes were not TLS.
     """
     no_ports = "no_ports"
     """
@@ -213,19 +212,19 @@ class Cause(StrEnum):
     """
     while_resolving = "while_resolving"
     """
-    Cut off while the name was resolved.
+    Cut off during the resolution of the name.
     """
     while_connecting = "while_connecting"
     """
-    Cut off while the connection was opened.
+    Cut off during the connect.
     """
     while_securing = "while_securing"
     """
-    Cut off inside the TLS handshake.
+    Cut off during the TLS handshake.
     """
     while_waiting_for_a_stream = "while_waiting_for_a_stream"
     """
-    Cut off while it waited for a stream of HTTP/2.
+    Cut off while the call waited for an HTTP/2 stream.
     """
     while_sending = "while_sending"
     """
@@ -233,15 +232,15 @@ class Cause(StrEnum):
     """
     before_first_byte = "before_first_byte"
     """
-    Cut off before the first byte of the answer.
+    Cut off before the first byte of the response.
     """
     before_last_byte = "before_last_byte"
     """
-    Cut off before the last byte of the answer.
+    Cut off before the last byte of the response.
     """
     other = "other"
     """
-    Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
+    Another cause; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
     """
     not_allowed = "not_allowed"
     """
@@ -251,7 +250,7 @@ class Cause(StrEnum):
 
 class Change2(BaseModel):
     """
-    Nothing is started.
+    The run was paused.
     """
 
     type: Literal["paused"]
@@ -259,7 +258,7 @@ class Change2(BaseModel):
 
 class Change3(BaseModel):
     """
-    Arrivals are started again.
+    The run was resumed.
     """
 
     type: Literal["resumed"]
@@ -267,16 +266,16 @@ class Change3(BaseModel):
 
 class Checks(BaseModel):
     """
-    Checks that looked at an answer.
+    Number of checks that examined a response.
     """
 
     failed: Annotated[int, Field(ge=0)]
     """
-    Those that failed.
+    Number of checks that failed.
     """
     passed: Annotated[int, Field(ge=0)]
     """
-    Those that passed.
+    Number of checks that passed.
     """
 
 
@@ -287,11 +286,11 @@ class CounterReport(BaseModel):
 
     count: float
     """
-    The sum of what was added, each to a millionth.
+    Sum of the amounts added, each to a millionth.
     """
     rate: float
     """
-    That, per second of the measured time.
+    Sum per second of the measured time.
     """
 
 
@@ -302,23 +301,23 @@ class Ending(StrEnum):
 
     completed = "completed"
     """
-    It offered its whole profile.
+    The run offered its whole profile.
     """
     stopped = "stopped"
     """
-    It was stopped by its user.
+    A user stopped the run.
     """
     abandoned = "abandoned"
     """
-    Its owner or all of its agents were gone.
+    The owner or all agents of the run were gone.
     """
     failed = "failed"
     """
-    It never started, though it was created.
+    The run was created and never started.
     """
     aborted = "aborted"
     """
-    A later local stack found it unfinished.
+    A later local stack found the run unfinished.
     """
     log_full = "log_full"
     """
@@ -328,24 +327,24 @@ class Ending(StrEnum):
 
 class FailureCause(StrEnum):
     """
-    Why a holder cannot go on.
+    Why a holder cannot continue.
     """
 
     not_prepared = "not_prepared"
     """
-    It could not get ready: secrets, requests or threads.
+    The preparation failed: secrets, requests or threads.
     """
     scenario = "scenario"
     """
-    The scenario cannot be loaded in Python, or its users could not be prepared.
+    The Python scenario cannot be loaded, or the preparation of its users failed.
     """
     broken = "broken"
     """
-    Its firing threads broke down.
+    Its firing threads failed.
     """
     log_full = "log_full"
     """
-    The log takes no more deltas: the run must end, whoever fires.
+    The log stores no more deltas: the run must end, on every agent.
     """
     log_refuses = "log_refuses"
     """
@@ -355,64 +354,64 @@ class FailureCause(StrEnum):
 
 class FeedFacts(BaseModel):
     """
-    What became of a feed in a run.
+    Use of a feed in a run.
     """
 
     cycles: bool
     """
-    Rows are meant to be used again when there are no more.
+    Whether rows may be used again when there are no more.
     """
     name: str
     """
-    What the scenario calls it.
+    Name in the scenario.
     """
     rows: Annotated[int, Field(ge=0)]
     """
-    How many rows there are.
+    Number of rows.
     """
     taken: Annotated[int, Field(ge=0)]
     """
-    How many arrivals were planned that take one, up to a stop, in a closed loop how many there
-    were; or how many users, if they are more.
+    Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
+    took one. Number of users, if that is greater.
     """
 
 
 class FindingKind(StrEnum):
     """
-    What a finding is about.
+    Subject of a finding.
     """
 
     schedule_lag = "schedule_lag"
     """
-    The generator reached arrivals late.
+    The load generator reached arrivals late.
     """
     generator_drops = "generator_drops"
     """
-    The generator dropped arrivals.
+    The load generator dropped arrivals.
     """
     agent_cpu = "agent_cpu"
     """
-    An agent's processor was the limit.
+    The processor of an agent was the limit.
     """
     lost_interval = "lost_interval"
     """
-    Nobody reported some arrivals.
+    Some arrivals were not reported.
     """
     excess = "excess"
     """
-    Arrivals were offered by a holder that had been superseded.
+    A superseded holder offered arrivals.
     """
     local_resources = "local_resources"
     """
-    The generator ran out of ports or file descriptors.
+    The load generator ran out of ports or file descriptors.
     """
     clock_bound = "clock_bound"
     """
-    Clocks are not known well enough.
+    The offsets of clocks are not known precisely enough.
     """
     unfinished = "unfinished"
     """
-    The run is not sealed, or it ended otherwise than by its profile or its user.
+    The run is not sealed, or neither its profile nor its user ended it.
     """
     quarantined = "quarantined"
     """
@@ -420,22 +419,22 @@ class FindingKind(StrEnum):
     """
     coverage = "coverage"
     """
-    Started arrivals whose calls did not all come to an end of their own.
+    Some calls of started arrivals did not end by themselves.
     """
     feeder_wrap_around = "feeder_wrap_around"
     """
-    Rows of a feed were used again, and nobody said that they may be.
+    Feed rows were used again without permission (`cycles`).
     """
 
 
 class Grade(StrEnum):
     """
-    Whether the run can be trusted.
+    Whether the figures of a run can be trusted.
     """
 
     VALID = "VALID"
     """
-    The figures are the target's.
+    The figures describe the target.
     """
     DEGRADED = "DEGRADED"
     """
@@ -443,28 +442,28 @@ class Grade(StrEnum):
     """
     INVALID = "INVALID"
     """
-    The figures say more about the generator or the gaps than about the target.
+    The figures describe the load generator or the gaps more than the target.
     """
 
 
 class Holder(BaseModel):
     """
-    A process that can hold shards. A new boot of an agent is a new holder.
+    Process that can hold shards. A new boot of an agent is a new holder.
     """
 
     agent: str
     """
-    Whose process.
+    Agent of the process.
     """
     boot_id: str
     """
-    Which process.
+    Process of the agent.
     """
 
 
 class Http(StrEnum):
     """
-    Versions of HTTP.
+    Version of HTTP.
     """
 
     field_1_1 = "1.1"
@@ -473,17 +472,17 @@ class Http(StrEnum):
     """
     field_2 = "2"
     """
-    HTTP/2: by ALPN over TLS, by prior knowledge in the clear.
+    HTTP/2: by ALPN over TLS, by prior knowledge without TLS.
     """
     auto = "auto"
     """
-    What the target chooses by ALPN; HTTP/1.1 in the clear.
+    The target's choice by ALPN; HTTP/1.1 without TLS.
     """
 
 
 class IpFamily(StrEnum):
     """
-    Families of addresses.
+    Address family.
     """
 
     field_4 = "4"
@@ -498,63 +497,63 @@ class IpFamily(StrEnum):
 
 class Ladder(BaseModel):
     """
-    Points of a distribution, in µs.
+    Percentiles of a distribution, in µs.
     """
 
     count: Annotated[int, Field(ge=0)]
     """
-    How many values.
+    Number of values.
     """
     max_us: Annotated[int, Field(ge=0)]
     """
-    The greatest.
+    Largest value.
     """
     mean_us: float
     """
-    The arithmetic mean.
+    Arithmetic mean.
     """
     min_us: Annotated[int, Field(ge=0)]
     """
-    The least.
+    Smallest value.
     """
     p50_us: Annotated[int, Field(ge=0)]
     """
-    50 %.
+    Median.
     """
     p75_us: Annotated[int, Field(ge=0)]
     """
-    75 %.
+    75th percentile.
     """
     p90_us: Annotated[int, Field(ge=0)]
     """
-    90 %.
+    90th percentile.
     """
     p95_us: Annotated[int, Field(ge=0)]
     """
-    95 %.
+    95th percentile.
     """
     p99_99_us: Annotated[int, Field(ge=0)]
     """
-    99.99 %.
+    99.99th percentile.
     """
     p99_9_us: Annotated[int, Field(ge=0)]
     """
-    99.9 %.
+    99.9th percentile.
     """
     p99_us: Annotated[int, Field(ge=0)]
     """
-    99 %.
+    99th percentile.
     """
 
 
 class LossReason(StrEnum):
     """
-    Why a holder no longer holds anything.
+    Why a holder lost its shards.
     """
 
     silent = "silent"
     """
-    Nothing was heard from it for the lost time.
+    No heartbeat arrived for longer than the lost time.
     """
     replaced = "replaced"
     """
@@ -562,19 +561,19 @@ class LossReason(StrEnum):
     """
     left = "left"
     """
-    It said that it leaves.
+    The agent announced that it leaves.
     """
     failed = "failed"
     """
-    It said that it cannot do its shards.
+    The agent reported that it cannot perform its shards.
     """
     isolated = "isolated"
     """
-    It fenced itself.
+    The agent fenced itself.
     """
     not_ready = "not_ready"
     """
-    It was not ready in time.
+    The agent was not ready in time.
     """
 
 
@@ -585,7 +584,7 @@ class LostInterval(BaseModel):
 
     arrivals: Annotated[int, Field(ge=0)]
     """
-    How many arrivals; in a closed loop those that its later totals name, which may be none.
+    Number of arrivals; in a closed loop those of its later totals, possibly 0.
     """
     from_tick: Annotated[int, Field(ge=0)]
     """
@@ -593,7 +592,7 @@ class LostInterval(BaseModel):
     """
     holder: Holder
     """
-    Who held them.
+    Process that held them.
     """
     to_tick: Annotated[int, Field(ge=0)]
     """
@@ -604,7 +603,7 @@ class LostInterval(BaseModel):
 class Metric1(StrEnum):
     """
     What a threshold measures. Latencies are corrected (counted from due) and cover every finished
-    call outside the warm-up, failures and time-outs included.
+    call outside the warm-up, failures and timeouts included.
     """
 
     p50_ms = "p50_ms"
@@ -624,7 +623,7 @@ class Metric1(StrEnum):
 
 class OmissionOrigin(StrEnum):
     """
-    What makes corrected differ from uncorrected.
+    Origin of the difference between corrected and uncorrected.
     """
 
     negligible = "negligible"
@@ -633,12 +632,12 @@ class OmissionOrigin(StrEnum):
     """
     generator = "generator"
     """
-    The generator: it was late for most of the time.
+    The load generator: most of the time was schedule lag.
     """
     target = "target"
     """
-    The target: calls waited for a slot, since those before them were not answered. Only this
-    is coordinated omission.
+    The target: calls waited for a slot because earlier calls had no response yet. Only this is
+    coordinated omission.
     """
 
 
@@ -649,42 +648,42 @@ class Operator(StrEnum):
 
     field__ = "<="
     """
-    The measured value must not exceed the limit.
+    The measured value does not exceed the limit.
     """
     field___1 = ">="
     """
-    The measured value must reach the limit.
+    The measured value reaches the limit.
     """
     field_ = "<"
     """
-    The measured value must be less than the limit.
+    The measured value is less than the limit.
     """
     field__1 = ">"
     """
-    The measured value must be more than the limit.
+    The measured value is more than the limit.
     """
 
 
 class Outcome(StrEnum):
     """
-    How one call ended. Transport beats check beats status.
+    How one call ended. A transport error takes precedence over a check, a check over a status.
     """
 
     ok = "ok"
     """
-    Answered below 400, or a check passed.
+    Status below 400, or a check passed.
     """
     http_4xx = "http_4xx"
     """
-    Answered 400–499.
+    Status 400–499.
     """
     http_5xx = "http_5xx"
     """
-    Answered 500–599.
+    Status 500 or above.
     """
     check_failed = "check_failed"
     """
-    A check of the scenario refused the answer.
+    A check of the scenario rejected the response.
     """
     connect = "connect"
     """
@@ -696,15 +695,15 @@ class Outcome(StrEnum):
     """
     timeout = "timeout"
     """
-    No complete answer within the time-out, counted from dispatch.
+    No complete response within the timeout, counted from dispatch.
     """
     io = "io"
     """
-    The connection broke or the answer was not HTTP.
+    The connection broke or the response was not HTTP.
     """
     local = "local"
     """
-    The generator lacked ports, file descriptors or memory: not the target's fault.
+    The load generator lacked ports, file descriptors or memory: not the target's fault.
     """
     cancelled = "cancelled"
     """
@@ -712,7 +711,7 @@ class Outcome(StrEnum):
     """
     indeterminate = "indeterminate"
     """
-    Sent, and the agent died before it knew the end.
+    Sent, and the agent died before the end of the call.
     """
 
 
@@ -730,89 +729,89 @@ class Piece2Item(RootModel[int]):
 class Piece2(RootModel[tuple[Piece2Item, Piece2Item, Piece2Item]]):
     root: Annotated[tuple[Piece2Item, Piece2Item, Piece2Item], Field(max_length=3, min_length=3)]
     """
-    `[first, step, count]`: the shards first, first + step, … of which there are count.
+    Stride `[first, step, count]`: the `count` shards first, first + step, …
     """
 
 
 class Problem(BaseModel):
     """
-    One thing that is wrong with what a user gave us.
+    One problem in a user's input.
     """
 
     field: str
     """
-    Where: a path such as `tasks[0].steps[1].method`.
+    Path of the field, such as `tasks[0].steps[1].method`.
     """
     rule: str
     """
-    What must hold there, as a sentence without a subject ("must be …").
+    Rule that the field violates, as a sentence without a subject ("must be …").
     """
     value: str
     """
-    What was found, shortened to [`crate::limits::PROBLEM_VALUE_CHARS_MAX`] characters.
+    Value of the field, cut at [`crate::limits::PROBLEM_VALUE_CHARS_MAX`] characters.
     """
 
 
 class Quarantined(BaseModel):
     """
-    Something in the log that was set aside.
+    Stored event that was set aside.
     """
 
     reason: str
     """
-    Why.
+    Why it was set aside.
     """
     seq: Annotated[int, Field(ge=0)]
     """
-    Its stream sequence.
+    Stream sequence of the event.
     """
     subject: str
     """
-    Its subject.
+    Subject of the event.
     """
 
 
 class RaisedBy(StrEnum):
     """
-    Which part of a scenario in Python raised an error, or what else is to be said of it.
+    Part of a Python scenario that raised an error, or another remark about it.
     """
 
     check = "check"
     """
-    `check_…`: the call that it looked at counts as `check_failed`.
+    `check_…`: the call that it examined counts as `check_failed`.
     """
     task = "task"
     """
-    The task itself: its arrival counts among the task errors.
+    The task itself: its arrival counts as a task error.
     """
     blocking = "blocking"
     """
-    Neither raised anything, but the task kept every user of its agent waiting.
+    No error: the task blocked every user of its agent.
     """
 
 
 class RateReport(BaseModel):
     """
-    One rate.
+    One rate metric.
     """
 
     count: Annotated[int, Field(ge=0)]
     """
-    How many values; at least one.
+    Number of values; at least 1.
     """
     rate: float
     """
-    That, in percent.
+    Share of true values, in percent.
     """
     trues: Annotated[int, Field(ge=0)]
     """
-    How many of them were true.
+    Number of true values.
     """
 
 
 class Rates(BaseModel):
     """
-    Offered against planned, in the measured time.
+    Offered against planned arrivals, in the measured time.
     """
 
     achieved_rps: float
@@ -825,7 +824,7 @@ class Rates(BaseModel):
     """
     planned: Annotated[int, Field(ge=0)]
     """
-    Arrivals planned in the measured time; of a closed loop those reported.
+    Number of arrivals planned; of a closed loop reported.
     """
     planned_rps: float
     """
@@ -833,22 +832,22 @@ class Rates(BaseModel):
     """
     shortfall_pct: float
     """
-    How far started falls short of planned, in percent.
+    Share of planned arrivals that did not start, in percent.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Arrivals started of those.
+    Number of those that started.
     """
 
 
 class ReportSchema(StrEnum):
     """
-    The version of the report format.
+    Version of the report format.
     """
 
     loadpilot_report_1 = "loadpilot.report/1"
     """
-    The first one.
+    The first version.
     """
 
 
@@ -858,17 +857,17 @@ class Wait(BaseModel):
     )
     from_us: Annotated[int, Field(ge=0)]
     """
-    At least, in µs.
+    Minimum, in µs.
     """
     to_us: Annotated[int, Field(ge=0)]
     """
-    At most, in µs.
+    Maximum, in µs.
     """
 
 
 class Rest1(BaseModel):
     """
-    Thinks for so long after a task, drawn evenly from the seed.
+    Think time after each task, drawn from a uniform distribution by the seed.
     """
 
     model_config = ConfigDict(
@@ -883,13 +882,13 @@ class Pacing(BaseModel):
     )
     every_us: Annotated[int, Field(ge=0)]
     """
-    In µs.
+    Interval, in µs.
     """
 
 
 class Rest2(BaseModel):
     """
-    Begins a task so long after it began the last one, or at once when that took longer.
+    Fixed time between the starts of two tasks; a task that took longer is followed at once.
     """
 
     model_config = ConfigDict(
@@ -900,7 +899,7 @@ class Rest2(BaseModel):
 
 class Reuse1(BaseModel):
     """
-    This share of the calls, in millionths; which ones is drawn from the seed.
+    This share of the calls, in millionths; the seed selects them.
     """
 
     model_config = ConfigDict(
@@ -911,28 +910,28 @@ class Reuse1(BaseModel):
 
 class Rules(StrEnum):
     """
-    By which rules the figures and the verdict of a run come out. Ordered: later rules are greater.
+    Version of the rules for figures and verdict of a run. Later versions are greater.
     """
 
     field_1 = "1"
     """
-    The first rules: those of every log that names none.
+    The first rules: those of every log without a version.
     """
     field_2 = "2"
     """
     A task that raised is an error, a run that offered less than 95 % of its plan fails, and
-    what contradicts a holder's own totals is set aside.
+    rows that contradict a holder's own totals are set aside.
     """
 
 
 class RunState(StrEnum):
     """
-    Where a run stands.
+    State of a run.
     """
 
     requested = "requested"
     """
-    Asked for, not decided.
+    Requested, and not decided.
     """
     refused = "refused"
     """
@@ -940,7 +939,7 @@ class RunState(StrEnum):
     """
     gathering = "gathering"
     """
-    Waiting for agents to offer.
+    Waiting for agents to offer capacity.
     """
     preparing = "preparing"
     """
@@ -952,7 +951,7 @@ class RunState(StrEnum):
     """
     stopping = "stopping"
     """
-    Stopping: in-flight calls finish.
+    Stopping: calls in flight finish.
     """
     sealed = "sealed"
     """
@@ -962,7 +961,7 @@ class RunState(StrEnum):
 
 class Shape(StrEnum):
     """
-    The named shapes of a profile.
+    Named shape of a profile.
     """
 
     ramp = "ramp"
@@ -971,15 +970,15 @@ class Shape(StrEnum):
     """
     constant = "constant"
     """
-    The full rate at once.
+    The full rate from the start.
     """
     step = "step"
     """
-    Equal windows of rising rate.
+    Windows of equal length and rising rate.
     """
     spike = "spike"
     """
-    Thirds of 20 %, 100 %, 20 %.
+    Thirds at 20 %, 100 % and 20 % of the rate.
     """
     stages = "stages"
     """
@@ -987,94 +986,94 @@ class Shape(StrEnum):
     """
     closed = "closed"
     """
-    No rate at all: as fast as the users of a closed loop are answered.
+    No rate: the users of a closed loop set the pace.
     """
 
 
 class StreamReport(BaseModel):
     """
-    What streamed answers were like, in the measured time.
+    Streamed responses, in the measured time.
     """
 
     first_token: Ladder | None = None
     """
-    From due to the first token, corrected.
+    Time from due to the first token, corrected.
     """
     first_token_service: Ladder | None = None
     """
-    From dispatch to the first token, uncorrected.
+    Time from dispatch to the first token, uncorrected.
     """
     token_gap: Ladder | None = None
     """
-    From one token to the next; null when no answer had two.
+    Time from one token to the next; null when no response had two.
     """
     tokens: Annotated[int, Field(ge=0)]
     """
-    Tokens that came.
+    Number of tokens received.
     """
 
 
 class TailFacts(BaseModel):
     """
-    What a killed process left.
+    Tail of a killed process.
     """
 
     indeterminate: Annotated[int, Field(ge=0)]
     """
-    Its calls that were in flight.
+    Number of its calls that were in flight.
     """
     lost: str | None = None
     """
-    Why some of what it counted could not be read; null when all of it could.
+    Why some of its counts could not be read; null when all could.
     """
 
 
 class TaskRaises(BaseModel):
     """
-    Arrivals whose task raised an error, by how the last call of each had ended.
+    Number of arrivals whose task raised an error, by how their last call ended.
     """
 
     after_failed: Annotated[int | None, Field(ge=0)] = None
     """
-    Its last call had failed or was cut off; it is not counted a second time.
+    The last call had failed or was cut off; it is not counted a second time.
     """
     after_ok: Annotated[int | None, Field(ge=0)] = None
     """
-    Its last call was ok; that one counts as failed (`task_error`).
+    The last call was ok; it counts as failed (`task_error`).
     """
     without_call: Annotated[int | None, Field(ge=0)] = None
     """
-    It made no call: one more finished call that failed.
+    The task made no call; each counts as one more finished call that failed.
     """
 
 
 class Text1(BaseModel):
     """
-    The name under which the submitter handed over the value.
+    Secret that the submitter provided.
     """
 
     secret: str
     """
-    The handle.
+    Handle of the secret.
     """
 
 
 class ThresholdResult(BaseModel):
     """
-    How one threshold came out.
+    Result of one threshold.
     """
 
     actual: float | None = None
     """
-    What was measured; null when there was nothing to measure, which never passes.
+    Measured value, in the unit of the metric; null without data, which never passes.
     """
     key: str
     """
-    As people write it.
+    Key as people write it.
     """
     limit: float
     """
-    The limit.
+    Limit, in the unit of the metric.
     """
     metric: (
         Metric1
@@ -1089,7 +1088,7 @@ class ThresholdResult(BaseModel):
         | Literal["own"]
     )
     """
-    What was measured.
+    Metric that was measured.
     """
     operator: Operator
     """
@@ -1101,75 +1100,75 @@ class ThresholdResult(BaseModel):
     """
     reason: str | None = None
     """
-    Why nothing was measured, where that needs words.
+    Why nothing was measured, as text for people.
     """
     task: str | None = None
     """
-    For one task only.
+    Name of the task that was measured. Null: the whole run.
     """
 
 
 class TickReport(BaseModel):
     """
-    One due tick.
+    Results of one due tick.
     """
 
     dropped: Annotated[int, Field(ge=0)]
     """
-    Arrivals dropped, for whatever reason, by agents.
+    Number of arrivals that agents dropped, for any reason.
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Errors, as in `errors_total`.
+    Number of errors, counted as in `errors_total`.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls, as in [`TaskReport::finished`].
+    Number of finished calls, counted as in [`TaskReport::finished`].
     """
     max_us: Annotated[int | None, Field(ge=0)] = None
     """
-    Longest response time in µs.
+    Longest response time in µs; null when no call finished.
     """
     p50_us: Annotated[int | None, Field(ge=0)] = None
     """
-    Median response time in µs; null when nothing finished.
+    Median response time in µs; null when no call finished.
     """
     p90_us: Annotated[int | None, Field(ge=0)] = None
     """
-    90th percentile of the response time in µs.
+    90th percentile of the response time in µs; null when no call finished.
     """
     p95_us: Annotated[int | None, Field(ge=0)] = None
     """
-    95th percentile of the response time in µs.
+    95th percentile of the response time in µs; null when no call finished.
     """
     p99_us: Annotated[int | None, Field(ge=0)] = None
     """
-    99th percentile of the response time in µs.
+    99th percentile of the response time in µs; null when no call finished.
     """
     planned: Annotated[int, Field(ge=0)]
     """
-    Arrivals planned.
+    Number of arrivals planned.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Arrivals started.
+    Number of arrivals started.
     """
     tick: Annotated[int, Field(ge=0)]
     """
-    Its number; it begins at `tick × tick_us` after the start.
+    Number of the tick; it begins at `tick × tick_us` after the start.
     """
 
 
 class Timestamp(RootModel[int]):
     root: Annotated[int, Field(ge=0)]
     """
-    An instant: microseconds since the Unix epoch, UTC.
+    Instant in µs since the Unix epoch, UTC.
     """
 
 
 class TlsIdentity(BaseModel):
     """
-    A client certificate and the handle of its key.
+    Client certificate and the handle of its key.
     """
 
     model_config = ConfigDict(
@@ -1177,17 +1176,17 @@ class TlsIdentity(BaseModel):
     )
     certificate_pem: str
     """
-    The certificate and its chain (PEM).
+    Certificate and its chain (PEM).
     """
     key_secret: str
     """
-    The name under which the submitter handed over the private key (PEM).
+    Handle of the private key (PEM), a secret that the submitter provides.
     """
 
 
 class TlsSettings(BaseModel):
     """
-    What a TLS handshake uses beside the defaults.
+    TLS settings beside the defaults.
     """
 
     model_config = ConfigDict(
@@ -1195,15 +1194,15 @@ class TlsSettings(BaseModel):
     )
     identity: TlsIdentity | None = None
     """
-    The client's certificate.
+    Client certificate. Absent: none.
     """
     insecure: bool | None = None
     """
-    The target's certificate is not verified. The report says so.
+    Whether the target's certificate is not verified. The report shows it.
     """
     roots_pem: str | None = None
     """
-    Certificates (PEM) to trust instead of those of the agent's machine.
+    Trusted certificates (PEM) in place of those of the agent's machine.
     """
 
 
@@ -1214,35 +1213,35 @@ class TrendReport(BaseModel):
 
     count: Annotated[int, Field(ge=0)]
     """
-    How many values; at least one.
+    Number of values; at least 1.
     """
     max: float
     """
-    The greatest.
+    Largest value.
     """
     mean: float
     """
-    The arithmetic mean.
+    Arithmetic mean.
     """
     min: float
     """
-    The least.
+    Smallest value.
     """
     p50: float
     """
-    50 %.
+    Median.
     """
     p90: float
     """
-    90 %.
+    90th percentile.
     """
     p95: float
     """
-    95 %.
+    95th percentile.
     """
     p99: float
     """
-    99 %.
+    99th percentile.
     """
 
 
@@ -1253,11 +1252,11 @@ class Unanswered(BaseModel):
 
     calls: Annotated[int, Field(ge=0)]
     """
-    How many, from the first call of the run on.
+    Number of calls since the start of the run.
     """
     causes: dict[str, CausesAdditionalProperty] | None = None
     """
-    Why, where that is known.
+    Number of these calls by cause, where the cause is known.
     """
 
 
@@ -1272,49 +1271,49 @@ class Verdict(BaseModel):
     """
     reasons: list[str]
     """
-    Why the verdict is a fail though no threshold failed (nothing was finished, …).
+    Why the verdict is a fail although no threshold failed (no call finished, …).
     """
     thresholds: list[ThresholdResult]
     """
-    One line per threshold, in the order of the plan.
+    Results of the thresholds, in the order of the plan.
     """
 
 
 class WarmUp(BaseModel):
     """
-    What the warm-up left out of thresholds, ladder, error rate and achieved rate.
+    What the warm-up left out of thresholds, percentiles, error rate and achieved rate.
     """
 
     arrivals: Annotated[int, Field(ge=0)]
     """
-    Arrivals that were due in it.
+    Number of arrivals due in it.
     """
     calls: Annotated[int, Field(ge=0)]
     """
-    Calls of those that ended.
+    Number of calls of those that ended.
     """
     warm_up_us: Annotated[int, Field(ge=0)]
     """
-    Its length in µs.
+    Length of the warm-up in µs.
     """
 
 
 class CallReport(BaseModel):
     """
-    One call of a task.
+    Results of one call of a task.
     """
 
     anatomy: dict[str, Ladder]
     """
-    Where its time went, in the measured time.
+    Time by phase, in the measured time.
     """
     counts: CallCounts
     """
-    How many times it was dispatched in the whole run, and how those ended.
+    Number of its calls in the whole run, by outcome.
     """
     name: str
     """
-    Its name.
+    Name of the call.
     """
     response: Ladder | None = None
     """
@@ -1326,29 +1325,29 @@ class CallReport(BaseModel):
     """
     status: dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]
     """
-    Answers by status code in the measured time.
+    Number of responses by status code in the measured time.
     """
 
 
 class Change1(BaseModel):
     """
-    Another rate.
+    The rate changed.
     """
 
     rate: Annotated[int, Field(ge=0)]
     """
-    What is planned from there on.
+    Rate planned from there on.
     """
     type: Literal["rate"]
     was: Annotated[int, Field(ge=0)]
     """
-    What was planned.
+    Rate planned before.
     """
 
 
 class Connections(BaseModel):
     """
-    Everything about connections; the defaults are those of an ordinary HTTP client.
+    Connection settings; the defaults are those of an ordinary HTTP client.
     """
 
     model_config = ConfigDict(
@@ -1356,55 +1355,55 @@ class Connections(BaseModel):
     )
     age_us_max: Annotated[int | None, Field(ge=0)] = None
     """
-    A connection that is older than this, in µs, takes no further request.
+    Maximum age of a connection for a further request, in µs. Absent: no limit.
     """
     connect_to: str | None = None
     """
-    Where to connect instead of to the target, whose name stays in Host and in TLS:
+    Address to connect to in place of the target, whose name stays in Host and in TLS:
     `host:port`, or `unix:/path` for a socket of the agent's machine.
     """
     http: Http | None = None
     """
-    Which HTTP is spoken.
+    Version of HTTP.
     """
     ip: IpFamily | None = None
     """
-    Only addresses of this family are connected to; all that the name stands for when absent.
+    Address family to connect to. Absent: both.
     """
     max: Annotated[int | None, Field(ge=0)] = None
     """
-    Most connections that one agent has open to the target at a time; arrivals that find none
-    free wait in the queue. No limit of its own when absent.
+    Maximum number of open connections of one agent to the target; arrivals without a connection
+    wait in the queue. Absent: no limit.
     """
     open_first: Annotated[int | None, Field(ge=0)] = None
     """
-    Connections that each agent opens before the run starts; none when absent.
+    Number of connections that each agent opens before the run starts. Absent: none.
     """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
-    A connection is closed after this many requests.
+    Maximum number of requests of a connection; then it is closed. Absent: no limit.
     """
     resolve_us: Annotated[int | None, Field(ge=0)] = None
     """
-    The target's name is resolved again when the answer is older than this, in µs; once per run
-    when absent.
+    Maximum age of a name resolution, in µs; then the target's name is resolved again. Absent:
+    once per run.
     """
     reuse: Literal["always"] | Literal["never"] | Reuse1 | None = None
     """
-    How many calls may use a connection that is open already.
+    Which calls may use an open connection.
     """
     sources: list[str] | None = None
     """
-    Addresses of the agent's machine to connect from, in turn, each with a range of ports if
-    the system is not to choose them: see [`Source`].
+    Addresses of the agent's machine to connect from, in turn, each with an optional range of
+    ports: `10.0.0.5` or `10.0.0.5:20000-30000`.
     """
     streams_max: Annotated[int | None, Field(ge=0)] = None
     """
-    HTTP/2 only: most requests at a time on one connection; 100 when absent.
+    Maximum number of concurrent requests on one HTTP/2 connection. Absent: 100.
     """
     tls: TlsSettings | None = None
     """
-    For https.
+    TLS settings of an https target.
     """
 
 
@@ -1415,93 +1414,93 @@ class ExchangeSeen(BaseModel):
 
     answer: list[str]
     """
-    The status line and the header lines of the answer, secrets masked, cut where they are too
-    long; none when none came.
+    Status line and header lines of the response, secrets masked, cut where they are too long;
+    empty without a response.
     """
     arrival: Annotated[int, Field(ge=0)]
     """
-    The arrival; in a closed loop the user.
+    Number of the arrival; in a closed loop of the user.
     """
     call: Annotated[int, Field(ge=0, le=65535)]
     """
-    The call, by its place in the plan's list of calls.
+    Index of the call in the plan's list of calls.
     """
     cause: Cause | None = None
     """
-    Why there is no complete answer.
+    Why there is no complete response. Absent: there is one, or the cause is unknown.
     """
     outcome: Outcome
     """
-    How it ended.
+    How the call ended.
     """
     received_bytes: Annotated[int, Field(ge=0)]
     """
-    Bytes that came, headers included where the engine sees them.
+    Bytes received, headers included where the HTTP engine sees them.
     """
     request: list[str]
     """
-    The request line and the header lines, secrets masked.
+    Request line and header lines, secrets masked.
     """
     request_body_bytes: Annotated[int, Field(ge=0)]
     """
-    Bytes of the request's body.
+    Size of the request's body in bytes.
     """
     response_us: Annotated[int, Field(ge=0)]
     """
-    End − due, in µs.
+    Response time, end − due, in µs.
     """
 
 
 class Failure(BaseModel):
     """
-    Why a holder could not do its shards.
+    Why a holder could not perform its shards.
     """
 
     cause: FailureCause
     """
-    What kind of reason it is.
+    Kind of the failure.
     """
     reason: str
     """
-    Why, for people to read.
+    Why, as text for people.
     """
 
 
 class Finding(BaseModel):
     """
-    One reason not to trust the run blindly.
+    One reason for doubt about the figures of a run.
     """
 
     evidence: str
     """
-    What was measured and the limit it crossed, for people.
+    Measured value and the limit that it crossed, as text for people.
     """
     grade: Grade
     """
-    How bad it is.
+    Severity of the finding.
     """
     kind: FindingKind
     """
-    What it is about.
+    Subject of the finding.
     """
 
 
 class Gaps(BaseModel):
     """
-    What the log does not know.
+    What the log does not contain, or contains and does not count.
     """
 
     excess_arrivals: Annotated[int, Field(ge=0)]
     """
-    Arrivals offered by holders that had been superseded at the due tick.
+    Number of arrivals of holders that had been superseded at the due tick.
     """
     excess_calls: Annotated[int, Field(ge=0)]
     """
-    Calls of those; outside percentiles and verdict.
+    Number of calls of those arrivals; outside of percentiles and verdict.
     """
     late_deltas: Annotated[int, Field(ge=0)]
     """
-    Deltas that came after the run was sealed.
+    Number of deltas that arrived after the run was sealed.
     """
     lost: list[LostInterval]
     """
@@ -1509,7 +1508,7 @@ class Gaps(BaseModel):
     """
     lost_time_pct: float | None = None
     """
-    Closed loop only: the time of users that nobody reported on, in percent of all their time.
+    Closed loop only: user time without a report, in percent of all user time.
     """
     quarantined: list[Quarantined]
     """
@@ -1517,166 +1516,167 @@ class Gaps(BaseModel):
     """
     surplus_pct: float | None = None
     """
-    Arrivals and calls that were reported beyond what was planned or can have been made, in
-    percent of that. Absent: none.
+    Arrivals and calls reported beyond the planned or possible number, in percent of that
+    number. Absent: none.
     """
 
 
 class GeneratorReport(BaseModel):
     """
-    How the generator itself fared.
+    Health of the load generator.
     """
 
     busiest_core_permille: Annotated[int, Field(ge=0)]
     """
-    The busiest firing thread of any delta, in thousandths of its core.
+    Maximum CPU use of a firing thread in any delta, in thousandths of its core.
     """
     busy_deltas_pct: float
     """
-    Share of deltas in which a firing thread was above 90 % of its core, in percent.
+    Share of deltas in which a firing thread used more than 90 % of its core, in percent.
     """
     connections_opened: Annotated[int, Field(ge=0)]
     """
-    Connections opened.
+    Number of connections opened.
     """
     connections_reused: Annotated[int, Field(ge=0)]
     """
-    Calls that used an open connection.
+    Number of calls on a connection that was already open.
     """
     listen_overflows_max: Annotated[int | None, Field(ge=0)] = None
     """
-    Connections that found the queue of a listener on an agent's machine full during the run,
-    the most of any machine: of interest when the target is there.
+    Number of connections during the run that found a full listener queue on one agent's
+    machine; the maximum of all machines. Relevant when the target runs there.
     """
     queue: Ladder | None = None
     """
-    From there until dispatch.
+    Time from there until dispatch.
     """
     resent: Annotated[int | None, Field(ge=0)] = None
     """
-    Requests that were sent a second time on another connection, because the first one turned
-    out to be closed: the target may have seen them twice.
+    Number of requests sent a second time because their first connection had closed: the target
+    may have received them twice.
     """
     retransmits_max: Annotated[int | None, Field(ge=0)] = None
     """
-    TCP segments that the kernel of one agent's machine sent again during the run, for whomever:
-    the most of any machine.
+    Number of TCP segments retransmitted during the run by one agent's machine, for all its
+    processes; the maximum of all machines.
     """
     schedule_lag: Ladder | None = None
     """
-    From due until the pacer reached the arrival, in the measured time.
+    Time from due until the pacer reached the arrival, in the measured time.
     """
     stall_us_max: Annotated[int, Field(ge=0)]
     """
-    The longest that a firing thread was late for its own timer, in µs.
+    Longest delay of a firing thread behind its own timer, in µs.
     """
 
 
 class HolderFacts(BaseModel):
     """
-    What one process did in the run.
+    Work of one process in the run.
     """
 
     calls: Annotated[int, Field(ge=0)]
     """
-    Calls it ended.
+    Number of calls ended.
     """
     clock_bound_us: Annotated[int | None, Field(ge=0)] = None
     """
-    Its clock's distance from the coordinator's is known to within this many µs.
+    Maximum error of its clock's offset from the coordinator's, in µs.
     """
     deltas: Annotated[int, Field(ge=0)]
     """
-    Deltas that were folded.
+    Number of its deltas that were folded.
     """
     finished: bool
     """
-    Whether it said its last words.
+    Whether it reported its final count.
     """
     holder: Holder
     """
-    Who.
+    The process.
     """
     lost: LossReason | None = None
     """
-    Why it lost its shards, if it did.
+    Why it lost its shards. Null: it did not.
     """
     shards: Annotated[int, Field(ge=0)]
     """
-    The most shards it held at once.
+    Maximum number of shards that it held at once.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Arrivals it started.
+    Number of arrivals started.
     """
     tail: TailFacts | None = None
     """
-    What it left when it was killed, as a later process of its agent reported it.
+    Tail of a killed process, reported by a later process of its agent.
     """
 
 
 class Holding(BaseModel):
     """
-    The shards of one holder.
+    Shards of one holder.
 
-    It is read as part of a whole map only, which is judged before it is unfolded.
+    It is read only as part of a whole map, which is checked before its strides are expanded.
     """
 
     holder: Holder
     """
-    Who.
+    Process that holds the shards.
     """
     shards: list[Piece1 | Piece2]
     """
-    Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
-    strides of them, `[first, step, count]`.
+    Shards held, sorted: the arrivals with `n mod shards` in this list. Stored as shards and
+    strides `[first, step, count]`.
     """
 
 
 class MetricsReport(BaseModel):
     """
-    What a scenario measured itself in the measured time, by name.
+    Own metrics of a scenario in the measured time, by name.
     """
 
     counters: dict[str, CounterReport] | None = None
     """
-    Its counters.
+    Counters.
     """
     rates: dict[str, RateReport] | None = None
     """
-    Its rates.
+    Rate metrics.
     """
     trends: dict[str, TrendReport] | None = None
     """
-    Its trends.
+    Trends.
     """
 
 
 class Omission(BaseModel):
     """
-    The percentile at which corrected is the largest multiple of uncorrected, and where the time
-    between due and dispatch went.
+    Percentile with the largest ratio of corrected to uncorrected, and the shares of the time
+    between due and dispatch.
     """
 
     factor: float
     """
-    Corrected over uncorrected there.
+    Corrected / uncorrected at this percentile.
     """
     origin: OmissionOrigin
     """
-    Whose it is.
+    Origin of the difference.
     """
     percentile: float
     """
-    The percentile: of those with a difference that matters, if there is one.
+    Percentile, among those with a relevant difference if there are any.
     """
     queue_pct: float
     """
-    Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+    Share of the wait for a slot in that time, in percent. Connecting has no share: it is in
+    both latencies.
     """
     response_us: Annotated[int, Field(ge=0)]
     """
-    Corrected there, in µs.
+    Corrected latency at this percentile, in µs.
     """
     schedule_lag_pct: float
     """
@@ -1684,56 +1684,56 @@ class Omission(BaseModel):
     """
     service_us: Annotated[int, Field(ge=0)]
     """
-    Uncorrected there, in µs.
+    Uncorrected latency at this percentile, in µs.
     """
 
 
 class Raised(BaseModel):
     """
-    What a check or a task raised in the whole run.
+    Error that a check or a task raised, with its count in the whole run.
     """
 
     by: RaisedBy
     """
-    What of the task.
+    Part of the scenario that raised it.
     """
     count: Annotated[int, Field(ge=0)]
     """
-    How many times.
+    Number of times.
     """
     text: str
     """
-    The kind of the error, its message and its place.
+    Type of the error, its message and its line.
     """
     trace: str | None = None
     """
-    The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
-    each on a line of its own; absent where no agent told any.
+    Traceback of one of them: the user's lines, outermost first, such as `shop.py:40 in buy`,
+    one per line. Absent: no agent reported one.
     """
 
 
 class ShardMap(BaseModel):
     """
-    Who owned which shards from a tick on.
+    Which holders had which shards from a tick on.
     """
 
     from_tick: Annotated[int, Field(ge=0)]
     """
-    The first due tick it is in force for, until a later one begins.
+    First due tick of this map; it holds until a later map begins.
     """
     generation: Annotated[int, Field(ge=0)]
     """
-    Its number.
+    Number of the assignment.
     """
     holdings: list[Holding]
     """
-    Every shard that somebody held.
+    Every shard that had a holder.
     """
 
 
 class Steered(BaseModel):
     """
-    One change that a user made to a run that ran.
+    One change that a user made to a running run.
     """
 
     at: Annotated[int, Field(ge=0)]
@@ -1742,40 +1742,40 @@ class Steered(BaseModel):
     """
     by: str
     """
-    Who asked for it.
+    Who requested it, as text for people.
     """
     change: Change1 | Change2 | Change3
     """
-    What it was.
+    What changed.
     """
     from_us: Annotated[int, Field(ge=0)]
     """
-    From when on, in µs after the start.
+    When it took effect, in µs after the start.
     """
 
 
 class StoryLine(BaseModel):
     """
-    One line of the story.
+    One line of the timeline.
     """
 
     at: Annotated[int, Field(ge=0)]
     """
-    When its writer says it happened.
+    When it happened, by the writer's clock.
     """
     seq: Annotated[int, Field(ge=0)]
     """
-    Its stream sequence in LP_CTL.
+    Stream sequence in LP_CTL.
     """
     text: str
     """
-    What happened.
+    What happened, as text for people.
     """
 
 
 class TaskReport(BaseModel):
     """
-    One task.
+    Results of one task.
     """
 
     arrivals: ArrivalCounts
@@ -1788,68 +1788,69 @@ class TaskReport(BaseModel):
     """
     checks: Checks | None = None
     """
-    Its checks; null when none looked at an answer.
+    Its checks; null when none examined a response.
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Errors in the measured time, as in `errors_total`.
+    Number of errors in the measured time, counted as in `errors_total`.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls of it in the measured time, by rules 2 also one for each time that it raised
-    without a call.
+    Number of its finished calls in the measured time; by rules 2 plus one for each time that it
+    raised without a call.
     """
     metrics: MetricsReport | None = None
     """
-    What it measured itself; null when it did not.
+    Its own metrics; null without any.
     """
     name: str
     """
-    Its name.
+    Name of the task.
     """
     raised: list[Raised] | None = None
     """
-    What its checks and itself raised in Python, the most frequent first.
+    Errors that the task and its check raised in Python, the most frequent first.
     """
     response: Ladder | None = None
     """
-    Response time of all its calls, each on its own.
+    Response time of its calls, each call by itself.
     """
     service: Ladder | None = None
     """
-    Service time of all its calls, each on its own.
+    Service time of its calls, each call by itself.
     """
     streams: StreamReport | None = None
     """
-    Its streamed answers; null when it has none.
+    Its streamed responses; null without any.
     """
     task_raises: TaskRaises | None = None
     """
-    Its arrivals of the measured time that raised an error; null as in the report.
+    Number of its arrivals of the measured time that raised an error; null without any, and by
+    rules 1.
     """
     unconnected: Annotated[int | None, Field(ge=0)] = None
     """
-    Finished calls of it that had no connection over which a request could be sent, in the
-    measured time. Absent: none, or judged by the first rules.
+    Number of its finished calls without a connection for a request, in the measured time.
+    Absent: none, or rules 1.
     """
     weight: Annotated[int, Field(ge=0)]
     """
-    Its weight.
+    Weight of the task.
     """
 
 
 class Certificate(BaseModel):
     """
-    Whether the run can be trusted, with the evidence.
+    Whether the figures of a run can be trusted, with the evidence.
     """
 
     findings: list[Finding]
     """
-    What was found; empty when VALID.
+    Findings; empty when VALID.
     """
     grade: Grade
     """
-    The worst grade of all findings.
+    Worst grade of all findings.
     """
 
 
@@ -1860,57 +1861,58 @@ class Latency(BaseModel):
 
     co_factor: float | None = None
     """
-    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-    closed loop, which has no schedule to count from.
+    CO factor: corrected p99 / uncorrected p99, the error of a tool that waits for responses.
+    Null in a closed loop, which has no schedule.
     """
     omission: Omission | None = None
     """
-    How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
-    and where a run is judged by the first rules.
+    Largest ratio of corrected to uncorrected, and its origin. Absent in a closed loop and by
+    rules 1.
     """
     response: Ladder | None = None
     """
-    End − due: what a user who came on schedule would have waited. Null when nothing finished.
+    Response time, end − due: what a user on schedule would have waited. Null when no call
+    finished.
     """
     response_failed: Ladder | None = None
     """
-    Response time of the calls that were not ok only.
+    Response time of the calls that were not ok.
     """
     response_histogram: str
     """
-    The whole distribution of the response time.
+    Whole distribution of the response time.
     """
     response_ok: Ladder | None = None
     """
-    Response time of the calls that were ok only; a filtered subset misleads by itself.
+    Response time of the calls that were ok; a filtered subset is misleading by itself.
     """
     service: Ladder | None = None
     """
-    End − dispatch: what the target alone took.
+    Service time, end − dispatch: the time of the target alone. Null when no call finished.
     """
     service_histogram: str
     """
-    The whole distribution of the service time.
+    Whole distribution of the service time.
     """
     unconnected: Annotated[int | None, Field(ge=0)] = None
     """
-    Finished calls that had no connection over which a request could be sent: their latency is
-    no server's. Absent: none, or judged by the first rules.
+    Number of finished calls without a connection for a request: their latency is no server's.
+    Absent: none, or rules 1.
     """
 
 
 class RunFacts(BaseModel):
     """
-    What ran, when, and how it ended.
+    Identity, conditions and ending of a run.
     """
 
     connections: Connections | None = None
     """
-    How the target was spoken to, where that is not the ordinary way.
+    Connection settings. Absent: the defaults.
     """
     created_at: Annotated[int, Field(ge=0)]
     """
-    When it was created.
+    When the run was created.
     """
     ending: Ending | None = None
     """
@@ -1918,43 +1920,43 @@ class RunFacts(BaseModel):
     """
     failure: Failure | None = None
     """
-    What the first holder said that could not do its shards.
+    Failure of the first holder that could not perform its shards.
     """
     feeds: list[FeedFacts] | None = None
     """
-    The data of which its arrivals took rows.
+    Feeds of the scenario.
     """
     generation: Annotated[int, Field(ge=0)]
     """
-    The last assignment's number.
+    Number of the last assignment.
     """
     holders: list[HolderFacts]
     """
-    Everybody who ever held shards.
+    Every process that held shards.
     """
     id: str
     """
-    Its id.
+    Id of the run.
     """
     maps: list[ShardMap] | None = None
     """
-    Who owned which shards when: the arrivals n with n mod shards in a list were the holder's.
+    Maps of shards over time: a holder had the arrivals n with n mod shards in its list.
     """
     max_in_flight: Annotated[int | None, Field(ge=0)] = None
     """
-    Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+    Maximum number of arrivals in flight per agent by the plan; null: the agent's own default.
     """
     parameters: dict[str, str | Text1] | None = None
     """
-    What the scenario asked for by name, and what it was given.
+    Parameters that the scenario read when it was compiled, by name.
     """
     plan_hash: str
     """
-    SHA-256 of the plan's canonical JSON.
+    SHA-256 of the plan's canonical JSON, in lower-case hex.
     """
     profile_us: Annotated[int, Field(ge=0)]
     """
-    The length of its profile in µs.
+    Length of the profile in µs.
     """
     refused: list[Problem]
     """
@@ -1962,109 +1964,109 @@ class RunFacts(BaseModel):
     """
     rest: Rest1 | Rest2 | None = None
     """
-    What they did between two tasks. Absent: nothing.
+    Think time of those users between two tasks. Absent: none.
     """
     rules: Rules | None = None
     """
-    By which rules it is judged. Absent: the first ones.
+    Version of the rules by which the run is judged. Absent: rules 1.
     """
     seed: Annotated[int, Field(ge=0)]
     """
-    Fixes, with the plan, every arrival.
+    Random seed; with the plan it fixes every arrival.
     """
     shape: Shape
     """
-    The shape of its profile.
+    Shape of the profile.
     """
     start_at: Timestamp | None = None
     """
-    When it started, if it did.
+    When the run started. Null: it did not.
     """
     state: RunState
     """
-    Where it stands; anything but `sealed` and `refused` is an incomplete report.
+    State of the run; the report is complete only when `sealed` or `refused`.
     """
     steered: list[Steered] | None = None
     """
-    What users changed while it ran, in order: its figures are not those of its plan.
+    Changes that users made while it ran, in order: its figures are not those of its plan.
     """
     stopped_at_us: Annotated[int | None, Field(ge=0)] = None
     """
-    When it was stopped before its end, in µs after the start.
+    When the run was stopped before its end, in µs after the start. Null: it was not.
     """
     tags: dict[str, str] | None = None
     """
-    What people tell it from other runs by.
+    Tags by which people distinguish runs.
     """
     tick_us: Annotated[int, Field(ge=0)]
     """
-    The grain of `series` in µs.
+    Length of a tick of `series` in µs.
     """
     unanswered: Unanswered | None = None
     """
-    What was found where it was stopped because nothing answered.
+    Failed calls, where the run was stopped because no server responded.
     """
     users: Annotated[int | None, Field(ge=0)] = None
     """
-    Users of a closed loop, each starting its next task when its last one ended: its latency is
-    not counted from a schedule. Absent: arrivals on schedule.
+    Number of users of a closed loop, each of which starts its next task when its last one
+    ended: latency is not counted from a schedule. Absent: arrivals on schedule.
     """
 
 
 class Report(BaseModel):
     """
-    What happened in one run.
+    Results of one run.
     """
 
     arrivals: ArrivalCounts
     """
-    Every planned arrival of the whole run, warm-up included.
+    Planned arrivals of the whole run, warm-up included.
     """
     bytes: Bytes
     """
-    Bytes moved in the measured time.
+    Bytes transferred in the measured time.
     """
     calls: CallCounts
     """
-    Every call of the whole run, warm-up included.
+    Calls of the whole run, warm-up included.
     """
     certificate: Certificate
     """
-    Whether the run can be trusted at all.
+    Whether the figures can be trusted.
     """
     checks: Checks | None = None
     """
-    Checks of all tasks, in the measured time; null when none looked at an answer.
+    Checks of all tasks, in the measured time; null when no check examined a response.
     """
     digest: str
     """
-    SHA-256 in hex of the canonical JSON of this report with an empty digest.
+    SHA-256 of the canonical JSON of this report with an empty digest, in lower-case hex.
     """
     duration_secs: float
     """
-    Planned length of the run, or until it was stopped, in seconds.
+    Planned length of the run, or time until its stop, in seconds.
     """
     error_rate_pct: float | None = None
     """
-    Errors in percent of finished calls, by rules 2 and of tasks that raised without a call;
-    null when there were none of either.
+    Errors in percent of finished calls; by rules 2 each task that raised without a call counts
+    as one more finished call. Null without any.
     """
     errors_total: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok, in the measured time; by rules 2 also the last call of a
-    task that raised, and one for each task that raised without a call.
+    Number of finished calls that were not ok, in the measured time. By rules 2 including the
+    last call of each task that raised, plus one for each task that raised without a call.
     """
     exchanges: list[ExchangeSeen] | None = None
     """
-    The first exchanges, where the plan asked for them.
+    Debug exchanges, if the plan requests them.
     """
     gaps: Gaps
     """
-    What the log does not know.
+    What the log does not contain, or contains and does not count.
     """
     generator: GeneratorReport
     """
-    How the generator itself fared.
+    Health of the load generator.
     """
     latency: Latency
     """
@@ -2072,31 +2074,31 @@ class Report(BaseModel):
     """
     max_ms: float | None = None
     """
-    Longest response time in ms.
+    Longest response time in ms; null when no call finished.
     """
     metrics: MetricsReport | None = None
     """
-    What the scenario measured itself, in the measured time; null when it did not.
+    Own metrics of the scenario, in the measured time; null without any.
     """
     p50_ms: float | None = None
     """
-    Median response time in ms; null when nothing finished.
+    Median response time in ms; null when no call finished.
     """
     p95_ms: float | None = None
     """
-    95th percentile of the response time in ms.
+    95th percentile of the response time in ms; null when no call finished.
     """
     p99_ms: float | None = None
     """
-    99th percentile of the response time in ms.
+    99th percentile of the response time in ms; null when no call finished.
     """
     rates: Rates
     """
-    Offered against planned, in the measured time.
+    Offered against planned arrivals, in the measured time.
     """
     requests_total: Annotated[int, Field(ge=0)]
     """
-    Calls that ended, in the measured time.
+    Number of calls that ended, in the measured time.
     """
     rps_actual: float
     """
@@ -2104,48 +2106,48 @@ class Report(BaseModel):
     """
     rps_target: float
     """
-    The peak rate that was planned, per second.
+    Planned peak rate, in arrivals per second.
     """
     run: RunFacts
     """
-    What ran, when, and how it ended.
+    Identity, conditions and ending of the run.
     """
     scenario: str
     """
-    The scenario's name.
+    Name of the scenario.
     """
     schema_: Annotated[ReportSchema, Field(alias="schema")]
     """
-    The version of this format.
+    Version of this format.
     """
     series: list[TickReport]
     """
-    Per due tick, warm-up included.
+    Results of each due tick, warm-up included.
     """
     status: dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]
     """
-    Answers by status code in the measured time.
+    Number of responses by status code in the measured time.
     """
     story: list[StoryLine]
     """
-    Decisions and facts of the run in order, for people.
+    Timeline: decisions and facts of the run in order, as text for people.
     """
     streams: StreamReport | None = None
     """
-    Streamed answers of all tasks, in the measured time; null when there were none.
+    Streamed responses of all tasks, in the measured time; null without any.
     """
     target_url: str
     """
-    Where the load went.
+    Target of the load.
     """
     task_raises: TaskRaises | None = None
     """
-    Arrivals of the measured time whose task raised an error; null when there were none, and by
-    rules 1.
+    Number of arrivals of the measured time that raised an error; null without any, and by rules
+    1.
     """
     tasks: list[TaskReport]
     """
-    Per task, in the order of the plan; calls, latency in the measured time.
+    Results of each task, in the order of the plan; calls and latency in the measured time.
     """
     verdict: Verdict
     """

@@ -45,52 +45,52 @@ class StartedItem(RootModel[int]):
 
 class Ladder(BaseModel):
     """
-    Points of a distribution, in µs.
+    Percentiles of a distribution, in µs.
     """
 
     count: Annotated[int, Field(ge=0)]
     """
-    How many values.
+    Number of values.
     """
     max_us: Annotated[int, Field(ge=0)]
     """
-    The greatest.
+    Largest value.
     """
     mean_us: float
     """
-    The arithmetic mean.
+    Arithmetic mean.
     """
     min_us: Annotated[int, Field(ge=0)]
     """
-    The least.
+    Smallest value.
     """
     p50_us: Annotated[int, Field(ge=0)]
     """
-    50 %.
+    Median.
     """
     p75_us: Annotated[int, Field(ge=0)]
     """
-    75 %.
+    75th percentile.
     """
     p90_us: Annotated[int, Field(ge=0)]
     """
-    90 %.
+    90th percentile.
     """
     p95_us: Annotated[int, Field(ge=0)]
     """
-    95 %.
+    95th percentile.
     """
     p99_99_us: Annotated[int, Field(ge=0)]
     """
-    99.99 %.
+    99.99th percentile.
     """
     p99_9_us: Annotated[int, Field(ge=0)]
     """
-    99.9 %.
+    99.9th percentile.
     """
     p99_us: Annotated[int, Field(ge=0)]
     """
-    99 %.
+    99th percentile.
     """
 
 
@@ -101,109 +101,110 @@ OutcomesAdditionalProperty = TypeAliasType(
 
 class SliceTotal(BaseModel):
     """
-    A whole slice as one.
+    Figures of a whole slice.
     """
 
     co_factor: float | None = None
     """
-    Corrected p99 over uncorrected p99; null in a closed loop and when nothing finished.
+    CO factor: corrected p99 / uncorrected p99; null in a closed loop and when no call finished.
     """
     dropped: Annotated[int, Field(ge=0)]
     """
-    Arrivals dropped by agents.
+    Number of arrivals that agents dropped.
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok; by those rules also the last one of each task that raised,
-    and one for each that raised without a call.
+    Number of finished calls that were not ok; by the same rules including the last call of each
+    task that raised, plus one for each that raised without a call.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
-    task that raised without a call.
+    Number of finished calls; by rules 2, unless calls or outcomes are selected, plus one for
+    each task that raised without a call.
     """
     outcomes: dict[str, OutcomesAdditionalProperty]
     """
-    How calls ended.
+    Number of calls by outcome.
     """
     planned: Annotated[int | None, Field(ge=0)] = None
     """
-    Arrivals planned; null as in [`Series::planned`].
+    Number of arrivals planned; null as in [`Series::planned`].
     """
     response: Ladder | None = None
     """
-    Response time; null when nothing finished.
+    Response time; null when no call finished.
     """
     service: Ladder | None = None
     """
-    Service time.
+    Service time; null when no call finished.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Arrivals started.
+    Number of arrivals started.
     """
 
 
 class Series(BaseModel):
     """
-    Figures of a slice, bucket by bucket: each list has one value a bucket.
+    Figures of a slice over time: each list has one value per bucket.
     """
 
     bucket_us: Annotated[int, Field(ge=0)]
     """
-    The grain of this answer in µs; the last bucket may be shorter.
+    Length of a bucket in µs; the last bucket may be shorter.
     """
     dropped: list[DroppedItem]
     """
-    Arrivals dropped, for whatever reason, by agents.
+    Number of arrivals that agents dropped, for any reason.
     """
     errors: list[Error]
     """
-    Finished calls that were not ok; by those rules also the last one of each task that raised,
-    and one for each that raised without a call.
+    Number of finished calls that were not ok; by the same rules including the last call of each
+    task that raised, plus one for each that raised without a call.
     """
     finished: list[FinishedItem]
     """
-    Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
-    task that raised without a call.
+    Number of finished calls; by rules 2, unless calls or outcomes are selected, plus one for
+    each task that raised without a call.
     """
     from_us: list[FromU]
     """
-    Where each bucket begins, in µs after the start.
+    Begin of each bucket, in µs after the start.
     """
     outcomes: dict[str, list[Outcome]]
     """
-    How calls ended, the unfinished ones too; only outcomes that happened.
+    Number of calls by outcome, unfinished ones included; only outcomes that occurred.
     """
     percentiles: list[float]
     """
-    Which percentiles are told.
+    Percentiles that were computed.
     """
     planned: list[PlannedItem | None]
     """
-    Arrivals planned; null where agents, calls or outcomes are picked out, which no plan knows.
+    Number of arrivals planned; null where agents, calls or outcomes are selected, which the
+    plan does not know.
     """
     response: dict[str, list[ResponseItem | None]]
     """
-    Response time in µs by percentile (`p50`, `p99_9`) and `max`; null when nothing finished.
+    Response time in µs by percentile (`p50`, `p99_9`) and `max`; null when no call finished.
     """
     run: str
     """
-    Of which run.
+    Id of the run.
     """
     service: dict[str, list[ServiceItem | None]]
     """
-    Service time, likewise.
+    Service time in µs by percentile and `max`; null when no call finished.
     """
     started: list[StartedItem]
     """
-    Arrivals started.
+    Number of arrivals started.
     """
     tick_us: Annotated[int, Field(ge=0)]
     """
-    The grain of the log in µs.
+    Length of a tick of the log in µs.
     """
     total: SliceTotal
     """
-    The whole slice as one.
+    Figures of the whole slice.
     """

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 class Cause(StrEnum):
     """
-    Why a call got no complete answer.
+    Why a call got no complete response.
     """
 
     name_not_resolved = "name_not_resolved"
@@ -18,31 +18,31 @@ class Cause(StrEnum):
     """
     no_such_address = "no_such_address"
     """
-    It has no address of the kind that was asked for.
+    The target has no address of the required family.
     """
     refused = "refused"
     """
-    Nobody listens, or the list of waiting connections is full (ECONNREFUSED).
+    No process listens, or the listener's queue is full (ECONNREFUSED).
     """
     reset = "reset"
     """
-    The peer cut the connection off (ECONNRESET, ECONNABORTED).
+    The peer reset the connection (ECONNRESET, ECONNABORTED).
     """
     broken_pipe = "broken_pipe"
     """
-    Written to a connection that the peer had closed (EPIPE).
+    The agent wrote to a connection that the peer had closed (EPIPE).
     """
     unreachable = "unreachable"
     """
-    No way there (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
+    No route to the target (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
     """
     system_timeout = "system_timeout"
     """
-    The system gave up on a peer that acknowledged nothing (ETIMEDOUT).
+    The peer acknowledged nothing and the system gave up (ETIMEDOUT).
     """
     denied = "denied"
     """
-    The system or a firewall forbids it (EACCES, EPERM).
+    The system or a firewall denies the connection (EACCES, EPERM).
     """
     no_such_socket = "no_such_socket"
     """
@@ -50,39 +50,39 @@ class Cause(StrEnum):
     """
     unanswered = "unanswered"
     """
-    The peer closed before the first byte of an answer.
+    The peer closed the connection before the first byte of a response.
     """
     truncated = "truncated"
     """
-    The peer closed inside an answer.
+    The peer closed the connection inside a response.
     """
     not_http = "not_http"
     """
-    What came was not HTTP.
+    The response was not HTTP.
     """
     too_long = "too_long"
     """
-    A head, trailers or a line of chunks beyond its limit.
+    A response head, trailers or a chunk line exceeds its limit.
     """
     http2 = "http2"
     """
-    The peer broke the rules of HTTP/2, or says that we did.
+    The peer violated HTTP/2, or reports that the agent did.
     """
     stream_reset = "stream_reset"
     """
-    The peer reset the stream of HTTP/2.
+    The peer reset the HTTP/2 stream.
     """
     gone_away = "gone_away"
     """
-    The peer closed the connection of HTTP/2 in an orderly way before the answer (GOAWAY).
+    The peer closed the HTTP/2 connection in an orderly way before the response (GOAWAY).
     """
     certificate_untrusted = "certificate_untrusted"
     """
-    Nobody we trust vouches for the certificate.
+    No trusted authority signed the certificate.
     """
     certificate_expired = "certificate_expired"
     """
-    The certificate is out of its time.
+    The certificate has expired or is not valid yet.
     """
     certificate_other_name = "certificate_other_name"
     """
@@ -90,15 +90,15 @@ class Cause(StrEnum):
     """
     certificate_invalid = "certificate_invalid"
     """
-    The certificate is wrong in another way.
+    The certificate is invalid for another reason.
     """
     client_certificate = "client_certificate"
     """
-    The target wants a client certificate, or another one.
+    The target requires a client certificate, or another one.
     """
     tls_mismatch = "tls_mismatch"
     """
-    No version, cipher or protocol in common.
+    No TLS version, cipher or protocol in common.
     """
     tls_alert = "tls_alert"
     """
@@ -106,7 +106,7 @@ class Cause(StrEnum):
     """
     not_tls = "not_tls"
     """
-    What came was not TLS.
+    The peer's bytes were not TLS.
     """
     no_ports = "no_ports"
     """
@@ -122,19 +122,19 @@ class Cause(StrEnum):
     """
     while_resolving = "while_resolving"
     """
-    Cut off while the name was resolved.
+    Cut off during the resolution of the name.
     """
     while_connecting = "while_connecting"
     """
-    Cut off while the connection was opened.
+    Cut off during the connect.
     """
     while_securing = "while_securing"
     """
-    Cut off inside the TLS handshake.
+    Cut off during the TLS handshake.
     """
     while_waiting_for_a_stream = "while_waiting_for_a_stream"
     """
-    Cut off while it waited for a stream of HTTP/2.
+    Cut off while the call waited for an HTTP/2 stream.
     """
     while_sending = "while_sending"
     """
@@ -142,15 +142,15 @@ class Cause(StrEnum):
     """
     before_first_byte = "before_first_byte"
     """
-    Cut off before the first byte of the answer.
+    Cut off before the first byte of the response.
     """
     before_last_byte = "before_last_byte"
     """
-    Cut off before the last byte of the answer.
+    Cut off before the last byte of the response.
     """
     other = "other"
     """
-    Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
+    Another cause; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
     """
     not_allowed = "not_allowed"
     """
@@ -160,12 +160,12 @@ class Cause(StrEnum):
 
 class Failing(BaseModel):
     """
-    The most frequent cause of the calls without a complete answer so far.
+    Most frequent cause of calls without a complete response so far.
     """
 
     calls: Annotated[int, Field(ge=0)]
     """
-    How many calls failed by it.
+    Number of calls that failed by it.
     """
     cause: Cause
     """
@@ -177,54 +177,72 @@ class Failing(BaseModel):
     """
     why: str
     """
-    The same for people.
+    The cause as text for people.
     """
 
 
 class Gathering(BaseModel):
     """
-    A run that waits for its agents.
+    Agents of a run that waits for them.
     """
 
     left_secs: float
     """
-    Seconds until then, on the reader's clock.
+    Seconds until the end of the wait, on the reader's clock.
     """
     min: Annotated[int, Field(ge=0)]
     """
-    Agents that suffice when the wait is over.
+    Number of agents that suffice when the wait is over.
     """
     ready: Annotated[int, Field(ge=0)]
     """
-    Agents that offered capacity.
+    Number of agents that offered capacity.
     """
     want: Annotated[int, Field(ge=0)]
     """
-    Agents that it waits for.
+    Number of agents that the run waits for.
     """
 
 
 class LatencyMs(BaseModel):
     """
-    Response times in ms, corrected; null when nothing finished.
+    Response times in ms, corrected; null when no call finished.
     """
 
     max_ms: float | None = None
+    """
+    Longest response time in ms.
+    """
     mean_ms: float | None = None
+    """
+    Arithmetic mean of the response time in ms.
+    """
     min_ms: float | None = None
+    """
+    Shortest response time in ms.
+    """
     p50_ms: float | None = None
+    """
+    Median response time in ms.
+    """
     p95_ms: float | None = None
+    """
+    95th percentile of the response time in ms.
+    """
     p99_ms: float | None = None
+    """
+    99th percentile of the response time in ms.
+    """
 
 
 class LoadPhase(StrEnum):
     """
-    Where the offered rate is heading.
+    Direction of the offered rate.
     """
 
     waiting = "waiting"
     """
-    Not started yet.
+    The run has not started.
     """
     ramp_up = "ramp_up"
     """
@@ -232,7 +250,7 @@ class LoadPhase(StrEnum):
     """
     steady = "steady"
     """
-    The rate holds.
+    The rate is constant.
     """
     ramp_down = "ramp_down"
     """
@@ -246,12 +264,12 @@ class LoadPhase(StrEnum):
 
 class RunState(StrEnum):
     """
-    Where a run stands.
+    State of a run.
     """
 
     requested = "requested"
     """
-    Asked for, not decided.
+    Requested, and not decided.
     """
     refused = "refused"
     """
@@ -259,7 +277,7 @@ class RunState(StrEnum):
     """
     gathering = "gathering"
     """
-    Waiting for agents to offer.
+    Waiting for agents to offer capacity.
     """
     preparing = "preparing"
     """
@@ -271,7 +289,7 @@ class RunState(StrEnum):
     """
     stopping = "stopping"
     """
-    Stopping: in-flight calls finish.
+    Stopping: calls in flight finish.
     """
     sealed = "sealed"
     """
@@ -281,39 +299,39 @@ class RunState(StrEnum):
 
 class TaskSnapshot(BaseModel):
     """
-    One task so far.
+    Figures of one task so far.
     """
 
     errors: Annotated[int, Field(ge=0)]
     """
-    Those that finished and were not ok, and its raises, as in a report.
+    Number of its errors, counted as in a report.
     """
     latency: LatencyMs
     """
-    Their response time.
+    Response time of its calls.
     """
     name: str
     """
-    Its name.
+    Name of the task.
     """
     requests: Annotated[int, Field(ge=0)]
     """
-    Its ended calls.
+    Number of its ended calls.
     """
 
 
 class Snapshot(BaseModel):
     """
-    The run as of one instant.
+    Live figures of a run at one instant.
     """
 
     active_workers: Annotated[int, Field(ge=0)]
     """
-    Holders that reported lately.
+    Number of holders that reported recently.
     """
     arrivals_dropped: Annotated[int, Field(ge=0)]
     """
-    Arrivals dropped so far, as reported.
+    Number of arrivals dropped so far, as reported.
     """
     arrivals_per_sec: float = 0.0
     """
@@ -321,7 +339,7 @@ class Snapshot(BaseModel):
     """
     arrivals_started: Annotated[int, Field(ge=0)]
     """
-    Arrivals started so far, as reported.
+    Number of arrivals started so far, as reported.
     """
     current_rps: float
     """
@@ -337,19 +355,21 @@ class Snapshot(BaseModel):
     """
     errors_total: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok so far, as reported, and tasks that raised, as in a report.
+    Number of errors so far, as reported: finished calls that were not ok and task errors,
+    counted as in a report.
     """
     failing: Failing | None = None
     """
-    Why calls get no complete answer; absent while all get one, or nothing is known of it.
+    Most frequent cause of calls without a complete response. Absent: every call got one, or no
+    cause is known.
     """
     gathering: Gathering | None = None
     """
-    While it waits for agents: how many there are.
+    Number of agents, while the run waits for them.
     """
     in_flight: Annotated[int, Field(ge=0)]
     """
-    Arrivals in flight, as last reported.
+    Number of arrivals in flight, as last reported.
     """
     latency: LatencyMs
     """
@@ -369,11 +389,11 @@ class Snapshot(BaseModel):
     """
     paused: bool | None = None
     """
-    Whether it is paused: nothing is started, and its time goes on.
+    Whether the run is paused: nothing starts, and its time continues.
     """
     phase: LoadPhase
     """
-    Where the offered rate is heading.
+    Direction of the offered rate.
     """
     planned_per_sec: float = 0.0
     """
@@ -381,28 +401,28 @@ class Snapshot(BaseModel):
     """
     raised_without_call: Annotated[int | None, Field(ge=0)] = None
     """
-    Tasks that raised without a call so far: errors beside `requests_total`.
+    Number of tasks so far that raised without a call: errors beside `requests_total`.
     """
     requests_total: Annotated[int, Field(ge=0)]
     """
-    Calls ended so far, as reported.
+    Number of calls ended so far, as reported.
     """
     reused_pct: float | None = None
     """
-    Calls of the newest deltas that used an open connection, in percent of those that got one;
-    null when none did.
+    Calls of the newest deltas on a connection that was already open, in percent of those with a
+    connection; null without any.
     """
     state: RunState
     """
-    Where the run stands.
+    State of the run.
     """
     target_rps: float
     """
-    The planned rate at this instant, arrivals per second.
+    Planned rate at this instant, in arrivals per second.
     """
     tasks: list[TaskSnapshot]
     """
-    Per task, everything so far.
+    Figures of each task so far.
     """
     timestamp_secs: float
     """
@@ -410,5 +430,5 @@ class Snapshot(BaseModel):
     """
     waiting: Annotated[int, Field(ge=0)]
     """
-    Arrivals waiting for a slot, as last reported.
+    Number of arrivals waiting for a slot, as last reported.
     """

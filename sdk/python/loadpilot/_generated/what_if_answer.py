@@ -17,73 +17,72 @@ DroppedAdditionalProperty = TypeAliasType("DroppedAdditionalProperty", Annotated
 
 class ArrivalCounts(BaseModel):
     """
-    Every planned arrival: `planned = started + Σ dropped + lost + waiting`. A closed loop plans
-    none: there `planned = started + Σ dropped` as reported, and what was not reported shows as
-    intervals in `gaps.lost`.
+    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
+    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
     """
 
     dropped: dict[str, DroppedAdditionalProperty]
     """
-    Never started, by reason.
+    Number of arrivals that never started, by reason.
     """
     lost: Annotated[int, Field(ge=0)]
     """
-    Held by somebody who did not report them: see `gaps.lost`.
+    Number of arrivals of holders that did not report them: see `gaps.lost`.
     """
     planned: Annotated[int, Field(ge=0)]
     """
-    What the plan asked for, computed from the log and never summed from agents.
+    Number of planned arrivals, computed from the log and never summed from agents.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Their first call was dispatched.
+    Number of arrivals whose first call was dispatched.
     """
     task_errors: Annotated[int, Field(ge=0)]
     """
-    Started, and not every call of it was ok, or it raised an error.
+    Number of started arrivals that raised an error or had a call that was not ok.
     """
     waiting: Annotated[int, Field(ge=0)]
     """
-    Not yet reported in a run that goes on; 0 once sealed.
+    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
     """
 
 
 class FindingKind(StrEnum):
     """
-    What a finding is about.
+    Subject of a finding.
     """
 
     schedule_lag = "schedule_lag"
     """
-    The generator reached arrivals late.
+    The load generator reached arrivals late.
     """
     generator_drops = "generator_drops"
     """
-    The generator dropped arrivals.
+    The load generator dropped arrivals.
     """
     agent_cpu = "agent_cpu"
     """
-    An agent's processor was the limit.
+    The processor of an agent was the limit.
     """
     lost_interval = "lost_interval"
     """
-    Nobody reported some arrivals.
+    Some arrivals were not reported.
     """
     excess = "excess"
     """
-    Arrivals were offered by a holder that had been superseded.
+    A superseded holder offered arrivals.
     """
     local_resources = "local_resources"
     """
-    The generator ran out of ports or file descriptors.
+    The load generator ran out of ports or file descriptors.
     """
     clock_bound = "clock_bound"
     """
-    Clocks are not known well enough.
+    The offsets of clocks are not known precisely enough.
     """
     unfinished = "unfinished"
     """
-    The run is not sealed, or it ended otherwise than by its profile or its user.
+    The run is not sealed, or neither its profile nor its user ended it.
     """
     quarantined = "quarantined"
     """
@@ -91,22 +90,22 @@ class FindingKind(StrEnum):
     """
     coverage = "coverage"
     """
-    Started arrivals whose calls did not all come to an end of their own.
+    Some calls of started arrivals did not end by themselves.
     """
     feeder_wrap_around = "feeder_wrap_around"
     """
-    Rows of a feed were used again, and nobody said that they may be.
+    Feed rows were used again without permission (`cycles`).
     """
 
 
 class Grade(StrEnum):
     """
-    Whether the run can be trusted.
+    Whether the figures of a run can be trusted.
     """
 
     VALID = "VALID"
     """
-    The figures are the target's.
+    The figures describe the target.
     """
     DEGRADED = "DEGRADED"
     """
@@ -114,65 +113,65 @@ class Grade(StrEnum):
     """
     INVALID = "INVALID"
     """
-    The figures say more about the generator or the gaps than about the target.
+    The figures describe the load generator or the gaps more than the target.
     """
 
 
 class Ladder(BaseModel):
     """
-    Points of a distribution, in µs.
+    Percentiles of a distribution, in µs.
     """
 
     count: Annotated[int, Field(ge=0)]
     """
-    How many values.
+    Number of values.
     """
     max_us: Annotated[int, Field(ge=0)]
     """
-    The greatest.
+    Largest value.
     """
     mean_us: float
     """
-    The arithmetic mean.
+    Arithmetic mean.
     """
     min_us: Annotated[int, Field(ge=0)]
     """
-    The least.
+    Smallest value.
     """
     p50_us: Annotated[int, Field(ge=0)]
     """
-    50 %.
+    Median.
     """
     p75_us: Annotated[int, Field(ge=0)]
     """
-    75 %.
+    75th percentile.
     """
     p90_us: Annotated[int, Field(ge=0)]
     """
-    90 %.
+    90th percentile.
     """
     p95_us: Annotated[int, Field(ge=0)]
     """
-    95 %.
+    95th percentile.
     """
     p99_99_us: Annotated[int, Field(ge=0)]
     """
-    99.99 %.
+    99.99th percentile.
     """
     p99_9_us: Annotated[int, Field(ge=0)]
     """
-    99.9 %.
+    99.9th percentile.
     """
     p99_us: Annotated[int, Field(ge=0)]
     """
-    99 %.
+    99th percentile.
     """
 
 
 class Metric1(StrEnum):
     """
     What a threshold measures. Latencies are corrected (counted from due) and cover every finished
-    call outside the warm-up, failures and time-outs included.
+    call outside the warm-up, failures and timeouts included.
     """
 
     p50_ms = "p50_ms"
@@ -192,7 +191,7 @@ class Metric1(StrEnum):
 
 class OmissionOrigin(StrEnum):
     """
-    What makes corrected differ from uncorrected.
+    Origin of the difference between corrected and uncorrected.
     """
 
     negligible = "negligible"
@@ -201,12 +200,12 @@ class OmissionOrigin(StrEnum):
     """
     generator = "generator"
     """
-    The generator: it was late for most of the time.
+    The load generator: most of the time was schedule lag.
     """
     target = "target"
     """
-    The target: calls waited for a slot, since those before them were not answered. Only this
-    is coordinated omission.
+    The target: calls waited for a slot because earlier calls had no response yet. Only this is
+    coordinated omission.
     """
 
 
@@ -217,25 +216,25 @@ class Operator(StrEnum):
 
     field__ = "<="
     """
-    The measured value must not exceed the limit.
+    The measured value does not exceed the limit.
     """
     field___1 = ">="
     """
-    The measured value must reach the limit.
+    The measured value reaches the limit.
     """
     field_ = "<"
     """
-    The measured value must be less than the limit.
+    The measured value is less than the limit.
     """
     field__1 = ">"
     """
-    The measured value must be more than the limit.
+    The measured value is more than the limit.
     """
 
 
 class Rates(BaseModel):
     """
-    Offered against planned, in the measured time.
+    Offered against planned arrivals, in the measured time.
     """
 
     achieved_rps: float
@@ -248,7 +247,7 @@ class Rates(BaseModel):
     """
     planned: Annotated[int, Field(ge=0)]
     """
-    Arrivals planned in the measured time; of a closed loop those reported.
+    Number of arrivals planned; of a closed loop reported.
     """
     planned_rps: float
     """
@@ -256,65 +255,65 @@ class Rates(BaseModel):
     """
     shortfall_pct: float
     """
-    How far started falls short of planned, in percent.
+    Share of planned arrivals that did not start, in percent.
     """
     started: Annotated[int, Field(ge=0)]
     """
-    Arrivals started of those.
+    Number of those that started.
     """
 
 
 class Rules(StrEnum):
     """
-    By which rules the figures and the verdict of a run come out. Ordered: later rules are greater.
+    Version of the rules for figures and verdict of a run. Later versions are greater.
     """
 
     field_1 = "1"
     """
-    The first rules: those of every log that names none.
+    The first rules: those of every log without a version.
     """
     field_2 = "2"
     """
     A task that raised is an error, a run that offered less than 95 % of its plan fails, and
-    what contradicts a holder's own totals is set aside.
+    rows that contradict a holder's own totals are set aside.
     """
 
 
 class TaskRaises(BaseModel):
     """
-    Arrivals whose task raised an error, by how the last call of each had ended.
+    Number of arrivals whose task raised an error, by how their last call ended.
     """
 
     after_failed: Annotated[int | None, Field(ge=0)] = None
     """
-    Its last call had failed or was cut off; it is not counted a second time.
+    The last call had failed or was cut off; it is not counted a second time.
     """
     after_ok: Annotated[int | None, Field(ge=0)] = None
     """
-    Its last call was ok; that one counts as failed (`task_error`).
+    The last call was ok; it counts as failed (`task_error`).
     """
     without_call: Annotated[int | None, Field(ge=0)] = None
     """
-    It made no call: one more finished call that failed.
+    The task made no call; each counts as one more finished call that failed.
     """
 
 
 class ThresholdResult(BaseModel):
     """
-    How one threshold came out.
+    Result of one threshold.
     """
 
     actual: float | None = None
     """
-    What was measured; null when there was nothing to measure, which never passes.
+    Measured value, in the unit of the metric; null without data, which never passes.
     """
     key: str
     """
-    As people write it.
+    Key as people write it.
     """
     limit: float
     """
-    The limit.
+    Limit, in the unit of the metric.
     """
     metric: (
         Metric1
@@ -329,7 +328,7 @@ class ThresholdResult(BaseModel):
         | Literal["own"]
     )
     """
-    What was measured.
+    Metric that was measured.
     """
     operator: Operator
     """
@@ -341,11 +340,11 @@ class ThresholdResult(BaseModel):
     """
     reason: str | None = None
     """
-    Why nothing was measured, where that needs words.
+    Why nothing was measured, as text for people.
     """
     task: str | None = None
     """
-    For one task only.
+    Name of the task that was measured. Null: the whole run.
     """
 
 
@@ -360,58 +359,59 @@ class Verdict(BaseModel):
     """
     reasons: list[str]
     """
-    Why the verdict is a fail though no threshold failed (nothing was finished, …).
+    Why the verdict is a fail although no threshold failed (no call finished, …).
     """
     thresholds: list[ThresholdResult]
     """
-    One line per threshold, in the order of the plan.
+    Results of the thresholds, in the order of the plan.
     """
 
 
 class Finding(BaseModel):
     """
-    One reason not to trust the run blindly.
+    One reason for doubt about the figures of a run.
     """
 
     evidence: str
     """
-    What was measured and the limit it crossed, for people.
+    Measured value and the limit that it crossed, as text for people.
     """
     grade: Grade
     """
-    How bad it is.
+    Severity of the finding.
     """
     kind: FindingKind
     """
-    What it is about.
+    Subject of the finding.
     """
 
 
 class Omission(BaseModel):
     """
-    The percentile at which corrected is the largest multiple of uncorrected, and where the time
-    between due and dispatch went.
+    Percentile with the largest ratio of corrected to uncorrected, and the shares of the time
+    between due and dispatch.
     """
 
     factor: float
     """
-    Corrected over uncorrected there.
+    Corrected / uncorrected at this percentile.
     """
     origin: OmissionOrigin
     """
-    Whose it is.
+    Origin of the difference.
     """
     percentile: float
     """
-    The percentile: of those with a difference that matters, if there is one.
+    Percentile, among those with a relevant difference if there are any.
     """
     queue_pct: float
     """
-    Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+    Share of the wait for a slot in that time, in percent. Connecting has no share: it is in
+    both latencies.
     """
     response_us: Annotated[int, Field(ge=0)]
     """
-    Corrected there, in µs.
+    Corrected latency at this percentile, in µs.
     """
     schedule_lag_pct: float
     """
@@ -419,22 +419,22 @@ class Omission(BaseModel):
     """
     service_us: Annotated[int, Field(ge=0)]
     """
-    Uncorrected there, in µs.
+    Uncorrected latency at this percentile, in µs.
     """
 
 
 class Certificate(BaseModel):
     """
-    Whether the run can be trusted, with the evidence.
+    Whether the figures of a run can be trusted, with the evidence.
     """
 
     findings: list[Finding]
     """
-    What was found; empty when VALID.
+    Findings; empty when VALID.
     """
     grade: Grade
     """
-    The worst grade of all findings.
+    Worst grade of all findings.
     """
 
 
@@ -445,42 +445,43 @@ class Latency(BaseModel):
 
     co_factor: float | None = None
     """
-    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-    closed loop, which has no schedule to count from.
+    CO factor: corrected p99 / uncorrected p99, the error of a tool that waits for responses.
+    Null in a closed loop, which has no schedule.
     """
     omission: Omission | None = None
     """
-    How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
-    and where a run is judged by the first rules.
+    Largest ratio of corrected to uncorrected, and its origin. Absent in a closed loop and by
+    rules 1.
     """
     response: Ladder | None = None
     """
-    End − due: what a user who came on schedule would have waited. Null when nothing finished.
+    Response time, end − due: what a user on schedule would have waited. Null when no call
+    finished.
     """
     response_failed: Ladder | None = None
     """
-    Response time of the calls that were not ok only.
+    Response time of the calls that were not ok.
     """
     response_histogram: str
     """
-    The whole distribution of the response time.
+    Whole distribution of the response time.
     """
     response_ok: Ladder | None = None
     """
-    Response time of the calls that were ok only; a filtered subset misleads by itself.
+    Response time of the calls that were ok; a filtered subset is misleading by itself.
     """
     service: Ladder | None = None
     """
-    End − dispatch: what the target alone took.
+    Service time, end − dispatch: the time of the target alone. Null when no call finished.
     """
     service_histogram: str
     """
-    The whole distribution of the service time.
+    Whole distribution of the service time.
     """
     unconnected: Annotated[int | None, Field(ge=0)] = None
     """
-    Finished calls that had no connection over which a request could be sent: their latency is
-    no server's. Absent: none, or judged by the first rules.
+    Number of finished calls without a connection for a request: their latency is no server's.
+    Absent: none, or rules 1.
     """
 
 
@@ -491,18 +492,18 @@ class WhatIfAnswer(BaseModel):
 
     arrivals: ArrivalCounts
     """
-    Every planned arrival of the whole run, as in the report: gates of dropped arrivals look at
-    all of them.
+    Planned arrivals of the whole run, as in the report: thresholds on dropped arrivals use all
+    of them.
     """
     broke_at_us: list[BrokeAtU | None]
     """
-    For each gate the due time, in µs after the start, from which on it did not hold any more
-    over the judged time so far. Null where it holds in the end, and for gates that look at
-    neither response time nor error rate.
+    For each threshold the due time, in µs after the start, from which it no longer held over
+    the judged time so far. Null for a threshold that holds in the end, and for one on neither
+    response time nor error rate.
     """
     certificate: Certificate
     """
-    Whether the run can be trusted at all.
+    Whether the figures can be trusted.
     """
     error_rate_pct: float | None = None
     """
@@ -510,15 +511,15 @@ class WhatIfAnswer(BaseModel):
     """
     errors_total: Annotated[int, Field(ge=0)]
     """
-    Errors in the judged time, as in the report.
+    Number of errors in the judged time, counted as in the report.
     """
     judged_from_us: Annotated[int, Field(ge=0)]
     """
-    Where the judged time begins, in µs after the start.
+    Begin of the judged time, in µs after the start.
     """
     judged_to_us: Annotated[int, Field(ge=0)]
     """
-    Where it ends.
+    End of the judged time, in µs after the start.
     """
     latency: Latency
     """
@@ -526,26 +527,26 @@ class WhatIfAnswer(BaseModel):
     """
     rates: Rates
     """
-    Offered against planned, in the judged time.
+    Offered against planned arrivals, in the judged time.
     """
     requests_total: Annotated[int, Field(ge=0)]
     """
-    Calls that ended, in the judged time.
+    Number of calls that ended, in the judged time.
     """
     rules: Rules
     """
-    By which rules it is judged here: always the newest.
+    Version of the rules of this answer: always the newest.
     """
     rules_of_run: Rules
     """
-    By which rules its report is judged.
+    Version of the rules of the run's report.
     """
     task_raises: TaskRaises | None = None
     """
-    Arrivals of the judged time whose task raised an error; null when there were none. Of a log
-    that does not tell how the calls before had ended, the least number that it proves.
+    Number of arrivals of the judged time that raised an error; null without any. Of a log
+    without the outcomes of the calls before, the least number that it proves.
     """
     verdict: Verdict
     """
-    Pass or fail of the gates.
+    Pass or fail of the thresholds.
     """
