@@ -21,7 +21,7 @@ use super::session::{Session, SessionError, now};
 
 /// One process of an agent.
 #[derive(Debug, Clone, Serialize)]
-pub struct Present {
+pub struct ListedAgent {
     /// Who.
     pub holder: Holder,
     /// The name of its machine; null when it does not say.
@@ -41,12 +41,12 @@ pub struct Present {
     /// Whether it was heard; else it is only named as a holder.
     pub heard: bool,
     /// What it holds now.
-    pub holds: Vec<Held>,
+    pub holds: Vec<HeldShards>,
 }
 
 /// Shards of one run.
 #[derive(Debug, Clone, Serialize)]
-pub struct Held {
+pub struct HeldShards {
     /// Which run.
     pub run: RunId,
     /// How many shards.
@@ -71,26 +71,28 @@ impl Session {
     ///
     /// # Errors
     /// The world.
-    pub async fn agents(&self, patience: Duration) -> Result<Vec<Present>, SessionError> {
+    pub async fn agents(&self, patience: Duration) -> Result<Vec<ListedAgent>, SessionError> {
         let heard = self.beats(patience).await?;
-        let mut present: BTreeMap<Holder, Present> = heard
+        let mut agents: BTreeMap<Holder, ListedAgent> = heard
             .into_iter()
-            .map(|(holder, beats)| (holder.clone(), here(holder, &beats)))
+            .map(|(holder, beats)| (holder.clone(), listed(holder, &beats)))
             .collect();
         for control in self.control_of_all().await? {
             for (holder, ready) in &control.state.ready {
-                if let Some(known) = present.get_mut(holder) {
+                if let Some(known) = agents.get_mut(holder) {
                     known.clock = Some(ready.clock);
                 }
             }
             let holdings = control.state.holdings.iter();
             for holding in holdings.filter(|_| !control.state.over) {
-                let known = present.entry(holding.holder.clone());
-                let known = known.or_insert_with(|| silent(holding.holder.clone()));
-                known.holds.push(held(&control, holding.shards.len()));
+                let known = agents.entry(holding.holder.clone());
+                let known = known.or_insert_with(|| unheard(holding.holder.clone()));
+                known
+                    .holds
+                    .push(held_shards(&control, holding.shards.len()));
             }
         }
-        Ok(present.into_values().collect())
+        Ok(agents.into_values().collect())
     }
 
     async fn beats(&self, patience: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
@@ -106,13 +108,13 @@ impl Session {
                 continue;
             };
             let boot_id = beat.boot_id.clone();
-            note(&mut heard, Holder { agent, boot_id }, beat, at);
+            add_beat(&mut heard, Holder { agent, boot_id }, beat, at);
         }
         Ok(heard)
     }
 }
 
-fn note(
+fn add_beat(
     heard: &mut BTreeMap<Holder, Beats>,
     holder: Holder,
     beat: AgentBeat,
@@ -141,13 +143,13 @@ fn note(
     }
 }
 
-fn here(holder: Holder, beats: &Beats) -> Present {
+fn listed(holder: Holder, beats: &Beats) -> ListedAgent {
     let (begin, end) = (&beats.first, &beats.last);
     let about = end.1.about.as_ref();
     let used_us = begin.1.about.as_ref().zip(about);
     let used_us = used_us.map(|(first, last)| last.cpu_us.saturating_sub(first.cpu_us));
     let window_us = u64::try_from((end.0 - begin.0).as_micros()).unwrap_or(u64::MAX);
-    Present {
+    ListedAgent {
         host: about.map(|about| about.host.clone()),
         version: about.map(|about| about.version.clone()),
         cores: about.map(|about| about.cores),
@@ -155,12 +157,12 @@ fn here(holder: Holder, beats: &Beats) -> Present {
         cpu_millicores: used_us.and_then(|us| (us * 1_000).checked_div(window_us)),
         ahead_us: beats.ahead_us,
         heard: true,
-        ..silent(holder)
+        ..unheard(holder)
     }
 }
 
-fn silent(holder: Holder) -> Present {
-    Present {
+fn unheard(holder: Holder) -> ListedAgent {
+    ListedAgent {
         holder,
         host: None,
         version: None,
@@ -174,7 +176,7 @@ fn silent(holder: Holder) -> Present {
     }
 }
 
-fn held(control: &Control, shards: usize) -> Held {
+fn held_shards(control: &Control, shards: usize) -> HeldShards {
     let state = &control.state;
     let created = state.created.as_deref();
     let of = created.map_or(0, |created| created.shards);
@@ -189,7 +191,7 @@ fn held(control: &Control, shards: usize) -> Held {
                 .map(|start| now().since_us(start));
             passed_us.map_or(0, |us| workload.pace().rate_at(us))
         });
-    Held {
+    HeldShards {
         run: control.run.clone(),
         shards,
         of,

@@ -18,13 +18,13 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::session::{control_of, now, patiently};
+use super::session::{control_of, now, retry_unreachable};
 
 /// How often a snapshot is taken.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 /// Changes that wait for a slow reader; then the run is followed no further until it reads.
-const CHANGES_MAX: usize = 256;
-/// How long a log that cannot be read is borne: nodes of a cluster elect and come back.
+const UPDATES_MAX: usize = 256;
+/// How long a log that cannot be read is retried: nodes of a cluster elect and come back.
 const UNREAD_FOR: Duration = Duration::from_secs(60);
 /// A tail that fails says so every 10 s; after a longer pause it was sound in between, though a
 /// stream on which nothing happened does not show it.
@@ -40,7 +40,7 @@ const PROBE_TTL: Duration = Duration::from_secs(60);
 /// What changed.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum RunUpdate {
     /// The run as of now.
     Snapshot(Box<Snapshot>),
     /// A decision or a fact.
@@ -53,18 +53,18 @@ pub enum Change {
     Fault(String),
 }
 
-/// Follows `run` until it is over; the changes come in the order of the log.
+/// Follows `run` until it is over; the updates come in the order of the log.
 #[must_use]
-pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change> {
-    let (changes, receiver) = mpsc::channel(CHANGES_MAX);
+pub fn follow_run(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<RunUpdate> {
+    let (updates, receiver) = mpsc::channel(UPDATES_MAX);
     tokio::spawn(async move {
-        let last = match Watched::new(bus, subjects, run, changes.clone()).await {
-            Ok(watched) => watched.follow().await,
+        let last = match Follower::new(bus, subjects, run, updates.clone()).await {
+            Ok(follower) => follower.follow().await,
             Err(fault) => Err(fault),
         };
         if let Err(fault) = last {
             // A reader that is gone does not need to know.
-            let _ = changes.send(Change::Fault(fault.to_string())).await;
+            let _ = updates.send(RunUpdate::Fault(fault.to_string())).await;
         }
     });
     receiver
@@ -72,7 +72,7 @@ pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change>
 
 /// Faults of one tail, one after the other.
 #[derive(Debug, Clone, Copy)]
-struct Streak {
+struct FaultStreak {
     first: Instant,
     last: Instant,
 }
@@ -81,9 +81,9 @@ struct Streak {
 ///
 /// # Errors
 /// A fault that does not pass, or has not for long.
-fn borne(
+fn step_or_retry(
     step: Result<Step, Fault>,
-    fails: &mut Option<Streak>,
+    fails: &mut Option<FaultStreak>,
     now: Instant,
 ) -> Result<Option<Step>, Fault> {
     let fault = match step {
@@ -95,7 +95,7 @@ fn borne(
     };
     let begun = fails.filter(|known| now - known.last < SOUND_AFTER);
     let first = begun.map_or(now, |known| known.first);
-    *fails = Some(Streak { first, last: now });
+    *fails = Some(FaultStreak { first, last: now });
     let passes = matches!(fault, Fault::TimedOut { .. } | Fault::Server { .. });
     match passes && now - first < UNREAD_FOR {
         true => Ok(None),
@@ -111,51 +111,51 @@ fn is_no_storage(fault: &Fault) -> bool {
     )
 }
 
-struct Watched {
+struct Follower {
     bus: Bus,
     subjects: Subjects,
-    changes: mpsc::Sender<Change>,
+    updates: mpsc::Sender<RunUpdate>,
     control_tail: Tail,
     data_tail: Tail,
     log: ControlLog,
     control: Control,
     /// The last record whose line was sent: the tail brings them in the order of the log.
-    told_seq: u64,
+    sent_seq: u64,
     workload: Option<Workload>,
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
     /// How long each tail fails already, if it does.
-    control_fails: Option<Streak>,
-    data_fails: Option<Streak>,
+    control_fails: Option<FaultStreak>,
+    data_fails: Option<FaultStreak>,
     /// When something was stored last, as far as known here.
     stored_at: Instant,
     /// At most one probe, whose end is why nothing is stored, if that is so.
     probes: JoinSet<Option<Fault>>,
 }
 
-impl Watched {
+impl Follower {
     async fn new(
         bus: Bus,
         subjects: Subjects,
         run: RunId,
-        changes: mpsc::Sender<Change>,
+        updates: mpsc::Sender<RunUpdate>,
     ) -> Result<Self, Fault> {
         let control = control_of(&subjects, &run);
         let data = vec![subjects.delta_all(&run)];
-        let control_tail = patiently(|| bus.tail(Stream::Ctl, control.clone(), 1)).await?;
-        let data_tail = patiently(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
+        let control_tail = retry_unreachable(|| bus.tail(Stream::Ctl, control.clone(), 1)).await?;
+        let data_tail = retry_unreachable(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
         let log = ControlLog::new(run);
         let control = log.close();
         Ok(Self {
             bus,
             subjects,
-            changes,
+            updates,
             control_tail,
             data_tail,
             log,
             control,
-            told_seq: 0,
+            sent_seq: 0,
             workload: None,
             is_stopping: false,
             live: LiveView::default(),
@@ -169,34 +169,34 @@ impl Watched {
     async fn follow(mut self) -> Result<(), Fault> {
         let mut clock = tokio::time::interval(SNAPSHOT_EVERY);
         loop {
-            let changes = tokio::select! {
+            let updates = tokio::select! {
                 step = self.control_tail.next() => {
-                    let step = borne(step, &mut self.control_fails, Instant::now())?;
+                    let step = step_or_retry(step, &mut self.control_fails, Instant::now())?;
                     step.map_or_else(Vec::new, |step| self.on_control(step))
                 }
                 step = self.data_tail.next() => {
-                    let step = borne(step, &mut self.data_fails, Instant::now())?;
+                    let step = step_or_retry(step, &mut self.data_fails, Instant::now())?;
                     step.and_then(|step| self.on_data(step)).into_iter().collect()
                 }
-                Some(probe) = self.probes.join_next() => self.probed(probe.ok().flatten()),
+                Some(probe) = self.probes.join_next() => self.on_probe(probe.ok().flatten()),
                 _ = clock.tick() => {
                     self.probe();
                     self.snapshot().into_iter().collect()
                 }
             };
-            for change in changes {
-                if self.changes.send(change).await.is_err() {
+            for update in updates {
+                if self.updates.send(update).await.is_err() {
                     return Ok(());
                 }
             }
             if self.control.state.over {
-                let _ = self.changes.send(Change::Sealed(true)).await;
+                let _ = self.updates.send(RunUpdate::Sealed(true)).await;
                 return Ok(());
             }
         }
     }
 
-    fn on_control(&mut self, step: Step) -> Vec<Change> {
+    fn on_control(&mut self, step: Step) -> Vec<RunUpdate> {
         self.stored_at = Instant::now();
         let Step::Event(stored) = step else {
             return Vec::new();
@@ -219,20 +219,20 @@ impl Watched {
             let workload = Workload::new(&created.plan, created.seed);
             self.workload = Some(workload.steered(&self.control.state.steering.rates));
         }
-        let lines = timeline::story_after(&self.control, self.told_seq);
-        self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);
+        let lines = timeline::story_after(&self.control, self.sent_seq);
+        self.sent_seq = lines.last().map_or(self.sent_seq, |line| line.seq);
         // Whoever asked for a stop must learn at once that somebody heeds it.
         let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());
         let stopping = self.snapshot().filter(|_| is_new && self.is_stopping);
         lines
             .into_iter()
-            .map(Change::Story)
+            .map(RunUpdate::Story)
             .chain(stopping)
             .collect()
     }
 
     /// Takes a delta. The first one that says that no call reached a server is shown at once.
-    fn on_data(&mut self, step: Step) -> Option<Change> {
+    fn on_data(&mut self, step: Step) -> Option<RunUpdate> {
         let was_unreached = self.live.is_unreached();
         self.stored_at = Instant::now();
         if let Step::Event(stored) = step
@@ -263,20 +263,20 @@ impl Watched {
         });
     }
 
-    fn probed(&mut self, unstored: Option<Fault>) -> Vec<Change> {
+    fn on_probe(&mut self, unstored: Option<Fault>) -> Vec<RunUpdate> {
         let silent_s = self.stored_at.elapsed().as_secs();
         self.stored_at = Instant::now();
         let told = |fault: Fault| {
             let what = format!("nothing of the run was stored for {silent_s} s, and the server");
-            Change::Unstored(format!("{what} stores nothing else: {fault}"))
+            RunUpdate::Unstored(format!("{what} stores nothing else: {fault}"))
         };
         unstored.map(told).into_iter().collect()
     }
 
-    fn snapshot(&self) -> Option<Change> {
+    fn snapshot(&self) -> Option<RunUpdate> {
         let workload = self.workload.as_ref()?;
         let snapshot = self.live.snapshot(&self.control, workload, now());
-        Some(Change::Snapshot(Box::new(snapshot)))
+        Some(RunUpdate::Snapshot(Box::new(snapshot)))
     }
 
     fn kind(&self, stored: &Stored) -> Option<Kind> {
@@ -302,19 +302,23 @@ mod tests {
         let at = |secs| begin + Duration::from_secs(secs);
         let mut fails = None;
         for secs in [0, 10, 20, 30, 40, 50, 59] {
-            assert_eq!(borne(timed_out(), &mut fails, at(secs)), Ok(None), "{secs}");
+            assert_eq!(
+                step_or_retry(timed_out(), &mut fails, at(secs)),
+                Ok(None),
+                "{secs}"
+            );
         }
-        assert!(borne(timed_out(), &mut fails.clone(), at(60)).is_err());
+        assert!(step_or_retry(timed_out(), &mut fails.clone(), at(60)).is_err());
         assert_eq!(
-            borne(timed_out(), &mut fails.clone(), at(100)),
+            step_or_retry(timed_out(), &mut fails.clone(), at(100)),
             Ok(None),
             "it was sound in between"
         );
-        let read = borne(Ok(Step::CaughtUp), &mut fails, at(60));
+        let read = step_or_retry(Ok(Step::CaughtUp), &mut fails, at(60));
         assert_eq!((read, fails.is_none()), (Ok(Some(Step::CaughtUp)), true));
         let gone = Err(Fault::Missing {
             stream: "LP_CTL".to_owned(),
         });
-        assert!(borne(gone, &mut None, begin).is_err());
+        assert!(step_or_retry(gone, &mut None, begin).is_err());
     }
 }

@@ -19,10 +19,10 @@ use ulid::Ulid;
 
 use super::bodies;
 use super::run_request::problems;
-use super::session::{Session, SessionError, now, patiently};
+use super::session::{Session, SessionError, now, retry_unreachable};
 
 /// Where a key is said.
-const PLACE: &str = "Idempotency-Key";
+const HEADER: &str = "Idempotency-Key";
 /// Bits of a run id that say no time.
 const RANDOM_BITS: u32 = 80;
 /// How often a request that lost to one of the same key is looked for.
@@ -30,14 +30,14 @@ const LOOKS_MAX: u32 = 3;
 
 /// What follows from a key and its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct IdempotencyKey {
     random: u128,
     event: u128,
     seed: u64,
 }
 
 /// A request that the log holds.
-struct Known {
+struct StoredRequest {
     run: RunId,
     event: EventId,
     requested: RunRequested,
@@ -45,14 +45,14 @@ struct Known {
 
 /// A run that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Once {
+pub struct SubmittedRun {
     /// Its id.
     pub run: RunId,
     /// Whether it is this request that asked for it.
     pub is_new: bool,
 }
 
-impl Mark {
+impl IdempotencyKey {
     /// The mark of a key of `caller`: another caller's key is another one.
     #[must_use]
     pub fn of(key: &str, caller: &str) -> Self {
@@ -108,26 +108,26 @@ impl Session {
         request: RunRequested,
         secrets: &BTreeMap<String, String>,
         bodies: &BTreeMap<String, Bytes>,
-        mark: Mark,
-    ) -> Result<Once, SessionError> {
+        mark: IdempotencyKey,
+    ) -> Result<SubmittedRun, SessionError> {
         let problems = problems(&request, secrets, bodies);
         if !problems.is_empty() {
             return Err(Refusal { problems }.into());
         }
         let event = mark.event(secrets);
-        if let Some(known) = self.asked_under(mark).await? {
+        if let Some(known) = self.find_request(mark).await? {
             return same(known, &request, &event);
         }
         let (bus, subjects) = self.parts();
         bodies::store(&bus, &subjects, &request.plan, bodies).await?;
         let run = RunId::from_ulid(Ulid::from_parts(now().0 / 1_000, mark.random));
-        self.hand_over(&run, &request, secrets).await?;
+        self.store_secrets(&run, &request, secrets).await?;
         let wanted = Request::RunRequested(Box::new(request.clone()));
         if !self.store_as(event.clone(), &run, wanted).await?.duplicate {
-            return Ok(Once { run, is_new: true });
+            return Ok(SubmittedRun { run, is_new: true });
         }
         for _ in 0..LOOKS_MAX {
-            if let Some(known) = self.asked_under(mark).await? {
+            if let Some(known) = self.find_request(mark).await? {
                 // A repeat of ours whose first answer was lost is known under the same id.
                 if known.run != run {
                     bus.kv_shred(&subjects.secret_key(&run)).await?;
@@ -137,14 +137,17 @@ impl Session {
         }
         bus.kv_shred(&subjects.secret_key(&run)).await?;
         let rule = "must be a new one: that of a run which was deleted is taken for ten minutes";
-        Err(Problem::new(PLACE, rule, "not shown").into())
+        Err(Problem::new(HEADER, rule, "not shown").into())
     }
 
     /// The run that was asked for under a key, with what was asked.
-    async fn asked_under(&self, mark: Mark) -> Result<Option<Known>, SessionError> {
+    async fn find_request(
+        &self,
+        mark: IdempotencyKey,
+    ) -> Result<Option<StoredRequest>, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = vec![subjects.req_of_all_runs()];
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             let run = subjects.parse(&stored.subject).map(|subject| subject.run);
             let Some(run) = run.filter(|run| mark.is_of(run)) else {
@@ -155,7 +158,7 @@ impl Session {
                 continue;
             };
             if let Request::RunRequested(requested) = event {
-                return Ok(Some(Known {
+                return Ok(Some(StoredRequest {
                     run,
                     event: id,
                     requested: *requested,
@@ -166,11 +169,15 @@ impl Session {
     }
 }
 
-fn same(known: Known, request: &RunRequested, event: &EventId) -> Result<Once, SessionError> {
-    let Known { run, .. } = known;
+fn same(
+    known: StoredRequest,
+    request: &RunRequested,
+    event: &EventId,
+) -> Result<SubmittedRun, SessionError> {
+    let StoredRequest { run, .. } = known;
     if known.requested == *request && known.event == *event {
-        return Ok(Once { run, is_new: false });
+        return Ok(SubmittedRun { run, is_new: false });
     }
     let rule = "must be a new one: it stands for another request";
-    Err(Problem::new(PLACE, rule, format!("that of run {run}")).into())
+    Err(Problem::new(HEADER, rule, format!("that of run {run}")).into())
 }

@@ -40,7 +40,7 @@ impl Session {
     /// As those of [`Session::unfinished`].
     pub async fn adopt(&mut self, run: &RunId) -> Result<(), SessionError> {
         if let Some(owner) = self.asked(run).await?.owner {
-            self.keep_owned(run, &owner);
+            self.start_owner_beat(run, &owner);
         }
         Ok(())
     }

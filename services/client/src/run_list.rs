@@ -13,11 +13,11 @@ use loadpilot_events::{RunId, Timestamp};
 use serde::Serialize;
 
 use super::bodies;
-use super::session::{Session, SessionError, patiently};
+use super::session::{Session, SessionError, retry_unreachable};
 
 /// One run in a list.
 #[derive(Debug, Clone, Serialize)]
-pub struct Listed {
+pub struct ListedRun {
     /// Its id.
     pub run: RunId,
     /// Its scenario.
@@ -55,7 +55,7 @@ impl Session {
     ///
     /// # Errors
     /// The world.
-    pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
+    pub async fn runs(&self) -> Result<Vec<ListedRun>, SessionError> {
         let logs = self.control_of_all().await?;
         Ok(logs.iter().filter_map(listed).collect())
     }
@@ -65,7 +65,7 @@ impl Session {
         let (bus, subjects) = self.parts();
         let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
         let filters = subjects.control_of_all_runs();
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             let Some(subject) = subjects.parse(&stored.subject) else {
                 continue;
@@ -106,7 +106,7 @@ impl Session {
             return Err(Refusal { problems }.into());
         }
         for (run, debt) in runs.iter().zip(&debts) {
-            self.shred_means(run, debt).await?;
+            self.shred_teardown_inputs(run, debt).await?;
             let everything = subjects.everything_of(run);
             bus.purge(Stream::Data, &everything).await?;
             bus.purge(Stream::Ctl, &everything).await?;
@@ -140,11 +140,11 @@ fn objects(control: &Control) -> impl Iterator<Item = &Object> {
         .chain(left)
 }
 
-fn listed(control: &Control) -> Option<Listed> {
+fn listed(control: &Control) -> Option<ListedRun> {
     let state = &control.state;
     let plan = plans(control).last()?;
     let debt = &control.debt;
-    Some(Listed {
+    Some(ListedRun {
         asked: state.created.is_some() || state.requested.is_some(),
         teardown: match (&debt.setup, debt.is_owed()) {
             (None, _) => None,

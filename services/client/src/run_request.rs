@@ -22,7 +22,7 @@ use super::{bodies, strict_json};
 /// Largest body, in bytes: a plan, and the files of a scenario in Python or bodies beside it.
 pub const POST_BYTES_MAX: usize = 32 << 20;
 /// Longest place and longest rule of a mistake, in characters: both may quote a key.
-const TOLD_CHARS_MAX: usize = 400;
+const QUOTED_CHARS_MAX: usize = 400;
 /// What is never quoted, and what it must be.
 const CONFIDENTIAL: [(&str, &str); 3] = [
     ("secrets", "must be an object of texts"),
@@ -32,7 +32,7 @@ const CONFIDENTIAL: [(&str, &str); 3] = [
 
 /// What holds where a caller says nothing.
 #[derive(Debug, Clone, Copy)]
-pub struct Unsaid {
+pub struct RequestDefaults {
     /// Fixes its random choices.
     pub seed: u64,
     /// How many agents.
@@ -43,10 +43,10 @@ pub struct Unsaid {
     pub lead_us: u64,
 }
 
-impl Unsaid {
+impl RequestDefaults {
     /// On a fleet: one agent, which may take its time to come.
     #[must_use]
-    pub fn of_a_fleet(seed: u64) -> Self {
+    pub fn for_fleet(seed: u64) -> Self {
         Self {
             seed,
             agents: 1,
@@ -57,7 +57,7 @@ impl Unsaid {
 }
 
 /// A run that somebody asks for.
-pub struct Asked {
+pub struct PostedRun {
     /// The request itself, without an owner.
     pub request: RunRequested,
     /// What it is to be called, if the caller knows that already.
@@ -98,11 +98,11 @@ struct AgentsForm {
     wait_us: Option<u64>,
 }
 
-/// Reads what was posted; `unsaid` holds where it says nothing itself.
+/// Reads what was posted; `defaults` holds where it says nothing itself.
 ///
 /// # Errors
 /// What is wrong with it. The plan is checked where it is asked for, with everything else.
-pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
+pub fn read(body: &[u8], defaults: &RequestDefaults) -> Result<PostedRun, Problem> {
     let keys = strict_json::keys(body).map_err(|error| problem("body", &error))?;
     let form = match keys.contains("plan") {
         true => parsed::<Form>(body)?,
@@ -127,26 +127,26 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
         return Err(Problem::new("run", rule, "nothing"));
     }
     let agents = form.agents.as_ref();
-    let want = agents.map_or(unsaid.agents, |agents| agents.want);
+    let want = agents.map_or(defaults.agents, |agents| agents.want);
     let request = RunRequested {
         plan: form.plan,
-        seed: form.seed.unwrap_or(unsaid.seed & limits::SEED_MAX),
+        seed: form.seed.unwrap_or(defaults.seed & limits::SEED_MAX),
         agents: AgentsWanted {
             want,
             min: agents.and_then(|agents| agents.min).unwrap_or(want),
             wait_us: agents
                 .and_then(|agents| agents.wait_us)
-                .unwrap_or(unsaid.wait_us),
+                .unwrap_or(defaults.wait_us),
         },
         owner: None,
-        lead_us: form.lead_us.unwrap_or(unsaid.lead_us),
+        lead_us: form.lead_us.unwrap_or(defaults.lead_us),
         needs: form.needs,
         no_early_abort: form.no_early_abort,
     };
     let decoded = |(hash, text): (String, String)| {
         from_base64("bodies", &text, &hash).map(|body| (hash, body))
     };
-    Ok(Asked {
+    Ok(PostedRun {
         request,
         run: form.run,
         secrets: form.secrets,
@@ -212,15 +212,15 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 }
 
 fn problem(place: &str, error: &serde_json::Error) -> Problem {
-    let short = |text: &str| text.chars().take(TOLD_CHARS_MAX).collect::<String>();
+    let short = |text: &str| text.chars().take(QUOTED_CHARS_MAX).collect::<String>();
     let rule = format!("cannot be read: {}", short(&error.to_string()));
     let at = format!("line {}, column {}", error.line(), error.column());
     Problem::new(short(place), rule, at)
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for PostedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asked")
+        f.write_str("PostedRun")
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
     const PLAN: &str = include_str!("../../../proto/golden/plan.v1.json");
 
     fn refused(body: &str) -> String {
-        read(body.as_bytes(), &Unsaid::of_a_fleet(1))
+        read(body.as_bytes(), &RequestDefaults::for_fleet(1))
             .expect_err(body)
             .to_string()
     }
@@ -239,7 +239,7 @@ mod tests {
     /// Broken if a plan alone is no request, or what is said with it is not heard.
     #[test]
     fn a_plan_may_come_alone_or_in_a_request() {
-        let alone = read(PLAN.as_bytes(), &Unsaid::of_a_fleet(u64::MAX)).expect("a plan");
+        let alone = read(PLAN.as_bytes(), &RequestDefaults::for_fleet(u64::MAX)).expect("a plan");
         assert_eq!(alone.request.seed, limits::SEED_MAX);
         assert_eq!(
             (alone.request.agents.want, alone.request.agents.min),
@@ -249,7 +249,7 @@ mod tests {
             r#"{{"plan":{PLAN},"seed":7,"agents":{{"want":3,"min":2,"wait_us":5}},
                 "secrets":{{"API_KEY":"s3cret"}},"bodies":{{"ab":"aGk="}},"needs":["zone=eu"]}}"#
         );
-        let asked = read(body.as_bytes(), &Unsaid::of_a_fleet(1)).expect("a request");
+        let asked = read(body.as_bytes(), &RequestDefaults::for_fleet(1)).expect("a request");
         assert_eq!(asked.request.plan, alone.request.plan);
         let agents = &asked.request.agents;
         assert_eq!(

@@ -17,7 +17,7 @@ const COORDINATOR_WITHIN: Duration = Duration::from_secs(3);
 
 /// Where a log is and whose subjects are used.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ServerAddress {
     /// `nats://host:port`.
     pub url: String,
     /// What the server asks for, if it does.
@@ -74,7 +74,7 @@ pub enum NoFleet {
     },
 }
 
-impl Place {
+impl ServerAddress {
     /// The address, fit for messages.
     #[must_use]
     pub fn shown(&self) -> String {
@@ -139,8 +139,8 @@ impl Session {
     ///
     /// # Errors
     /// When the server cannot be reached or its log is not as required.
-    pub async fn open(place: &Place) -> Result<Self, SessionError> {
-        let (bus, subjects) = place.connect().await?;
+    pub async fn open(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
         bus.open_log().await?;
         Ok(Self::on(bus, subjects))
     }
@@ -149,9 +149,9 @@ impl Session {
     ///
     /// # Errors
     /// [`NoFleet`] when nobody would hear; or as [`Session::open`].
-    pub async fn join(place: &Place) -> Result<Self, SessionError> {
-        let (bus, subjects) = place.connect().await?;
-        place.meet(&bus, &subjects).await?;
+    pub async fn join(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
+        address.meet(&bus, &subjects).await?;
         bus.open_log().await?;
         Ok(Self::on(bus, subjects))
     }
@@ -160,15 +160,15 @@ impl Session {
     ///
     /// # Errors
     /// When the server cannot be reached or holds no log.
-    pub async fn visit(place: &Place) -> Result<Self, SessionError> {
-        let (bus, subjects) = place.connect().await?;
+    pub async fn visit(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
         // A server without JetStream has no streams either: the first is what to be told of.
         bus.flush().await?;
         match bus.head(Stream::Ctl).await {
             Ok(_) => Ok(Self::on(bus, subjects)),
             Err(Fault::Missing { .. }) => {
                 let rule = "must be that of a fleet: it holds no log of runs";
-                Err(Problem::new("--nats-url", rule, place.shown()).into())
+                Err(Problem::new("--nats-url", rule, address.shown()).into())
             }
             Err(fault) => Err(fault.into()),
         }

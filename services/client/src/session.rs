@@ -33,9 +33,9 @@ const OWNER_BEAT: Duration = Duration::from_secs(1);
 /// How long secrets outlive the planned end of their run.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
 /// How long a server that is being restarted is waited for.
-pub(crate) const SERVER_PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How soon it is asked again.
-pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(100);
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why a session could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ impl From<NoReport> for SessionError {
 
 /// What stands in a table of calls, and what does not.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Written {
+pub struct WrittenSamples {
     /// Calls.
     pub rows: u64,
     /// Calls that the plan asked for and that found no room in the deltas.
@@ -130,19 +130,19 @@ impl Session {
         }
         bodies::store(&self.bus, &self.subjects, &request.plan, bodies).await?;
         let run = run.unwrap_or_else(|| RunId::from_ulid(ulid::Ulid::generate()));
-        self.hand_over(&run, &request, secrets).await?;
+        self.store_secrets(&run, &request, secrets).await?;
         let owner = request.owner.clone();
         let request = Request::RunRequested(Box::new(request));
         match &self.set_up {
             Some((prepared, claimant)) if *prepared == run => {
-                self.ask_after_setup(&run, claimant, request).await?;
+                self.store_as_claimant(&run, claimant, request).await?;
             }
             _ => {
                 self.store(&run, request).await?;
             }
         }
         if let Some(owner) = owner {
-            self.keep_owned(&run, &owner);
+            self.start_owner_beat(&run, &owner);
         }
         Ok(run)
     }
@@ -199,11 +199,11 @@ impl Session {
         &self,
         run: &RunId,
         table: &mut impl io::Write,
-    ) -> Result<Written, SessionError> {
+    ) -> Result<WrittenSamples, SessionError> {
         let control = self.control(run).await?;
         let sheet = Sheet::new(&control);
         let sheet = sheet.map_err(|none| Problem::new("run", none.to_string(), run))?;
-        let mut written = Written::default();
+        let mut written = WrittenSamples::default();
         table.write_all(HEAD.as_bytes())?;
         let mut text = String::new();
         let each = |agent: &AgentId, delta: &DeltaReported| {
@@ -229,7 +229,7 @@ impl Session {
     ) -> Result<Projection, SessionError> {
         let mut data = Projection::default();
         let deltas = vec![self.subjects.delta_all(run)];
-        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
                 let (subject, payload) = (&stored.subject, &stored.payload);
@@ -256,7 +256,8 @@ impl Session {
     pub(crate) async fn control_at(&self, run: &RunId) -> Result<(Control, u64), SessionError> {
         let filters = control_of(&self.subjects, run);
         let asked = self.subjects.req(run);
-        let stored = patiently(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
+        let stored =
+            retry_unreachable(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
         let (mut log, mut last) = (ControlLog::new(run.clone()), 0);
         for record in stored {
             if record.subject == asked {
@@ -274,7 +275,7 @@ impl Session {
     }
 
     /// Puts the secrets of a run where its agents get them.
-    pub(crate) async fn hand_over(
+    pub(crate) async fn store_secrets(
         &self,
         run: &RunId,
         request: &RunRequested,
@@ -308,7 +309,7 @@ impl Session {
         let payload = encoded("the request", &envelope)?;
         let subject = self.subjects.req(run);
         let id = envelope.id.as_str();
-        let give_up = Instant::now() + SERVER_PATIENCE;
+        let give_up = Instant::now() + SERVER_TIMEOUT;
         loop {
             let stored = self
                 .bus
@@ -319,7 +320,7 @@ impl Session {
                 Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
                     if Instant::now() < give_up =>
                 {
-                    tokio::time::sleep(ASK_AGAIN).await;
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -341,7 +342,7 @@ impl Session {
         (self.subjects.owner_heartbeat(owner), beat.into())
     }
 
-    pub(crate) fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
+    pub(crate) fn start_owner_beat(&mut self, run: &RunId, owner: &OwnerId) {
         self.close();
         let bus = self.bus.clone();
         let (subject, beat) = self.owner_beat_of(run, owner);
@@ -396,15 +397,15 @@ pub fn control_of(subjects: &Subjects, run: &RunId) -> Vec<String> {
 ///
 /// # Errors
 /// The last fault, when the server stayed away or is there and refuses.
-pub(crate) async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Fault>
+pub(crate) async fn retry_unreachable<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
-    let give_up = Instant::now() + SERVER_PATIENCE;
+    let give_up = Instant::now() + SERVER_TIMEOUT;
     loop {
         match ask().await {
             Err(Fault::Disconnected | Fault::TimedOut { .. }) if Instant::now() < give_up => {
-                tokio::time::sleep(ASK_AGAIN).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
             answer => return answer,
         }

@@ -20,11 +20,11 @@ use loadpilot_events::wire::subject::Subjects;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
-use super::session::{Session, SessionError, control_of, patiently};
+use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 /// What somebody wants of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum SteeringRequest {
     /// It starts nothing more.
     Stop,
     /// The rest of it is constant at this rate.
@@ -38,7 +38,7 @@ pub enum Wish {
 /// What became of it; times are in seconds after the start.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum SteeringResult {
     /// The rate is another one from then on.
     RateChanged {
         /// Arrivals per second before.
@@ -100,38 +100,38 @@ impl Session {
     pub async fn steer(
         &self,
         run: &RunId,
-        wish: Wish,
+        wanted: SteeringRequest,
         by: &str,
         patience: Duration,
-    ) -> Result<Answer, SessionError> {
+    ) -> Result<SteeringResult, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = control_of(&subjects, run);
-        let tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         let log = ControlLog::new(run.clone());
         let control = log.close();
-        let mut followed = Followed {
+        let mut follower = ControlFollower {
             subjects,
             tail,
             log,
             control,
         };
-        while followed.more().await? {}
-        let state = &followed.control.state;
+        while follower.more().await? {}
+        let state = &follower.control.state;
         if state.requested.is_none() && state.created.is_none() {
             return Err(Problem::new("run", "must be a run of this log", run).into());
         }
-        if let Some(answer) = beforehand(&followed.control, wish) {
+        if let Some(answer) = result_without_request(&follower.control, wanted) {
             return Ok(answer);
         }
-        let asked = self.store(run, request(wish, by)).await?;
+        let asked = self.store(run, request(wanted, by)).await?;
         let give_up = Instant::now() + patience;
         loop {
-            let Ok(more) = timeout_at(give_up, followed.more()).await else {
-                let no_agent = followed.control.state.holdings.is_empty();
-                return Ok(Answer::Silent { no_agent });
+            let Ok(more) = timeout_at(give_up, follower.more()).await else {
+                let no_agent = follower.control.state.holdings.is_empty();
+                return Ok(SteeringResult::Silent { no_agent });
             };
             more?;
-            if let Some(answer) = answered(&followed.control, wish, asked) {
+            if let Some(answer) = result_of(&follower.control, wanted, asked) {
                 return Ok(answer);
             }
         }
@@ -139,14 +139,14 @@ impl Session {
 }
 
 /// The control side of one run, folded once and kept up to date.
-struct Followed {
+struct ControlFollower {
     subjects: Subjects,
     tail: Tail,
     log: ControlLog,
     control: Control,
 }
 
-impl Followed {
+impl ControlFollower {
     /// Folds what comes next; false when that was all that was stored when it began.
     async fn more(&mut self) -> Result<bool, Fault> {
         let Step::Event(stored) = self.tail.next().await? else {
@@ -162,66 +162,71 @@ impl Followed {
     }
 }
 
-fn request(wish: Wish, by: &str) -> Request {
+fn request(wanted: SteeringRequest, by: &str) -> Request {
     let by = by.to_owned();
-    match wish {
-        Wish::Stop => Request::StopRequested(StopRequested { by }),
-        Wish::Rate(rate) => Request::RateChangeRequested(RateChangeRequested { by, rate }),
-        Wish::Pause => Request::PauseRequested(PauseRequested { by }),
-        Wish::Resume => Request::ResumeRequested(ResumeRequested { by }),
+    match wanted {
+        SteeringRequest::Stop => Request::StopRequested(StopRequested { by }),
+        SteeringRequest::Rate(rate) => {
+            Request::RateChangeRequested(RateChangeRequested { by, rate })
+        }
+        SteeringRequest::Pause => Request::PauseRequested(PauseRequested { by }),
+        SteeringRequest::Resume => Request::ResumeRequested(ResumeRequested { by }),
     }
 }
 
 /// What needs no request: it is over, stopping, or as it is wanted to be.
-fn beforehand(control: &Control, wish: Wish) -> Option<Answer> {
+fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<SteeringResult> {
     let state = &control.state;
     if let Some(answer) = ended(control) {
         return Some(answer);
     }
-    let refused = |why: NotSteered| Answer::Refused {
+    let refused = |why: NotSteered| SteeringResult::Refused {
         why,
         words: why.words(),
     };
     let is_paused = state.steering.paused_at.is_some();
-    match wish {
-        Wish::Stop => None,
-        _ if state.start.is_none() => Some(Answer::NotStarted {
+    match wanted {
+        SteeringRequest::Stop => None,
+        _ if state.start.is_none() => Some(SteeringResult::NotStarted {
             state: run_state(control),
         }),
-        Wish::Pause if is_paused => Some(refused(NotSteered::AlreadyPaused)),
-        Wish::Resume if !is_paused => Some(refused(NotSteered::NotPaused)),
-        Wish::Rate(_) | Wish::Pause | Wish::Resume => None,
+        SteeringRequest::Pause if is_paused => Some(refused(NotSteered::AlreadyPaused)),
+        SteeringRequest::Resume if !is_paused => Some(refused(NotSteered::NotPaused)),
+        SteeringRequest::Rate(_) | SteeringRequest::Pause | SteeringRequest::Resume => None,
     }
 }
 
 /// Whether it is over or ends.
-fn ended(control: &Control) -> Option<Answer> {
+fn ended(control: &Control) -> Option<SteeringResult> {
     let state = &control.state;
     let ending = control.sealed.as_ref().map(|sealed| sealed.ending);
     if state.over {
-        return Some(Answer::Over { ending });
+        return Some(SteeringResult::Over { ending });
     }
     if let Some(stop) = &state.stop {
-        return Some(Answer::Stopping {
+        return Some(SteeringResult::Stopping {
             at_secs: Some(since_start(control, stop.stop_at)),
             because: stop.reason.words(),
         });
     }
-    state.cancelled.as_ref().map(|reason| Answer::Stopping {
-        at_secs: None,
-        because: reason.clone(),
-    })
+    state
+        .cancelled
+        .as_ref()
+        .map(|reason| SteeringResult::Stopping {
+            at_secs: None,
+            because: reason.clone(),
+        })
 }
 
 /// The decision that answers the request stored at `asked`, or the end of the run.
-fn answered(control: &Control, wish: Wish, asked: u64) -> Option<Answer> {
+fn result_of(control: &Control, wanted: SteeringRequest, asked: u64) -> Option<SteeringResult> {
     let later = control.records.iter().filter(|(seq, _)| *seq > asked);
     let mut answers = later.filter_map(|(_, parsed)| match parsed {
         Parsed::Decision(envelope) => answer(control, &envelope.event, asked),
         _ => None,
     });
     // A stop has no answer of its own: the first one that is scheduled answers all.
-    let own = if wish == Wish::Stop {
+    let own = if wanted == SteeringRequest::Stop {
         None
     } else {
         answers.next()
@@ -229,7 +234,7 @@ fn answered(control: &Control, wish: Wish, asked: u64) -> Option<Answer> {
     own.or_else(|| ended(control))
 }
 
-fn answer(control: &Control, decision: &Decision, asked: u64) -> Option<Answer> {
+fn answer(control: &Control, decision: &Decision, asked: u64) -> Option<SteeringResult> {
     Some(match decision {
         Decision::RateChanged(changed) if changed.request == asked => {
             let created = control.state.created.as_ref();
@@ -237,20 +242,20 @@ fn answer(control: &Control, decision: &Decision, asked: u64) -> Option<Answer> 
             let from_us = u64::from(changed.from_tick).saturating_mul(tick_us);
             let start = control.state.start.as_ref();
             let at = start.map_or(Timestamp(0), |start| start.start_at.plus_us(from_us));
-            Answer::RateChanged {
+            SteeringResult::RateChanged {
                 was_rps: changed.was.as_rps(),
                 rps: changed.rate.as_rps(),
                 from_secs: secs(from_us),
                 in_secs: secs(at.since_us(super::session::now())),
             }
         }
-        Decision::Paused(paused) if paused.request == asked => Answer::Paused {
+        Decision::Paused(paused) if paused.request == asked => SteeringResult::Paused {
             at_secs: since_start(control, paused.paused_at),
         },
-        Decision::Resumed(resumed) if resumed.request == asked => Answer::Resumed {
+        Decision::Resumed(resumed) if resumed.request == asked => SteeringResult::Resumed {
             at_secs: since_start(control, resumed.resumed_at),
         },
-        Decision::SteeringRefused(refused) if refused.request == asked => Answer::Refused {
+        Decision::SteeringRefused(refused) if refused.request == asked => SteeringResult::Refused {
             why: refused.why,
             words: refused.why.words(),
         },

@@ -6,7 +6,7 @@ use loadpilot_events::RunId;
 use loadpilot_events::wire::subject::Kind;
 use serde_json::Value;
 
-use super::session::{Session, SessionError, control_of, patiently};
+use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 impl Session {
     /// Looks whether everything holds of a run's log that must hold of any; `known` is a report
@@ -22,7 +22,7 @@ impl Session {
         let (bus, subjects) = self.parts();
         let filters = control_of(&subjects, run);
         let mut verifier = Verifier::new(run.clone(), subjects.ctl(run));
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(kind) = self.kind(&stored.subject) {
                 verifier.add(&stored.subject, &kind, stored.seq, &stored.payload);
@@ -30,7 +30,7 @@ impl Session {
         }
         let mut verifier = verifier.control_read()?;
         let deltas = vec![subjects.delta_all(run)];
-        let mut tail = patiently(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
                 verifier.add(&agent, &stored.subject, stored.seq, &stored.payload);

@@ -11,11 +11,11 @@ use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::{Envelope, EventId};
 
 use crate::clock::Clock;
-use crate::run_state::Draft;
+use crate::run_state::PendingAppend;
 
 /// A decision that did not leave within this time (µs) is thrown away: the process was frozen and
 /// the instants in it mean nothing any more.
-const DRAFT_GOOD_FOR_US: u64 = 1_000_000;
+const PENDING_APPEND_US_MAX: u64 = 1_000_000;
 
 /// What became of an append.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,13 +57,17 @@ impl Outcome {
     }
 }
 
-/// Appends `draft`; with success comes what agents are to be told.
-pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome, Option<News>) {
+/// Appends `pending`; with success comes what agents are to be told.
+pub(crate) async fn append(
+    bus: &Bus,
+    clock: &Clock,
+    pending: &PendingAppend,
+) -> (Outcome, Option<News>) {
     let event = Envelope {
-        v: version_of(&draft.decision),
+        v: version_of(&pending.decision),
         id: EventId::from_ulid(ulid::Ulid::generate()),
-        at: draft.at,
-        event: draft.decision.clone(),
+        at: pending.at,
+        event: pending.decision.clone(),
     };
     let payload = match serde_json::to_vec(&event) {
         Ok(json) => Bytes::from(json),
@@ -72,25 +76,25 @@ pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome,
             return (Outcome::Fault(Fault::Server { what, why }), None);
         }
     };
-    if clock.now().since_us(draft.at) > DRAFT_GOOD_FOR_US {
+    if clock.now().since_us(pending.at) > PENDING_APPEND_US_MAX {
         return (Outcome::NotStored, None);
     }
     let id = event.id.as_str();
     let bytes = payload.len() as u64;
     let outcome = match bus
-        .append_at(&draft.subject, draft.expected, id, payload)
+        .append_at(&pending.subject, pending.expected, id, payload)
         .await
     {
         Ok(seq) => Outcome::Stored { seq },
         Err(AppendError::Conflict) => Outcome::Lost,
-        Err(AppendError::Unknown) => look_for(bus, draft, &event.id).await,
+        Err(AppendError::Unknown) => look_for(bus, pending, &event.id).await,
         Err(AppendError::Full { .. }) => Outcome::Full,
         Err(AppendError::TooLarge { limit }) => Outcome::TooLarge { bytes, limit },
         Err(AppendError::Fault(fault)) => Outcome::Fault(fault),
     };
     let news = match outcome {
         Outcome::Stored { seq } => {
-            let (run, previous_seq) = (draft.run.clone(), draft.previous_seq);
+            let (run, previous_seq) = (pending.run.clone(), pending.previous_seq);
             Some(News {
                 run,
                 seq,
@@ -104,20 +108,20 @@ pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome,
 }
 
 /// After an append without an answer: whether it is there. Others may have followed it already.
-async fn look_for(bus: &Bus, draft: &Draft, id: &EventId) -> Outcome {
+async fn look_for(bus: &Bus, pending: &PendingAppend, id: &EventId) -> Outcome {
     let stored = match bus
-        .read(Stream::Ctl, vec![draft.subject.clone()], None)
+        .read(Stream::Ctl, vec![pending.subject.clone()], None)
         .await
     {
         Ok(stored) => stored,
         Err(fault) => {
-            tracing::debug!(run = %draft.run, %fault, "an append's fate is unknown");
+            tracing::debug!(run = %pending.run, %fault, "an append's fate is unknown");
             return Outcome::Lost;
         }
     };
     let mut newer = stored
         .iter()
-        .filter(|stored| stored.seq > draft.expected)
+        .filter(|stored| stored.seq > pending.expected)
         .peekable();
     if newer.peek().is_none() {
         return Outcome::NotStored;

@@ -22,13 +22,13 @@ const QUESTIONS: usize = 8;
 pub struct Clock(Arc<Source>);
 
 enum Source {
-    Steady(Mutex<Measured>),
-    Told(Box<dyn Fn() -> Timestamp + Send + Sync>),
+    Steady(Mutex<ClockMeasurement>),
+    Function(Box<dyn Fn() -> Timestamp + Send + Sync>),
 }
 
 /// How the log's clock stands to the time since this machine's boot.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measured {
+pub(crate) struct ClockMeasurement {
     /// What it showed at the boot, in µs since 1970.
     boot_at_us: u64,
     /// The truth is within this many µs of it.
@@ -39,15 +39,15 @@ pub(crate) struct Measured {
 ///
 /// # Errors
 /// Whatever keeps it from answering.
-pub(crate) async fn measure(bus: &Bus) -> Result<Measured, Fault> {
-    let mut best: Option<Measured> = None;
+pub(crate) async fn measure(bus: &Bus) -> Result<ClockMeasurement, Fault> {
+    let mut best: Option<ClockMeasurement> = None;
     for _ in 0..QUESTIONS {
         let asked_us = since_boot_us();
         let told_us = bus.time_of(Stream::Ctl).await?;
         let bound_us = (since_boot_us() - asked_us).div_ceil(2);
         if best.is_none_or(|best| bound_us < best.bound_us) {
             let boot_at_us = told_us.saturating_sub(asked_us + bound_us);
-            best = Some(Measured {
+            best = Some(ClockMeasurement {
                 boot_at_us,
                 bound_us,
             });
@@ -60,7 +60,7 @@ impl Clock {
     /// The system's clock, until what was measured is set.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(Source::Steady(Mutex::new(Measured {
+        Self(Arc::new(Source::Steady(Mutex::new(ClockMeasurement {
             boot_at_us: boot_at_us(),
             bound_us: 0,
         }))))
@@ -68,7 +68,7 @@ impl Clock {
 
     /// A clock that says what `tell` says.
     pub fn from_fn(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Source::Told(Box::new(tell))))
+        Self(Arc::new(Source::Function(Box::new(tell))))
     }
 
     /// Now.
@@ -79,7 +79,7 @@ impl Clock {
                 let measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
                 Timestamp(measured.boot_at_us + since_boot_us())
             }
-            Source::Told(tell) => tell(),
+            Source::Function(tell) => tell(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Clock {
                 let measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
                 measured.bound_us
             }
-            Source::Told(_) => 0,
+            Source::Function(_) => 0,
         };
         ClockSample {
             received_at,
@@ -100,7 +100,7 @@ impl Clock {
     }
 
     /// Goes on as measured. To be called only while no run is under way.
-    pub(crate) fn set(&self, measured: &Measured) {
+    pub(crate) fn set(&self, measured: &ClockMeasurement) {
         if let Source::Steady(known) = &*self.0 {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = *measured;
         }
@@ -162,7 +162,7 @@ mod tests {
     fn it_goes_on_as_measured() {
         let clock = Clock::system();
         let ahead_us = 300_000_000;
-        let measured = Measured {
+        let measured = ClockMeasurement {
             boot_at_us: boot_at_us() + ahead_us,
             bound_us: 7,
         };
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_told_clock_says_what_it_is_told() {
         let clock = Clock::from_fn(|| Timestamp(7));
-        let measured = Measured {
+        let measured = ClockMeasurement {
             boot_at_us: 0,
             bound_us: 9,
         };

@@ -11,10 +11,10 @@ const WAITING_MAX: usize = 1_024;
 
 /// Sends messages one after the other, so that the order of live events is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Mouth(mpsc::Sender<(String, Bytes)>);
+pub(crate) struct CorePublisher(mpsc::Sender<(String, Bytes)>);
 
-impl Mouth {
-    /// A mouth, and the work of speaking, which ends when the mouth is dropped.
+impl CorePublisher {
+    /// A publisher, and the task that sends, which ends when the publisher is dropped.
     pub(crate) fn new(bus: Bus) -> (Self, impl Future<Output = ()>) {
         let (sender, mut waiting) = mpsc::channel::<(String, Bytes)>(WAITING_MAX);
         let speak = async move {

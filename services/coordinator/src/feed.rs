@@ -14,7 +14,7 @@ const FRAME_BYTES: usize = 256;
 
 /// The control events of one run, oldest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Feed {
+pub(crate) struct NewsFeed {
     items: Vec<Item>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Item {
     bytes: usize,
 }
 
-impl Feed {
+impl NewsFeed {
     /// Adds the event stored at `seq`, `bytes` long.
     pub(crate) fn push(&mut self, run: &RunId, seq: u64, event: Envelope<Decision>, bytes: usize) {
         let previous_seq = self.last_seq();

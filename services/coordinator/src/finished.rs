@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_events::RunId;
 
-use crate::feed::Feed;
+use crate::feed::NewsFeed;
 
 /// Most finished runs whose events are kept.
 const KEPT_RUNS_MAX: usize = 256;
@@ -20,14 +20,14 @@ const KNOWN_RUNS_MAX: usize = 200_000;
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
     known: BTreeSet<RunId>,
-    kept: BTreeMap<RunId, Feed>,
+    kept: BTreeMap<RunId, NewsFeed>,
     order: VecDeque<RunId>,
     bytes: usize,
 }
 
 impl Finished {
     /// Takes a run that has just ended.
-    pub(crate) fn add(&mut self, run: RunId, feed: Feed) {
+    pub(crate) fn add(&mut self, run: RunId, feed: NewsFeed) {
         self.bytes += feed.bytes();
         self.kept.insert(run.clone(), feed);
         self.order.push_back(run.clone());
@@ -52,7 +52,7 @@ impl Finished {
     }
 
     /// Its events, while they are kept.
-    pub(crate) fn feed(&self, run: &RunId) -> Option<&Feed> {
+    pub(crate) fn feed(&self, run: &RunId) -> Option<&NewsFeed> {
         self.kept.get(run)
     }
 }
@@ -67,7 +67,7 @@ mod tests {
         let mut finished = Finished::default();
         let run = |n: usize| RunId::parse(&format!("run{n:05}")).expect("a token");
         for n in 0..KEPT_RUNS_MAX + 10 {
-            finished.add(run(n), Feed::default());
+            finished.add(run(n), NewsFeed::default());
         }
         assert_eq!(finished.kept.len(), KEPT_RUNS_MAX);
         assert!(finished.contains(&run(0)) && finished.feed(&run(0)).is_none());

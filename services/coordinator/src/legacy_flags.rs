@@ -4,7 +4,7 @@
 use loadpilot_events::refusal::Problem;
 
 /// Each flag, and what to say instead.
-const INSTEAD: [(&str, &str); 5] = [
+const REPLACEMENTS: [(&str, &str); 5] = [
     (
         "--local-agents",
         "`loadpilot run --agents N` starts agents of its own",
@@ -34,7 +34,7 @@ pub(crate) fn problems(args: &[String]) -> Vec<Problem> {
         let rule = format!("has no meaning here: {instead}");
         said(flag).map(|word| Problem::new(*flag, rule, word))
     };
-    INSTEAD.iter().filter_map(problem).collect()
+    REPLACEMENTS.iter().filter_map(problem).collect()
 }
 
 #[cfg(test)]

@@ -33,6 +33,6 @@ pub use append::Outcome;
 pub use clock::Clock;
 pub use config::{Config, Mistakes, Settings};
 pub use coordinator::{Coordinator, Poison};
-pub use run_state::{Draft, Errand};
+pub use run_state::{Effect, PendingAppend};
 pub use shell::{Io, run};
 pub use start::main_from;

@@ -14,12 +14,12 @@ const FROZEN_AFTER: Duration = Duration::from_secs(2);
 
 /// The moments of the last round.
 #[derive(Debug)]
-pub(crate) struct Gap {
+pub(crate) struct PauseDetector {
     mono: Instant,
     wall: Timestamp,
 }
 
-impl Gap {
+impl PauseDetector {
     pub(crate) fn new(mono: Instant, wall: Timestamp) -> Self {
         Self { mono, wall }
     }
@@ -39,7 +39,7 @@ impl Gap {
 mod tests {
     use super::*;
 
-    /// A thawed coordinator that missed the gap would declare every agent lost at once.
+    /// A thawed coordinator that missed the pause would declare every agent lost at once.
     #[tokio::test]
     async fn a_freeze_a_sleep_and_a_set_clock_are_gaps() {
         let (mono, wall) = (Instant::now(), Timestamp(50_000_000));
@@ -53,10 +53,14 @@ mod tests {
         for (ran_ms, told_ms, found) in cases {
             let later = mono + Duration::from_millis(ran_ms);
             let told = Timestamp(wall.0.saturating_add_signed(told_ms * 1_000));
-            let mut gap = Gap::new(mono, wall);
-            assert_eq!(gap.found(later, told), found, "{ran_ms} ms, {told_ms} ms");
+            let mut pauses = PauseDetector::new(mono, wall);
+            assert_eq!(
+                pauses.found(later, told),
+                found,
+                "{ran_ms} ms, {told_ms} ms"
+            );
             assert!(
-                !gap.found(later + PULSE, told.plus_us(250_000)),
+                !pauses.found(later + PULSE, told.plus_us(250_000)),
                 "only once"
             );
         }

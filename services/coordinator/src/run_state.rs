@@ -1,7 +1,7 @@
 //! One run that is not over, as a coordinator keeps it: the fold of its log and what is being done
 //! about it. Pure.
 //!
-//! At most one errand of a run is under way; until it is back nothing is decided about the run.
+//! At most one effect of a run is under way; until it is back nothing is decided about the run.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use loadpilot_events::wire::heartbeat::Unreached;
 use loadpilot_events::{Holder, RunId, Timestamp};
 
 use crate::append::Outcome;
-use crate::feed::Feed;
+use crate::feed::NewsFeed;
 
 /// If the tail has not brought what another coordinator wrote after this long (µs), the subject
 /// itself is asked.
@@ -27,9 +27,9 @@ const FULL_RETRY_US: u64 = 5_000_000;
 
 /// Work outside this process.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Errand {
+pub enum Effect {
     /// Append a decision; its end goes to `Coordinator::appended`.
-    Append(Box<Draft>),
+    Append(Box<PendingAppend>),
     /// Read the last sequence of the data stream, for `Coordinator::data_head`.
     ReadDataHead(RunId),
     /// Read the last sequence of a run's control subject, for `Coordinator::ctl_last`.
@@ -40,7 +40,7 @@ pub enum Errand {
 
 /// A decision on its way into the log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
+pub struct PendingAppend {
     /// About which run.
     pub run: RunId,
     /// Where it is to stand.
@@ -57,11 +57,11 @@ pub struct Draft {
 
 /// One run.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct OpenRun {
     /// What the log says.
     pub(crate) state: RunState,
     /// Its control events.
-    pub(crate) feed: Feed,
+    pub(crate) feed: NewsFeed,
     /// The last sequence of its control subject; unlike the state's it counts unreadable events.
     pub(crate) ctl_last: u64,
     /// When its first record was written, by its writer's clock.
@@ -70,14 +70,14 @@ pub(crate) struct Book {
     pub(crate) left_over: bool,
     /// Whether a later version decided something that is not understood here: then only those that
     /// understand it may decide.
-    pub(crate) stands_back: bool,
+    pub(crate) has_newer_decision: bool,
     /// Whether something changed since it was last decided about.
     stale: bool,
     /// Holders that said that none of their calls reached a server, and what they said.
     unreached: BTreeMap<Holder, Unreached>,
     unwritable: Option<Unwritable>,
     data_head: Option<DataHead>,
-    doing: Doing,
+    activity: Activity,
     deadline: Option<Timestamp>,
 }
 
@@ -98,8 +98,8 @@ enum Unwritable {
 
 /// What is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    Nothing,
+enum Activity {
+    Idle,
     /// The data stream's head is being read for the state of these sequences.
     ReadingHead {
         ctl_seq: u64,
@@ -116,38 +116,38 @@ enum Doing {
         ask_at: Timestamp,
     },
     /// The control subject's last sequence is being read; `known` was folded before.
-    Asking {
+    ReadingLast {
         known: u64,
     },
     /// Something failed.
-    Resting {
+    BackingOff {
         until: Timestamp,
     },
 }
 
 /// What the control subject itself said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LogPresence {
     /// The run goes on.
-    GoesOn,
+    Present,
     /// Its log was removed.
-    Purged,
+    Removed,
 }
 
-impl Book {
+impl OpenRun {
     pub(crate) fn new(asked_at: Timestamp) -> Self {
         Self {
             asked_at,
             state: RunState::default(),
-            feed: Feed::default(),
+            feed: NewsFeed::default(),
             ctl_last: 0,
             left_over: false,
-            stands_back: false,
+            has_newer_decision: false,
             stale: true,
             unreached: BTreeMap::new(),
             unwritable: None,
             data_head: None,
-            doing: Doing::Nothing,
+            activity: Activity::Idle,
             deadline: None,
         }
     }
@@ -155,10 +155,10 @@ impl Book {
     /// Something about it, or about who was heard, has changed.
     pub(crate) fn changed(&mut self) {
         self.stale = true;
-        if let Doing::AwaitingTail { seq, .. } = self.doing
+        if let Activity::AwaitingTail { seq, .. } = self.activity
             && self.ctl_last >= seq
         {
-            self.doing = Doing::Nothing;
+            self.activity = Activity::Idle;
         }
     }
 
@@ -183,22 +183,24 @@ impl Book {
 
     /// When time alone may give it something to do.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
-        match self.doing {
-            Doing::Nothing => self.deadline,
-            Doing::AwaitingTail { ask_at, .. } => Some(ask_at),
-            Doing::Resting { until } => Some(until),
-            Doing::ReadingHead { .. } | Doing::Appending { .. } | Doing::Asking { .. } => None,
+        match self.activity {
+            Activity::Idle => self.deadline,
+            Activity::AwaitingTail { ask_at, .. } => Some(ask_at),
+            Activity::BackingOff { until } => Some(until),
+            Activity::ReadingHead { .. }
+            | Activity::Appending { .. }
+            | Activity::ReadingLast { .. } => None,
         }
     }
 
     /// No wait goes beyond what it was meant to be after the clock was set back.
     pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
         let most = now.plus_us(FULL_RETRY_US);
-        match &mut self.doing {
-            Doing::AwaitingTail {
+        match &mut self.activity {
+            Activity::AwaitingTail {
                 ask_at: instant, ..
             }
-            | Doing::Resting { until: instant } => {
+            | Activity::BackingOff { until: instant } => {
                 *instant = (*instant).min(most);
             }
             _ => {}
@@ -214,25 +216,25 @@ impl Book {
         hearing: &mut Hearing,
         policy: &Policy,
         now: Timestamp,
-    ) -> Option<Errand> {
-        match self.doing {
-            Doing::AwaitingTail { ask_at, .. } if now >= ask_at => {
-                self.doing = Doing::Asking {
+    ) -> Option<Effect> {
+        match self.activity {
+            Activity::AwaitingTail { ask_at, .. } if now >= ask_at => {
+                self.activity = Activity::ReadingLast {
                     known: self.ctl_last,
                 };
-                return Some(Errand::ReadCtlLast(run.clone()));
+                return Some(Effect::ReadCtlLast(run.clone()));
             }
-            Doing::Resting { until } if now >= until => {
-                self.doing = Doing::Nothing;
+            Activity::BackingOff { until } if now >= until => {
+                self.activity = Activity::Idle;
                 self.stale = true;
             }
             _ => {}
         }
-        if self.stands_back {
+        if self.has_newer_decision {
             return None;
         }
         let due = self.deadline.is_some_and(|instant| now >= instant);
-        if self.doing != Doing::Nothing || !(self.stale || due) {
+        if self.activity != Activity::Idle || !(self.stale || due) {
             return None;
         }
         self.stale = false;
@@ -248,13 +250,13 @@ impl Book {
         };
         let (ctl_seq, evt_seq) = (self.state.ctl_seq, self.state.evt_seq);
         if matches!(decision, Decision::RunSealed(_)) && head.is_none() {
-            self.doing = Doing::ReadingHead { ctl_seq, evt_seq };
-            return Some(Errand::ReadDataHead(run.clone()));
+            self.activity = Activity::ReadingHead { ctl_seq, evt_seq };
+            return Some(Effect::ReadDataHead(run.clone()));
         }
         let ends = matches!(decision, Decision::RunSealed(_) | Decision::RunRefused(_));
         let expected = self.ctl_last;
-        self.doing = Doing::Appending { expected, ends };
-        Some(Errand::Append(Box::new(Draft {
+        self.activity = Activity::Appending { expected, ends };
+        Some(Effect::Append(Box::new(PendingAppend {
             run: run.clone(),
             subject: subject(),
             expected,
@@ -266,25 +268,25 @@ impl Book {
 
     /// The append of a decision has ended.
     pub(crate) fn appended(&mut self, outcome: &Outcome, now: Timestamp) {
-        let Doing::Appending { expected, ends } = self.doing else {
+        let Activity::Appending { expected, ends } = self.activity else {
             return;
         };
         let ask_at = now.plus_us(TAIL_PATIENCE_US);
-        self.doing = match outcome {
-            Outcome::Stored { seq } => Doing::AwaitingTail { seq: *seq, ask_at },
-            Outcome::Lost => Doing::AwaitingTail {
+        self.activity = match outcome {
+            Outcome::Stored { seq } => Activity::AwaitingTail { seq: *seq, ask_at },
+            Outcome::Lost => Activity::AwaitingTail {
                 seq: expected + 1,
                 ask_at,
             },
-            Outcome::NotStored => Doing::Nothing,
-            Outcome::Full | Outcome::TooLarge { .. } if ends => Doing::Resting {
+            Outcome::NotStored => Activity::Idle,
+            Outcome::Full | Outcome::TooLarge { .. } if ends => Activity::BackingOff {
                 until: now.plus_us(FULL_RETRY_US),
             },
             Outcome::Full => self.give_up(Unwritable::Full),
             &Outcome::TooLarge { bytes, limit } => {
                 self.give_up(Unwritable::TooLarge { bytes, limit })
             }
-            Outcome::Fault(_) => Doing::Resting {
+            Outcome::Fault(_) => Activity::BackingOff {
                 until: now.plus_us(RETRY_US),
             },
         };
@@ -294,7 +296,7 @@ impl Book {
 
     /// The data stream ends at `head`; `None` when nobody knows.
     pub(crate) fn data_head(&mut self, head: Option<u64>, now: Timestamp) {
-        let Doing::ReadingHead { ctl_seq, evt_seq } = self.doing else {
+        let Activity::ReadingHead { ctl_seq, evt_seq } = self.activity else {
             return;
         };
         self.data_head = head.map(|seq| DataHead {
@@ -302,9 +304,9 @@ impl Book {
             ctl_seq,
             evt_seq,
         });
-        self.doing = match head {
-            Some(_) => Doing::Nothing,
-            None => Doing::Resting {
+        self.activity = match head {
+            Some(_) => Activity::Idle,
+            None => Activity::BackingOff {
                 until: now.plus_us(RETRY_US),
             },
         };
@@ -313,27 +315,27 @@ impl Book {
 
     /// The control subject's last sequence is `last` (0: it holds nothing); `None` when nobody
     /// knows.
-    pub(crate) fn ctl_last(&mut self, last: Option<u64>, now: Timestamp) -> Fate {
-        let Doing::Asking { known } = self.doing else {
-            return Fate::GoesOn;
+    pub(crate) fn ctl_last(&mut self, last: Option<u64>, now: Timestamp) -> LogPresence {
+        let Activity::ReadingLast { known } = self.activity else {
+            return LogPresence::Present;
         };
         let ask_at = now.plus_us(TAIL_PATIENCE_US);
-        self.doing = match last {
-            None => Doing::AwaitingTail {
+        self.activity = match last {
+            None => Activity::AwaitingTail {
                 seq: known + 1,
                 ask_at,
             },
-            Some(seq) if seq < known => return Fate::Purged,
-            Some(seq) => Doing::AwaitingTail { seq, ask_at },
+            Some(seq) if seq < known => return LogPresence::Removed,
+            Some(seq) => Activity::AwaitingTail { seq, ask_at },
         };
         // The tail may have brought it meanwhile.
         self.changed();
-        Fate::GoesOn
+        LogPresence::Present
     }
 
-    fn give_up(&mut self, why: Unwritable) -> Doing {
+    fn give_up(&mut self, why: Unwritable) -> Activity {
         self.unwritable = Some(why);
-        Doing::Nothing
+        Activity::Idle
     }
 
     /// The head of the data stream, if it was read after the last record that the state knows: a

@@ -1,5 +1,5 @@
-//! The one loop of a coordinator: what is heard goes into the bookkeeping, the errands that come
-//! out of it run as tasks, and their ends go back in. It must never wait for an errand: heartbeats
+//! The one loop of a coordinator: what is heard goes into the bookkeeping, the effects that come
+//! out of it run as tasks, and their ends go back in. It must never wait for an effect: heartbeats
 //! are answered while an append is under way.
 
 use std::time::Duration;
@@ -15,19 +15,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::answers;
 use crate::append::{Outcome, append};
-use crate::clock::{self, Clock, Measured};
+use crate::clock::{self, Clock, ClockMeasurement};
 use crate::config::Settings;
 use crate::coordinator::Coordinator;
-use crate::core_publisher::Mouth;
+use crate::core_publisher::CorePublisher;
 use crate::http::Status;
-use crate::pause_detector::{Gap, PULSE};
-use crate::run_state::{Draft, Errand};
+use crate::pause_detector::{PULSE, PauseDetector};
+use crate::run_state::{Effect, PendingAppend};
 
 /// Most records that wait to be folded; the tail then waits too.
 const STEPS_MAX: usize = 256;
 
 /// Most holders in a decision that is told to all agents at once.
-const TOLD_HOLDERS_MAX: usize = 64;
+const LIVE_HOLDERS_MAX: usize = 64;
 
 /// Pause before a tail that failed is asked again.
 const TAIL_PAUSE: Duration = Duration::from_secs(1);
@@ -75,28 +75,28 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
     let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
     let clock_requests = bus.subscribe(&subjects.clock()).await?;
     let mut secrets = bus.subscribe(&subjects.secret_all()).await?;
-    let (mouth, speak) = Mouth::new(bus.clone());
+    let (publisher, speak) = CorePublisher::new(bus.clone());
     // Dropped, and with it every task, when this function ends.
-    let mut servants = JoinSet::new();
-    servants.spawn(speak);
-    servants.spawn(answers::clock_samples(
+    let mut tasks = JoinSet::new();
+    tasks.spawn(speak);
+    tasks.spawn(answers::clock_samples(
         bus.clone(),
         clock_requests,
         clock.clone(),
     ));
     let (tell, mut steps) = mpsc::channel(STEPS_MAX);
-    servants.spawn(follow(bus.clone(), subjects.control_of_all_runs(), tell));
+    tasks.spawn(follow(bus.clone(), subjects.control_of_all_runs(), tell));
     let mut shell = Shell {
         coordinator: Coordinator::new(settings.clone(), clock.now()),
-        errands: JoinSet::new(),
-        mouth,
+        effects: JoinSet::new(),
+        publisher,
         io: io.clone(),
     };
     shell.serve(&mut beats, &mut secrets, &mut steps).await
 }
 
 /// Waits for the log's time: without it nobody may be told one.
-async fn measured(bus: &Bus) -> Measured {
+async fn measured(bus: &Bus) -> ClockMeasurement {
     loop {
         match clock::measure(bus).await {
             Ok(measured) => return measured,
@@ -110,19 +110,19 @@ async fn measured(bus: &Bus) -> Measured {
 
 struct Shell {
     coordinator: Coordinator,
-    errands: JoinSet<Done>,
-    mouth: Mouth,
+    effects: JoinSet<Completion>,
+    publisher: CorePublisher,
     io: Io,
 }
 
-/// The end of an errand.
-enum Done {
-    Appended(Box<Draft>, Outcome, Option<Box<News>>),
+/// The end of an effect.
+enum Completion {
+    Appended(Box<PendingAppend>, Outcome, Option<Box<News>>),
     DataHead(RunId, Result<u64, Fault>),
     CtlLast(RunId, Result<u64, Fault>),
     Shredded,
     HandedOver,
-    Clock(Result<Measured, Fault>),
+    Clock(Result<ClockMeasurement, Fault>),
 }
 
 impl Shell {
@@ -134,7 +134,7 @@ impl Shell {
     ) -> Result<(), Fault> {
         let mut link = self.io.bus.watch_link();
         let mut known_link = self.link_changed(None, *link.borrow_and_update());
-        let mut gap = Gap::new(Instant::now(), self.io.clock.now());
+        let mut pauses = PauseDetector::new(Instant::now(), self.io.clock.now());
         let mut told = true;
         let mut asked_at = Instant::now();
         let mut pulse = interval(PULSE);
@@ -143,19 +143,19 @@ impl Shell {
             if self.coordinator.is_idle() && asked_at.elapsed() >= CLOCK_EVERY {
                 asked_at = Instant::now();
                 let bus = self.io.bus.clone();
-                let measured = async move { Done::Clock(clock::measure(&bus).await) };
-                self.errands.spawn(measured);
+                let measured = async move { Completion::Clock(clock::measure(&bus).await) };
+                self.effects.spawn(measured);
             }
             let now = self.io.clock.now();
-            if gap.found(Instant::now(), now) {
+            if pauses.found(Instant::now(), now) {
                 tracing::warn!("this process or its clock stood still: listening anew");
                 self.coordinator.listen_again(now);
             }
             let bytes = self.io.bus.message_bytes_max();
             self.coordinator.message_bytes_max(bytes);
             known_link = self.link_changed(Some(known_link), *link.borrow_and_update());
-            for errand in self.coordinator.next(now) {
-                self.send(errand);
+            for effect in self.coordinator.next(now) {
+                self.send(effect);
             }
             // A heartbeat changes no figure that cannot wait for the next pulse, and counting all
             // agents at each would cost their square.
@@ -176,10 +176,10 @@ impl Shell {
                 }
                 beat = beats.next() => self.heard(&beat.ok_or(Fault::Disconnected)?),
                 asked = secrets.next() => self.hand_over(asked.ok_or(Fault::Disconnected)?),
-                Some(done) = self.errands.join_next() => {
-                    // A panic in an errand is a bug: it ends the coordinator, and another one
+                Some(completion) = self.effects.join_next() => {
+                    // A panic in an effect is a bug: it ends the coordinator, and another one
                     // starts from the log.
-                    self.done(done.expect("errands do not panic and are not aborted"));
+                    self.complete(completion.expect("effects do not panic and are not aborted"));
                 }
                 changed = link.changed() => changed.map_err(|_| Fault::Disconnected)?,
                 () = sleep_until(wake, now), if wake.is_some() => {}
@@ -224,7 +224,7 @@ impl Shell {
                     return;
                 };
                 let clock = self.io.clock.sample(received_at);
-                self.mouth
+                self.publisher
                     .say(reply.clone(), &HeartbeatReply { clock, news, more });
             }
             Ok(Heartbeat::Owner { .. }) => {
@@ -249,9 +249,9 @@ impl Shell {
             return;
         }
         let (bus, subjects) = (self.io.bus.clone(), self.io.settings.subjects.clone());
-        self.errands.spawn(async move {
+        self.effects.spawn(async move {
             answers::hand_over(&bus, &subjects, &run, &reply).await;
-            Done::HandedOver
+            Completion::HandedOver
         });
     }
 
@@ -264,40 +264,40 @@ impl Shell {
         link
     }
 
-    fn send(&mut self, errand: Errand) {
+    fn send(&mut self, effect: Effect) {
         let Io {
             bus,
             clock,
             settings,
             ..
         } = self.io.clone();
-        self.errands.spawn(async move {
-            match errand {
-                Errand::Append(draft) => {
-                    let (outcome, news) = append(&bus, &clock, &draft).await;
-                    Done::Appended(draft, outcome, news.map(Box::new))
+        self.effects.spawn(async move {
+            match effect {
+                Effect::Append(pending) => {
+                    let (outcome, news) = append(&bus, &clock, &pending).await;
+                    Completion::Appended(pending, outcome, news.map(Box::new))
                 }
-                Errand::ReadDataHead(run) => {
+                Effect::ReadDataHead(run) => {
                     let head = bus.head(Stream::Data).await;
-                    Done::DataHead(run, head)
+                    Completion::DataHead(run, head)
                 }
-                Errand::ReadCtlLast(run) => {
+                Effect::ReadCtlLast(run) => {
                     let last = bus.last(Stream::Ctl, &settings.subjects.ctl(&run)).await;
-                    Done::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
+                    Completion::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
                 }
-                Errand::Shred(run) => {
+                Effect::Shred(run) => {
                     answers::shred(&bus, &settings.subjects, &run).await;
-                    Done::Shredded
+                    Completion::Shredded
                 }
             }
         });
     }
 
-    fn done(&mut self, done: Done) {
+    fn complete(&mut self, done: Completion) {
         let now = self.io.clock.now();
         match done {
-            Done::Appended(draft, outcome, news) => {
-                let (run, what) = (&draft.run, name(&draft.decision));
+            Completion::Appended(pending, outcome, news) => {
+                let (run, what) = (&pending.run, name(&pending.decision));
                 match &outcome {
                     Outcome::Stored { .. } => tracing::info!(%run, what, %outcome, "decided"),
                     Outcome::Lost | Outcome::NotStored => {
@@ -310,24 +310,24 @@ impl Shell {
                 self.io.status.decided(outcome.name());
                 self.coordinator.appended(run, &outcome, now);
                 if let Some(news) = news.filter(|news| is_for_all(&news.event.event)) {
-                    self.mouth
+                    self.publisher
                         .say(self.io.settings.subjects.live(run), news.as_ref());
                 }
             }
-            Done::DataHead(run, head) => {
+            Completion::DataHead(run, head) => {
                 let head = head.inspect_err(|fault| tracing::warn!(%run, %fault, "no data head"));
                 self.coordinator.data_head(&run, head.ok(), now);
             }
-            Done::CtlLast(run, last) => {
+            Completion::CtlLast(run, last) => {
                 let last = last.inspect_err(|fault| tracing::debug!(%run, %fault, "no last event"));
                 self.coordinator.ctl_last(&run, last.ok(), now);
             }
-            Done::Shredded | Done::HandedOver => {}
-            Done::Clock(Ok(measured)) if self.coordinator.is_idle() => {
+            Completion::Shredded | Completion::HandedOver => {}
+            Completion::Clock(Ok(measured)) if self.coordinator.is_idle() => {
                 self.io.clock.set(&measured);
             }
             // A run has begun meanwhile, or the server is away: it is measured again.
-            Done::Clock(_) => {}
+            Completion::Clock(_) => {}
         }
     }
 }
@@ -343,7 +343,7 @@ fn is_for_all(decision: &Decision) -> bool {
         Decision::RunSealed(seal) => seal.finals.len() + seal.missing.len(),
         _ => 0,
     };
-    named <= TOLD_HOLDERS_MAX
+    named <= LIVE_HOLDERS_MAX
 }
 
 /// Follows the control stream from its begin, through any outage.

@@ -16,7 +16,7 @@ use crate::shell::{Io, run};
 const THREADS: usize = 2;
 
 /// What is told unless `RUST_LOG` says otherwise.
-const TELL: &str = "info,async_nats=warn";
+const LOG_FILTER: &str = "info,async_nats=warn";
 
 /// Exit codes, as everywhere in the product.
 const USAGE: i32 = 2;
@@ -137,7 +137,7 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
 
 /// Messages go to stderr; `RUST_LOG` chooses which. Whoever embeds this may have chosen already.
 fn listen_to_tracing() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(TELL));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG_FILTER));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

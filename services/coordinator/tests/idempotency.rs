@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use loadpilot_bus::testserver::TestServer;
 use loadpilot_bus::{Bus, Step, Stream};
-use loadpilot_client::idempotency::{Mark, Once};
-use loadpilot_client::run_request::{self, Unsaid};
+use loadpilot_client::idempotency::{IdempotencyKey, SubmittedRun};
+use loadpilot_client::run_request::{self, RequestDefaults};
 use loadpilot_client::session::{Session, SessionError};
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::wire::subject::Subjects;
@@ -14,9 +14,9 @@ use loadpilot_events::wire::subject::Subjects;
 const PLAN: &str = include_str!("../../../proto/golden/plan.v1.json");
 const HANDLE: &str = "authorization-1";
 
-fn request(mark: Mark) -> RunRequested {
-    let unsaid = Unsaid::of_a_fleet(mark.seed());
-    let read = run_request::read(PLAN.as_bytes(), &unsaid);
+fn request(mark: IdempotencyKey) -> RunRequested {
+    let defaults = RequestDefaults::for_fleet(mark.seed());
+    let read = run_request::read(PLAN.as_bytes(), &defaults);
     read.expect("the golden plan is one").request
 }
 
@@ -28,16 +28,20 @@ fn subjects() -> Subjects {
     Subjects::new("lp", "local").expect("they are sound")
 }
 
-async fn ask(bus: &Bus, request: RunRequested, mark: Mark) -> Result<Once, SessionError> {
+async fn ask(
+    bus: &Bus,
+    request: RunRequested,
+    mark: IdempotencyKey,
+) -> Result<SubmittedRun, SessionError> {
     ask_with(bus, request, mark, "s3cret").await
 }
 
 async fn ask_with(
     bus: &Bus,
     request: RunRequested,
-    mark: Mark,
+    mark: IdempotencyKey,
     secret: &str,
-) -> Result<Once, SessionError> {
+) -> Result<SubmittedRun, SessionError> {
     let session = Session::on(bus.clone(), subjects());
     let bodies = BTreeMap::<String, Bytes>::new();
     session
@@ -62,7 +66,7 @@ async fn law(buses: &[Bus]) {
         unreachable!("a law has a bus")
     };
     bus.open_log().await.expect("it is new");
-    let mark = Mark::of("key", "ann");
+    let mark = IdempotencyKey::of("key", "ann");
 
     // Racing: one of them asks, and all are told of the same run.
     let asking = buses.iter().map(|bus| {
@@ -92,18 +96,18 @@ async fn law(buses: &[Bus]) {
     assert_eq!(requests(bus).await, 1);
 
     // Another key, another run and another seed; ids keep the time in front.
-    let key = Mark::of("other key", "ann");
+    let key = IdempotencyKey::of("other key", "ann");
     assert_ne!(key.seed(), mark.seed());
     let new = ask(bus, request(key), key).await.expect("it is told");
     assert!(new.is_new && new.run > told[0].run);
     assert_eq!(requests(bus).await, 2);
 
     // The same key of another caller, who learns nothing of the first.
-    let key = Mark::of("key", "bob");
+    let key = IdempotencyKey::of("key", "bob");
     let new = ask(bus, request(key), key).await.expect("it is told");
     assert!(new.is_new && new.run > told[0].run);
     assert_eq!(requests(bus).await, 3);
-    assert_ne!(Mark::of("ab", "c"), Mark::of("b", "ca"));
+    assert_ne!(IdempotencyKey::of("ab", "c"), IdempotencyKey::of("b", "ca"));
 
     // Who lost left no secret behind; who won did.
     let held = bus.kv_get(&subjects().secret_key(&told[0].run)).await;

@@ -1,6 +1,6 @@
 //! One run's log, read, folded and indexed: what many questions are answered from.
 //!
-//! It follows the log when it is told to, and never on its own. Must never keep what cannot be read
+//! It follows the log when it is asked to, and never on its own. Must never keep what cannot be read
 //! again from the log: a reading that is thrown away, and its file with it, costs time and nothing
 //! else.
 
@@ -29,7 +29,7 @@ use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::session::{Session, SessionError, control_of, patiently};
+use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 mod cache;
 
@@ -59,7 +59,7 @@ pub struct Position {
 
 /// A part of a story.
 #[derive(Debug, Clone, Serialize)]
-pub struct Chapter {
+pub struct TimelinePage {
     /// What happened, in order.
     pub lines: Vec<StoryLine>,
     /// After which sequence to go on; null when there was no more.
@@ -100,7 +100,7 @@ impl Folded {
 
 /// One run's log, indexed.
 #[derive(Debug)]
-pub struct Reading {
+pub struct IndexedRun {
     bus: Bus,
     subjects: Subjects,
     run: RunId,
@@ -114,7 +114,7 @@ pub struct Reading {
     /// The run as of the instant that was asked for last.
     then: Option<(u64, Folded)>,
     /// The report of it all, once it was asked for.
-    told: Option<Box<Report>>,
+    report: Option<Box<Report>>,
     cache: Option<Cache>,
 }
 
@@ -124,10 +124,14 @@ impl Session {
     ///
     /// # Errors
     /// When the log holds no such run; or the world.
-    pub async fn read(&self, run: &RunId, cache: Option<PathBuf>) -> Result<Reading, SessionError> {
+    pub async fn read(
+        &self,
+        run: &RunId,
+        cache: Option<PathBuf>,
+    ) -> Result<IndexedRun, SessionError> {
         let (bus, subjects) = self.parts();
         let log = ControlLog::new(run.clone());
-        let mut reading = Reading {
+        let mut reading = IndexedRun {
             now: Folded::new(log.close()),
             bus,
             subjects,
@@ -137,7 +141,7 @@ impl Session {
             data_seq: 0,
             read: LogState::default(),
             then: None,
-            told: None,
+            report: None,
             cache: None,
         };
         reading.open(cache).await?;
@@ -156,12 +160,12 @@ impl Session {
 
 async fn heads(bus: &Bus) -> Result<LogState, Fault> {
     Ok(LogState {
-        ctl_seq: patiently(|| bus.head(Stream::Ctl)).await?,
-        data_seq: patiently(|| bus.head(Stream::Data)).await?,
+        ctl_seq: retry_unreachable(|| bus.head(Stream::Ctl)).await?,
+        data_seq: retry_unreachable(|| bus.head(Stream::Data)).await?,
     })
 }
 
-impl Reading {
+impl IndexedRun {
     async fn open(&mut self, cache: Option<PathBuf>) -> Result<(), SessionError> {
         let heads = heads(&self.bus).await?;
         self.read_control().await?;
@@ -170,7 +174,7 @@ impl Reading {
             return Err(NoReport::Unknown(self.run.to_string()).into());
         }
         if let Some(folder) = cache {
-            let created = patiently(|| self.bus.created(Stream::Data)).await?;
+            let created = retry_unreachable(|| self.bus.created(Stream::Data)).await?;
             let mut cache = Cache::new(folder, self.run.clone(), created);
             if let Some(kept) = cache.load(&self.now.control) {
                 (self.now.data, self.now.index) = (kept.data, kept.index);
@@ -198,7 +202,7 @@ impl Reading {
         self.read = heads;
         let changed = self.position() != before;
         if changed {
-            (self.then, self.told) = (None, None);
+            (self.then, self.report) = (None, None);
         }
         Ok(changed)
     }
@@ -206,7 +210,8 @@ impl Reading {
     async fn read_control(&mut self) -> Result<(), SessionError> {
         let filters = control_of(&self.subjects, &self.run);
         let from = self.ctl_seq + 1;
-        let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), from)).await?;
+        let mut tail =
+            retry_unreachable(|| self.bus.tail(Stream::Ctl, filters.clone(), from)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(kind) = self.kind(&stored) {
                 let (subject, payload) = (&stored.subject, &stored.payload);
@@ -215,7 +220,7 @@ impl Reading {
             self.ctl_seq = stored.seq;
         }
         let control = self.log.close();
-        let alike = is_judged_alike(&self.now.control, &control, self.data_seq);
+        let alike = counts_alike(&self.now.control, &control, self.data_seq);
         if !(alike && self.now.data.stands_under(&control)) {
             // What was folded may count otherwise now.
             self.now = Folded::new(control);
@@ -232,7 +237,8 @@ impl Reading {
     async fn read_data(&mut self) -> Result<(), SessionError> {
         let deltas = vec![self.subjects.delta_all(&self.run)];
         let from = self.data_seq + 1;
-        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
+        let mut tail =
+            retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored) {
                 self.now.add(&agent, &stored);
@@ -267,11 +273,11 @@ impl Reading {
             let folded = self.as_of(as_of_us).await?;
             return Ok(report(&folded.control, &folded.data)?);
         }
-        if let Some(told) = &self.told {
-            return Ok((**told).clone());
+        if let Some(report) = &self.report {
+            return Ok((**report).clone());
         }
         let report = report(&self.now.control, &self.now.data)?;
-        self.told = Some(Box::new(report.clone()));
+        self.report = Some(Box::new(report.clone()));
         Ok(report)
     }
 
@@ -310,12 +316,12 @@ impl Reading {
 
     /// At most `limit` lines of the story after sequence `after`.
     #[must_use]
-    pub fn story(&self, after: u64, limit: usize) -> Chapter {
+    pub fn timeline_page(&self, after: u64, limit: usize) -> TimelinePage {
         let mut lines = timeline::story_after(&self.now.control, after);
         let more = lines.len() > limit;
         lines.truncate(limit);
         let last = lines.last().map_or(after, |line| line.seq);
-        Chapter {
+        TimelinePage {
             lines,
             next: more.then_some(last),
         }
@@ -349,7 +355,7 @@ impl Reading {
         };
         let mut folded = Folded::new(then.control().clone());
         let deltas = vec![self.subjects.delta_all(&self.run)];
-        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if stored.seq > self.data_seq {
                 break;
@@ -371,7 +377,7 @@ impl Reading {
 }
 
 /// Whether what was folded up to `data_seq` under one control side counts alike under a later one.
-fn is_judged_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
+fn counts_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
     let nothing_folded = data_seq == 0;
     let covered = after
         .sealed
@@ -387,7 +393,7 @@ fn is_judged_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
 ///
 /// # Errors
 /// Where it is none, and why.
-pub fn asked<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
+pub fn parse_query<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let refusal = |field: String, rule: String| Refusal {
         problems: vec![Problem::new(field, rule, text)],

@@ -20,7 +20,8 @@ use serde::Serialize;
 use tokio::time::{sleep, timeout};
 
 use super::session::{
-    ASK_AGAIN, SERVER_PATIENCE, Session, SessionError, encoded, envelope, new_id, patiently,
+    RETRY_INTERVAL, SERVER_TIMEOUT, Session, SessionError, encoded, envelope, new_id,
+    retry_unreachable,
 };
 
 /// How long what a teardown needs outlives the planned end of its run: a long weekend and a day.
@@ -32,7 +33,7 @@ const TRIES_MAX: usize = 64;
 
 /// What a run owes, for its submitter's side.
 #[derive(Debug, Clone, Serialize)]
-pub struct Owed {
+pub struct TeardownStatus {
     /// The setup that was begun; null when there was none.
     pub setup: Option<Box<SetupClaimed>>,
     /// Whether a teardown is owed.
@@ -47,7 +48,7 @@ pub struct Owed {
 
 /// What a teardown is played with. `Debug` is not for it: it holds secrets.
 #[derive(Clone, Serialize)]
-pub struct Means {
+pub struct TeardownInputs {
     /// The secrets by handle; null when they have ended.
     pub secrets: Option<BTreeMap<String, String>>,
     /// Whether the setup left anything.
@@ -59,7 +60,7 @@ pub struct Means {
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "claim", rename_all = "snake_case")]
-pub enum Claimed {
+pub enum ClaimResult {
     /// It is on the claimant now.
     Taken,
     /// Nothing was set up, or it was played already.
@@ -78,10 +79,10 @@ impl Session {
     ///
     /// # Errors
     /// The world.
-    pub async fn owed(&self, run: &RunId) -> Result<Owed, SessionError> {
+    pub async fn teardown_status(&self, run: &RunId) -> Result<TeardownStatus, SessionError> {
         let control = self.control(run).await?;
         let debt = control.debt;
-        Ok(Owed {
+        Ok(TeardownStatus {
             is_owed: debt.is_owed(),
             asked: debt.asked,
             over: control.state.over,
@@ -113,7 +114,7 @@ impl Session {
         }
         if !secrets.is_empty() {
             let values = encoded("the secrets", secrets)?;
-            let ttl = kept_for(&claim);
+            let ttl = inputs_ttl(&claim);
             bus.kv_put(&subjects.owed_key(run), values, ttl).await?;
         }
         let claimant = claim.claimant.clone();
@@ -122,7 +123,7 @@ impl Session {
             let rule = "must be one that nobody has begun";
             return Err(Problem::new("run", rule, run).into());
         }
-        self.keep_owned(run, &claimant);
+        self.start_owner_beat(run, &claimant);
         self.set_up = Some((run.clone(), claimant));
         Ok(())
     }
@@ -131,7 +132,7 @@ impl Session {
     ///
     /// # Errors
     /// When the setup is not on `claimant` any more; or the world.
-    pub async fn keep_states(
+    pub async fn store_setup_states(
         &self,
         run: &RunId,
         claimant: &OwnerId,
@@ -148,7 +149,7 @@ impl Session {
             .await?;
         let name = subjects.owed_state_key(run, &states.sha256);
         let key = Bytes::from(key.to_owned());
-        bus.kv_put(&name, key, kept_for(setup)).await?;
+        bus.kv_put(&name, key, inputs_ttl(setup)).await?;
         self.append_as(run, claimant, || {
             Request::SetupKept(SetupKept {
                 claimant: claimant.clone(),
@@ -160,7 +161,7 @@ impl Session {
 
     /// Stores the request for a run whose setup `claimant` played, unless somebody took the
     /// teardown meanwhile.
-    pub(crate) async fn ask_after_setup(
+    pub(crate) async fn store_as_claimant(
         &self,
         run: &RunId,
         claimant: &OwnerId,
@@ -180,7 +181,7 @@ impl Session {
         claimant: &OwnerId,
         by: &str,
         is_gone: bool,
-    ) -> Result<Claimed, SessionError> {
+    ) -> Result<ClaimResult, SessionError> {
         let mut silent: Option<OwnerId> = None;
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
@@ -191,10 +192,10 @@ impl Session {
             };
             let instead_of = match debt.claim(claimant, gone, control.state.over) {
                 Ok(instead_of) => instead_of,
-                Err(NotOwed::Nothing | NotOwed::Settled) => return Ok(Claimed::Settled),
-                Err(NotOwed::NotOver) => return Ok(Claimed::NotOver),
+                Err(NotOwed::Nothing | NotOwed::Settled) => return Ok(ClaimResult::Settled),
+                Err(NotOwed::NotOver) => return Ok(ClaimResult::NotOver),
                 Err(NotOwed::Held(holder)) if self.is_heard(&holder).await? => {
-                    return Ok(Claimed::Held { by: holder });
+                    return Ok(ClaimResult::Held { by: holder });
                 }
                 Err(NotOwed::Held(holder)) => {
                     silent = Some(holder);
@@ -210,11 +211,11 @@ impl Session {
                 }),
             );
             if self.append_request(run, last, &event).await?.is_some() {
-                self.keep_owned(run, claimant);
-                return Ok(Claimed::Taken);
+                self.start_owner_beat(run, claimant);
+                return Ok(ClaimResult::Taken);
             }
         }
-        Err(crowded(run))
+        Err(contended(run))
     }
 
     /// Says that the teardown was played, and shreds what it needed.
@@ -235,14 +236,14 @@ impl Session {
         })
         .await?;
         let debt = self.control(run).await?.debt;
-        self.shred_means(run, &debt).await
+        self.shred_teardown_inputs(run, &debt).await
     }
 
     /// What a teardown is played with.
     ///
     /// # Errors
     /// The world.
-    pub async fn means(&self, run: &RunId) -> Result<Means, SessionError> {
+    pub async fn teardown_inputs(&self, run: &RunId) -> Result<TeardownInputs, SessionError> {
         let (bus, subjects) = self.parts();
         let debt = self.control(run).await?.debt;
         let values = bus.kv_get(&subjects.owed_key(run)).await?;
@@ -256,7 +257,7 @@ impl Session {
                 found.and_then(|key| String::from_utf8(key.to_vec()).ok())
             }
         };
-        Ok(Means {
+        Ok(TeardownInputs {
             secrets,
             left: !debt.kept.is_empty(),
             key,
@@ -267,7 +268,7 @@ impl Session {
     ///
     /// # Errors
     /// When it is not there; or the world.
-    pub async fn kept(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
+    pub async fn teardown_archive(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
         let (bus, subjects) = self.parts();
         let debt = self.control(run).await?.debt;
         let object = match states {
@@ -289,7 +290,11 @@ impl Session {
     }
 
     /// Shreds what the teardown of a run needed.
-    pub(crate) async fn shred_means(&self, run: &RunId, debt: &Debt) -> Result<(), SessionError> {
+    pub(crate) async fn shred_teardown_inputs(
+        &self,
+        run: &RunId,
+        debt: &Debt,
+    ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         bus.kv_shred(&subjects.owed_key(run)).await?;
         for states in &debt.kept {
@@ -333,7 +338,7 @@ impl Session {
                 return Ok(());
             }
         }
-        Err(crowded(run))
+        Err(contended(run))
     }
 
     /// Appends a request at an exact last sequence; `None` when somebody else was first. An append
@@ -348,7 +353,7 @@ impl Session {
         let subject = subjects.req(run);
         let payload = encoded("the request", event)?;
         let id = event.id.as_str();
-        let mut again = SERVER_PATIENCE.as_millis() / ASK_AGAIN.as_millis();
+        let mut again = SERVER_TIMEOUT.as_millis() / RETRY_INTERVAL.as_millis();
         loop {
             match bus.append_at(&subject, last, id, payload.clone()).await {
                 Ok(seq) => return Ok(Some(seq)),
@@ -358,7 +363,7 @@ impl Session {
                     if again > 0 =>
                 {
                     again -= 1;
-                    sleep(ASK_AGAIN).await;
+                    sleep(RETRY_INTERVAL).await;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -374,7 +379,7 @@ impl Session {
     ) -> Result<Option<u64>, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = vec![subjects.req(run)];
-        let stored = patiently(|| bus.read(Stream::Ctl, filters.clone(), None)).await?;
+        let stored = retry_unreachable(|| bus.read(Stream::Ctl, filters.clone(), None)).await?;
         let is_it = |payload: &Bytes| {
             let known = serde_json::from_slice::<Envelope<Request>>(payload);
             known.is_ok_and(|known| known.id == event.id)
@@ -384,7 +389,7 @@ impl Session {
     }
 }
 
-fn kept_for(setup: &SetupClaimed) -> Duration {
+fn inputs_ttl(setup: &SetupClaimed) -> Duration {
     Duration::from_micros(setup.plan.profile.duration_us()) + KEPT_AFTER_RUN
 }
 
@@ -393,7 +398,7 @@ fn taken(run: &RunId) -> SessionError {
     Problem::new("run", rule, run).into()
 }
 
-fn crowded(run: &RunId) -> SessionError {
+fn contended(run: &RunId) -> SessionError {
     let why = "others write requests of this run all the time".to_owned();
     let what = format!("claiming run {run}");
     Fault::Server { what, why }.into()

@@ -58,11 +58,11 @@ async fn of_many_that_race_the_log_takes_one() {
         });
     }
     let ended = racing.join_all().await;
-    let taken = ended.iter().filter(|(one, _)| *one == Claimed::Taken);
+    let taken = ended.iter().filter(|(one, _)| *one == ClaimResult::Taken);
     assert_eq!(taken.count(), 1);
     let held = ended
         .iter()
-        .filter(|(one, _)| matches!(one, Claimed::Held { .. }));
+        .filter(|(one, _)| matches!(one, ClaimResult::Held { .. }));
     assert_eq!(held.count(), 7, "the one that took it is heard");
 }
 
@@ -74,14 +74,19 @@ async fn a_debt_ends_with_all_that_it_needed() {
     let mut setter = set_up(&bus).await;
     let me = owner("cli-1");
     let sealed = Bytes::from_static(b"sealed");
-    let kept = setter.keep_states(&run, &me, sealed.clone(), "0f");
+    let kept = setter.store_setup_states(&run, &me, sealed.clone(), "0f");
     kept.await.expect("it is on this command");
     let mut heir = session(&bus);
-    let means = heir.means(&run).await.expect("it answers");
+    let means = heir.teardown_inputs(&run).await.expect("it answers");
     let values = means.secrets.expect("they have not ended");
     assert_eq!(values["key"], SECRET);
     assert_eq!((means.left, means.key.as_deref()), (true, Some("0f")));
-    assert_eq!(heir.kept(&run, true).await.expect("it is there"), sealed);
+    assert_eq!(
+        heir.teardown_archive(&run, true)
+            .await
+            .expect("it is there"),
+        sealed
+    );
     let stored = bus
         .read(Stream::Ctl, Vec::new(), None)
         .await
@@ -93,10 +98,10 @@ async fn a_debt_ends_with_all_that_it_needed() {
     assert!(!shows(SECRET) && !shows("\"0f\""));
     let (two, by) = (owner("cli-2"), "ann@host");
     let claimed = heir.claim_teardown(&run, &two, by, true).await;
-    assert_eq!(claimed.expect("it answers"), Claimed::Taken);
+    assert_eq!(claimed.expect("it answers"), ClaimResult::Taken);
     let request = RunRequested {
         plan: heir
-            .owed(&run)
+            .teardown_status(&run)
             .await
             .expect("it reads")
             .setup
@@ -122,9 +127,9 @@ async fn a_debt_ends_with_all_that_it_needed() {
     );
     let ended = heir.finish_teardown(&run, &two, Vec::new()).await;
     ended.expect("it is on this command");
-    let means = heir.means(&run).await.expect("it answers");
+    let means = heir.teardown_inputs(&run).await.expect("it answers");
     assert!(means.secrets.is_none() && means.key.is_none());
-    assert!(!heir.owed(&run).await.expect("it reads").is_owed);
+    assert!(!heir.teardown_status(&run).await.expect("it reads").is_owed);
     let again = heir.claim_teardown(&run, &owner("cli-3"), by, true).await;
-    assert_eq!(again.expect("it answers"), Claimed::Settled);
+    assert_eq!(again.expect("it answers"), ClaimResult::Settled);
 }

@@ -1,5 +1,5 @@
 //! The bookkeeping of a coordinator: folds of all runs, who was heard, what is to be done next.
-//! Pure: it is told what happened and when, and answers with errands. It must never do I/O.
+//! Pure: it is told what happened and when, and answers with effects. It must never do I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::feed;
 use crate::finished::Finished;
 use crate::http::Facts;
 use crate::liveness;
-use crate::run_state::{Book, Errand, Fate};
+use crate::run_state::{Effect, LogPresence, OpenRun};
 
 /// A sign of life that may change a decision is looked at within this time (µs), with those that
 /// come meanwhile: a fleet that comes at once would have each of its agents decided about.
@@ -39,12 +39,12 @@ pub struct Poison {
 pub struct Coordinator {
     settings: Settings,
     hearing: Hearing,
-    books: BTreeMap<RunId, Book>,
+    open_runs: BTreeMap<RunId, OpenRun>,
     finished: Finished,
     caught_up: bool,
     linked: bool,
-    /// Errands that wait for nobody's decision.
-    chores: Vec<Errand>,
+    /// Effects that wait for nobody's decision.
+    ready: Vec<Effect>,
     /// Runs that were over before it had caught up and whose secrets may still exist.
     unshredded: BTreeSet<RunId>,
 }
@@ -59,11 +59,11 @@ impl Coordinator {
                 since: now,
                 ..Hearing::default()
             },
-            books: BTreeMap::new(),
+            open_runs: BTreeMap::new(),
             finished: Finished::default(),
             caught_up: false,
             linked: true,
-            chores: Vec::new(),
+            ready: Vec::new(),
             unshredded: BTreeSet::new(),
         }
     }
@@ -87,35 +87,35 @@ impl Coordinator {
         let parsed = Parsed::from_payload(&place.kind, payload).map_err(poison);
         if matches!(place.kind, Kind::Ctl) {
             // An unreadable event takes a place too: the next append is expected after it.
-            let book = self.books.entry(place.run.clone()).or_insert_with(|| {
+            let open_run = self.open_runs.entry(place.run.clone()).or_insert_with(|| {
                 let at = parsed.as_ref().map(|parsed| parsed.record().0);
-                Book::new(at.unwrap_or_default())
+                OpenRun::new(at.unwrap_or_default())
             });
-            book.ctl_last = seq;
-            book.stands_back |= is_newer(payload);
-            book.changed();
+            open_run.ctl_last = seq;
+            open_run.has_newer_decision |= is_newer(payload);
+            open_run.changed();
         }
         let parsed = parsed?;
         // Of what a submitter plays itself there is nothing to decide, before the run or after it.
         if matches!(&parsed, Parsed::Request(request) if request.event.is_aside()) {
             return Ok(());
         }
-        let book = match (&parsed, self.books.get_mut(&place.run)) {
-            (_, Some(book)) => book,
+        let open_run = match (&parsed, self.open_runs.get_mut(&place.run)) {
+            (_, Some(open_run)) => open_run,
             // Facts follow decisions; of a run that was removed they may be all that is left.
             (Parsed::Fact(..), None) => return Ok(()),
             (_, None) => self
-                .books
+                .open_runs
                 .entry(place.run.clone())
-                .or_insert_with(|| Book::new(parsed.record().0)),
+                .or_insert_with(|| OpenRun::new(parsed.record().0)),
         };
         let (at, record) = parsed.record();
-        book.state = std::mem::take(&mut book.state).evolve(seq, at, record);
+        open_run.state = std::mem::take(&mut open_run.state).evolve(seq, at, record);
         if let Parsed::Decision(event) = parsed {
-            book.feed.push(&place.run, seq, event, payload.len());
+            open_run.feed.push(&place.run, seq, event, payload.len());
         }
-        book.changed();
-        if book.state.over {
+        open_run.changed();
+        if open_run.state.over {
             self.end(&place.run);
         }
         Ok(())
@@ -125,16 +125,17 @@ impl Coordinator {
     /// decides.
     pub fn caught_up(&mut self) {
         self.caught_up = true;
-        for (run, book) in &mut self.books {
+        for (run, open_run) in &mut self.open_runs {
             let before = self.settings.seal_asked_before;
             let is_spared = self.settings.spared.as_ref() == Some(run);
-            book.left_over = !is_spared && before.is_some_and(|instant| book.asked_at < instant);
-            book.changed();
+            open_run.left_over =
+                !is_spared && before.is_some_and(|instant| open_run.asked_at < instant);
+            open_run.changed();
         }
         // Whoever ended these may have died before the secrets were shredded.
         let unshredded = std::mem::take(&mut self.unshredded).into_iter();
         let kept = unshredded.filter(|run| self.finished.feed(run).is_some());
-        self.chores.extend(kept.map(Errand::Shred));
+        self.ready.extend(kept.map(Effect::Shred));
     }
 
     /// A process of `agent` lives.
@@ -144,13 +145,15 @@ impl Coordinator {
             agent: agent.clone(),
             boot_id: beat.boot_id.clone(),
         };
-        for (run, book) in &mut self.books {
+        for (run, open_run) in &mut self.open_runs {
             let said = beat.unreached.iter().find(|said| said.run == *run);
-            book.note_unreached(&holder, said);
+            open_run.note_unreached(&holder, said);
         }
         if liveness::note_agent(&mut self.hearing, agent, beat, lost_us, now) {
             let by = now.plus_us(HEARD_PATIENCE_US);
-            self.books.values_mut().for_each(|book| book.look_by(by));
+            self.open_runs
+                .values_mut()
+                .for_each(|open_run| open_run.look_by(by));
         }
     }
 
@@ -175,9 +178,9 @@ impl Coordinator {
             seen.iter().map(|seen| (&seen.run, seen.ctl_seq)).collect();
         let seen_of = |run: &RunId| named.get(run).copied().unwrap_or_default();
         let open = self
-            .books
+            .open_runs
             .iter()
-            .flat_map(|(run, book)| book.feed.after(seen_of(run)));
+            .flat_map(|(run, open_run)| open_run.feed.after(seen_of(run)));
         let over = named
             .iter()
             .filter_map(|(run, seen)| self.finished.feed(run).map(|feed| feed.after(*seen)));
@@ -187,7 +190,10 @@ impl Coordinator {
     /// Whether a process of `agent` holds shards of a run that is not over.
     #[must_use]
     pub fn is_holder(&self, run: &RunId, agent: &AgentId) -> bool {
-        let holdings = self.books.get(run).map(|book| &book.state.holdings);
+        let holdings = self
+            .open_runs
+            .get(run)
+            .map(|open_run| &open_run.state.holdings);
         holdings.is_some_and(|held| held.iter().any(|one| one.holder.agent == *agent))
     }
 
@@ -195,9 +201,9 @@ impl Coordinator {
     /// down.
     pub fn listen_again(&mut self, now: Timestamp) {
         liveness::begin(&mut self.hearing, now);
-        self.books
+        self.open_runs
             .values_mut()
-            .for_each(|book| book.clock_was_set(now));
+            .for_each(|open_run| open_run.clock_was_set(now));
     }
 
     /// Whether the bus can be reached; while it cannot, nothing is decided.
@@ -205,39 +211,39 @@ impl Coordinator {
         self.linked = up;
     }
 
-    /// What is to be done now. Each errand is given out once and its end is reported back.
-    pub fn next(&mut self, now: Timestamp) -> Vec<Errand> {
+    /// What is to be done now. Each effect is given out once and its end is reported back.
+    pub fn next(&mut self, now: Timestamp) -> Vec<Effect> {
         if !(self.caught_up && self.linked) {
             return Vec::new();
         }
-        let mut errands = std::mem::take(&mut self.chores);
+        let mut effects = std::mem::take(&mut self.ready);
         let Self {
             settings,
             hearing,
-            books,
+            open_runs,
             ..
         } = self;
-        errands.extend(books.iter_mut().filter_map(|(run, book)| {
+        effects.extend(open_runs.iter_mut().filter_map(|(run, open_run)| {
             let subject = || settings.subjects.ctl(run);
-            book.next(run, subject, hearing, &settings.policy, now)
+            open_run.next(run, subject, hearing, &settings.policy, now)
         }));
-        errands
+        effects
     }
 
     /// Whether no run is under way, as far as it knows.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.books.is_empty()
+        self.open_runs.is_empty()
     }
 
     /// When time alone may give it something to do.
     #[must_use]
     pub fn wake_at(&self) -> Option<Timestamp> {
         let ready = self.caught_up && self.linked;
-        self.books
+        self.open_runs
             .values()
             .filter(|_| ready)
-            .filter_map(Book::wake_at)
+            .filter_map(OpenRun::wake_at)
             .min()
     }
 
@@ -248,7 +254,7 @@ impl Coordinator {
         Facts {
             caught_up: self.caught_up,
             linked: self.linked,
-            runs_open: self.books.len(),
+            runs_open: self.open_runs.len(),
             agents_heard: heard
                 .filter(|heard| now < heard.at.plus_us(lost_us))
                 .count(),
@@ -257,36 +263,40 @@ impl Coordinator {
 
     /// The append of a decision about `run` has ended.
     pub fn appended(&mut self, run: &RunId, outcome: &Outcome, now: Timestamp) {
-        if let Some(book) = self.books.get_mut(run) {
-            book.appended(outcome, now);
+        if let Some(open_run) = self.open_runs.get_mut(run) {
+            open_run.appended(outcome, now);
         }
     }
 
     /// The data stream ends at `head`; `None` when it could not be read.
     pub fn data_head(&mut self, run: &RunId, head: Option<u64>, now: Timestamp) {
-        if let Some(book) = self.books.get_mut(run) {
-            book.data_head(head, now);
+        if let Some(open_run) = self.open_runs.get_mut(run) {
+            open_run.data_head(head, now);
         }
     }
 
     /// The control subject of `run` ends at `last` (0: nothing stands there); `None` when it could
     /// not be read.
     pub fn ctl_last(&mut self, run: &RunId, last: Option<u64>, now: Timestamp) {
-        let Some(book) = self.books.get_mut(run) else {
+        let Some(open_run) = self.open_runs.get_mut(run) else {
             return;
         };
-        if book.ctl_last(last, now) == Fate::Purged {
+        if open_run.ctl_last(last, now) == LogPresence::Removed {
             tracing::warn!(%run, "its log was removed while it was not over");
-            self.books.remove(run);
+            self.open_runs.remove(run);
         }
     }
 
     fn end(&mut self, run: &RunId) {
-        let Some(book) = self.books.remove(run) else {
+        let Some(open_run) = self.open_runs.remove(run) else {
             return;
         };
-        let created = book.state.created.as_deref().map(|created| &created.plan);
-        let requested = book
+        let created = open_run
+            .state
+            .created
+            .as_deref()
+            .map(|created| &created.plan);
+        let requested = open_run
             .state
             .requested
             .as_deref()
@@ -294,9 +304,9 @@ impl Coordinator {
         let secret = created
             .or(requested)
             .is_some_and(|plan| !plan.secrets().is_empty());
-        self.finished.add(run.clone(), book.feed);
+        self.finished.add(run.clone(), open_run.feed);
         match (secret, self.caught_up) {
-            (true, true) => self.chores.push(Errand::Shred(run.clone())),
+            (true, true) => self.ready.push(Effect::Shred(run.clone())),
             (true, false) => {
                 self.unshredded.insert(run.clone());
             }

@@ -21,7 +21,7 @@ use super::answer::No;
 use super::follow::{self, Attached};
 use super::guard::guard;
 use super::owed;
-use loadpilot_client::run_request::{self, Asked, POST_BYTES_MAX, Unsaid};
+use loadpilot_client::run_request::{self, POST_BYTES_MAX, PostedRun, RequestDefaults};
 use loadpilot_client::session::Session;
 
 /// What needs no token: whether this process lives, and whether it is of use.
@@ -98,11 +98,11 @@ async fn run(
     follow::answer(api, attached, place, wanted.events).await
 }
 
-async fn read(api: &Api, request: Request) -> Result<Asked, No> {
+async fn read(api: &Api, request: Request) -> Result<PostedRun, No> {
     let body = body(api, request).await?;
     let drawn = ulid::Ulid::generate().0;
     let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
-    Ok(run_request::read(&body, &Unsaid::of_a_fleet(seed))?)
+    Ok(run_request::read(&body, &RequestDefaults::for_fleet(seed))?)
 }
 
 /// Reads a body that says itself what it is, is not too large and comes in time.
@@ -148,8 +148,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Stores the request; who is attached keeps the run alive.
-async fn ask(api: &Api, asked: Asked, detach: bool) -> Result<(Option<Attached>, RunId), No> {
-    let Asked {
+async fn ask(api: &Api, asked: PostedRun, detach: bool) -> Result<(Option<Attached>, RunId), No> {
+    let PostedRun {
         mut request,
         run,
         secrets,

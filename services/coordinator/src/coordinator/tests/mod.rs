@@ -30,8 +30,8 @@ fn a_run_goes_from_request_to_seal() {
         (Ending::Completed, 7, 7)
     );
     assert_eq!(
-        world.errand(),
-        Errand::Shred(run("r1")),
+        world.effect(),
+        Effect::Shred(run("r1")),
         "its secrets end with it"
     );
     world.none();
@@ -54,7 +54,7 @@ fn nothing_is_decided_or_answered_before_the_log_is_read_or_while_the_link_is_do
     world.coordinator.link(false);
     world.none();
     world.coordinator.link(true);
-    world.draft();
+    world.pending();
 }
 
 /// Two appends of one run under way could both win, one on top of the other.
@@ -62,7 +62,7 @@ fn nothing_is_decided_or_answered_before_the_log_is_read_or_while_the_link_is_do
 fn one_errand_at_a_time_and_nothing_before_the_tail_has_brought_its_fruit() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     world.tell(
         &subjects().req(&run("r1")),
         &json!({"type": "StopRequested", "by": "me"}),
@@ -71,14 +71,14 @@ fn one_errand_at_a_time_and_nothing_before_the_tail_has_brought_its_fruit() {
     world.none();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Stored { seq: 3 }, world.now);
+        .appended(&pending.run, &Outcome::Stored { seq: 3 }, world.now);
     world.none();
     world.tell(
-        &draft.subject,
-        &serde_json::to_value(&draft.decision).expect("JSON"),
+        &pending.subject,
+        &serde_json::to_value(&pending.decision).expect("JSON"),
     );
     assert!(matches!(
-        world.draft().decision,
+        world.pending().decision,
         Decision::StartCancelled(_)
     ));
 }
@@ -88,18 +88,18 @@ fn one_errand_at_a_time_and_nothing_before_the_tail_has_brought_its_fruit() {
 fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.none();
     world.now = world.coordinator.wake_at().expect("patience ends");
-    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r1")));
-    world.coordinator.ctl_last(&draft.run, Some(2), world.now);
+    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r1")));
+    world.coordinator.ctl_last(&pending.run, Some(2), world.now);
     world.none();
     world.tell(
-        &draft.subject,
-        &serde_json::to_value(&draft.decision).expect("JSON"),
+        &pending.subject,
+        &serde_json::to_value(&pending.decision).expect("JSON"),
     );
     world.none();
     assert!(
@@ -109,14 +109,14 @@ fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
 
     // Nobody wrote: it decides again.
     world.ask_for("r2");
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.now = world.now.plus_us(SECOND);
-    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r2")));
-    world.coordinator.ctl_last(&draft.run, Some(0), world.now);
-    assert_eq!(world.draft().run, run("r2"));
+    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r2")));
+    world.coordinator.ctl_last(&pending.run, Some(0), world.now);
+    assert_eq!(world.pending().run, run("r2"));
 }
 
 /// The winner's event may come before the loser hears that it lost.
@@ -124,18 +124,18 @@ fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
 fn a_tail_faster_than_the_acknowledgement_costs_no_time() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     world.tell(
-        &draft.subject,
-        &serde_json::to_value(&draft.decision).expect("JSON"),
+        &pending.subject,
+        &serde_json::to_value(&pending.decision).expect("JSON"),
     );
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.hear();
     world.state("r1", &offer(world.now));
     assert!(matches!(
-        world.draft().decision,
+        world.pending().decision,
         Decision::ShardsAssigned(_)
     ));
 }
@@ -147,13 +147,13 @@ fn a_run_whose_log_was_removed_is_forgotten() {
     world.schedule("r1");
     world.now = world.now.plus_us(60 * SECOND);
     world.head(0);
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.now = world.now.plus_us(SECOND);
-    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r1")));
-    world.coordinator.ctl_last(&draft.run, Some(0), world.now);
+    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r1")));
+    world.coordinator.ctl_last(&pending.run, Some(0), world.now);
     world.none();
     assert_eq!(world.coordinator.wake_at(), None);
 }
@@ -164,7 +164,7 @@ fn a_seal_reads_the_data_head_after_the_last_record_it_counts() {
     let mut world = World::caught_up();
     world.schedule("r1");
     world.now = world.now.plus_us(12 * SECOND);
-    let Errand::ReadDataHead(run) = world.errand() else {
+    let Effect::ReadDataHead(run) = world.effect() else {
         panic!("no head wanted")
     };
     // The agent was slow, not dead: its last words come while the head is being read.
@@ -191,13 +191,13 @@ fn poison_is_named_and_skipped() {
     world
         .store("lp.local.adm", b"{}")
         .expect_err("no subject of a run");
-    let draft = world.draft();
+    let pending = world.pending();
     assert_eq!(
-        (draft.expected, draft.previous_seq),
+        (pending.expected, pending.previous_seq),
         (2, 0),
         "after it, and agents skip it too"
     );
-    let seq = world.win(&draft);
+    let seq = world.win(&pending);
     let (news, _) = world.news(&[]).expect("it has caught up");
     assert_eq!((news[0].seq, news[0].previous_seq), (seq, 0));
 }
@@ -208,14 +208,14 @@ fn an_agent_that_missed_everything_gets_it_in_parts_without_gaps() {
     let mut world = World::caught_up();
     for n in 0..40 {
         world.ask_for(&format!("r{n}"));
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
     }
     world.hear();
     for n in 0..40 {
         world.state(&format!("r{n}"), &offer(world.now));
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
     }
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
     let mut parts = Vec::new();
@@ -256,7 +256,7 @@ fn a_finished_run_is_told_to_those_who_name_it() {
     // A late word of its agent, or a repeated request, revives nothing.
     world.finish("r1");
     world.ask_for("r1");
-    assert_eq!(world.errand(), Errand::Shred(run("r1")));
+    assert_eq!(world.effect(), Effect::Shred(run("r1")));
     world.none();
 }
 
@@ -266,18 +266,18 @@ fn a_full_log_ends_the_run() {
     let mut world = World::caught_up();
     world.hear();
     world.ask_for("r1");
-    let draft = world.draft();
-    world.win(&draft);
+    let pending = world.pending();
+    world.win(&pending);
     world.state("r1", &offer(world.now));
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Full, world.now);
+        .appended(&pending.run, &Outcome::Full, world.now);
     world.head(3);
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Full, world.now);
+        .appended(&pending.run, &Outcome::Full, world.now);
     world.none();
     world.now = world.coordinator.wake_at().expect("it tries again");
     let seal = world.seal();
@@ -288,20 +288,20 @@ fn a_full_log_ends_the_run() {
     let too_large = Outcome::TooLarge { bytes, limit };
     for (name, outcome) in [("r2", Outcome::Full), ("r3", too_large)] {
         world.ask_for(name);
-        let errands = world.coordinator.next(world.now);
-        let draft = errands.into_iter().find_map(|errand| match errand {
-            Errand::Append(draft) => Some(draft),
+        let effects = world.coordinator.next(world.now);
+        let pending = effects.into_iter().find_map(|effect| match effect {
+            Effect::Append(pending) => Some(pending),
             _ => None,
         });
         world
             .coordinator
-            .appended(&draft.expect("a draft").run, &outcome, world.now);
-        let draft = world.draft();
+            .appended(&pending.expect("a pending").run, &outcome, world.now);
+        let pending = world.pending();
         assert!(
-            matches!(draft.decision, Decision::RunRefused(_)),
-            "{draft:?}"
+            matches!(pending.decision, Decision::RunRefused(_)),
+            "{pending:?}"
         );
-        world.win(&draft);
+        world.win(&pending);
     }
 }
 
@@ -323,24 +323,24 @@ fn left_over_runs_end_only_where_that_is_wanted() {
             assert_eq!(first.len(), 1, "r1 goes on");
             continue;
         }
-        let [Errand::Append(refused)] = &first[..] else {
+        let [Effect::Append(refused)] = &first[..] else {
             panic!("{first:?}")
         };
         assert!(matches!(refused.decision, Decision::RunRefused(_)));
         world.win(refused);
         assert_eq!(
             world.coordinator.next(world.now),
-            [Errand::Shred(run("r2"))]
+            [Effect::Shred(run("r2"))]
         );
         // Nobody says that it has anything of what r1 did.
         world.now = T0.plus_us(3 * SECOND);
         world.head(4);
         let seal = world.seal();
         assert_eq!((seal.ending, seal.data_seq), (Ending::Aborted, 4));
-        assert_eq!(world.errand(), Errand::Shred(run("r1")));
+        assert_eq!(world.effect(), Effect::Shred(run("r1")));
         // What is asked for from now on is as welcome as ever.
         world.ask_for("r9");
-        assert!(matches!(world.draft().decision, Decision::RunCreated(_)));
+        assert!(matches!(world.pending().decision, Decision::RunCreated(_)));
     }
 }
 
@@ -403,9 +403,9 @@ fn a_request_older_than_the_reading_but_newer_than_the_stack_is_no_left_over() {
     world.ask_for("old");
     world.now = T0;
     world.coordinator.caught_up();
-    let errands = world.coordinator.next(world.now);
-    let [Errand::Append(new), Errand::Append(old)] = &errands[..] else {
-        panic!("{errands:?}")
+    let effects = world.coordinator.next(world.now);
+    let [Effect::Append(new), Effect::Append(old)] = &effects[..] else {
+        panic!("{effects:?}")
     };
     assert!(matches!(new.decision, Decision::RunCreated(_)), "{new:?}");
     assert!(matches!(old.decision, Decision::RunRefused(_)), "{old:?}");
@@ -420,21 +420,21 @@ fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
         long["plan"]["profile"]["pieces"][0]["duration_us"] = json!(600 * SECOND);
         world.hear();
         world.tell(&subjects().req(&run("r1")), &long);
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
         world.state("r1", &offer(world.now));
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
         world.state("r1", &ready());
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
         world.now = world.now.plus_us(30 * SECOND);
         if slept {
             world.coordinator.listen_again(world.now);
             world.none();
         } else {
             assert!(matches!(
-                world.draft().decision,
+                world.pending().decision,
                 Decision::CapacityReduced(_)
             ));
         }
@@ -446,12 +446,12 @@ fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
 fn a_fault_is_a_pause() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     let fault = Outcome::Fault(Fault::Disconnected);
-    world.coordinator.appended(&draft.run, &fault, world.now);
+    world.coordinator.appended(&pending.run, &fault, world.now);
     world.none();
     world.now = world.coordinator.wake_at().expect("a pause ends");
-    world.draft();
+    world.pending();
 }
 
 /// Secrets of runs whose coordinator died right after the seal.
@@ -468,7 +468,7 @@ fn secrets_of_the_newest_finished_runs_are_shredded_at_the_start() {
         world.store(&subject, &payload).expect("it can be read");
     }
     world.coordinator.caught_up();
-    assert_eq!(world.errand(), Errand::Shred(run("r1")));
+    assert_eq!(world.effect(), Effect::Shred(run("r1")));
     world.none();
 }
 
@@ -480,8 +480,8 @@ fn a_reply_fits_a_message() {
     large["plan"]["tasks"][0]["steps"][0]["body"] = json!({"text": "x".repeat(500 * 1024)});
     for name in ["r1", "r2"] {
         world.tell(&subjects().req(&run(name)), &large);
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
     }
     let (news, more) = world.news(&[]).expect("it has caught up");
     assert_eq!((news.len(), more), (1, true));

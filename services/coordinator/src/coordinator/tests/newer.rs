@@ -15,8 +15,8 @@ fn a_decision_of_a_later_version_is_left_to_those_that_understand_it() {
         world.ask_for("r1");
         let poison = world.store(&subjects().ctl(&run("r1")), payload.as_bytes());
         assert!(poison.is_err(), "it cannot be read");
-        let errands = world.coordinator.next(world.now);
-        assert_eq!(!errands.is_empty(), decides, "{payload}");
+        let effects = world.coordinator.next(world.now);
+        assert_eq!(!effects.is_empty(), decides, "{payload}");
         if !decides {
             assert_eq!(world.coordinator.wake_at(), None, "nothing to wake for");
         }
