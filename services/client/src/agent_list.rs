@@ -1,6 +1,6 @@
-//! The roll call: which agents are there, by their signs of life, and what they do, by the log.
+//! The agents of a fleet: which are alive, by their heartbeats, and what they hold, by the log.
 //!
-//! Must never count anybody as there who is only named in the log: such a one is silent.
+//! An agent that only the log names is listed with `heard: false`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,44 +22,44 @@ use super::session::{Session, SessionError, now};
 /// One process of an agent.
 #[derive(Debug, Clone, Serialize)]
 pub struct ListedAgent {
-    /// Who.
+    /// Agent id and boot id.
     pub holder: Holder,
-    /// The name of its machine; null when it does not say.
+    /// Host name; null when its heartbeat does not name it.
     pub host: Option<String>,
-    /// The version of its build.
+    /// Version of its build.
     pub version: Option<String>,
-    /// Threads that fire, per run.
+    /// Number of load-generating threads per run.
     pub cores: Option<u32>,
-    /// What it can do that others cannot.
+    /// Its capabilities.
     pub has: Vec<Capability>,
-    /// CPU use between two of its beats, in thousandths of one core.
+    /// CPU use between its first and its last heartbeat, in thousandths of one core.
     pub cpu_millicores: Option<u64>,
-    /// Its clock minus this machine's, in µs; what the beat took on its way is in it.
+    /// Its clock minus this machine's, in µs, less the heartbeat's time on the network.
     pub ahead_us: Option<i64>,
-    /// Its clock against the coordinator's, as measured for its newest run.
+    /// Its clock against the coordinator's, as measured for its newest run; null before any run.
     pub clock: Option<ClockEstimate>,
-    /// Whether it was heard; else it is only named as a holder.
+    /// Whether a heartbeat was received; otherwise only the log names it as a holder.
     pub heard: bool,
-    /// What it holds now.
+    /// Shards that it holds now, by run.
     pub holds: Vec<HeldShards>,
 }
 
 /// Shards of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct HeldShards {
-    /// Which run.
+    /// The run.
     pub run: RunId,
-    /// How many shards.
+    /// Number of shards held.
     pub shards: usize,
-    /// Of how many.
+    /// Number of shards of the whole run.
     pub of: u32,
-    /// The arrivals per second that are planned for it now; null in a closed loop.
+    /// Arrivals per second planned for these shards now; null in a closed loop.
     pub rps: Option<f64>,
     /// Whether the run is paused.
     pub paused: bool,
 }
 
-/// The beats of one process.
+/// The first and the last heartbeat of one process, each with its arrival.
 struct Beats {
     first: (Instant, AgentBeat),
     last: (Instant, AgentBeat),
@@ -67,12 +67,12 @@ struct Beats {
 }
 
 impl Session {
-    /// Listens for `patience` and tells who is there, by name.
+    /// Listens for heartbeats for `listen_for` and lists the agents by name.
     ///
     /// # Errors
-    /// The world.
-    pub async fn agents(&self, patience: Duration) -> Result<Vec<ListedAgent>, SessionError> {
-        let heard = self.beats(patience).await?;
+    /// A fault of the bus.
+    pub async fn agents(&self, listen_for: Duration) -> Result<Vec<ListedAgent>, SessionError> {
+        let heard = self.beats(listen_for).await?;
         let mut agents: BTreeMap<Holder, ListedAgent> = heard
             .into_iter()
             .map(|(holder, beats)| (holder.clone(), listed(holder, &beats)))
@@ -95,11 +95,11 @@ impl Session {
         Ok(agents.into_values().collect())
     }
 
-    async fn beats(&self, patience: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
+    async fn beats(&self, listen_for: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
         let (bus, subjects) = self.parts();
         let mut messages = bus.subscribe(&subjects.heartbeat_all()).await?;
         let mut heard: BTreeMap<Holder, Beats> = BTreeMap::new();
-        let until = Instant::now() + patience;
+        let until = Instant::now() + listen_for;
         while let Ok(Some(message)) = timeout_at(until, messages.next()).await {
             let at = (Instant::now(), now());
             let agent = AgentId::parse(Subjects::last_token(&message.subject));
@@ -137,7 +137,7 @@ fn add_beat(
         }
         Some(beats) => {
             beats.last = (at, beat);
-            // The way here makes a clock look behind: the one that took least is the truest.
+            // Network delay makes a clock look behind, so the largest difference is the best.
             beats.ahead_us = beats.ahead_us.max(ahead_us);
         }
     }

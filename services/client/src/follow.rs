@@ -1,6 +1,6 @@
-//! Following a run: its story as it is written, a snapshot a second, and its end.
+//! Follows one run: its timeline as it is stored, a snapshot a second, and its end.
 //!
-//! Must never judge: a snapshot is the live view, the verdict is the report's.
+//! A snapshot is the live view; only the report has a verdict.
 
 use std::time::{Duration, Instant};
 
@@ -20,32 +20,32 @@ use tokio::task::JoinSet;
 
 use super::session::{control_of, now, retry_unreachable};
 
-/// How often a snapshot is taken.
+/// Interval between two snapshots.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
-/// Changes that wait for a slow reader; then the run is followed no further until it reads.
+/// Maximum number of updates that wait for a slow reader; following then pauses until it reads.
 const UPDATES_MAX: usize = 256;
-/// How long a log that cannot be read is retried: nodes of a cluster elect and come back.
+/// Timeout after which an unreadable log ends following: nodes of a cluster elect and come back.
 const UNREAD_FOR: Duration = Duration::from_secs(60);
-/// A tail that fails says so every 10 s; after a longer pause it was sound in between, though a
-/// stream on which nothing happened does not show it.
+/// Minimum gap between two faults that makes the second one the start of a new streak. A failing
+/// tail reports a fault every 10 s, so it was sound in a longer gap even if it brought no record.
 const SOUND_AFTER: Duration = Duration::from_secs(25);
-/// A run of which nothing was stored for so long may have a log that stores nothing: its agents
-/// report every second, and a server that is frozen for a while or gone is seen otherwise.
+/// Time without a stored record of a running run after which the server's storage is probed: its
+/// agents report every second. A server that is frozen or gone shows as a fault of the tail.
 const SILENT_FOR: Duration = Duration::from_secs(15);
-/// A probe is as large as a delta of many tasks, so that a disk with a little room does not pass.
+/// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
 const PROBE_BYTES: usize = 64 * 1024;
-/// How long one may stay.
+/// Time to live of a probe.
 const PROBE_TTL: Duration = Duration::from_secs(60);
 
-/// What changed.
+/// One update of a followed run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunUpdate {
     /// The run as of now.
     Snapshot(Box<Snapshot>),
-    /// A decision or a fact.
+    /// A decision or a fact, as a line of the timeline.
     Story(StoryLine),
-    /// The server answers, but stores nothing of the run, and says why if it knows; it may again.
+    /// The server answers but stores nothing of the run, with its reason; it may recover.
     Unstored(String),
     /// The run is over (sealed or refused); nothing follows.
     Sealed(bool),
@@ -53,7 +53,7 @@ pub enum RunUpdate {
     Fault(String),
 }
 
-/// Follows `run` until it is over; the updates come in the order of the log.
+/// Follows `run` until it is over and sends the updates in the order of the log.
 #[must_use]
 pub fn follow_run(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<RunUpdate> {
     let (updates, receiver) = mpsc::channel(UPDATES_MAX);
@@ -63,24 +63,24 @@ pub fn follow_run(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Ru
             Err(fault) => Err(fault),
         };
         if let Err(fault) = last {
-            // A reader that is gone does not need to know.
+            // The receiver may be gone.
             let _ = updates.send(RunUpdate::Fault(fault.to_string())).await;
         }
     });
     receiver
 }
 
-/// Faults of one tail, one after the other.
+/// Consecutive faults of one tail: the times of the first and the last.
 #[derive(Debug, Clone, Copy)]
 struct FaultStreak {
     first: Instant,
     last: Instant,
 }
 
-/// A step, or none yet where a tail says that it has tried in vain for a while: it goes on trying.
+/// The step that a tail brought; `None` after a transient fault, which the tail retries.
 ///
 /// # Errors
-/// A fault that does not pass, or has not for long.
+/// A permanent fault, or a streak of transient ones of [`UNREAD_FOR`].
 fn step_or_retry(
     step: Result<Step, Fault>,
     fails: &mut Option<FaultStreak>,
@@ -103,7 +103,7 @@ fn step_or_retry(
     }
 }
 
-/// Whether a refusal is about storage; others are about who asks.
+/// Whether a fault is about storage; the others concern the client's rights or connection.
 fn is_no_storage(fault: &Fault) -> bool {
     matches!(
         fault,
@@ -119,18 +119,18 @@ struct Follower {
     data_tail: Tail,
     log: ControlLog,
     control: Control,
-    /// The last record whose line was sent: the tail brings them in the order of the log.
+    /// Sequence of the last record whose timeline line was sent.
     sent_seq: u64,
     workload: Option<Workload>,
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
-    /// How long each tail fails already, if it does.
+    /// The current streak of faults of each tail.
     control_fails: Option<FaultStreak>,
     data_fails: Option<FaultStreak>,
-    /// When something was stored last, as far as known here.
+    /// Arrival of the last stored record or of the last probe's result.
     stored_at: Instant,
-    /// At most one probe, whose end is why nothing is stored, if that is so.
+    /// At most one probe; its result is the fault that keeps the server from storing, if any.
     probes: JoinSet<Option<Fault>>,
 }
 
@@ -221,7 +221,7 @@ impl Follower {
         }
         let lines = timeline::story_after(&self.control, self.sent_seq);
         self.sent_seq = lines.last().map_or(self.sent_seq, |line| line.seq);
-        // Whoever asked for a stop must learn at once that somebody heeds it.
+        // A stop is shown at once, so that its requester sees that it takes effect.
         let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());
         let stopping = self.snapshot().filter(|_| is_new && self.is_stopping);
         lines
@@ -231,7 +231,7 @@ impl Follower {
             .collect()
     }
 
-    /// Takes a delta. The first one that says that no call reached a server is shown at once.
+    /// Adds a delta. The first one that says that no call reached a server is shown at once.
     fn on_data(&mut self, step: Step) -> Option<RunUpdate> {
         let was_unreached = self.live.is_unreached();
         self.stored_at = Instant::now();
@@ -244,7 +244,7 @@ impl Follower {
         is_news.then(|| self.snapshot()).flatten()
     }
 
-    /// Sees whether the server stores anything, if agents should report and none does.
+    /// Probes the server's storage when agents should report and no record comes.
     fn probe(&mut self) {
         let start = self.control.state.start.as_ref();
         let has_begun = start.is_some_and(|start| start.start_at < now());
@@ -255,8 +255,8 @@ impl Follower {
         self.probes.spawn(async move {
             let filler = Bytes::from_static(&[0; PROBE_BYTES]);
             bus.kv_put(&key, filler.clone(), PROBE_TTL).await.err()?;
-            // A server that answers nothing is gone or frozen, which is no matter of disks; one
-            // that was frozen just now stores what it is given from here on.
+            // Without an answer the server is gone or frozen, which says nothing about its disk.
+            // The second put rules out a server that was frozen during the first.
             bus.head(Stream::Data).await.ok()?;
             let refused = bus.kv_put(&key, filler, PROBE_TTL).await.err();
             refused.filter(is_no_storage)
@@ -266,11 +266,11 @@ impl Follower {
     fn on_probe(&mut self, unstored: Option<Fault>) -> Vec<RunUpdate> {
         let silent_s = self.stored_at.elapsed().as_secs();
         self.stored_at = Instant::now();
-        let told = |fault: Fault| {
+        let update = |fault: Fault| {
             let what = format!("nothing of the run was stored for {silent_s} s, and the server");
             RunUpdate::Unstored(format!("{what} stores nothing else: {fault}"))
         };
-        unstored.map(told).into_iter().collect()
+        unstored.map(update).into_iter().collect()
     }
 
     fn snapshot(&self) -> Option<RunUpdate> {
@@ -290,10 +290,10 @@ impl Follower {
 mod tests {
     use super::*;
 
-    /// Broken if a command gave up its run because the node that it asks had lost the others for a
-    /// moment, or waited for ever for a log that is gone.
+    /// Broken if a command gives up its run while a cluster elects a leader, or waits for ever for
+    /// a log that is gone.
     #[test]
-    fn a_log_that_is_unreadable_for_a_while_is_borne() {
+    fn a_log_that_is_unreadable_for_a_while_is_retried() {
         let timed_out = || {
             let what = "read".to_owned();
             Err(Fault::TimedOut { what })

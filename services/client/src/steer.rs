@@ -1,6 +1,6 @@
-//! Steering a run from outside: a request in the log, and the answer that the log gives.
+//! Steers a run: appends a request to the log and waits for the coordinator's decision.
 //!
-//! Must never say that something was done which no decision says.
+//! Each result is read from a decision in the log, never assumed from the request.
 
 use std::time::Duration;
 
@@ -22,87 +22,87 @@ use tokio::time::{Instant, timeout_at};
 
 use super::session::{Session, SessionError, control_of, retry_unreachable};
 
-/// What somebody wants of a run.
+/// A change of a running run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteeringRequest {
-    /// It starts nothing more.
+    /// Starts no call any more.
     Stop,
-    /// The rest of it is constant at this rate.
+    /// Keeps this constant rate for the rest of the run.
     Rate(Rate),
-    /// It starts nothing for now.
+    /// Starts no call until it is resumed.
     Pause,
-    /// It goes on.
+    /// Ends a pause.
     Resume,
 }
 
-/// What became of it; times are in seconds after the start.
+/// The decision about a request; times are in seconds after the start.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum SteeringResult {
-    /// The rate is another one from then on.
+    /// The rate changes.
     RateChanged {
         /// Arrivals per second before.
         was_rps: f64,
-        /// And after.
+        /// Arrivals per second afterwards.
         rps: f64,
-        /// From when on.
+        /// Time of the change.
         from_secs: f64,
-        /// How far that is ahead, by this machine's clock.
+        /// Time until the change in seconds, by this machine's clock.
         in_secs: f64,
     },
-    /// It is paused since then.
+    /// The run is paused.
     Paused {
-        /// Since when.
+        /// Time of the pause.
         at_secs: f64,
     },
-    /// It goes on since then.
+    /// The run goes on.
     Resumed {
-        /// Since when.
+        /// Time of the resumption.
         at_secs: f64,
     },
-    /// It stops; nothing is started after that.
+    /// The run stops.
     Stopping {
-        /// From when on; null when it had not started.
+        /// Time after which no call is started; null when it had not started.
         at_secs: Option<f64>,
-        /// Who or what stopped it, for people.
+        /// Requester or cause of the stop, as text.
         because: String,
     },
-    /// Nothing changed, and why.
+    /// Nothing changed.
     Refused {
-        /// Which rule.
+        /// The rule that refused it.
         why: NotSteered,
-        /// For people.
+        /// The same as text.
         words: &'static str,
     },
-    /// It has not started, so that there is nothing to steer.
+    /// The run has not started.
     NotStarted {
-        /// Where it stands.
+        /// Its state.
         state: RunState,
     },
-    /// It was over before.
+    /// The run was over before.
     Over {
         /// How it ended; null when it was refused.
         ending: Option<Ending>,
     },
-    /// Nobody decided in time; the request stays in the log.
+    /// No decision came in time; the request stays in the log.
     Silent {
-        /// Whether that may be because the run has no agent left to change the rate of.
+        /// Whether the run has no agent, so that a rate change may have to wait for one.
         no_agent: bool,
     },
 }
 
 impl Session {
-    /// Asks for something and waits for the decision. What can be answered from the log as it
-    /// stands is not asked for.
+    /// Requests a change in the name of `by` and waits up to `timeout` for the decision. Nothing
+    /// is requested when the log gives the result already.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
+    /// When the log holds no such run; or a fault of the bus.
     pub async fn steer(
         &self,
         run: &RunId,
         wanted: SteeringRequest,
         by: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<SteeringResult, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = control_of(&subjects, run);
@@ -120,25 +120,25 @@ impl Session {
         if state.requested.is_none() && state.created.is_none() {
             return Err(Problem::new("run", "must be a run of this log", run).into());
         }
-        if let Some(answer) = result_without_request(&follower.control, wanted) {
-            return Ok(answer);
+        if let Some(result) = result_without_request(&follower.control, wanted) {
+            return Ok(result);
         }
-        let asked = self.store(run, request(wanted, by)).await?;
-        let give_up = Instant::now() + patience;
+        let request_seq = self.store(run, request(wanted, by)).await?;
+        let deadline = Instant::now() + timeout;
         loop {
-            let Ok(more) = timeout_at(give_up, follower.more()).await else {
+            let Ok(more) = timeout_at(deadline, follower.more()).await else {
                 let no_agent = follower.control.state.holdings.is_empty();
                 return Ok(SteeringResult::Silent { no_agent });
             };
             more?;
-            if let Some(answer) = result_of(&follower.control, wanted, asked) {
-                return Ok(answer);
+            if let Some(result) = result_of(&follower.control, wanted, request_seq) {
+                return Ok(result);
             }
         }
     }
 }
 
-/// The control side of one run, folded once and kept up to date.
+/// The control side of one run, kept up to date from its tail.
 struct ControlFollower {
     subjects: Subjects,
     tail: Tail,
@@ -147,7 +147,7 @@ struct ControlFollower {
 }
 
 impl ControlFollower {
-    /// Folds what comes next; false when that was all that was stored when it began.
+    /// Folds the next record; false when the tail has caught up.
     async fn more(&mut self) -> Result<bool, Fault> {
         let Step::Event(stored) = self.tail.next().await? else {
             self.log.catch_up(&mut self.control);
@@ -174,11 +174,11 @@ fn request(wanted: SteeringRequest, by: &str) -> Request {
     }
 }
 
-/// What needs no request: it is over, stopping, or as it is wanted to be.
+/// The result when no request is needed: the run is over, stopping, or in the requested state.
 fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<SteeringResult> {
     let state = &control.state;
-    if let Some(answer) = ended(control) {
-        return Some(answer);
+    if let Some(result) = ended(control) {
+        return Some(result);
     }
     let refused = |why: NotSteered| SteeringResult::Refused {
         why,
@@ -196,7 +196,7 @@ fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<
     }
 }
 
-/// Whether it is over or ends.
+/// The result for a run that is over or stops.
 fn ended(control: &Control) -> Option<SteeringResult> {
     let state = &control.state;
     let ending = control.sealed.as_ref().map(|sealed| sealed.ending);
@@ -218,25 +218,28 @@ fn ended(control: &Control) -> Option<SteeringResult> {
         })
 }
 
-/// The decision that answers the request stored at `asked`, or the end of the run.
-fn result_of(control: &Control, wanted: SteeringRequest, asked: u64) -> Option<SteeringResult> {
-    let later = control.records.iter().filter(|(seq, _)| *seq > asked);
-    let mut answers = later.filter_map(|(_, parsed)| match parsed {
-        Parsed::Decision(envelope) => answer(control, &envelope.event, asked),
-        _ => None,
-    });
-    // A stop has no answer of its own: the first one that is scheduled answers all.
+/// The decision about the request stored at `request_seq`, or the end of the run.
+fn result_of(
+    control: &Control,
+    wanted: SteeringRequest,
+    request_seq: u64,
+) -> Option<SteeringResult> {
+    let mut later = control.records.iter().filter(|(seq, _)| *seq > request_seq);
+    // No decision names a stop request: one scheduled stop serves all of them.
     let own = if wanted == SteeringRequest::Stop {
         None
     } else {
-        answers.next()
+        later.find_map(|(_, parsed)| match parsed {
+            Parsed::Decision(envelope) => result_in(control, &envelope.event, request_seq),
+            _ => None,
+        })
     };
     own.or_else(|| ended(control))
 }
 
-fn answer(control: &Control, decision: &Decision, asked: u64) -> Option<SteeringResult> {
+fn result_in(control: &Control, decision: &Decision, request_seq: u64) -> Option<SteeringResult> {
     Some(match decision {
-        Decision::RateChanged(changed) if changed.request == asked => {
+        Decision::RateChanged(changed) if changed.request == request_seq => {
             let created = control.state.created.as_ref();
             let tick_us = created.map_or(0, |created| created.plan.tick_us);
             let from_us = u64::from(changed.from_tick).saturating_mul(tick_us);
@@ -249,16 +252,18 @@ fn answer(control: &Control, decision: &Decision, asked: u64) -> Option<Steering
                 in_secs: secs(at.since_us(super::session::now())),
             }
         }
-        Decision::Paused(paused) if paused.request == asked => SteeringResult::Paused {
+        Decision::Paused(paused) if paused.request == request_seq => SteeringResult::Paused {
             at_secs: since_start(control, paused.paused_at),
         },
-        Decision::Resumed(resumed) if resumed.request == asked => SteeringResult::Resumed {
+        Decision::Resumed(resumed) if resumed.request == request_seq => SteeringResult::Resumed {
             at_secs: since_start(control, resumed.resumed_at),
         },
-        Decision::SteeringRefused(refused) if refused.request == asked => SteeringResult::Refused {
-            why: refused.why,
-            words: refused.why.words(),
-        },
+        Decision::SteeringRefused(refused) if refused.request == request_seq => {
+            SteeringResult::Refused {
+                why: refused.why,
+                words: refused.why.words(),
+            }
+        }
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Reading a run's log to the last record for `loadpilot verify`: what is judged is the engine's.
+//! Reads a run's log to its last record for `loadpilot verify`; the checks are the engine's.
 
 use loadpilot_bus::{Step, Stream};
 use loadpilot_engine::verify::{Verification, Verifier};
@@ -9,11 +9,10 @@ use serde_json::Value;
 use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 impl Session {
-    /// Looks whether everything holds of a run's log that must hold of any; `known` is a report
-    /// that was made of it before.
+    /// Checks the invariants of a run's log; `known` is an earlier report to compare with, as JSON.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
+    /// When the log holds no such run; or a fault of the bus.
     pub async fn verify(
         &self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! Claims on a log in memory: who gets what, and what of it is left.
+//! Claims on a log in memory: which command gets the teardown, and what remains stored.
 
 use loadpilot_bus::Bus;
 use loadpilot_events::log::req::RunRequested;
@@ -8,7 +8,7 @@ use super::*;
 
 const RUN: &str = "01run";
 const SECRET: &str = "hunter2";
-/// What the golden claim calls its archive.
+/// The archive that the golden claim names by its hash.
 const FILES: &[u8] = b"abc";
 
 fn session(bus: &Bus) -> Session {
@@ -41,8 +41,8 @@ async fn set_up(bus: &Bus) -> Session {
     session
 }
 
-/// Broken if two commands that come at once both play a teardown: each would have found the
-/// first one gone, and no file of this machine stands between them.
+/// Broken if two commands that claim at once both play a teardown: both find the first holder gone,
+/// and no lock file of this machine keeps them apart.
 #[tokio::test]
 async fn of_many_that_race_the_log_takes_one() {
     let bus = Bus::memory();
@@ -63,11 +63,11 @@ async fn of_many_that_race_the_log_takes_one() {
     let held = ended
         .iter()
         .filter(|(one, _)| matches!(one, ClaimResult::Held { .. }));
-    assert_eq!(held.count(), 7, "the one that took it is heard");
+    assert_eq!(held.count(), 7, "the new holder sends heartbeats");
 }
 
-/// Broken if what a teardown needs stays readable when nothing is owed any more, or a run is
-/// asked for of which another command has torn down what was set up.
+/// Broken if the inputs of a teardown stay readable once it is played, or a run can be submitted
+/// after another command has claimed its teardown.
 #[tokio::test]
 async fn a_debt_ends_with_all_that_it_needed() {
     let (bus, run, none) = (Bus::memory(), run(), BTreeMap::new());
@@ -122,7 +122,7 @@ async fn a_debt_ends_with_all_that_it_needed() {
     let asked = setter.submit(request, &none, &bodies, Some(run.clone()));
     let refused = asked.await.expect_err("its teardown was taken");
     assert!(
-        refused.to_string().contains("took its teardown"),
+        refused.to_string().contains("claimed its teardown"),
         "{refused}"
     );
     let ended = heir.finish_teardown(&run, &two, Vec::new()).await;
