@@ -1,19 +1,19 @@
-//! Who was heard when, outside the log. It must never take an identity from a payload: the caller
-//! reads it from the subject.
+//! When each process of an agent and each owner was last heard; this is not in the log. Identities
+//! come from the subjects of heartbeats, read by the caller, never from a payload.
 
 use loadpilot_engine::control::decide::{Heard, Hearing};
 use loadpilot_events::wire::heartbeat::AgentBeat;
 use loadpilot_events::{AgentId, Holder, OwnerId, Timestamp};
 
-/// A process or owner that was silent for this long (µs) is forgotten; decisions about its loss
-/// were made long before.
+/// Time without a heartbeat in µs after which a process or owner is forgotten; its loss is decided
+/// long before.
 const FORGET_AFTER_US: u64 = 600_000_000;
 
-/// Most processes and most owners that are remembered; further ones are not heard.
+/// Maximum number of processes, and of owners; heartbeats of further ones are ignored.
 const HEARD_MAX: usize = 65_536;
 
-/// Notes that a process of `agent` lives. Returns whether that may change a decision: a known
-/// process that is heard again in time only moves deadlines back.
+/// Records a heartbeat of a process of `agent`; returns whether it may change a decision. A known
+/// process that is heard in time only postpones deadlines.
 pub(crate) fn note_agent(
     hearing: &mut Hearing,
     agent: AgentId,
@@ -52,7 +52,7 @@ pub(crate) fn note_agent(
         .full
         .retain(|known| *known == holder || agents.contains_key(known));
     if hearing.agents.len() >= HEARD_MAX {
-        tracing::warn!(%holder, "not heard: too many agents");
+        tracing::warn!(%holder, "heartbeat ignored: too many agents");
         hearing.full.remove(&holder);
         return false;
     }
@@ -60,7 +60,7 @@ pub(crate) fn note_agent(
     true
 }
 
-/// Notes that `owner` lives.
+/// Records a heartbeat of `owner`.
 pub(crate) fn note_owner(hearing: &mut Hearing, owner: OwnerId, now: Timestamp) {
     if let Some(at) = hearing.owners.get_mut(&owner) {
         *at = now;
@@ -74,8 +74,8 @@ pub(crate) fn note_owner(hearing: &mut Hearing, owner: OwnerId, now: Timestamp) 
     }
 }
 
-/// Begins to listen anew: silence before `now` proves nothing, and no sign of life lies in the
-/// future of a clock that was set back.
+/// Starts to listen anew: silence before `now` proves nothing, and after a clock was set back no
+/// heartbeat is in the future.
 pub(crate) fn begin(hearing: &mut Hearing, now: Timestamp) {
     hearing.since = now;
     for heard in hearing.agents.values_mut() {

@@ -1,7 +1,7 @@
-//! One run that is not over, as a coordinator keeps it: the fold of its log and what is being done
-//! about it. Pure.
+//! One run that is not over: the fold of its log, and the effect in progress. Pure.
 //!
-//! At most one effect of a run is under way; until it is back nothing is decided about the run.
+//! At most one effect of a run is in progress; nothing is decided about the run until its result
+//! is reported.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::heartbeat::Unreached;
 use loadpilot_events::{Holder, RunId, Timestamp};
 
-use crate::append::Outcome;
+use crate::append::{Outcome, PendingAppend};
 use crate::feed::NewsFeed;
 
-/// If the tail has not brought what another coordinator wrote after this long (µs), the subject
-/// itself is asked.
+/// Timeout in µs for the tail to bring an event of another coordinator; then the last sequence of
+/// the subject is read.
 const TAIL_PATIENCE_US: u64 = 1_000_000;
 
-/// Pause (µs) before something is tried again that the world refused.
+/// Delay in µs before a retry after a fault.
 const RETRY_US: u64 = 1_000_000;
 
-/// Pause (µs) before the end of a run is tried again in a full log.
+/// Delay in µs before a retry of a run's last decision in a full log.
 const FULL_RETRY_US: u64 = 5_000_000;
 
-/// Work outside this process.
+/// I/O that the shell performs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Append a decision; its end goes to `Coordinator::appended`.
+    /// Append a decision; its outcome goes to `Coordinator::appended`.
     Append(Box<PendingAppend>),
     /// Read the last sequence of the data stream, for `Coordinator::data_head`.
     ReadDataHead(RunId),
@@ -38,42 +38,25 @@ pub enum Effect {
     Shred(RunId),
 }
 
-/// A decision on its way into the log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PendingAppend {
-    /// About which run.
-    pub run: RunId,
-    /// Where it is to stand.
-    pub subject: String,
-    /// The last sequence of exactly that subject, as far as it was folded; 0: there is none.
-    pub expected: u64,
-    /// The last control event that agents are told of before this one.
-    pub previous_seq: u64,
-    /// When it was decided.
-    pub at: Timestamp,
-    /// What was decided.
-    pub decision: Decision,
-}
-
-/// One run.
+/// One run that is not over.
 #[derive(Debug)]
 pub(crate) struct OpenRun {
-    /// What the log says.
+    /// The fold of its log.
     pub(crate) state: RunState,
     /// Its control events.
     pub(crate) feed: NewsFeed,
-    /// The last sequence of its control subject; unlike the state's it counts unreadable events.
+    /// The last sequence of its control subject; unlike the state's it includes unreadable events.
     pub(crate) ctl_last: u64,
-    /// When its first record was written, by its writer's clock.
-    pub(crate) asked_at: Timestamp,
+    /// Time of its first record, by its writer's clock.
+    pub(crate) requested_at: Timestamp,
     /// Whether an earlier stack left it unfinished.
     pub(crate) left_over: bool,
-    /// Whether a later version decided something that is not understood here: then only those that
-    /// understand it may decide.
+    /// Whether its log has a decision of a later version that this one cannot read: then only
+    /// coordinators of that version decide.
     pub(crate) has_newer_decision: bool,
-    /// Whether something changed since it was last decided about.
+    /// Whether something changed since the last call of `decide`.
     stale: bool,
-    /// Holders that said that none of their calls reached a server, and what they said.
+    /// Reports of holders none of whose calls reached a server.
     unreached: BTreeMap<Holder, Unreached>,
     unwritable: Option<Unwritable>,
     data_head: Option<DataHead>,
@@ -81,7 +64,7 @@ pub(crate) struct OpenRun {
     deadline: Option<Timestamp>,
 }
 
-/// The end of the data stream, and the state for which it was asked.
+/// The head of the data stream, and the state for which it was read.
 #[derive(Debug, Clone, Copy)]
 struct DataHead {
     seq: u64,
@@ -89,55 +72,55 @@ struct DataHead {
     evt_seq: u64,
 }
 
-/// Why a decision cannot be stored, so that the run has to end.
+/// Why a decision can never be stored, so that the run has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unwritable {
     Full,
     TooLarge { bytes: u64, limit: u64 },
 }
 
-/// What is under way.
+/// The effect in progress, or the wait after one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
     Idle,
-    /// The data stream's head is being read for the state of these sequences.
+    /// The data stream's head is being read, for the state of these sequences.
     ReadingHead {
         ctl_seq: u64,
         evt_seq: u64,
     },
-    /// A decision is being appended after `expected`; `ends` when it would be the run's last.
+    /// A decision is being appended after `expected`; `ends` if it would be the run's last.
     Appending {
         expected: u64,
         ends: bool,
     },
-    /// The control subject holds `seq` or more; the tail is about to bring it.
+    /// The control subject has reached `seq`; the tail has not brought it yet.
     AwaitingTail {
         seq: u64,
         ask_at: Timestamp,
     },
-    /// The control subject's last sequence is being read; `known` was folded before.
+    /// The control subject's last sequence is being read; events up to `known` are folded.
     ReadingLast {
         known: u64,
     },
-    /// Something failed.
+    /// An effect failed.
     BackingOff {
         until: Timestamp,
     },
 }
 
-/// What the control subject itself said.
+/// Whether the control subject still holds the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogPresence {
-    /// The run goes on.
+    /// It does.
     Present,
     /// Its log was removed.
     Removed,
 }
 
 impl OpenRun {
-    pub(crate) fn new(asked_at: Timestamp) -> Self {
+    pub(crate) fn new(requested_at: Timestamp) -> Self {
         Self {
-            asked_at,
+            requested_at,
             state: RunState::default(),
             feed: NewsFeed::default(),
             ctl_last: 0,
@@ -152,7 +135,7 @@ impl OpenRun {
         }
     }
 
-    /// Something about it, or about who was heard, has changed.
+    /// Its log, or the liveness of an agent or owner, has changed.
     pub(crate) fn changed(&mut self) {
         self.stale = true;
         if let Activity::AwaitingTail { seq, .. } = self.activity
@@ -162,13 +145,13 @@ impl OpenRun {
         }
     }
 
-    /// What a process says of the calls of this run that reached no server; `None`: nothing.
-    pub(crate) fn note_unreached(&mut self, holder: &Holder, said: Option<&Unreached>) {
-        match said {
-            Some(said) if self.state.ever_held.contains(holder) => {
-                // A run of which nothing has finished yet is not looked at for it.
-                self.stale |= said.calls > 0;
-                self.unreached.insert(holder.clone(), said.clone());
+    /// Records the report of a process whose calls of this run reached no server; `None` clears it.
+    pub(crate) fn note_unreached(&mut self, holder: &Holder, report: Option<&Unreached>) {
+        match report {
+            Some(report) if self.state.ever_held.contains(holder) => {
+                // Before the first call has finished the report cannot change a decision.
+                self.stale |= report.calls > 0;
+                self.unreached.insert(holder.clone(), report.clone());
             }
             _ => {
                 self.unreached.remove(holder);
@@ -176,12 +159,12 @@ impl OpenRun {
         }
     }
 
-    /// It is to be looked at by then.
-    pub(crate) fn look_by(&mut self, by: Timestamp) {
+    /// Brings the next call of `decide` forward to `by` at the latest.
+    pub(crate) fn decide_by(&mut self, by: Timestamp) {
         self.deadline = Some(self.deadline.map_or(by, |deadline| deadline.min(by)));
     }
 
-    /// When time alone may give it something to do.
+    /// The next time at which it may have an effect without an event.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
         match self.activity {
             Activity::Idle => self.deadline,
@@ -193,7 +176,7 @@ impl OpenRun {
         }
     }
 
-    /// No wait goes beyond what it was meant to be after the clock was set back.
+    /// Shortens waits that a clock set back has made too long.
     pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
         let most = now.plus_us(FULL_RETRY_US);
         match &mut self.activity {
@@ -208,7 +191,7 @@ impl OpenRun {
         self.stale = true;
     }
 
-    /// What is to be done about it now.
+    /// The next effect, if one is due.
     pub(crate) fn next(
         &mut self,
         run: &RunId,
@@ -266,7 +249,7 @@ impl OpenRun {
         })))
     }
 
-    /// The append of a decision has ended.
+    /// Takes the outcome of an append.
     pub(crate) fn appended(&mut self, outcome: &Outcome, now: Timestamp) {
         let Activity::Appending { expected, ends } = self.activity else {
             return;
@@ -294,7 +277,7 @@ impl OpenRun {
         self.changed();
     }
 
-    /// The data stream ends at `head`; `None` when nobody knows.
+    /// Takes the head of the data stream; `None` when it could not be read.
     pub(crate) fn data_head(&mut self, head: Option<u64>, now: Timestamp) {
         let Activity::ReadingHead { ctl_seq, evt_seq } = self.activity else {
             return;
@@ -313,8 +296,8 @@ impl OpenRun {
         self.stale = true;
     }
 
-    /// The control subject's last sequence is `last` (0: it holds nothing); `None` when nobody
-    /// knows.
+    /// Takes the control subject's last sequence (0: it is empty); `None` when it could not be
+    /// read.
     pub(crate) fn ctl_last(&mut self, last: Option<u64>, now: Timestamp) -> LogPresence {
         let Activity::ReadingLast { known } = self.activity else {
             return LogPresence::Present;
@@ -338,8 +321,8 @@ impl OpenRun {
         Activity::Idle
     }
 
-    /// The head of the data stream, if it was read after the last record that the state knows: a
-    /// seal must cover every delta that was stored before the last words it counts.
+    /// The head of the data stream, if it was read after the last folded record: a seal must cover
+    /// each delta that was stored before the final facts that it counts.
     fn fresh_head(&self) -> Option<u64> {
         let current = (self.state.ctl_seq, self.state.evt_seq);
         let head = self
@@ -352,7 +335,7 @@ impl OpenRun {
         let Some(why) = self.unwritable else {
             return decide(&self.state, hearing, policy, now);
         };
-        // A run that cannot go on ends as one that was left over does, under its own name.
+        // A run that cannot go on ends like a left-over one, with an ending of its own.
         hearing.left_over = true;
         hearing.waits_for_tails = false;
         let end = decide(&self.state, hearing, policy, now);

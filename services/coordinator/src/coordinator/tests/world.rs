@@ -10,10 +10,10 @@ use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, BootId, RunId, Timestamp};
 use serde_json::{Value, json};
 
-use crate::append::Outcome;
+use crate::append::{Outcome, PendingAppend};
 use crate::config::Settings;
 use crate::coordinator::{Coordinator, Poison};
-use crate::run_state::{Effect, PendingAppend};
+use crate::run_state::Effect;
 
 pub(super) const SECOND: u64 = 1_000_000;
 pub(super) const T0: Timestamp = Timestamp(1_000 * SECOND);
@@ -133,7 +133,7 @@ impl World {
         self.tell(&subjects().evt(&run(name), &agent("a")), fact)
     }
 
-    /// What agent a is told that has seen `seen`.
+    /// The news for agent a, which has seen `seen`.
     pub(super) fn news(&self, seen: &[Seen]) -> Option<(Vec<News>, bool)> {
         self.coordinator.news(&agent("a"), seen)
     }
