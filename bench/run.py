@@ -25,13 +25,13 @@ sys.path.insert(0, str(ROOT))
 from bench import compare  # noqa: E402
 from bench.install import build, peers  # noqa: E402
 from bench.measure import machine  # noqa: E402
-from bench.single import browser, fidelity, log_reading, scale, startup  # noqa: E402
+from bench.single import browser, fidelity, log_reader, scale, startup  # noqa: E402
 
 SINGLE = {
     "fidelity": (fidelity, 3),
     "startup": (startup, 7),
     "scale": (scale, 0),
-    "reading": (log_reading, 3),
+    "reading": (log_reader, 3),
     "pages": (browser, 3),
 }
 """Measurements of LoadPilot alone, and their number of rounds; 0: by the module."""
@@ -94,7 +94,7 @@ def single(what: str, args: argparse.Namespace) -> None:
     elif what == "startup":
         table = startup.measure(made, rounds, patience_secs)
     else:
-        measured = log_reading if what == "reading" else browser
+        measured = log_reader if what == "reading" else browser
         table = measured.measure(made, rounds, patience_secs, quick=quick)
     print(table[-1])
     name = f"{what}-release" if args.release and what != "scale" else what

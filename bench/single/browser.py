@@ -25,7 +25,7 @@ from tests.e2e.support.rawlog import served
 
 from bench.install.build import ROOT
 from bench.measure import machine
-from bench.single import log_reading, synthetic_log
+from bench.single import log_reader, synthetic_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,11 +56,11 @@ def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) ->
     secs = HOUR_SECS // 10 if quick else HOUR_SECS
     with tempfile.TemporaryDirectory(prefix="loadpilot-bench-") as name:
         folder = Path(name)
-        template, run = log_reading.recorded(build, folder)
+        template, run = log_reader.recorded(build, folder)
         going = [begun(one, secs) for one in template if not over(one)]
         (folder / "empty" / "store").mkdir(parents=True)
         with served(folder / "empty", folder / "served") as url:
-            log_reading.ask(build, url, folder / "none", [])
+            log_reader.ask(build, url, folder / "none", [])
             synthetic_log.write(url, synthetic_log.stretched(going, secs))
             with gateway(build, url, folder) as place:
                 address = f"{place}/runs/{run}"

@@ -1,26 +1,26 @@
-//! The bug bank: mistakes that were made before, here or elsewhere, kept so that they can be made
-//! again, each caught by a test (ADR 0026).
+//! The bug bank: mistakes from the past, here or elsewhere, that a test can plant again to prove
+//! that it catches them (ADR 0026).
 //!
 //! Only a test that is built with the feature `bugbank` can plant one, for its own thread. In every
-//! other build [`bug`] is a constant `false` and nothing of a mistake is compiled. Must never be
-//! part of what is shipped, nor be asked for anything but a mistake.
+//! other build [`bug`] is a constant `false` and nothing of a mistake is compiled. The bank must
+//! never be part of what is shipped.
 
-/// A mistake.
+/// A mistake that a test can plant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// Whose a delta is, is not read from its subject: all are those of one agent.
+    /// The fold ignores the agent in a delta's subject: all deltas count as those of one agent.
     IdentityFromPayload,
-    /// A lost agent is subtracted twice from those that a run still has.
+    /// A lost agent is subtracted twice from the holders that a run still has.
     LostSubtractedTwice,
-    /// Every process of an agent that was heard fills a slot.
+    /// Every live process of an agent counts as an agent of its own.
     TwoSlotsPerAgent,
-    /// A stop ends the run in the books, not the load.
+    /// An agent ignores a stop: the run ends in the log, its load goes on.
     StopNotHeard,
-    /// Every arrival is one of the first task.
+    /// Every arrival runs the first task.
     FirstTaskOnly,
     /// Arrivals are due at multiples of 50 ms.
     CoarseTicks,
-    /// Failed calls took no time.
+    /// Failed calls are recorded with a response time of 0.
     FailuresAtZero,
     /// Rows of superseded holders count.
     NoGenerationFence,
@@ -28,34 +28,34 @@ pub enum Bug {
     CountedTwice,
     /// Deltas that come after the seal change the report.
     LateDeltasCount,
-    /// What nobody reported has no name.
+    /// Arrivals that no holder reported are not named as lost.
     LossUnnamed,
-    /// A coordinator calls holders lost before it has listened.
+    /// A coordinator declares holders lost before it has listened long enough.
     LostBeforeListened,
-    /// A holder is called lost while it may still be sending.
+    /// A holder is declared lost while it may still be sending.
     LostBeforeFenced,
-    /// Shards change hands in the tick that has begun.
+    /// Shards change hands in a tick that has begun.
     TakeoverNow,
-    /// Who was lost gets shards again.
+    /// A holder that was declared lost gets shards again.
     LostGetShards,
     /// A run is sealed while holders still report.
     SealedBeforeLastWords,
-    /// A run is sealed while the tail of a killed process is on its way.
+    /// A run is sealed before a successor has reported the tail of a killed process.
     TailNotAwaited,
-    /// What a killed process had counted is not in its tail.
+    /// The tail of a killed process leaves out what the process had counted.
     TailForgotten,
-    /// The tail begins with a number that the killed process had used.
+    /// The tail begins with a sequence number that the killed process had used.
     TailReusesNumbers,
-    /// A clock that is behind decides for the past.
+    /// A coordinator whose clock is behind decides for the past.
     ClockRunsBack,
-    /// A run that is over is decided about.
+    /// A decision follows the end of a run.
     DecidedAfterTheEnd,
-    /// An agent acts on a decision though it lacks the one before it.
+    /// An agent applies a decision although the one before it is missing.
     GapsIgnored,
 }
 
 impl Bug {
-    /// All of them.
+    /// All mistakes.
     pub const ALL: [Self; 22] = [
         Self::IdentityFromPayload,
         Self::LostSubtractedTwice,
@@ -82,7 +82,7 @@ impl Bug {
     ];
 }
 
-/// Whether the mistake is to be made: never.
+/// Whether the mistake is planted: never, in this build.
 #[cfg(not(feature = "bugbank"))]
 #[inline(always)]
 pub(crate) const fn bug(_: Bug) -> bool {
@@ -99,12 +99,12 @@ mod planted {
         static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
     }
 
-    /// Has this thread make one mistake from now on, or none.
+    /// Plants a mistake in this thread; `None` removes it.
     pub fn plant(bug: Option<Bug>) {
         PLANTED.set(bug);
     }
 
-    /// Whether this thread is to make the mistake.
+    /// Whether the mistake is planted in this thread.
     pub(crate) fn bug(bug: Bug) -> bool {
         PLANTED.get() == Some(bug)
     }

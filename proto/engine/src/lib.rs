@@ -1,17 +1,30 @@
-//! The laws of LoadPilot: pure functions over the nouns of `loadpilot-events`.
+//! The engine of LoadPilot: pure functions over the types of `loadpilot-events`, in the order of a
+//! run.
 //!
-//! One file per step of a run: [`check`] a plan, [`control::assign`] shards, [`control::decide`]
-//! what happens next, [`schedule::pace`] arrivals, [`tally`] what finished into deltas, close the
-//! [`tally::crash_recovery`] of a killed process, [`fold::project`] the log into a [`report`] with
-//! its [`report::verdict`] and [`report::certificate`], [`verify`] that it is sound. Mistakes of
-//! the past are kept in [`bugs`]. This crate must never do I/O, read a clock or the environment,
-//! sleep, spawn, or iterate in hash order: time is an argument, order is sorted.
+//! - [`bugs`]: mistakes that tests plant
+//! - [`schedule`]: which arrivals a run has, when each is due and what it draws
+//! - [`check`]: a plan or a request is accepted or rejected
+//! - [`control`]: shards are assigned, and the next decision is made
+//! - [`tally`]: what finished is counted and closed into deltas
+//! - [`fold`]: the log is added up, and every planned arrival accounted for
+//! - [`report`]: figures, verdict and certificate
+//! - [`verify`]: a log is judged by every invariant
+//!
+//! A folder imports only those above it. This crate must never do I/O, read a clock or the
+//! environment, sleep, spawn, or iterate in hash order: time is an argument, order is sorted.
 
 pub mod bugs;
-pub mod check;
-pub mod control;
-pub mod fold;
-pub mod report;
+
 pub mod schedule;
+
+pub mod check;
+
+pub mod control;
+
 pub mod tally;
+
+pub mod fold;
+
+pub mod report;
+
 pub mod verify;

@@ -17,7 +17,7 @@ use super::values::operators::item;
 use super::values::repr::{repr, str};
 use super::values::value::Value;
 use loadpilot_engine::schedule::feed::Feeder;
-use loadpilot_engine::schedule::random::{Draws, Whose};
+use loadpilot_engine::schedule::random::{DrawScope, Draws};
 
 /// What `rand.text()` is made of.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
@@ -62,7 +62,7 @@ impl Sources {
 #[derive(Debug)]
 pub(super) struct Given {
     sources: Rc<Sources>,
-    whose: Whose,
+    whose: DrawScope,
     due_us: u64,
     /// Once something was drawn.
     draws: Cell<Option<Draws>>,
@@ -74,7 +74,7 @@ impl Given {
     pub(super) fn new(sources: Rc<Sources>) -> Self {
         Self {
             sources,
-            whose: Whose::Start(0),
+            whose: DrawScope::Start(0),
             due_us: 0,
             draws: Cell::new(None),
             rounds: Cell::new(0),
@@ -82,7 +82,7 @@ impl Given {
     }
 
     /// A part begins.
-    pub(super) fn begin(&mut self, whose: Whose, due_us: u64) {
+    pub(super) fn begin(&mut self, whose: DrawScope, due_us: u64) {
         self.whose = whose;
         self.due_us = due_us;
         self.draws.set(None);

@@ -22,7 +22,7 @@ use super::requests::request_cache::Again;
 use super::think_time::rest_us;
 use super::values::exceptions::{Halt, Kind, beyond, broken, value_error};
 use super::values::value::Value;
-use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::random::DrawScope;
 
 /// Most operations between two requests: a loop must not keep a thread for itself.
 pub(super) const OPERATIONS_MAX: u32 = 10_000_000;
@@ -129,7 +129,7 @@ impl User {
     }
 
     /// Begins a part, whose it is and when it is due, in µs of the Unix epoch.
-    pub fn begin(&mut self, act: Act, (whose, due_us): (Whose, u64)) -> Turn {
+    pub fn begin(&mut self, act: Act, (whose, due_us): (DrawScope, u64)) -> Turn {
         let program = Rc::clone(&self.program);
         self.given.begin(whose, due_us);
         self.values.begin(matches!(act, Act::Task(_)));

@@ -51,10 +51,10 @@ _MODULES = {
     "client": ("LoadClient",),
     "dsl": ("VUser", "scenario", "setup", "task", "teardown"),
     "errors": ("HTTPStatusError", "RedirectError", "RequestError"),
-    "feeds": ("feed",),
-    "files": ("file",),
-    "params": ("env",),
-    "random": ("now", "rand"),
+    "inputs.feeds": ("feed",),
+    "inputs.files": ("file",),
+    "inputs.params": ("env",),
+    "inputs.random": ("now", "rand"),
 }
 """The module of each public name."""
 

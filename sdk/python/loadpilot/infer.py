@@ -15,7 +15,7 @@ from math import prod
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Union
 
 from .inputs.files import File
-from .nearest import nearest
+from .problem import nearest
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

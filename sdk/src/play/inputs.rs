@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use loadpilot_agent::users::script::{Occasion, Source};
 use loadpilot_engine::schedule::feed::Feeder;
-use loadpilot_engine::schedule::random::{Draws, Whose};
+use loadpilot_engine::schedule::random::{DrawScope, Draws};
 use loadpilot_events::Timestamp;
 use pyo3::exceptions::{PyLookupError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ pub(super) struct Given {
 impl Given {
     pub(super) fn new(sources: Rc<Sources>) -> Self {
         let occasion = Occasion {
-            whose: Whose::Start(0),
+            whose: DrawScope::Start(0),
             due: Timestamp(0),
         };
         Self {

@@ -11,7 +11,7 @@ use loadpilot_agent::users::script::{
     Answer, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
 };
 use loadpilot_engine::check::parse_plan;
-use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::Outcome;
@@ -144,9 +144,9 @@ impl PyRehearsedUser {
         due_us: u64,
     ) -> PyResult<PyWanted> {
         let (part, whose) = match u16::try_from(part) {
-            Ok(task) => (Part::Task(task), Whose::Arrival(arrival)),
-            Err(_) if part == -1 => (Part::Start, Whose::Start(0)),
-            Err(_) => (Part::Stop, Whose::Stop(0)),
+            Ok(task) => (Part::Task(task), DrawScope::Arrival(arrival)),
+            Err(_) if part == -1 => (Part::Start, DrawScope::Start(0)),
+            Err(_) => (Part::Stop, DrawScope::Stop(0)),
         };
         let due = Timestamp(due_us);
         let next = self.user.begin(part, Occasion { whose, due });

@@ -115,7 +115,7 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
     _, wrong = asked(FleetFlags(ServerFlags(URL), ApiFlags("http://[::1]:1")))
     assert "--coordinator-url: names where the run goes, and so does --nats-url" in wrong
     for url, told in (
-        ("http://lab:8080", "must be https:// unless it is this machine"),
+        ("http://lab:8080", "must be https:// off loopback"),
         ("https://bob:hunter2@lab", "must be https://host[:port] (got 'https://lab')"),
         ("lab:8080", "must be https://host[:port]"),
         ("https://lab/path", "must be https://host[:port]"),

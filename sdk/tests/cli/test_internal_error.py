@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from loadpilot import params
 from loadpilot.cli import app, main
+from loadpilot.inputs import params
 
 if TYPE_CHECKING:
     import pytest

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadpilot.cli import main
-from loadpilot.nearest import edit_distance, nearest
+from loadpilot.problem import edit_distance, nearest
 
 OPTIONS = ["--cert", "--duration", "--json", "--target", "--tenant", "--threshold", "--users"]
 NEAR = {

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from loadpilot.control.follow import told
+from loadpilot.control.follow import shortened
 
 TIMES = chr(0xD7)
 """How the story writes how many shards an agent holds."""
@@ -63,4 +63,4 @@ STORY = {
 @pytest.mark.parametrize("line", STORY)
 def test_a_run_that_goes_as_it_should_tells_nothing_of_its_machinery(line: str) -> None:
     """Broken if shards, generations and clocks bury what users need, or a loss is not told."""
-    assert told(line) == STORY[line]
+    assert shortened(line) == STORY[line]

@@ -35,7 +35,7 @@ def test_the_pinned_wheel_is_found_and_its_digest_is_in_the_table(bare: dict[str
     found = find_nats_server(bare)
     assert found.source is Source.WHEEL
     digest = hashlib.sha256(found.path.read_bytes()).hexdigest()
-    assert digest == _nats_server._expected_sha256()
+    assert digest == nats_server._expected_sha256()
     assert find_nats_server(bare) == found, "what was remembered gives the same answer"
 
 
@@ -55,20 +55,20 @@ def test_a_binary_that_changes_after_it_was_seen_is_hashed_again(
     bare: dict[str, str], tmp_path: Path
 ) -> None:
     binary = fake(tmp_path, "2.15.1")
-    seen = _nats_server.BinaryCache.load(bare)
+    seen = nats_server.BinaryCache.load(bare)
     before = seen.sha256(binary)
     binary.write_bytes(binary.read_bytes() + b"#")
-    assert not _nats_server.BinaryCache.load(bare).has_sha256(binary, before)
+    assert not nats_server.BinaryCache.load(bare).has_sha256(binary, before)
 
 
 def test_what_others_may_write_is_not_remembered(bare: dict[str, str], tmp_path: Path) -> None:
     binary = fake(tmp_path, "2.15.1")
-    digest = _nats_server.BinaryCache.load(bare).sha256(binary)
+    digest = nats_server.BinaryCache.load(bare).sha256(binary)
     file = tmp_path / "cache" / "loadpilot" / "nats-server.json"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert _nats_server.BinaryCache.load(bare).has_sha256(binary, digest)
+    assert nats_server.BinaryCache.load(bare).has_sha256(binary, digest)
     file.chmod(0o666)
-    assert not _nats_server.BinaryCache.load(bare).has_sha256(binary, digest)
+    assert not nats_server.BinaryCache.load(bare).has_sha256(binary, digest)
 
 
 def test_the_environment_decides_and_is_asked_for_its_version_once(

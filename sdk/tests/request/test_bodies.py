@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from loadpilot import files
 from loadpilot.compile.plan import compile_scenario
 from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.inputs import files
 from loadpilot.problem import Refused
 from loadpilot.scenario_file.load import choose, load
 

@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
         "{'connect_to': '[fd00::1]:80'}",
         ConnectionFlags(ip="4"),
         HTTPS,
-        "must be the family of what is connected to ([fd00::1]:80)",
+        "must be the address family of [fd00::1]:80",
     ),
     "family of a socket": (
         "{'ip': 4, 'connect_to': 'unix:/s'}",
@@ -202,7 +202,7 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     ),
     "none opened": ("", ConnectionFlags(open_first="0"), HTTPS, "--open-first: must be a whole"),
     "streams": ("{'streams_max': 9}", ConnectionFlags(), HTTPS, "one request at a time"),
-    "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot say what it"),
+    "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot negotiate"),
     "insecure in the clear": ("", ConnectionFlags(insecure=True), "http://s", "is http, not"),
     "socket and TLS": ("{'connect_to': 'unix:/s'}", ConnectionFlags(), HTTPS, "over TCP only"),
     "key alone": ("", ConnectionFlags(key="k.pem"), HTTPS, "--key: needs --cert"),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadpilot import locks
 from loadpilot.play import states
 from loadpilot.play.conversation import Conversation
+from loadpilot.scenario_file import locks
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile, Refuse

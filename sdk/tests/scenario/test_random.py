@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot import now, rand, random
+from loadpilot import now, rand
+from loadpilot.inputs import random
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -219,7 +219,7 @@ impl Follower {
             let workload = Workload::new(&created.plan, created.seed);
             self.workload = Some(workload.steered(&self.control.state.steering.rates));
         }
-        let lines = timeline::story_after(&self.control, self.sent_seq);
+        let lines = timeline::lines_after(&self.control, self.sent_seq);
         self.sent_seq = lines.last().map_or(self.sent_seq, |line| line.seq);
         // A stop is shown at once, so that its requester sees that it takes effect.
         let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());

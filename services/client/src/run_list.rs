@@ -92,7 +92,11 @@ impl Session {
         let (bus, subjects) = self.parts();
         let (mut problems, mut debts) = (Vec::new(), Vec::new());
         for run in runs {
-            let Control { state, debt, .. } = self.control(run).await?;
+            let Control {
+                state,
+                teardown: debt,
+                ..
+            } = self.control(run).await?;
             let asked = state.requested.is_some() || state.created.is_some();
             let rule = if !asked && debt.setup.is_none() {
                 Some("must be a run of this log")
@@ -125,10 +129,10 @@ impl Session {
 
 /// The objects that a run needs: bodies of its plans, and files of a teardown that is owed.
 fn objects(control: &Control) -> impl Iterator<Item = &Object> {
-    let debt = Some(&control.debt).filter(|debt| debt.is_owed());
+    let debt = Some(&control.teardown).filter(|debt| debt.is_owed());
     let setup = debt.and_then(|debt| debt.setup.as_deref());
     let ours = setup.map(|setup| &setup.bundle).into_iter();
-    let left = debt.into_iter().flat_map(|debt| &debt.kept);
+    let left = debt.into_iter().flat_map(|debt| &debt.saved_states);
     plans(control)
         .flat_map(Plan::objects)
         .chain(ours)
@@ -138,7 +142,7 @@ fn objects(control: &Control) -> impl Iterator<Item = &Object> {
 fn listed(control: &Control) -> Option<ListedRun> {
     let state = &control.state;
     let plan = plans(control).last()?;
-    let debt = &control.debt;
+    let debt = &control.teardown;
     Some(ListedRun {
         asked: state.created.is_some() || state.requested.is_some(),
         teardown: match (&debt.setup, debt.is_owed()) {

@@ -283,11 +283,11 @@ mod tests {
             (r#""bodies":{"ab":"s3cret!"}"#, "bodies: must be base64"),
         ];
         for (part, place) in places {
-            let told = refused(&format!(r#"{{"plan":{PLAN},{part}}}"#));
-            assert!(told.contains(place), "{part}: {told}");
+            let message = refused(&format!(r#"{{"plan":{PLAN},{part}}}"#));
+            assert!(message.contains(place), "{part}: {message}");
             assert!(
-                !told.contains("s3cret") && !told.contains("736563726574"),
-                "{told}"
+                !message.contains("s3cret") && !message.contains("736563726574"),
+                "{message}"
             );
         }
     }

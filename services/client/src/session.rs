@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use loadpilot_bus::{AppendError, Appended, Bus, Fault, Step, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::samples::{HEAD, Sheet};
+use loadpilot_engine::report::samples::{HEADER, SampleTable};
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::id::{AgentId, OwnerId};
@@ -168,14 +168,15 @@ impl Session {
         table: &mut impl io::Write,
     ) -> Result<WrittenSamples, SessionError> {
         let control = self.control(run).await?;
-        let sheet = Sheet::new(&control);
-        let sheet = sheet.map_err(|none| Problem::new("run", none.to_string(), run))?;
+        let sample_table = SampleTable::new(&control);
+        let sample_table =
+            sample_table.map_err(|error| Problem::new("run", error.to_string(), run))?;
         let mut written = WrittenSamples::default();
-        table.write_all(HEAD.as_bytes())?;
+        table.write_all(HEADER.as_bytes())?;
         let mut text = String::new();
         let each = |agent: &AgentId, delta: &DeltaReported| {
             text.clear();
-            match sheet.lines(agent, delta, &mut text) {
+            match sample_table.lines(agent, delta, &mut text) {
                 Ok(lines) => written.rows += lines,
                 Err(_) => written.unreadable += 1,
             }
@@ -334,7 +335,7 @@ impl Drop for Session {
 pub(crate) fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
     let requested = control.state.requested.as_ref().map(|run| &run.plan);
     let created = control.state.created.as_ref().map(|created| &created.plan);
-    let set_up = control.debt.setup.as_ref().map(|setup| &setup.plan);
+    let set_up = control.teardown.setup.as_ref().map(|setup| &setup.plan);
     set_up.into_iter().chain(requested).chain(created)
 }
 

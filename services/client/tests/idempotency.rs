@@ -1,4 +1,4 @@
-//! A run that is asked for under a key is asked for once, whoever races and however often.
+//! A key submits one run, however often its request is repeated and however many clients race.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use loadpilot_events::wire::subject::Subjects;
 const PLAN: &str = include_str!("../../../proto/golden/plan.v1.json");
 const HANDLE: &str = "authorization-1";
 
-fn request(mark: IdempotencyKey) -> RunRequested {
-    let defaults = RequestDefaults::for_fleet(mark.seed());
+fn request(key: IdempotencyKey) -> RunRequested {
+    let defaults = RequestDefaults::for_fleet(key.seed());
     let read = run_request::read(PLAN.as_bytes(), &defaults);
     read.expect("the golden plan is one").request
 }
@@ -31,25 +31,25 @@ fn subjects() -> Subjects {
 async fn ask(
     bus: &Bus,
     request: RunRequested,
-    mark: IdempotencyKey,
+    key: IdempotencyKey,
 ) -> Result<SubmittedRun, SessionError> {
-    ask_with(bus, request, mark, "s3cret").await
+    ask_with(bus, request, key, "s3cret").await
 }
 
 async fn ask_with(
     bus: &Bus,
     request: RunRequested,
-    mark: IdempotencyKey,
+    key: IdempotencyKey,
     secret: &str,
 ) -> Result<SubmittedRun, SessionError> {
     let session = Session::on(bus.clone(), subjects());
     let bodies = BTreeMap::<String, Bytes>::new();
     session
-        .submit_once(request, &secrets(secret), &bodies, mark)
+        .submit_once(request, &secrets(secret), &bodies, key)
         .await
 }
 
-/// How many requests the log holds.
+/// The number of requests in the log.
 async fn requests(bus: &Bus) -> usize {
     let filters = vec![subjects().req_of_all_runs()];
     let tail = bus.tail(Stream::Ctl, filters, 1).await;
@@ -66,55 +66,66 @@ async fn law(buses: &[Bus]) {
         unreachable!("a law has a bus")
     };
     bus.open_log().await.expect("it is new");
-    let mark = IdempotencyKey::of("key", "ann");
+    let key = IdempotencyKey::of("key", "ann");
 
-    // Racing: one of them asks, and all are told of the same run.
+    // Racing clients: one creates the run, and all get its id.
     let asking = buses.iter().map(|bus| {
         let bus = bus.clone();
-        tokio::spawn(async move { ask(&bus, request(mark), mark).await })
+        tokio::spawn(async move { ask(&bus, request(key), key).await })
     });
-    let mut told = Vec::new();
+    let mut submitted = Vec::new();
     for one in asking.collect::<Vec<_>>() {
-        told.push(one.await.expect("it ends").expect("it is told"));
+        submitted.push(one.await.expect("it ends").expect("it answers"));
     }
-    assert!(told.iter().all(|one| one.run == told[0].run), "{told:?}");
-    assert_eq!(told.iter().filter(|one| one.is_new).count(), 1, "{told:?}");
+    assert!(
+        submitted.iter().all(|one| one.run == submitted[0].run),
+        "{submitted:?}"
+    );
+    assert_eq!(
+        submitted.iter().filter(|one| one.is_new).count(),
+        1,
+        "{submitted:?}"
+    );
     assert_eq!(requests(bus).await, 1);
 
-    // Again, and again with something else.
-    let again = ask(bus, request(mark), mark).await.expect("it is told");
-    assert_eq!((&again.run, again.is_new), (&told[0].run, false));
-    let mut other = request(mark);
+    // A repeat, then a different request under the same key.
+    let again = ask(bus, request(key), key).await.expect("it answers");
+    assert_eq!((&again.run, again.is_new), (&submitted[0].run, false));
+    let mut other = request(key);
     other.agents.want += 1;
-    let refused = ask(bus, other, mark).await.expect_err("it is another one");
+    let refused = ask(bus, other, key).await.expect_err("it is another one");
     assert!(refused.to_string().contains("stands for another request"));
 
-    // With another secret, which the log does not show.
-    let refused = ask_with(bus, request(mark), mark, "other s3cret").await;
+    // With another secret, which is not in the log.
+    let refused = ask_with(bus, request(key), key, "other s3cret").await;
     let refused = refused.expect_err("it is another one");
     assert!(refused.to_string().contains("stands for another request"));
     assert_eq!(requests(bus).await, 1);
 
-    // Another key, another run and another seed; ids keep the time in front.
-    let key = IdempotencyKey::of("other key", "ann");
-    assert_ne!(key.seed(), mark.seed());
-    let new = ask(bus, request(key), key).await.expect("it is told");
-    assert!(new.is_new && new.run > told[0].run);
+    // Another key gives another run and another seed; ids sort by time.
+    let other_key = IdempotencyKey::of("other key", "ann");
+    assert_ne!(other_key.seed(), key.seed());
+    let new = ask(bus, request(other_key), other_key)
+        .await
+        .expect("it answers");
+    assert!(new.is_new && new.run > submitted[0].run);
     assert_eq!(requests(bus).await, 2);
 
-    // The same key of another caller, who learns nothing of the first.
-    let key = IdempotencyKey::of("key", "bob");
-    let new = ask(bus, request(key), key).await.expect("it is told");
-    assert!(new.is_new && new.run > told[0].run);
+    // The same key of another caller gives another run.
+    let bobs_key = IdempotencyKey::of("key", "bob");
+    let new = ask(bus, request(bobs_key), bobs_key)
+        .await
+        .expect("it answers");
+    assert!(new.is_new && new.run > submitted[0].run);
     assert_eq!(requests(bus).await, 3);
     assert_ne!(IdempotencyKey::of("ab", "c"), IdempotencyKey::of("b", "ca"));
 
-    // Who lost left no secret behind; who won did.
-    let held = bus.kv_get(&subjects().secret_key(&told[0].run)).await;
+    // The secrets of the created run are stored.
+    let held = bus.kv_get(&subjects().secret_key(&submitted[0].run)).await;
     assert!(held.expect("it can be read").is_some());
 }
 
-/// Broken if a caller that does not know whether it was heard starts a second run.
+/// Broken if a caller that repeats a request starts a second run.
 #[tokio::test]
 async fn a_key_asks_once_in_memory() {
     let Bus::Memory(memory) = Bus::memory() else {
@@ -124,7 +135,7 @@ async fn a_key_asks_once_in_memory() {
     law(&buses).await;
 }
 
-/// Broken if the same holds in memory only.
+/// Broken if this holds on the bus in memory only.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_asks_once_of_a_server() {
     let Some(server) = TestServer::start_or_skip("a_key_asks_once_of_a_server") else {

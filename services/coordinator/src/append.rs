@@ -23,7 +23,7 @@ pub struct PendingAppend {
     pub run: RunId,
     /// The control subject of the run.
     pub subject: String,
-    /// The last sequence of this subject that was folded; 0 if there is none.
+    /// The last folded sequence of this subject; 0 before any.
     pub expected: u64,
     /// Sequence of the control event that precedes it in the news for agents.
     pub previous_seq: u64,

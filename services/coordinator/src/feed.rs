@@ -1,6 +1,6 @@
 //! The control events of one run, for agents that lack them.
 
-use loadpilot_engine::control::per_agent_view::concerning;
+use loadpilot_engine::control::per_agent_view::for_agent;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::heartbeat::News;
@@ -41,7 +41,7 @@ impl NewsFeed {
         });
     }
 
-    /// The sequence of the newest event; 0 when there is none.
+    /// The sequence of the newest event; 0 before any.
     pub(crate) fn last_seq(&self) -> u64 {
         self.items.last().map_or(0, |item| item.news.seq)
     }
@@ -68,7 +68,7 @@ fn personal(news: &News, agent: &AgentId) -> News {
             v: news.event.v,
             id: news.event.id.clone(),
             at: news.event.at,
-            event: concerning(&news.event.event, agent).into_owned(),
+            event: for_agent(&news.event.event, agent).into_owned(),
         },
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::control::decide::{Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::decide::{Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::RunState;
 use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
 use loadpilot_events::refusal::Problem;
@@ -196,7 +196,7 @@ impl OpenRun {
         &mut self,
         run: &RunId,
         subject: impl FnOnce() -> String,
-        hearing: &mut Hearing,
+        observations: &mut Observations,
         policy: &Policy,
         now: Timestamp,
     ) -> Option<Effect> {
@@ -222,13 +222,13 @@ impl OpenRun {
         }
         self.stale = false;
         self.deadline = None;
-        hearing.left_over = self.left_over;
-        hearing.waits_for_tails = true;
-        hearing.unreached.clone_from(&self.unreached);
+        observations.left_over = self.left_over;
+        observations.waits_for_tails = true;
+        observations.unreached.clone_from(&self.unreached);
         let head = self.fresh_head();
-        hearing.data_head = head.unwrap_or_default();
-        let Some(decision) = self.decide(hearing, policy, now) else {
-            self.deadline = deadline(&self.state, hearing, policy, now);
+        observations.data_head = head.unwrap_or_default();
+        let Some(decision) = self.decide(observations, policy, now) else {
+            self.deadline = deadline(&self.state, observations, policy, now);
             return None;
         };
         let (ctl_seq, evt_seq) = (self.state.ctl_seq, self.state.evt_seq);
@@ -331,15 +331,20 @@ impl OpenRun {
         head.map(|head| head.seq)
     }
 
-    fn decide(&self, hearing: &mut Hearing, policy: &Policy, now: Timestamp) -> Option<Decision> {
+    fn decide(
+        &self,
+        observations: &mut Observations,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Option<Decision> {
         let Some(why) = self.unwritable else {
-            return decide(&self.state, hearing, policy, now);
+            return decide(&self.state, observations, policy, now);
         };
         // A run that cannot go on ends like a left-over one, with an ending of its own.
-        hearing.left_over = true;
-        hearing.waits_for_tails = false;
-        let end = decide(&self.state, hearing, policy, now);
-        hearing.left_over = self.left_over;
+        observations.left_over = true;
+        observations.waits_for_tails = false;
+        let end = decide(&self.state, observations, policy, now);
+        observations.left_over = self.left_over;
         Some(match end? {
             Decision::RunSealed(seal) => {
                 let ending = match why {

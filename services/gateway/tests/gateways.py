@@ -1,4 +1,4 @@
-"""Gateways as operators start them, and somebody who asks them, without any code of the product.
+"""Gateways as operators start them, and a caller that shares no code with the product.
 
 Must never end a process that it did not start.
 """
@@ -59,7 +59,7 @@ class Live:
         self._connection.close()
 
     def events(self) -> Iterator[Event]:
-        """What comes, until the other side ends it; comments are passed by."""
+        """Events until the gateway ends the stream, without comments."""
         told: dict[str, str] = {}
         for line in self.response:
             text = line.decode().rstrip("\n")
@@ -74,16 +74,16 @@ class Live:
 
 
 class Gateway(Caller):
-    """One that listens."""
+    """A gateway that listens."""
 
     def api(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Asks for something."""
+        """Gets a path of the API."""
         return self.ask("GET", API + path, headers=headers)
 
     def tell(
         self, path: str, body: object = b"", headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Posts something."""
+        """Posts to a path of the API."""
         return self.ask("POST", API + path, body, headers)
 
     def live(self, run: str, headers: Mapping[str, str] | None = None) -> Live:
@@ -97,7 +97,7 @@ class Gateway(Caller):
 
 
 class Gateways:
-    """As many as a test starts."""
+    """The gateways of a test."""
 
     def __init__(self, folder: Path, fleet: Fleet, environ: pytest.MonkeyPatch) -> None:
         self.fleet = fleet
@@ -108,13 +108,13 @@ class Gateways:
         environ.setenv("XDG_CACHE_HOME", str(folder / "cache"))
 
     def start(self, **settings: str) -> Gateway:
-        """Starts one at a port of its own; settings are named without their prefix."""
+        """Starts a gateway at a free port; settings are named without their prefix."""
         return Gateway(
             int(self.process(**settings).until("listening on").split(":")[2].split(",")[0])
         )
 
     def process(self, *flags: str, **settings: str) -> Running:
-        """The process alone."""
+        """Starts the process, and does not wait."""
         said = {"NATS_URL": self.fleet.url, "PORT": "0", **settings}
         for name, value in said.items():
             self.environ.setenv(f"LOADPILOT_GATEWAY_{name}", value)
@@ -126,20 +126,20 @@ class Gateways:
         return self._members.enter_context(started)
 
     def close(self) -> None:
-        """Ends all."""
+        """Ends all gateways."""
         self._members.close()
 
 
 @pytest.fixture
 def gateways(tmp_path: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateways]:
-    """Whoever starts gateways of the fleet."""
+    """Starts gateways of the fleet."""
     gateways = Gateways(tmp_path, fleet, monkeypatch)
     yield gateways
     gateways.close()
 
 
 def plan(loadpilot: Loadpilot, oracle: Oracle, rps: int = 50, secs: int = 3) -> dict[str, Any]:
-    """What a scenario compiles to, as the command prints it."""
+    """The plan of a scenario, as the command prints it."""
     flags = ("--rps", str(rps), "--duration", f"{secs}s", "--dry-run")
     told = loadpilot.run(WEIGHTED, oracle.url, *flags)
     assert told.code == 0, told.stderr

@@ -1,4 +1,4 @@
-"""Who is let in, and what hostile callers get: an answer, and nothing else."""
+"""Authentication, and hostile callers: they get an answer, and nothing else."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def raw(gateway: Gateway, request: bytes) -> bytes:
         return answer
 
 
-def test_pages_of_other_origins_and_other_names_are_sent_away(gateway: Gateway) -> None:
-    """Broken if a page in somebody's browser can read or start anything here."""
+def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -> None:
+    """Broken if a page of another origin in a browser can read or start anything here."""
     here = f"http://127.0.0.1:{gateway.port}"
     for headers, status in (
         ({}, 200),
@@ -89,7 +89,7 @@ def test_pages_of_other_origins_and_other_names_are_sent_away(gateway: Gateway) 
 
 
 def test_hostile_questions_are_answered_with_a_place(gateway: Gateway) -> None:
-    """Broken if an id, a cursor or a range that makes no sense is taken, or ends something."""
+    """Broken if an invalid id, cursor or range is accepted, or ends the gateway."""
     for path, status in (
         ("/runs/01unknownrun", 404),
         ("/runs/01unknownrun/plan", 404),
@@ -211,7 +211,7 @@ def test_hostile_plans_start_nothing(
 
 
 def too_large(gateway: Gateway) -> None:
-    """A body that says its length is refused unread; one that does not, at the limit."""
+    """A body with a length is refused unread; one without, at the limit."""
     head = f"POST {API}/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_S) as long:
         long.sendall(f"{head}Content-Length: 40000000000\r\n\r\n".encode())
@@ -222,10 +222,8 @@ def too_large(gateway: Gateway) -> None:
             endless.sendall(b"8000000\r\n" + bytes(0x8000000))
 
 
-def test_a_caller_that_says_nothing_is_shown_the_door(
-    fleet: Fleet, gateways: Gateways, tmp_path: Path
-) -> None:
-    """Broken if connections that send half a request keep others out, or stay for ever."""
+def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path) -> None:
+    """Broken if connections with half a request keep others out, or stay for ever."""
     fleet.coordinator()
     most = 30
     gateway = gateways.start(TOKEN_FILE=secret(tmp_path, WORD), ADDRESS_CONNECTIONS=str(most + 1))
@@ -255,8 +253,10 @@ def test_a_caller_that_says_nothing_is_shown_the_door(
     assert f"holds {most + 1} connections" in gateways.processes[0].said
 
 
-def test_who_shows_the_token_is_let_in(fleet: Fleet, gateways: Gateways, tmp_path: Path) -> None:
-    """Broken if anything but the token, or what stands for it, opens the door."""
+def test_callers_with_the_token_are_authenticated(
+    fleet: Fleet, gateways: Gateways, tmp_path: Path
+) -> None:
+    """Broken if a caller without the token or its cookie is authenticated."""
     fleet.coordinator()
     gateway = gateways.start(TOKEN_FILE=secret(tmp_path, WORD))
     shown = {"Authorization": f"Bearer {WORD}"}
@@ -293,10 +293,10 @@ def test_who_shows_the_token_is_let_in(fleet: Fleet, gateways: Gateways, tmp_pat
         assert WORD not in process.said
 
 
-def test_a_proxy_is_believed_from_where_it_is_only(
+def test_a_proxy_is_trusted_from_its_address_only(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if anybody may claim to be somebody, or a proxied page is taken for a foreign one."""
+    """Broken if a caller can name itself without the proxy, or a proxied page is rejected."""
     fleet.coordinator()
     settings = {
         "PROXY_HEADER": "X-User",
@@ -352,10 +352,8 @@ def certificate(folder: Path) -> tuple[str, str]:
     return str(cert), str(key)
 
 
-def test_over_tls_it_speaks_to_whoever_trusts_it(
-    fleet: Fleet, gateways: Gateways, tmp_path: Path
-) -> None:
-    """Broken if TLS is not what it says, or a browser may take the cookie elsewhere."""
+def test_it_serves_over_tls(fleet: Fleet, gateways: Gateways, tmp_path: Path) -> None:
+    """Broken if the certificate is wrong, or a browser sends the cookie elsewhere."""
     fleet.coordinator()
     cert, key = certificate(tmp_path)
     settings = {"TLS_CERT": cert, "TLS_KEY": key, "TOKEN_FILE": secret(tmp_path, WORD)}
@@ -375,15 +373,15 @@ def test_over_tls_it_speaks_to_whoever_trusts_it(
     asked.close()
 
 
-def test_every_mistake_of_the_settings_is_told_and_no_secret(
+def test_every_mistake_of_the_settings_is_reported_and_no_secret(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if it starts on a typo, tells one mistake at a time, or shows what it read."""
+    """Broken if it starts with a typo, reports one mistake at a time, or shows a secret."""
     cert, key = certificate(tmp_path)
     open_token = secret(tmp_path, "short-s3cret", 0o644)
     checked = gateways.process("--check-config")
     assert checked.end(30).code == 0
-    assert "the configuration is sound" in checked.said
+    assert "configuration is valid" in checked.said
     assert fleet.token not in checked.said
     process = gateways.process(
         "--check-config",
@@ -408,8 +406,8 @@ def test_every_mistake_of_the_settings_is_told_and_no_secret(
         "NATS_URL: must be nats://",
         "NATS_CREDS: must be a credentials file",
         "TENANT: must be",
-        "PROXY_FROM: must be said too",
-        "HOTS: is no setting of the gateway; did you mean LOADPILOT_GATEWAY_HOST?",
+        "PROXY_FROM: must be set too",
+        "HOTS: is not a setting of the gateway; did you mean LOADPILOT_GATEWAY_HOST?",
     ):
         assert f"LOADPILOT_GATEWAY_{place}" in ended.stderr, ended.stderr
     assert "s3cret" not in ended.stderr

@@ -1,4 +1,4 @@
-"""The laws of live views, and of connections that nobody reads, without a fleet."""
+"""Live views, and connections whose caller does not read, without a fleet."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
-from loadpilot_gateway import follow, listen, serve
-from loadpilot_gateway.follow import Followed, Watcher
-from loadpilot_gateway.guard import Guard
-from loadpilot_gateway.who import Lock, digest
+from loadpilot_gateway.runs import follow
+from loadpilot_gateway.runs.follow import Followed, Watcher
+from loadpilot_gateway.server import listen, serve
+from loadpilot_gateway.server.auth import Authenticator, digest
+from loadpilot_gateway.server.guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -81,8 +82,8 @@ def next_after(seen: list[tuple[str, Any]], after: int) -> int:
     st.integers(0, 5),
 )
 def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: int) -> None:
-    """Broken if somebody slow, late or cut off misses a line, sees one twice, or an old snapshot
-    after a newer one."""
+    """Broken if a slow, late or reconnecting watcher misses a line, sees one twice, or an old
+    snapshot after a newer one."""
     seen, lines = asyncio.run(fed(steps, after))
     story = [data["seq"] for kind, data in seen if kind == "story"]
     assert story == list(range(after + 1, lines + 1))
@@ -93,8 +94,8 @@ def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: i
     assert (shown[-1] if shown else 0) == newest
 
 
-def test_what_nobody_reads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a frozen view costs more with every second."""
+def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken if a frozen view needs more memory each second."""
     monkeypatch.setattr(follow, "STORY_LINES_MAX", 10)
     steps = ["snapshot"] * 1_000 + ["line"] * 1_000
     seen, _ = asyncio.run(fed(steps, 0))
@@ -133,18 +134,18 @@ USED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def served(
     app: Any, most: int = 256, head_s: float = 0.5
 ) -> Iterator[tuple[Any, threading.Semaphore]]:
-    """Where a server listens, and what tells that one of its connections is over."""
+    """The port of a server, and the event of a connection that is over."""
     lost = threading.Semaphore(0)
-    over = serve.Door.connection_lost
+    over = serve.TimedProtocol.connection_lost
 
-    def noted(self: serve.Door, exc: Exception | None) -> None:
+    def noted(self: serve.TimedProtocol, exc: Exception | None) -> None:
         over(self, exc)
         lost.release()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serve, "STALLED_SECS", 0.5)
         patch.setattr(serve, "HEAD_SECS", head_s)
-        patch.setattr(serve.Door, "connection_lost", noted)
+        patch.setattr(serve.TimedProtocol, "connection_lost", noted)
         listener = listen.bound("127.0.0.1", 0, most)
         server = serve.server(app, lambda: None)
         thread = threading.Thread(
@@ -177,13 +178,13 @@ def test_who_reads_or_says_nothing_is_cut_off() -> None:
 
 
 def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
-    """Broken if a used connection may keep its place for ever: with half a head, with a body that
-    was not read, a byte at a time or not, or with an answer that it does not take."""
-    locked = Guard(endless, Lock(token=digest("0123456789abcdef")), is_loopback=True)
+    """Broken if a used connection can stay for ever: with half a head, with a body that was not
+    read, a byte at a time or not, or with an answer that its caller does not read."""
+    guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
     refused = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
     unread = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
     chunked = unread.replace(b"Content-Length: 900", b"Transfer-Encoding: chunked") + b"9\r\n"
-    with served(locked) as (address, lost):
+    with served(guarded) as (address, lost):
         for first, second in (
             (refused, b"GET /api/v1/me HT"),
             (refused, refused + b"GET /api"),
@@ -203,8 +204,8 @@ def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
 
 def test_a_body_that_ends_late_leaves_the_connection_of_use() -> None:
     """Broken if a caller whose body comes after its answer is cut off, or never again."""
-    locked = Guard(endless, Lock(token=digest("0123456789abcdef")), is_loopback=True)
-    with served(locked, head_s=PATIENCE_S) as (address, _):
+    guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
+    with served(guarded, head_s=PATIENCE_S) as (address, _):
         caller = http.client.HTTPConnection(*address, timeout=PATIENCE_S)
         caller.connect()
         known = caller.sock

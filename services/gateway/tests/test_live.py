@@ -24,7 +24,7 @@ MEMORY_KIB_MAX = 400_000
 
 
 def frozen(port: int, run: str) -> socket.socket:
-    """Somebody who asks for a live view and reads nothing of it, with no room for it either."""
+    """A caller that opens a live view and reads nothing, with a small receive buffer."""
     watcher = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     watcher.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     watcher.connect(("127.0.0.1", port))
@@ -33,7 +33,7 @@ def frozen(port: int, run: str) -> socket.socket:
     return watcher
 
 
-def test_frozen_watchers_hold_up_nobody(
+def test_frozen_watchers_delay_no_other(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a watcher that does not read holds memory, other watchers, or the run."""
@@ -67,7 +67,7 @@ def test_frozen_watchers_hold_up_nobody(
 def test_many_live_views_leave_readiness_stop_and_halt(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if people who only watch keep others from stopping what they watch."""
+    """Broken if live views take the connections that a stop needs."""
     fleet.coordinator()
     gateway = gateways.start()
     # Without an agent each of them waits, and is followed for as long.

@@ -1,4 +1,4 @@
-"""A fold that shares no code with the product agrees with its report and its readings, on a log
+"""A fold that shares no code with the product agrees with its report and its indexed runs, on a log
 with a killed agent, and on the same log with repeats, another order and holes."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def empty(folder: Path) -> Iterator[str]:
 
 
 def agree(url: str, run: str, cache: Path | None = None) -> None:
-    """Hold report and readings of a run against the naive fold, figure by figure."""
+    """Hold report and indexed runs of a run against the naive fold, figure by figure."""
     naive = fold(read(url, run))
     session = _native.Session(url, None)
     reading = session.read(run, cache)
@@ -146,7 +146,7 @@ def picked(asked: dict[str, Any], first: int, end: int) -> Callable[[Any], bool]
 
 
 def test_a_log_with_a_killed_agent(kept: tuple[str, Path], tmp_path: Path) -> None:
-    """Broken if report or readings count anything that the log does not say, or leave it out."""
+    """Broken if report or indexed runs count anything but what the log says, or leave it out."""
     run, log = kept
     with served(log, tmp_path / "copy") as url:
         agree(url, run)

@@ -1,4 +1,4 @@
-"""The API holds what its description says, whatever is asked of it."""
+"""The API answers as its OpenAPI document says, for any request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANSWER_S = 60.0
 
 
 def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
-    """Broken if what is committed is not what a gateway says of itself."""
+    """Broken if the committed OpenAPI document is stale."""
     fleet.coordinator()
     told = gateways.start().api("/openapi.json").json
     assert told == json.loads(OPENAPI.read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
 def test_the_api_holds_what_it_describes(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if an answer has a status, a type or a form that no caller was told of."""
+    """Broken if an answer has an undocumented status, type or form."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()
@@ -80,7 +80,7 @@ def run_all(cases: SearchStrategy[Case], hold: Callable[[Case], None]) -> None:
 
 
 def holds(base: str, run: str, held: list[Any], asked: Counter[str], case: Case) -> None:
-    """Every other question about a run is about one that there is."""
+    """Every other request about a run is about one that exists."""
     asked[case.operation.label] += 1
     if asked[case.operation.label] % 2 and "run" in (case.path_parameters or {}):
         case.path_parameters["run"] = run

@@ -1,4 +1,4 @@
-"""Runs that are asked for and steered over HTTP, counted by the target."""
+"""Runs that are started and steered over HTTP, counted by the target."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
-def test_a_run_is_steered_by_whoever_may(
+def test_a_run_is_steered_over_http(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a wish is not what the target sees, or is not told in the command's words."""
+    """Broken if steering does not reach the target, or is not answered in the command's words."""
     fleet.coordinator()
     for name in ("a-1", "a-2"):
         fleet.agent(name)
@@ -57,7 +57,7 @@ def test_a_run_is_steered_by_whoever_may(
 def test_a_key_asks_for_one_run(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a caller that was not answered, and asks again, fires at the target twice."""
+    """Broken if a request that is sent again after a lost answer loads the target twice."""
     fleet.coordinator()
     fleet.agent("a-1")
     one, other = gateways.start(), gateways.start()
@@ -90,7 +90,7 @@ def test_a_key_asks_for_one_run(
 def test_without_a_fleet_it_says_so(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run is taken that nobody hears of, or a probe restarts what only waits."""
+    """Broken if a run is accepted without a coordinator, or a probe fails without need."""
     coordinator = fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()

@@ -151,7 +151,7 @@ def test_over_tls_and_with_a_token(
 
     assert "certificate verify failed" in told(*flags)
     assert "certificate verify failed" in told(*flags, "--coordinator-cacert", str(other.authority))
-    assert "asks who you are; give its token in env" in told(*trusted)
+    assert "requires a token; give its token in env" in told(*trusted)
     monkeypatch.setenv("LOADPILOT_COORDINATOR_TOKEN", "0123456789abcdef")
     assert "does not accept this token" in told(*trusted)
     assert oracle.counts().received == 0

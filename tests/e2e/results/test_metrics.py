@@ -13,7 +13,7 @@ from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
-MEASURED = SCENARIOS / "measured.py"
+MEASURED = SCENARIOS / "metrics.py"
 RPS = 100
 WARM_UP_S, DURATION_S = 2, 6
 ASIDE = {"/hello", "/bye"}

@@ -1,4 +1,4 @@
-//! Checking request bodies: what stands in the plan, and what is kept beside it.
+//! Checks request bodies: those inside the plan and those stored beside it.
 
 use std::collections::BTreeMap;
 
@@ -7,42 +7,42 @@ use base64::prelude::BASE64_STANDARD;
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Body, Object, Plan};
 
-use super::Musts;
+use super::Checker;
 
-/// Hex digits of a SHA-256.
+/// Number of hex digits of a SHA-256.
 const HASH_DIGITS: usize = 64;
 
-pub(super) fn body(must: &mut Musts<'_>, field: &str, body: &Body) {
+pub(super) fn body(checker: &mut Checker<'_>, field: &str, body: &Body) {
     match body {
         Body::Text(_) => {}
         Body::Base64(text) => {
             let sound = BASE64_STANDARD.decode(text).is_ok();
             let field = format!("{field}.base64");
-            must.hold(sound, field, "must be base64", "not base64");
+            checker.require(sound, field, "must be base64", "not base64");
         }
-        Body::Object(kept) => object(must, &format!("{field}.object"), kept),
+        Body::Object(stored) => object(checker, &format!("{field}.object"), stored),
     }
 }
 
-pub(super) fn object(must: &mut Musts<'_>, field: &str, Object { sha256, bytes }: &Object) {
+pub(super) fn object(checker: &mut Checker<'_>, field: &str, Object { sha256, bytes }: &Object) {
     let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     let sound = sha256.len() == HASH_DIGITS && sha256.bytes().all(is_digit);
     let rule = "must be 64 hex digits in lower case";
-    must.hold(sound, format!("{field}.sha256"), rule, sha256);
+    checker.require(sound, format!("{field}.sha256"), rule, sha256);
     let fits = (1..=limits::BODY_BYTES_MAX).contains(bytes);
     let rule = "must be 1 byte to 64 MiB";
-    must.hold(fits, format!("{field}.bytes"), rule, bytes);
+    checker.require(fits, format!("{field}.bytes"), rule, bytes);
 }
 
-/// What the bodies that are kept beside the plan come to, together.
-pub(super) fn objects(must: &mut Musts<'_>, plan: &Plan) {
+/// Checks the total size of the bodies beside the plan, and that one body has one length.
+pub(super) fn objects(checker: &mut Checker<'_>, plan: &Plan) {
     let total = plan.objects_bytes();
     let rule = "must have at most 256 MiB of bodies beside the plan";
-    must.hold(total <= limits::OBJECTS_BYTES_MAX, "tasks", rule, total);
+    checker.require(total <= limits::OBJECTS_BYTES_MAX, "tasks", rule, total);
     let mut sizes = BTreeMap::new();
     for object in plan.objects() {
-        let said = *sizes.entry(&object.sha256).or_insert(object.bytes);
+        let first = *sizes.entry(&object.sha256).or_insert(object.bytes);
         let rule = "must give one body one length";
-        must.hold(said == object.bytes, "tasks", rule, &object.sha256);
+        checker.require(first == object.bytes, "tasks", rule, &object.sha256);
     }
 }

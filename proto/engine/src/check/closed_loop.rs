@@ -1,75 +1,75 @@
-//! Checking a closed loop: users instead of a schedule, never both.
+//! Checks a closed loop: users instead of a schedule, never both.
 
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape};
 
-use super::Musts;
+use super::Checker;
 
-/// A closed loop has no schedule: whatever only a schedule gives a meaning is refused, not ignored.
-pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
+/// Settings that only a schedule gives a meaning are rejected with users, not ignored.
+pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     if let Some(rest) = plan.rest {
-        let rule = "must go with users: arrivals on schedule wait for nobody";
-        must.hold(plan.users.is_some(), "rest", rule, "no users");
-        self::rest(must, rest);
+        let rule = "must be used with users: arrivals on schedule do not rest";
+        checker.require(plan.users.is_some(), "rest", rule, "no users");
+        self::rest(checker, rest);
     }
     let Some(users) = plan.users else {
         let open = plan.profile.shape != Shape::Closed;
         let rule = "must not be closed without users: give users, or a shape with a rate";
-        must.hold(open, "profile.shape", rule, "closed");
+        checker.require(open, "profile.shape", rule, "closed");
         return;
     };
-    must.hold(
+    checker.require(
         (1..=limits::USERS_MAX).contains(&users),
         "users",
         "must be 1 to 1000000",
         users,
     );
-    must.hold(
+    checker.require(
         plan.profile.is_length_only(),
         "profile",
-        "must, with users, be of shape closed: one piece at rate 0, which says the length only",
+        "must, with users, have shape closed: one piece at rate 0, which sets the duration only",
         format!(
             "{:?}, {} pieces",
             plan.profile.shape,
             plan.profile.pieces.len()
         ),
     );
-    must.hold(
+    checker.require(
         plan.arrivals == Arrivals::Uniform,
         "arrivals",
-        "must be left out with users: they arrive when they are answered",
+        "must be left out with users: each starts its next task when its last one ended",
         "poisson",
     );
-    must.hold(
+    checker.require(
         plan.max_in_flight.is_none(),
         "max_in_flight",
-        "must be left out with users: their number is what is in flight",
+        "must be left out with users: their number limits what is in flight",
         plan.max_in_flight.unwrap_or(0),
     );
 }
 
-fn rest(must: &mut Musts<'_>, rest: Rest) {
+fn rest(checker: &mut Checker<'_>, rest: Rest) {
     let (field, least_us, most_us) = match rest {
         Rest::Pacing { every_us } => ("rest.pacing", every_us, every_us),
         Rest::Wait { from_us, to_us } => ("rest.wait", from_us, to_us),
     };
-    let told = format!("{least_us} µs to {most_us} µs");
+    let value = format!("{least_us} µs to {most_us} µs");
     let rule = "must be longer than 0 and at most a day";
-    must.hold(
+    checker.require(
         (1..=limits::REST_MAX_US).contains(&most_us),
         field,
         rule,
-        &told,
+        &value,
     );
     let rule = "must not begin after its end";
-    must.hold(least_us <= most_us, field, rule, told);
+    checker.require(least_us <= most_us, field, rule, value);
 }
 
-/// An agent without a user would be there for nothing.
-pub(super) fn agents(must: &mut Musts<'_>, plan: &Plan, want: u32) {
+/// An agent without a user would generate no load.
+pub(super) fn agents(checker: &mut Checker<'_>, plan: &Plan, want: u32) {
     if let Some(users) = plan.users {
         let rule =
-            format!("must be at most the users of the closed loop ({users}): each holds one");
-        must.hold(want <= users, "agents.want", &rule, want);
+            format!("must be at most the users of the closed loop ({users}): each agent needs one");
+        checker.require(want <= users, "agents.want", &rule, want);
     }
 }

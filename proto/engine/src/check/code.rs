@@ -1,4 +1,4 @@
-//! Checking code: everything that `eval` takes for granted.
+//! Checks code: everything that its player relies on.
 
 use std::collections::BTreeMap;
 
@@ -10,121 +10,124 @@ use loadpilot_events::plan::code::{
 };
 
 use super::secrecy::is_secret_entry;
-use super::{Musts, body, script};
+use super::{Checker, body, script};
 
-/// Schemes that may stand before a secret in a header: they are none themselves.
+/// Schemes that may stand before a secret in a header; they are no secrets themselves.
 const SCHEMES: [&str; 4] = ["", "Bearer ", "Basic ", "Token "];
 
-pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
+pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(code) = &plan.code else {
         return;
     };
     let alone = plan.script.is_none();
-    must.hold(alone, "code", "must not stand beside a script", "both");
-    must.name("code.file", &code.file);
-    let some = (1..=limits::USERS_MAX).contains(&code.users);
-    must.hold(some, "code.users", "must be 1 to 1000000", code.users);
+    checker.require(alone, "code", "must not stand beside a script", "both");
+    checker.name("code.file", &code.file);
+    let fits = (1..=limits::USERS_MAX).contains(&code.users);
+    checker.require(fits, "code.users", "must be 1 to 1000000", code.users);
     let agrees = plan.users.is_none_or(|users| users == code.users);
     let rule = "must be the users of the closed loop";
-    must.hold(agrees, "code.users", rule, code.users);
-    script::feeds(must, plan, "code.feeds", &code.feeds);
+    checker.require(agrees, "code.users", rule, code.users);
+    script::feeds(checker, plan, "code.feeds", &code.feeds);
     let both = code.rows.is_some() != code.feeds.is_empty();
-    let rule = "must be there when there are feeds, and only then";
-    must.hold(both, "code.rows", rule, code.feeds.len());
+    let rule = "must be present exactly when there are feeds";
+    checker.require(both, "code.rows", rule, code.feeds.len());
     if let Some(rows) = &code.rows {
-        body::object(must, "code.rows", rows);
+        body::object(checker, "code.rows", rows);
     }
     let few = code.secret_headers.len() <= limits::HEADERS_MAX;
     let count = code.secret_headers.len();
-    must.hold(few, "code.secret_headers", "must be at most 64", count);
+    checker.require(few, "code.secret_headers", "must be at most 64", count);
     for (place, name) in code.secret_headers.iter().enumerate() {
-        must.header_name(&format!("code.secret_headers[{place}]"), name);
+        checker.header_name(&format!("code.secret_headers[{place}]"), name);
     }
     let same = code.tasks.len() == plan.tasks.len();
     let rule = "must be as many as the plan has tasks";
-    must.hold(same, "code.tasks", rule, code.tasks.len());
+    checker.require(same, "code.tasks", rule, code.tasks.len());
     let metrics = &mut BTreeMap::new();
     for (name, value) in &code.constants {
-        let mut reader = Reader::new(must, code, metrics, format!("code.constants.{name}"));
-        reader.literal(value, 0);
+        let mut code_checker =
+            CodeChecker::new(checker, code, metrics, format!("code.constants.{name}"));
+        code_checker.literal(value, 0);
     }
     for (hook, routine) in [("on_start", &code.on_start), ("on_stop", &code.on_stop)] {
         if let Some(routine) = routine {
-            let mut reader = Reader::new(must, code, metrics, format!("code.{hook}"));
-            reader.may_keep = hook == "on_start";
-            reader.routine(routine, 0);
+            let mut code_checker = CodeChecker::new(checker, code, metrics, format!("code.{hook}"));
+            code_checker.may_keep = hook == "on_start";
+            code_checker.routine(routine, 0);
         }
     }
     for (place, task) in code.tasks.iter().enumerate() {
         let field = format!("code.tasks[{place}]");
-        Reader::new(must, code, metrics, format!("{field}.body")).routine(&task.body, 0);
+        CodeChecker::new(checker, code, metrics, format!("{field}.body")).routine(&task.body, 0);
         if let Some(check) = &task.check {
-            let mut reader = Reader::new(must, code, metrics, format!("{field}.check"));
-            reader.may_ask = false;
-            let given = match check.takes {
+            let mut code_checker =
+                CodeChecker::new(checker, code, metrics, format!("{field}.check"));
+            code_checker.may_request = false;
+            let parameters = match check.takes {
                 loadpilot_events::plan::code::Takes::Answer => 1,
                 loadpilot_events::plan::code::Takes::StatusAndBody => 2,
             };
-            reader.routine(&check.body, given);
+            code_checker.routine(&check.body, parameters);
         }
     }
     let few = metrics.len() <= limits::METRICS_MAX;
     let rule = "must add to at most 100 metrics";
-    must.hold(few, "code.tasks", rule, metrics.len());
+    checker.require(few, "code.tasks", rule, metrics.len());
 }
 
-/// Goes through one function.
-struct Reader<'a, 'b> {
-    must: &'a mut Musts<'b>,
+/// Checks one function.
+struct CodeChecker<'a, 'b> {
+    checker: &'a mut Checker<'b>,
     code: &'a Code,
     field: String,
     locals: usize,
     loops: usize,
-    /// The metrics that were added to so far, by name.
+    /// The kind of each metric that was added to so far, by name.
     metrics: &'a mut BTreeMap<String, Metric>,
     may_keep: bool,
-    may_ask: bool,
+    may_request: bool,
 }
 
-impl<'a, 'b> Reader<'a, 'b> {
+impl<'a, 'b> CodeChecker<'a, 'b> {
     fn new(
-        must: &'a mut Musts<'b>,
+        checker: &'a mut Checker<'b>,
         code: &'a Code,
         metrics: &'a mut BTreeMap<String, Metric>,
         field: String,
     ) -> Self {
         Self {
-            must,
+            checker,
             code,
             field,
             locals: 0,
             loops: 0,
             metrics,
             may_keep: false,
-            may_ask: true,
+            may_request: true,
         }
     }
 
-    fn hold(&mut self, holds: bool, rule: &str, value: impl ToString) {
-        self.must.hold(holds, &self.field, rule, value.to_string());
+    fn require(&mut self, holds: bool, rule: &str, value: impl ToString) {
+        self.checker
+            .require(holds, &self.field, rule, value.to_string());
     }
 
-    fn routine(&mut self, routine: &Routine, given: usize) {
+    fn routine(&mut self, routine: &Routine, parameters: usize) {
         self.locals = routine.locals.len();
-        let rule = "must have at most 200 local variables, and those that it is given";
-        let fits = (given..=limits::CODE_LOCALS_MAX).contains(&self.locals);
-        self.hold(fits, rule, self.locals);
+        let rule = "must have at most 200 local variables, its parameters among them";
+        let fits = (parameters..=limits::CODE_LOCALS_MAX).contains(&self.locals);
+        self.require(fits, rule, self.locals);
         self.block(&routine.does, 0);
     }
 
     fn local(&mut self, local: u16) {
         let known = usize::from(local) < self.locals;
-        self.hold(known, "must use local variables that it has", local);
+        self.require(known, "must use declared local variables", local);
     }
 
     fn fits(&mut self, depth: usize) -> bool {
         let fits = depth <= limits::CODE_DEPTH_MAX;
-        self.hold(fits, "must nest at most 20 deep", depth);
+        self.require(fits, "must nest at most 20 deep", depth);
         fits
     }
 
@@ -152,8 +155,8 @@ impl<'a, 'b> Reader<'a, 'b> {
                 | Statement::Sleep { .. }
                 | Statement::Rest { .. }
         );
-        let rule = "must not ask for anything in a check";
-        self.hold(!asks || self.may_ask, rule, "a request or a rest");
+        let rule = "must not send requests or rest in a check";
+        self.require(!asks || self.may_request, rule, "a request or a rest");
         match statement {
             Statement::Send(send) => {
                 self.expression(&send.path, depth);
@@ -165,26 +168,26 @@ impl<'a, 'b> Reader<'a, 'b> {
                 }
                 let us = send.timeout_us.unwrap_or(1_000);
                 let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
-                self.hold(sound, "must have time-outs of 1 ms to 10 min", us);
+                self.require(sound, "must have time-outs of 1 ms to 10 min", us);
             }
             Statement::Sleep { us } => {
                 let sound = *us <= limits::SLEEP_US_MAX;
-                self.hold(sound, "must rest at most a day at a time", us);
+                self.require(sound, "must rest at most a day at a time", us);
             }
             Statement::Rest { how, times, .. } => {
                 let most = if *how == Pause::Wait { 2 } else { 1 };
                 let fits = (1..=most).contains(&times.len());
-                self.hold(fits, "must rest for one time, or between two", times.len());
+                self.require(fits, "must rest for one time, or between two", times.len());
                 times.iter().for_each(|time| self.expression(time, depth));
             }
             Statement::Measure {
                 kind, name, value, ..
             } => {
                 let rule = "must add to metrics with a name of letters, digits and _";
-                self.hold(is_metric_name(name), rule, name);
+                self.require(is_metric_name(name), rule, name);
                 let known = *self.metrics.entry(name.clone()).or_insert(*kind);
                 let rule = "must add to a metric of one kind under each name";
-                self.hold(known == *kind, rule, name);
+                self.require(known == *kind, rule, name);
                 if let Some(value) = value {
                     self.expression(value, depth);
                 }
@@ -194,8 +197,8 @@ impl<'a, 'b> Reader<'a, 'b> {
                 self.expression(to, depth);
             }
             Statement::Keep { value, .. } => {
-                let rule = "must keep something in on_start only";
-                self.hold(self.may_keep, rule, "another function");
+                let rule = "must store attributes in on_start only";
+                self.require(self.may_keep, rule, "another function");
                 self.expression(value, depth);
             }
             Statement::Do(value) => self.expression(value, depth),
@@ -233,15 +236,15 @@ impl<'a, 'b> Reader<'a, 'b> {
                 self.repeated(*answer, does, depth);
             }
             Statement::Within { does, .. } => {
-                // The loops around a call are none of the function's.
+                // `break` and `continue` cannot reach the loops around a call.
                 let around = std::mem::take(&mut self.loops);
                 self.block(does, depth);
                 self.loops = around;
             }
             Statement::Repeat { local, does, .. } => self.repeated(*local, does, depth),
             Statement::Break | Statement::Continue => {
-                let rule = "must leave loops only where there is one";
-                self.hold(self.loops > 0, rule, "outside");
+                let rule = "must use break and continue inside loops only";
+                self.require(self.loops > 0, rule, "outside");
             }
             Statement::Assert { test, says, .. } => {
                 self.expression(test, depth);
@@ -259,12 +262,12 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
     }
 
-    /// The value of a secret header may be computed, but not written out.
+    /// The value of a secret header may be computed, but not be a literal.
     fn entry(&mut self, name: &str, is_written: bool) {
         let lower = name.to_ascii_lowercase();
         let is_secret = is_secret_entry(&lower) || self.code.secret_headers.contains(&lower);
-        let rule = "must not write out the value of a secret header: it would be in the log";
-        self.hold(!(is_secret && is_written), rule, name);
+        let rule = "must not contain the value of a secret header: it would be stored in the log";
+        self.require(!(is_secret && is_written), rule, name);
     }
 
     fn literal(&mut self, literal: &Literal, depth: usize) {
@@ -274,7 +277,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         match literal {
             Literal::Float(text) => {
                 let sound = text.parse::<f64>().is_ok_and(f64::is_finite);
-                self.hold(sound, "must write finite numbers", text);
+                self.require(sound, "must write finite numbers", text);
             }
             Literal::List(items) => {
                 items.iter().for_each(|item| self.literal(item, depth + 1));
@@ -304,7 +307,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             Expression::Comprehension { local, .. } => self.local(*local),
             Expression::Row { feed } => {
                 let known = usize::from(*feed) < self.code.feeds.len();
-                self.hold(known, "must take rows of feeds that it has", feed);
+                self.require(known, "must take rows of declared feeds", feed);
             }
             Expression::Dict(entries) => {
                 for entry in entries {
@@ -327,7 +330,11 @@ impl<'a, 'b> Reader<'a, 'b> {
                     _ => 1..=1,
                 };
                 let fits = wanted.contains(&to.len());
-                self.hold(fits, "must call functions with what they take", to.len());
+                self.require(
+                    fits,
+                    "must call functions with arguments that they accept",
+                    to.len(),
+                );
             }
             Expression::Compare { others, .. } => {
                 let is_single = |next: &loadpilot_events::plan::code::Compared| match next.how {
@@ -338,7 +345,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                     _ => true,
                 };
                 let sound = others.iter().all(is_single);
-                self.hold(
+                self.require(
                     sound,
                     "must ask `is` of None, True and False only",
                     "another",
@@ -352,11 +359,11 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 }
 
-/// Whether it writes out more than the scheme of a secret.
+/// Whether the expression writes out more than the scheme of a secret.
 fn writes(value: &Expression) -> bool {
     match value {
         Expression::Literal(Literal::Text(text)) => !SCHEMES.contains(&text.as_str()),
-        // What something is looked up by is not what is found.
+        // The key of a look-up is not its result.
         Expression::Item { of, .. } => writes(of),
         Expression::Call {
             function: Function::Get,
@@ -367,7 +374,7 @@ fn writes(value: &Expression) -> bool {
     }
 }
 
-/// The expressions that an expression is made of.
+/// The direct parts of an expression.
 fn parts(of: &Expression) -> Vec<&Expression> {
     match of {
         Expression::Literal(_)

@@ -1,4 +1,4 @@
-//! Checking how a plan speaks to its target.
+//! Checks how a plan connects to its target.
 
 use std::net::IpAddr;
 
@@ -7,72 +7,72 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::plan::target::split;
 
-use super::Musts;
+use super::Checker;
 
-/// Most requests at a time on one connection: more than any server allows.
+/// Maximum number of concurrent requests on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;
 
-/// Shortest time, in µs, for which a user waits for a connection before its iteration is dropped
-/// and its next one waits: with none at all a core would do nothing but drop.
+/// Minimum time, in µs, that a user waits for a connection before its iteration is dropped: without
+/// a wait a core would do nothing but drop iterations.
 const USER_WAIT_US_MIN: u64 = 1_000;
 
-/// Settings that contradict the target, or each other, are refused, not ignored.
-pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
+/// Settings that contradict the target, or each other, are rejected, not ignored.
+pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
-    numbers(must, settings);
-    pool(must, plan);
-    places(must, settings);
-    family(must, plan);
+    numbers(checker, settings);
+    pool(checker, plan);
+    places(checker, settings);
+    family(checker, plan);
     let tls = &settings.tls;
     let says_tls = tls.insecure || tls.roots_pem.is_some() || tls.identity.is_some();
-    must.hold(
+    checker.require(
         is_https || !says_tls,
         "connections.tls",
         "must be left out: the target is http, not https",
         &plan.target,
     );
-    must.hold(
+    checker.require(
         !tls.insecure || tls.roots_pem.is_none(),
         "connections.tls.roots_pem",
-        "must be left out with insecure, which verifies nothing",
+        "must be left out with insecure, which verifies no certificate",
         "certificates",
     );
-    must.hold(
+    checker.require(
         is_https || settings.http != Http::Auto,
         "connections.http",
-        "must be 1.1 or 2: an http target cannot say what it speaks",
+        "must be 1.1 or 2: an http target cannot negotiate a version",
         "auto",
     );
     let by_socket = settings.connect_to.as_deref();
     let by_socket = by_socket.is_some_and(|place| place.starts_with("unix:"));
-    must.hold(
+    checker.require(
         !(is_https && by_socket),
         "connections.connect_to",
         "must be host:port for an https target: TLS goes over TCP only",
         settings.connect_to.as_deref().unwrap_or_default(),
     );
     if let Some(identity) = &tls.identity {
-        must.name("connections.tls.identity.key_secret", &identity.key_secret);
+        checker.name("connections.tls.identity.key_secret", &identity.key_secret);
     }
 }
 
-fn numbers(must: &mut Musts<'_>, settings: &Connections) {
+fn numbers(checker: &mut Checker<'_>, settings: &Connections) {
     let streams_max = settings.streams_max.unwrap_or(1);
-    must.hold(
+    checker.require(
         (1..=STREAMS_MAX).contains(&streams_max),
         "connections.streams_max",
         "must be 1 to 65536",
         streams_max,
     );
-    must.hold(
+    checker.require(
         settings.streams_max.is_none() || settings.http != Http::V1,
         "connections.streams_max",
         "must be left out: HTTP/1.1 carries one request at a time",
         streams_max,
     );
     if let Reuse::SharePpm(share_ppm) = settings.reuse {
-        must.hold(
+        checker.require(
             (1..1_000_000).contains(&share_ppm),
             "connections.reuse",
             "must be always, never, or a share between them, in millionths",
@@ -89,22 +89,22 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
     ];
     for (name, value) in counts {
         let field = format!("connections.{name}");
-        must.hold(value != Some(0), field, at_least_one, 0);
+        checker.require(value != Some(0), field, at_least_one, 0);
     }
 }
 
-/// A call must never wait inside the engine for a connection: that would look like the target's
-/// time.
-fn pool(must: &mut Musts<'_>, plan: &Plan) {
+/// A call must never wait inside the HTTP engine for a connection: the wait would look like the
+/// target's time.
+fn pool(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let open_first = settings.open_first.unwrap_or(0);
-    must.hold(
+    checker.require(
         open_first == 0 || settings.reuse != Reuse::Never,
         "connections.open_first",
         "must be left out when no call may use an open connection (reuse never)",
         open_first,
     );
-    must.hold(
+    checker.require(
         open_first <= settings.max.unwrap_or(u32::MAX),
         "connections.open_first",
         "must be at most connections.max",
@@ -113,14 +113,14 @@ fn pool(must: &mut Musts<'_>, plan: &Plan) {
     let Some(max) = settings.max else {
         return;
     };
-    must.hold(
+    checker.require(
         settings.http == Http::V1 || settings.reuse == Reuse::Always,
         "connections.max",
         "must be left out with HTTP/2 or auto unless every call may use an open connection \
          (reuse always)",
         max,
     );
-    must.hold(
+    checker.require(
         plan.users.is_none() || plan.max_wait_us >= USER_WAIT_US_MIN,
         "max_wait_us",
         "must be at least 1 ms where users wait for connections",
@@ -128,8 +128,8 @@ fn pool(must: &mut Musts<'_>, plan: &Plan) {
     );
 }
 
-/// A family of addresses that contradicts what is connected to, or from where, would leave nothing.
-fn family(must: &mut Musts<'_>, plan: &Plan) {
+/// An address family that contradicts the target or the local addresses would leave no address.
+fn family(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let Some(ip) = settings.ip else {
         return;
@@ -142,15 +142,15 @@ fn family(must: &mut Musts<'_>, plan: &Plan) {
     };
     let place = settings.connect_to.as_deref().unwrap_or_else(by_target);
     let fits = literal(place).is_none_or(|address| ip.has(address));
-    must.hold(
+    checker.require(
         fits && !place.starts_with("unix:"),
         "connections.ip",
-        &format!("must be the family of what is connected to ({place}), or left out"),
+        &format!("must be the address family of {place}, or left out"),
         ip.digit(),
     );
     for (s, source) in settings.sources.iter().enumerate() {
         let parsed = Source::parse(source);
-        must.hold(
+        checker.require(
             parsed.is_none_or(|parsed| ip.has(parsed.address)),
             format!("connections.sources[{s}]"),
             &format!(
@@ -162,7 +162,7 @@ fn family(must: &mut Musts<'_>, plan: &Plan) {
     }
 }
 
-/// The address that `host[:port]` begins with, if it is no name.
+/// The address of `host[:port]`; `None` when the host is a name.
 fn literal(place: &str) -> Option<IpAddr> {
     let bracketed = place
         .strip_prefix('[')
@@ -174,7 +174,7 @@ fn literal(place: &str) -> Option<IpAddr> {
     host.parse().ok()
 }
 
-fn places(must: &mut Musts<'_>, settings: &Connections) {
+fn places(checker: &mut Checker<'_>, settings: &Connections) {
     if let Some(place) = &settings.connect_to {
         let sound = match place.strip_prefix("unix:") {
             Some(path) => path.starts_with('/'),
@@ -182,7 +182,7 @@ fn places(must: &mut Musts<'_>, settings: &Connections) {
                 !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
             }),
         };
-        must.hold(
+        checker.require(
             sound && place.len() <= limits::NAME_BYTES_MAX,
             "connections.connect_to",
             "must be host:port, [ipv6]:port or unix:/path",
@@ -190,7 +190,7 @@ fn places(must: &mut Musts<'_>, settings: &Connections) {
         );
     }
     for (s, source) in settings.sources.iter().enumerate() {
-        must.hold(
+        checker.require(
             Source::parse(source).is_some(),
             format!("connections.sources[{s}]"),
             "must be an IP address of the agent's machine, with a range of ports as in \

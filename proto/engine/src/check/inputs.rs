@@ -1,27 +1,27 @@
-//! Checking what a plan says of what it was given: its parameters and its tags.
+//! Checks the parameters and tags of a plan.
 
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Plan, Text};
 
-use super::Musts;
+use super::Checker;
 
-pub(super) fn given(must: &mut Musts<'_>, plan: &Plan) {
+pub(super) fn inputs(checker: &mut Checker<'_>, plan: &Plan) {
     let count = plan.parameters.len();
     let few = count <= limits::PARAMETERS_MAX;
-    must.hold(few, "parameters", "must be at most 200", count);
+    checker.require(few, "parameters", "must be at most 200", count);
     for (name, value) in &plan.parameters {
         let field = format!("parameters.{name}");
-        must.name(&field, name);
+        checker.name(&field, name);
         match value {
-            Text::Secret { secret } => must.name(&format!("{field}.secret"), secret),
+            Text::Secret { secret } => checker.name(&format!("{field}.secret"), secret),
             Text::Literal(text) => {
                 let fits = text.len() <= limits::PARAMETER_BYTES_MAX;
-                must.hold(fits, field, "must be at most 16 KiB", text.len());
+                checker.require(fits, field, "must be at most 16 KiB", text.len());
             }
         }
     }
     let count = plan.tags.len();
-    must.hold(
+    checker.require(
         count <= limits::TAGS_MAX,
         "tags",
         "must be at most 20",
@@ -31,8 +31,8 @@ pub(super) fn given(must: &mut Musts<'_>, plan: &Plan) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         let sound = name.bytes().all(is_plain) && !name.is_empty();
         let rule = "must have a name of letters, digits and _-.";
-        must.hold(sound, "tags", rule, name);
-        must.name("tags", name);
-        must.name(&format!("tags.{name}"), value);
+        checker.require(sound, "tags", rule, name);
+        checker.name("tags", name);
+        checker.name(&format!("tags.{name}"), value);
     }
 }

@@ -1,4 +1,4 @@
-//! Checking a plan and a request for a run: all problems at once, or none.
+//! Checks a plan and a request for a run, and reports all problems at once.
 //!
 //! The same code runs where the plan is made and where it is accepted. Must never change what it
 //! checks.
@@ -24,7 +24,8 @@ mod secrecy;
 pub mod target_policy;
 mod thresholds;
 
-/// Headers that would break the framing or the accounting of the engine.
+/// Headers that a scenario must not set, since they would break the framing or the accounting of
+/// the HTTP engine.
 pub const ENGINE_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
@@ -36,16 +37,16 @@ pub const ENGINE_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 
-/// Longest wait for agents, in µs: every state of a run has an end.
+/// Maximum wait for agents, in µs: every state of a run has an end.
 const WAIT_US_MAX: u64 = 86_400_000_000;
 
-/// Longest time from the decision to start to the start, in µs.
+/// Maximum time from the decision to start to the start, in µs.
 const LEAD_US_MAX: u64 = 600_000_000;
 
 /// Parses a plan and checks it.
 ///
 /// # Errors
-/// Everything that is wrong with it, all at once.
+/// All problems of the plan.
 pub fn parse_plan(json: &str) -> Result<Plan, Refusal> {
     if json.len() > limits::PLAN_BYTES_MAX {
         let rule = format!("must be at most {} bytes of JSON", limits::PLAN_BYTES_MAX);
@@ -67,56 +68,56 @@ pub fn parse_plan(json: &str) -> Result<Plan, Refusal> {
     }
 }
 
-/// Everything that is wrong with a request for a run; empty when it is sound.
+/// All problems of a request for a run; empty when it is sound.
 #[must_use]
 pub fn request(run: &RunRequested) -> Vec<Problem> {
     let mut problems = plan(&run.plan);
-    let mut must = Musts {
+    let mut checker = Checker {
         problems: &mut problems,
     };
     let agents = &run.agents;
     let want_range = 1..=limits::AGENTS_MAX;
-    must.hold(
+    checker.require(
         want_range.contains(&agents.want),
         "agents.want",
         "must be 1 to 10000",
         agents.want,
     );
-    closed_loop::agents(&mut must, &run.plan, agents.want);
-    script::agents(&mut must, &run.plan, agents.want);
+    closed_loop::agents(&mut checker, &run.plan, agents.want);
+    script::agents(&mut checker, &run.plan, agents.want);
     let min_fits = agents.min >= 1 && agents.min <= agents.want;
-    must.hold(
+    checker.require(
         min_fits,
         "agents.min",
         "must be at least 1 and at most agents.want",
         agents.min,
     );
-    must.hold(
+    checker.require(
         agents.wait_us <= WAIT_US_MAX,
         "agents.wait_us",
         "must be at most 24 h",
         format!("{} µs", agents.wait_us),
     );
-    must.hold(
+    checker.require(
         run.lead_us <= LEAD_US_MAX,
         "lead_us",
         "must be at most 10 min",
         format!("{} µs", run.lead_us),
     );
-    must.hold(
+    checker.require(
         run.needs.len() <= limits::NEEDS_MAX,
         "needs",
         "must be at most 20",
         run.needs.len(),
     );
-    must.hold(
+    checker.require(
         run.seed <= limits::SEED_MAX,
         "seed",
         "must be below 2^53",
         run.seed,
     );
     let bytes = run.plan.to_json().len();
-    must.hold(
+    checker.require(
         bytes <= limits::PLAN_BYTES_MAX,
         "plan",
         "must be at most 512 KiB of JSON",
@@ -125,19 +126,19 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
     problems
 }
 
-/// Everything that is wrong with a plan; empty when it is sound.
+/// All problems of a plan; empty when it is sound.
 #[must_use]
 pub fn plan(plan: &Plan) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut must = Musts {
+    let mut checker = Checker {
         problems: &mut problems,
     };
-    must.name("scenario", &plan.scenario);
-    target(&mut must, &plan.target);
-    if profile(&mut must, &plan.profile) {
+    checker.name("scenario", &plan.scenario);
+    target(&mut checker, &plan.target);
+    if profile(&mut checker, &plan.profile) {
         let duration_us = plan.profile.duration_us();
         let planned = Pace::new(&plan.profile).planned();
-        must.hold(
+        checker.require(
             planned > 0 || plan.users.is_some(),
             "profile",
             "must offer at least one arrival",
@@ -147,27 +148,27 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
             "must, rounded up to a whole tick, be below the length of the run ({duration_us} µs)"
         );
         let ticks = plan.warm_up_us.div_ceil(plan.tick_us.max(1));
-        must.hold(
+        checker.require(
             ticks.saturating_mul(plan.tick_us) < duration_us,
             "warm_up_us",
             &rule,
             plan.warm_up_us,
         );
     }
-    closed_loop::plan(&mut must, plan);
-    connections::plan(&mut must, plan);
-    times(&mut must, plan);
-    let some = plan.max_in_flight != Some(0);
-    must.hold(some, "max_in_flight", "must be at least 1", 0);
-    inputs::given(&mut must, plan);
-    tasks(&mut must, plan);
-    script::script(&mut must, plan);
-    code::code(&mut must, plan);
-    debug_requests(&mut must, plan);
-    body::objects(&mut must, plan);
-    thresholds::thresholds(&mut must, plan);
+    closed_loop::plan(&mut checker, plan);
+    connections::plan(&mut checker, plan);
+    times(&mut checker, plan);
+    let fits = plan.max_in_flight != Some(0);
+    checker.require(fits, "max_in_flight", "must be at least 1", 0);
+    inputs::inputs(&mut checker, plan);
+    tasks(&mut checker, plan);
+    script::script(&mut checker, plan);
+    code::code(&mut checker, plan);
+    debug_requests(&mut checker, plan);
+    body::objects(&mut checker, plan);
+    thresholds::thresholds(&mut checker, plan);
     if let Some(name) = &plan.id_header {
-        must.header_name("id_header", name);
+        checker.header_name("id_header", name);
     }
     problems
 }
@@ -176,13 +177,13 @@ fn refusal(problems: Vec<Problem>) -> Refusal {
     Refusal { problems }
 }
 
-/// Collects what does not hold.
-struct Musts<'a> {
+/// Collects the problems.
+struct Checker<'a> {
     problems: &'a mut Vec<Problem>,
 }
 
-impl Musts<'_> {
-    fn hold(
+impl Checker<'_> {
+    fn require(
         &mut self,
         holds: bool,
         field: impl Into<String>,
@@ -198,7 +199,7 @@ impl Musts<'_> {
         let sound = !name.trim().is_empty()
             && name.len() <= limits::NAME_BYTES_MAX
             && !name.chars().any(char::is_control);
-        self.hold(
+        self.require(
             sound,
             field,
             "must be 1 to 128 bytes without control characters",
@@ -210,9 +211,9 @@ impl Musts<'_> {
         let sound = !name.is_empty()
             && name.len() <= limits::NAME_BYTES_MAX
             && name.bytes().all(is_token_byte);
-        self.hold(sound, field, "must be an HTTP header name", name);
+        self.require(sound, field, "must be an HTTP header name", name);
         let engines = ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str());
-        self.hold(
+        self.require(
             !engines,
             field,
             "must not be a header that the engine sets itself",
@@ -226,13 +227,13 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A segment of a base path: some of what RFC 3986 calls `pchar`, and no step to elsewhere.
+/// A segment of a base path: a subset of `pchar` in RFC 3986, without `.` and `..`.
 fn is_segment(segment: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%".contains(&b);
     !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)
 }
 
-fn target(must: &mut Musts<'_>, target: &str) {
+fn target(checker: &mut Checker<'_>, target: &str) {
     const RULE: &str = "must be http://host[:port][/path] or https://host[:port][/path], without \
                         user, query or a slash at its end";
     let (origin, base) = split(target);
@@ -266,19 +267,19 @@ fn target(must: &mut Musts<'_>, target: &str) {
             }
         }
     });
-    must.hold(sound, "target", RULE, target);
+    checker.require(sound, "target", RULE, target);
 }
 
-fn profile(must: &mut Musts<'_>, profile: &Profile) -> bool {
-    let before = must.problems.len();
+fn profile(checker: &mut Checker<'_>, profile: &Profile) -> bool {
+    let before = checker.problems.len();
     let count = profile.pieces.len();
-    let some = (1..=limits::PIECES_MAX).contains(&count);
-    must.hold(some, "profile.pieces", "must be 1 to 10000 pieces", count);
+    let fits = (1..=limits::PIECES_MAX).contains(&count);
+    checker.require(fits, "profile.pieces", "must be 1 to 10000 pieces", count);
     let mut total_us: u64 = 0;
     for (place, piece) in profile.pieces.iter().enumerate() {
         let field = format!("profile.pieces[{place}]");
         let duration = format!("{field}.duration_us");
-        must.hold(
+        checker.require(
             piece.duration_us > 0,
             duration,
             "must be at least 1 µs",
@@ -287,7 +288,7 @@ fn profile(must: &mut Musts<'_>, profile: &Profile) -> bool {
         for (end, rate) in [("from", piece.from), ("to", piece.to)] {
             let field = format!("{field}.{end}");
             let sound = rate.0 <= limits::RATE_MAX_URPS;
-            must.hold(
+            checker.require(
                 sound,
                 field,
                 "must be at most 10,000,000 per second",
@@ -297,16 +298,16 @@ fn profile(must: &mut Musts<'_>, profile: &Profile) -> bool {
         total_us = total_us.saturating_add(piece.duration_us);
     }
     let fits = total_us <= limits::PROFILE_US_MAX;
-    must.hold(
+    checker.require(
         fits,
         "profile",
         "must last at most 11 days",
         format!("{total_us} µs"),
     );
-    must.problems.len() == before
+    checker.problems.len() == before
 }
 
-fn times(must: &mut Musts<'_>, plan: &Plan) {
+fn times(checker: &mut Checker<'_>, plan: &Plan) {
     let max = limits::TIMEOUT_US_MAX;
     let phases = [
         ("timeouts.connect_us", plan.timeouts.connect_us),
@@ -314,7 +315,7 @@ fn times(must: &mut Musts<'_>, plan: &Plan) {
     ];
     for (field, value) in phases {
         let value = value.unwrap_or(1_000);
-        must.hold(
+        checker.require(
             (1_000..=plan.timeout_us.max(1_000)).contains(&value),
             field,
             "must be 1 ms to the time-out of the whole call (timeout_us)",
@@ -347,7 +348,7 @@ fn times(must: &mut Musts<'_>, plan: &Plan) {
             "must be 100 ms to 60 s",
         ),
     ];
-    must.hold(
+    checker.require(
         plan.samples_ppm
             .is_none_or(|ppm| (1..=1_000_000).contains(&ppm)),
         "samples_ppm",
@@ -355,16 +356,16 @@ fn times(must: &mut Musts<'_>, plan: &Plan) {
         plan.samples_ppm.unwrap_or_default(),
     );
     for (field, value, range, rule) in ranged {
-        must.hold(range.contains(&value), field, rule, format!("{value} µs"));
+        checker.require(range.contains(&value), field, rule, format!("{value} µs"));
     }
 }
 
-fn tasks(must: &mut Musts<'_>, plan: &Plan) {
+fn tasks(checker: &mut Checker<'_>, plan: &Plan) {
     let tasks: &[Task] = &plan.tasks;
     let count = (1..=limits::TASKS_MAX).contains(&tasks.len());
-    must.hold(count, "tasks", "must be 1 to 1000 tasks", tasks.len());
+    checker.require(count, "tasks", "must be 1 to 1000 tasks", tasks.len());
     let calls: usize = tasks.iter().map(|task| task.steps.len()).sum();
-    must.hold(
+    checker.require(
         calls <= limits::CALLS_MAX,
         "tasks",
         "must have at most 2000 calls in all",
@@ -372,7 +373,7 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
     );
     let weights: u64 = tasks.iter().map(|task| u64::from(task.weight)).sum();
     let sum = weights <= limits::WEIGHT_SUM_MAX;
-    must.hold(
+    checker.require(
         sum,
         "tasks",
         "must have weights that add up to at most 1048576",
@@ -381,16 +382,16 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
     let mut names = BTreeSet::new();
     for (place, task) in tasks.iter().enumerate() {
         let field = format!("tasks[{place}]");
-        must.name(&format!("{field}.name"), &task.name);
+        checker.name(&format!("{field}.name"), &task.name);
         let unique = names.insert(&task.name);
-        must.hold(
+        checker.require(
             unique,
             format!("{field}.name"),
             "must be unique in the plan",
             &task.name,
         );
         let weight = task.weight > 0;
-        must.hold(
+        checker.require(
             weight,
             format!("{field}.weight"),
             "must be at least 1",
@@ -403,10 +404,10 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
         };
         let count = range.contains(&task.steps.len());
         let steps = format!("{field}.steps");
-        must.hold(count, steps, rule, task.steps.len());
+        checker.require(count, steps, rule, task.steps.len());
         for (place, step) in task.steps.iter().enumerate() {
             self::step(
-                must,
+                checker,
                 &format!("{field}.steps[{place}]"),
                 step,
                 plan.timeout_us,
@@ -415,8 +416,8 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
     }
 }
 
-fn step(must: &mut Musts<'_>, field: &str, step: &Step, timeout_us: u64) {
-    must.name(&format!("{field}.name"), &step.name);
+fn step(checker: &mut Checker<'_>, field: &str, step: &Step, timeout_us: u64) {
+    checker.name(&format!("{field}.name"), &step.name);
     let path = &step.path;
     let sound = path.starts_with('/')
         && !path.starts_with("//")
@@ -424,19 +425,19 @@ fn step(must: &mut Musts<'_>, field: &str, step: &Step, timeout_us: u64) {
         && path.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
     const PATH: &str = "must begin with one / and hold only printable ASCII without # (relative \
                         to the target; encode the rest)";
-    must.hold(sound, format!("{field}.path"), PATH, path);
+    checker.require(sound, format!("{field}.path"), PATH, path);
     let count = step.headers.len() <= limits::HEADERS_MAX;
     let headers = format!("{field}.headers");
-    must.hold(count, headers, "must be at most 64", step.headers.len());
+    checker.require(count, headers, "must be at most 64", step.headers.len());
     for (place, header) in step.headers.iter().enumerate() {
-        self::header(must, &format!("{field}.headers[{place}]"), header);
+        self::header(checker, &format!("{field}.headers[{place}]"), header);
     }
     if let Some(body) = &step.body {
-        body::body(must, &format!("{field}.body"), body);
+        body::body(checker, &format!("{field}.body"), body);
     }
     if let Some(us) = step.timeout_us {
         let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
-        must.hold(
+        checker.require(
             sound,
             format!("{field}.timeout_us"),
             "must be 1 ms to 10 min",
@@ -446,23 +447,23 @@ fn step(must: &mut Musts<'_>, field: &str, step: &Step, timeout_us: u64) {
     if let Some(most) = step.tokens_max {
         let sound = step.stream.is_some() && most > 0;
         const RULE: &str = "must be at least 1, of a streamed answer";
-        must.hold(sound, format!("{field}.tokens_max"), RULE, most);
+        checker.require(sound, format!("{field}.tokens_max"), RULE, most);
     }
     if let Some(us) = step.listen_us {
         let sound = step.stream.is_some() && us < step.timeout_us.unwrap_or(timeout_us) && us > 0;
         const RULE: &str = "must be above 0 and below the call's time-out, of a streamed answer";
-        must.hold(sound, format!("{field}.listen_us"), RULE, us);
+        checker.require(sound, format!("{field}.listen_us"), RULE, us);
     }
 }
 
-fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
-    must.header_name(&format!("{field}.name"), &header.name);
+fn header(checker: &mut Checker<'_>, field: &str, header: &Header) {
+    checker.header_name(&format!("{field}.name"), &header.name);
     let secret = is_secret_name(&header.name.to_ascii_lowercase());
     let value_field = format!("{field}.value");
     match &header.value {
         Text::Literal(_) if secret => {
             let rule = "must be a secret handle: its value would be stored in the log";
-            must.hold(false, value_field, rule, "a literal value");
+            checker.require(false, value_field, rule, "a literal value");
         }
         Text::Literal(value) => {
             let sound = value.len() <= limits::HEADER_VALUE_BYTES_MAX
@@ -470,17 +471,17 @@ fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
                     .bytes()
                     .all(|b| b == b'\t' || (0x20..0x7f).contains(&b));
             let rule = "must be printable ASCII of at most 16 KiB, without line breaks";
-            must.hold(sound, value_field, rule, value.escape_debug());
+            checker.require(sound, value_field, rule, value.escape_debug());
         }
-        Text::Secret { secret } => must.name(&format!("{field}.value.secret"), secret),
+        Text::Secret { secret } => checker.name(&format!("{field}.value.secret"), secret),
     }
 }
 
-fn debug_requests(must: &mut Musts<'_>, plan: &Plan) {
+fn debug_requests(checker: &mut Checker<'_>, plan: &Plan) {
     let calls = plan.tasks.iter().map(|task| task.steps.len()).max();
     let calls = u32::try_from(calls.unwrap_or(1).max(1)).unwrap_or(u32::MAX);
     let most = limits::DEBUG_REQUESTS_MAX / calls;
     let rule = format!("must be at most {most}: an arrival may make {calls} requests");
     let fits = plan.debug_requests <= most;
-    must.hold(fits, "debug_requests", &rule, plan.debug_requests);
+    checker.require(fits, "debug_requests", &rule, plan.debug_requests);
 }

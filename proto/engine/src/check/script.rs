@@ -1,4 +1,4 @@
-//! Checking what a plan says of a scenario that runs in Python.
+//! Checks the script of a plan: a scenario that runs in Python.
 
 use std::collections::BTreeSet;
 
@@ -6,69 +6,69 @@ use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::script::Feed;
 
-use super::{Musts, body};
+use super::{Checker, body};
 
-pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
+pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(script) = &plan.script else {
         return;
     };
-    body::object(must, "script.bundle", &script.bundle);
-    must.name("script.file", &script.file);
+    body::object(checker, "script.bundle", &script.bundle);
+    checker.name("script.file", &script.file);
     let is_inside = !script.file.starts_with('/') && !script.file.contains("..");
     let rule = "must be the path of a file in the bundle";
-    must.hold(is_inside, "script.file", rule, &script.file);
+    checker.require(is_inside, "script.file", rule, &script.file);
     let few = script.secret_headers.len() <= limits::HEADERS_MAX;
     let count = script.secret_headers.len();
-    must.hold(few, "script.secret_headers", "must be at most 64", count);
+    checker.require(few, "script.secret_headers", "must be at most 64", count);
     for (place, name) in script.secret_headers.iter().enumerate() {
-        must.header_name(&format!("script.secret_headers[{place}]"), name);
+        checker.header_name(&format!("script.secret_headers[{place}]"), name);
     }
-    let some = (1..=limits::USERS_MAX).contains(&script.users);
-    must.hold(some, "script.users", "must be 1 to 1000000", script.users);
+    let fits = (1..=limits::USERS_MAX).contains(&script.users);
+    checker.require(fits, "script.users", "must be 1 to 1000000", script.users);
     if let Some(prepared) = &script.prepared {
-        body::object(must, "script.prepared.states", &prepared.states);
-        must.name("script.prepared.key_secret", &prepared.key_secret);
+        body::object(checker, "script.prepared.states", &prepared.states);
+        checker.name("script.prepared.key_secret", &prepared.key_secret);
     }
     let agrees = plan.users.is_none_or(|users| users == script.users);
     let rule = "must be the users of the closed loop";
-    must.hold(agrees, "script.users", rule, script.users);
-    feeds(must, plan, "script.feeds", &script.feeds);
-    tasks(must, plan, "script.checked", &script.checked);
+    checker.require(agrees, "script.users", rule, script.users);
+    feeds(checker, plan, "script.feeds", &script.feeds);
+    tasks(checker, plan, "script.checked", &script.checked);
 }
 
-/// The feeds of a scenario, in Python or in code.
-pub(super) fn feeds(must: &mut Musts<'_>, plan: &Plan, whose: &str, feeds: &[Feed]) {
+/// Checks the feeds of a scenario, in Python or in code.
+pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, list: &str, feeds: &[Feed]) {
     let few = feeds.len() <= limits::FEEDS_MAX;
-    must.hold(few, whose, "must be at most 100", feeds.len());
+    checker.require(few, list, "must be at most 100", feeds.len());
     let mut names = BTreeSet::new();
     for (place, feed) in feeds.iter().enumerate() {
-        let field = format!("{whose}[{place}]");
-        must.name(&format!("{field}.name"), &feed.name);
+        let field = format!("{list}[{place}]");
+        checker.name(&format!("{field}.name"), &feed.name);
         let unique = names.insert(&feed.name);
         let rule = "must be unique in the plan";
-        must.hold(unique, format!("{field}.name"), rule, &feed.name);
-        let some = feed.rows > 0;
-        must.hold(
-            some,
+        checker.require(unique, format!("{field}.name"), rule, &feed.name);
+        let fits = feed.rows > 0;
+        checker.require(
+            fits,
             format!("{field}.rows"),
             "must be at least 1",
             feed.rows,
         );
-        tasks(must, plan, &format!("{field}.tasks"), &feed.tasks);
+        tasks(checker, plan, &format!("{field}.tasks"), &feed.tasks);
     }
 }
 
-/// Places of tasks of the plan, each at most once.
-fn tasks(must: &mut Musts<'_>, plan: &Plan, field: &str, places: &[u16]) {
+/// Checks a list of task positions: each is in the plan, at most once.
+fn tasks(checker: &mut Checker<'_>, plan: &Plan, field: &str, places: &[u16]) {
     let rising = places.is_sorted_by(|a, b| a < b);
     let last = places.last().map_or(0, |&task| usize::from(task));
     let known = places.is_empty() || last < plan.tasks.len();
-    let rule = "must be places of tasks, rising";
-    must.hold(rising && known, field, rule, format!("{places:?}"));
+    let rule = "must be positions of tasks, ascending";
+    checker.require(rising && known, field, rule, format!("{places:?}"));
 }
 
-/// Users that were prepared exist once each: an agent without one could not be given another.
-pub(super) fn agents(must: &mut Musts<'_>, plan: &Plan, want: u32) {
+/// Prepared users exist once each: an agent without one could not get another.
+pub(super) fn agents(checker: &mut Checker<'_>, plan: &Plan, want: u32) {
     let Some(script) = &plan.script else {
         return;
     };
@@ -78,7 +78,7 @@ pub(super) fn agents(must: &mut Musts<'_>, plan: &Plan, want: u32) {
         .is_some_and(|prepared| prepared.users)
     {
         let users = script.users;
-        let rule = format!("must be at most the users that were prepared ({users})");
-        must.hold(want <= users, "agents.want", &rule, want);
+        let rule = format!("must be at most the number of prepared users ({users})");
+        checker.require(want <= users, "agents.want", &rule, want);
     }
 }

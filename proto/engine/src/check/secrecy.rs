@@ -1,12 +1,12 @@
-//! Header names whose values are secrets: a plan may hold their handles only.
+//! Header names whose values are secrets: a plan may hold only handles of such values.
 //!
 //! The compiler of scenarios has the same rule; `sdk/tests/scenario/test_secrets.py` compares
 //! the two. Must never look at a value.
 
-/// Parts of a word that say that the value of its header is a secret.
+/// Parts of a word that mark the value of its header as a secret.
 const STEMS: [&str; 6] = ["auth", "cookie", "passw", "secret", "session", "token"];
 
-/// Words that hold one of [`STEMS`] and say no such thing.
+/// Words that contain one of [`STEMS`] and mark no secret.
 const PLAIN_WORDS: [&str; 4] = ["author", "authority", "authors", "tokens"];
 
 /// Headers that are named after a key and hold no secret.
@@ -17,7 +17,7 @@ const PLAIN_NAMES: [&str; 4] = [
     "x-idempotency-key",
 ];
 
-/// Whether the name of a header, in lower case, says that its value is a secret.
+/// Whether the name of a header, in lower case, marks its value as a secret.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let mut words = name.split(|sign: char| !sign.is_ascii_alphanumeric());
@@ -29,8 +29,8 @@ pub fn is_secret_name(name: &str) -> bool {
         })
 }
 
-/// Whether the key of a dict in code, in lower case, is taken for the name of such a header: the
-/// fields of bodies stand in dicts as well, and names of headers have hyphens.
+/// Whether the key of a dict in code, in lower case, is taken for the name of such a header. The
+/// fields of bodies stand in dicts as well; header names have hyphens.
 pub(super) fn is_secret_entry(key: &str) -> bool {
     matches!(key, "authorization" | "cookie") || (key.contains('-') && is_secret_name(key))
 }

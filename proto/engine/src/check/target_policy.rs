@@ -1,7 +1,7 @@
-//! Where agents may connect to: a default deny over addresses, and what an operator has opened.
+//! Addresses that agents may connect to: a default deny, and what an operator allows.
 //!
-//! Judged are addresses as they are connected to, after names were resolved. Must never resolve a
-//! name, nor look at a file: the shells do, and ask again.
+//! The policy judges addresses as they are connected to, after names were resolved. It must never
+//! resolve a name nor read a file: the callers do that, and check the result.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,13 +10,13 @@ use std::path::{Component, Path, PathBuf};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 
-/// Most things that may be opened.
+/// Maximum number of entries that an operator may allow.
 pub const ALLOWED_MAX: usize = 256;
 
-/// Port of NATS where its address names none.
+/// Port of NATS when its address names none.
 const NATS_PORT: u16 = 4222;
 
-/// What can be opened.
+/// The forms of an allowed entry.
 const OPENABLE: &str =
     "must be a network such as 10.1.0.0/16, an address, a host name, or unix:/folder";
 
@@ -25,52 +25,52 @@ const OPENABLE: &str =
 pub struct TargetPolicy {
     scope: Scope,
     allowed: Vec<Allowed>,
-    /// NATS as the agent's configuration names it.
+    /// NATS servers as the agent's configuration names them.
     own_names: Vec<(String, u16)>,
-    /// The addresses that these names stand for.
+    /// The addresses that these names resolve to.
     own: Vec<SocketAddr>,
 }
 
-/// Whose network an agent is in.
+/// The network that an agent is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// The machine of the user who asks for the load.
     Local,
-    /// A machine that serves others.
+    /// A machine that serves several users.
     Fleet,
 }
 
-/// One thing that an operator has opened.
+/// One entry that an operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Allowed {
-    /// A network and the number of bits that its addresses have in common.
+    /// A network: its address and the length of its prefix in bits.
     Network(IpAddr, u32),
-    /// A name, in lower case: all that it stands for.
+    /// A name, in lower case: all addresses that it resolves to.
     Host(String),
     /// A folder: the Unix sockets below it.
     Sockets(PathBuf),
 }
 
-/// Kinds of targets that are not open by default.
+/// Kinds of targets that are denied by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Where machines of a cloud ask for their credentials.
+    /// The metadata service of a cloud, which hands out credentials.
     Metadata,
-    /// Not an address of a peer: systems connect to themselves.
+    /// The unspecified address: systems connect to themselves.
     Unspecified,
-    /// Of one network cable only.
+    /// Link-local addresses.
     LinkLocal,
-    /// For groups.
+    /// Multicast addresses.
     Multicast,
-    /// For everybody on a cable.
+    /// The broadcast address.
     Broadcast,
     /// The agent's own machine.
     Loopback,
-    /// Of a private network.
+    /// A private network.
     Private,
     /// A socket in the file system.
     UnixSocket,
-    /// The log that the agent itself writes to.
+    /// The NATS server that the agent itself writes to.
     OwnServer,
 }
 
@@ -78,14 +78,14 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not allowed: {kind} {place}{}", self.hint())]
 pub struct Denied {
-    /// Why it is not open.
+    /// The kind that is denied.
     pub kind: Kind,
     /// The address or path.
     pub place: String,
 }
 
 impl Kind {
-    /// As messages call it.
+    /// The kind in messages.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// Of an address without another one inside; `None`: a public one.
+    /// The kind of an address without another one inside; `None` for a public address.
     fn of(address: IpAddr) -> Option<Self> {
         match address {
             IpAddr::V4(v4) => Self::of_v4(v4),
@@ -155,7 +155,7 @@ impl Denied {
         Self { kind, place }
     }
 
-    /// What opens it, if anything does.
+    /// How an operator can allow it, if that is possible.
     fn hint(&self) -> String {
         match self.kind {
             Kind::OwnServer => String::new(),
@@ -169,14 +169,13 @@ impl Denied {
 }
 
 impl TargetPolicy {
-    /// For agents on the machine of the user who asks for the load: loopback and private networks
-    /// are open.
+    /// Policy for agents on the user's own machine: loopback and private networks are allowed.
     #[must_use]
     pub fn local() -> Self {
         Self::new(Scope::Local)
     }
 
-    /// For agents that serve others: only public addresses are open.
+    /// Policy for agents that serve several users: only public addresses are allowed.
     #[must_use]
     pub fn fleet() -> Self {
         Self::new(Scope::Fleet)
@@ -191,11 +190,10 @@ impl TargetPolicy {
         }
     }
 
-    /// Opens what each text of `texts` says: a network, an address, a host name, or `unix:` and a
-    /// folder.
+    /// Allows each entry of `texts`: a network, an address, a host name, or `unix:` and a folder.
     ///
     /// # Errors
-    /// Each text that is none of them, at `field`; and that there are too many.
+    /// Each invalid entry, at `field`, and too many entries.
     pub fn allow<'t>(
         mut self,
         field: &str,
@@ -218,7 +216,7 @@ impl TargetPolicy {
         }
     }
 
-    /// The folders whose sockets are open.
+    /// The folders whose sockets are allowed.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.allowed.iter().filter_map(|allowed| match allowed {
             Allowed::Sockets(folder) => Some(folder.as_path()),
@@ -226,38 +224,38 @@ impl TargetPolicy {
         })
     }
 
-    /// Opens the sockets below one more folder, such as the one that a link stands for.
+    /// Allows the sockets below one more folder, such as the target of a link.
     #[must_use]
     pub fn with_folder(mut self, folder: PathBuf) -> Self {
         self.allowed.push(Allowed::Sockets(folder));
         self
     }
 
-    /// Closes the servers of `url`, one address of NATS or several separated by commas, whatever
-    /// else is open.
+    /// Denies the servers of `url`, one address of NATS or several separated by commas, whatever
+    /// else is allowed.
     #[must_use]
     pub fn with_own_server(mut self, url: &str) -> Self {
         self.own_names = url.split(',').filter_map(server).collect();
         self
     }
 
-    /// The servers that are closed, by name and port.
+    /// The denied servers, by name and port.
     #[must_use]
     pub fn own_names(&self) -> &[(String, u16)] {
         &self.own_names
     }
 
-    /// Closes the addresses that the names of these servers stand for.
+    /// Denies the addresses that the names of these servers resolve to.
     #[must_use]
     pub fn with_own_addresses(mut self, own: Vec<SocketAddr>) -> Self {
         self.own = own;
         self
     }
 
-    /// Whether a connection may be opened to `peer`, which is what `host` stands for.
+    /// Whether a connection may be opened to `peer`, an address of `host`.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it is denied.
     pub fn judge(&self, host: &str, peer: SocketAddr) -> Result<(), Denied> {
         let address = inside(peer.ip());
         if self.is_own(host, address, peer.port()) {
@@ -279,11 +277,11 @@ impl TargetPolicy {
         }
     }
 
-    /// Whether a connection may be opened to the socket at `path`. Links are for the caller to
-    /// follow: it asks with the path that it has connected by.
+    /// Whether a connection may be opened to the socket at `path`. The caller follows links and
+    /// passes the path that it connects to.
     ///
     /// # Errors
-    /// [`Kind::UnixSocket`] unless a folder above it was opened.
+    /// [`Kind::UnixSocket`] unless a folder above it is allowed.
     pub fn judge_socket(&self, path: &Path) -> Result<(), Denied> {
         let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
         let is_below = self.folders().any(|folder| path.starts_with(folder));
@@ -293,11 +291,11 @@ impl TargetPolicy {
         }
     }
 
-    /// Judges what a plan connects to, as far as it names an address or a socket; names are judged
-    /// when they are resolved.
+    /// Judges the target of a plan as far as it names an address or a socket; names are judged when
+    /// they are resolved.
     ///
     /// # Errors
-    /// The field of the plan, and why it is not open.
+    /// The field of the plan, and why the target is denied.
     pub fn judge_plan(&self, plan: &Plan) -> Result<(), Problem> {
         let (field, place) = match &plan.connections.connect_to {
             Some(place) => ("connections.connect_to", place.as_str()),
@@ -322,7 +320,7 @@ impl TargetPolicy {
     fn is_own(&self, host: &str, address: IpAddr, port: u16) -> bool {
         let is_same = |own: &SocketAddr| {
             let own_address = inside(own.ip());
-            // All of loopback leads to one machine.
+            // All loopback addresses lead to one machine.
             let is_near = own_address.is_loopback() && address.is_loopback();
             own.port() == port && (own_address == address || is_near)
         };
@@ -354,14 +352,14 @@ impl Allowed {
         }
         let name = bare_name(text);
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        // A name of digits is a number that resolvers take for an address.
+        // Resolvers take a name of digits for an address.
         let is_name = name.rsplit('.').next().is_some_and(|last| {
             last.bytes().any(|byte| byte.is_ascii_alphabetic()) && !last.starts_with("0x")
         });
         (is_name && name.bytes().all(is_letter)).then(|| Self::Host(name.to_ascii_lowercase()))
     }
 
-    /// A network whose address has no bit set beside its own.
+    /// A network whose address has no bits set beyond its prefix.
     fn network(address: IpAddr, bits: u32) -> Option<Self> {
         let (address, bits) = match (address, address_inside_mapped(address)) {
             (_, Some(v4)) if bits >= 96 => (IpAddr::V4(v4), bits - 96),
@@ -376,7 +374,8 @@ impl Allowed {
             Self::Network(network, bits) => {
                 let is_same_family = network.is_ipv4() == address.is_ipv4();
                 let is_in = is_same_family && prefix(address, *bits) == number(*network);
-                // Nobody means them who opens the network around them.
+                // A network around a metadata service does not allow the service; its exact address
+                // does.
                 is_in && (kind != Kind::Metadata || *bits == width(address))
             }
             Self::Host(name) => {
@@ -387,7 +386,7 @@ impl Allowed {
     }
 }
 
-/// The address that packets to `address` end at: IPv6 may carry IPv4.
+/// The final destination of packets to `address`: IPv6 may carry IPv4.
 fn inside(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
@@ -427,7 +426,7 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// An address with all but its first bits cleared; `bits` is at most its width.
+/// The leading bits of an address, the others cleared; `bits` is at most its width.
 fn prefix(address: IpAddr, bits: u32) -> u128 {
     let rest = width(address) - bits;
     number(address)
@@ -435,12 +434,12 @@ fn prefix(address: IpAddr, bits: u32) -> u128 {
         .map_or(0, |high| high << rest)
 }
 
-/// A name without the dot of the root.
+/// A name without the trailing dot of the root.
 fn bare_name(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Host and port of an address of NATS.
+/// Host and port of a NATS address.
 fn server(url: &str) -> Option<(String, u16)> {
     let place = authority(url.trim());
     let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
@@ -449,7 +448,7 @@ fn server(url: &str) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (bare_name(host).to_ascii_lowercase(), port))
 }
 
-/// What stands between scheme and path of a URL.
+/// The authority of a URL.
 fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
@@ -468,10 +467,10 @@ fn split(place: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// The address that `host[:port]` says, if it is no name.
+/// The address of `host[:port]`; `None` when the host is a name.
 fn literal(place: &str) -> Option<(&str, SocketAddr)> {
     let (host, port) = split(place)?;
-    // An IPv6 address may name the cable that it is on.
+    // An IPv6 address may carry a zone.
     let address = host.split('%').next().unwrap_or(host);
     let address: IpAddr = address.parse().ok()?;
     Some((host, SocketAddr::new(address, port.unwrap_or(0))))

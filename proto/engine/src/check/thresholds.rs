@@ -1,4 +1,5 @@
-//! Checking gates: one that cannot be measured, or measures something else than it says, is none.
+//! Checks gates: a gate that cannot be measured, or that measures something other than its name, is
+//! rejected.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +8,11 @@ use loadpilot_events::log::metrics::is_metric_name;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 
-use super::Musts;
+use super::Checker;
 
-pub(super) fn thresholds(must: &mut Musts<'_>, plan: &Plan) {
+pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
     let count = plan.thresholds.len();
-    must.hold(
+    checker.require(
         count <= limits::THRESHOLDS_MAX,
         "thresholds",
         "must be at most 200",
@@ -21,14 +22,14 @@ pub(super) fn thresholds(must: &mut Musts<'_>, plan: &Plan) {
     for threshold in &plan.thresholds {
         let key = threshold.key();
         let field = format!("thresholds.{key}");
-        must.hold(
+        checker.require(
             keys.insert(key),
             &field,
             "must be given once",
             threshold.limit,
         );
         let measured = plan.users.is_none() || !threshold.metric.needs_schedule();
-        must.hold(
+        checker.require(
             measured,
             &field,
             "must not be a gate of a closed loop, which plans no arrivals: use achieved_rps",
@@ -38,31 +39,31 @@ pub(super) fn thresholds(must: &mut Musts<'_>, plan: &Plan) {
             let known = plan.tasks.iter().any(|known| known.name == *task);
             let names: Vec<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
             let rule = format!("must name a task of the scenario ({})", names.join(", "));
-            must.hold(known, &field, &rule, task);
+            checker.require(known, &field, &rule, task);
         }
-        measurable(must, plan, threshold, &field);
+        measurable(checker, plan, threshold, &field);
     }
 }
 
-/// What is measured, and against which limit.
-fn measurable(must: &mut Musts<'_>, plan: &Plan, threshold: &Threshold, field: &str) {
+/// Checks the figure and the limit of a gate.
+fn measurable(checker: &mut Checker<'_>, plan: &Plan, threshold: &Threshold, field: &str) {
     let limit = threshold.limit;
     let Some(own) = &threshold.own else {
         let is_ours = threshold.metric != Metric::Own;
-        let rule = "must say which metric of the scenario's own is measured";
-        must.hold(is_ours, field, rule, "own");
+        let rule = "must name an own metric of the scenario";
+        checker.require(is_ours, field, rule, "own");
         let sound = limit.is_finite() && limit >= 0.0;
-        must.hold(sound, field, "must be a finite number, 0 or more", limit);
+        checker.require(sound, field, "must be a finite number, 0 or more", limit);
         return;
     };
     let is_own = threshold.metric == Metric::Own;
-    let rule = "must measure a metric of the scenario's own, or one of ours, not both";
-    must.hold(is_own, field, rule, threshold.metric.key());
+    let rule = "must measure an own metric of the scenario or a built-in one, not both";
+    checker.require(is_own, field, rule, threshold.metric.key());
     let rule = "must name a metric in ASCII letters, digits and _, not a digit first";
-    must.hold(is_metric_name(&own.name), field, rule, &own.name);
-    must.hold(limit.is_finite(), field, "must be a finite number", limit);
+    checker.require(is_metric_name(&own.name), field, rule, &own.name);
+    checker.require(limit.is_finite(), field, "must be a finite number", limit);
     let rule = "must say which side passes, as in >= 100";
-    must.hold(threshold.operator.is_some(), field, rule, limit);
-    let rule = "must be a metric of ours: only a scenario in Python or in code adds to its own";
-    must.hold(plan.crew().is_some(), field, rule, &own.name);
+    checker.require(threshold.operator.is_some(), field, rule, limit);
+    let rule = "must be a built-in metric: only a scenario in Python or in code has own metrics";
+    checker.require(plan.crew().is_some(), field, rule, &own.name);
 }

@@ -1,6 +1,7 @@
-//! What one agent process knows about one run: the fold of the control events it has seen.
+//! What one agent process knows about one run: the fold of the decisions it has received.
 //!
-//! Must never be applied out of order: a gap is reported and the caller fetches what it lacks.
+//! Decisions must never be applied out of order: a gap is reported, and the caller fetches what is
+//! missing.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::{Generation, Holding};
@@ -8,14 +9,14 @@ use loadpilot_events::log::ctl::{Decision, RunCreated};
 use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::heartbeat::News;
 
-use crate::control::steer::RateChange;
+use crate::schedule::rate_change::RateChange;
 
 use crate::bugs::{Bug, bug};
 
-/// What became of a control event that was applied.
+/// The result of applying a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// It was the next one.
+    /// It was the next decision.
     Applied,
     /// It had been applied before.
     Duplicate,
@@ -23,7 +24,7 @@ pub enum Applied {
     Gap,
 }
 
-/// Where the run stands, as an agent needs to know it.
+/// The stage of a run, as far as an agent needs to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Agents may offer capacity.
@@ -42,20 +43,20 @@ pub enum Stage {
         /// The stop.
         stop_at: Timestamp,
     },
-    /// Sealed, refused or cancelled: forget it.
+    /// Sealed, refused or cancelled: the agent forgets the run.
     Over,
 }
 
-/// Shards held over a stretch of due ticks.
+/// Shards held over a range of due ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// Under which assignment.
+    /// The assignment.
     pub generation: Generation,
     /// First due tick.
     pub from_tick: u32,
     /// First due tick that belongs to the next assignment.
     pub until_tick: Option<u32>,
-    /// Which shards.
+    /// The shards.
     pub shards: Vec<u32>,
 }
 
@@ -96,7 +97,7 @@ impl AgentView {
         }
     }
 
-    /// Applies one control event.
+    /// Applies one decision.
     pub fn apply(&mut self, news: &News) -> Applied {
         if news.seq <= self.ctl_seq {
             return Applied::Duplicate;
@@ -109,19 +110,19 @@ impl AgentView {
         Applied::Applied
     }
 
-    /// The last control event applied, as a stream sequence; 0 before the first.
+    /// The last decision applied, as a stream sequence; 0 before the first.
     #[must_use]
     pub fn ctl_seq(&self) -> u64 {
         self.ctl_seq
     }
 
-    /// What the run is, once known.
+    /// The run as it was created, once known.
     #[must_use]
     pub fn created(&self) -> Option<&RunCreated> {
         self.created.as_deref()
     }
 
-    /// Where the run stands.
+    /// The stage of the run.
     #[must_use]
     pub fn stage(&self) -> Stage {
         self.stage
@@ -141,7 +142,7 @@ impl AgentView {
         &self.rates
     }
 
-    /// Whether arrivals are dropped for now.
+    /// Whether the run is paused: arrivals are dropped.
     #[must_use]
     pub fn paused(&self) -> bool {
         self.paused
@@ -155,13 +156,13 @@ impl AgentView {
         changed.chain([planned]).max()
     }
 
-    /// Everything this process holds or held, by due tick.
+    /// Everything that this process holds or held, by due tick.
     #[must_use]
     pub fn holds(&self) -> Vec<Hold> {
         let mut until_tick: Option<u32> = None;
         let mut holds = Vec::new();
-        // The newest assignment that has begun is in force, so that each one ends where any later
-        // one begins, be it not the next.
+        // The newest assignment that has begun is in force: an assignment ends where any later one
+        // begins, which need not be the next.
         for assignment in self.assignments.iter().rev() {
             let empty = until_tick.is_some_and(|until| until <= assignment.from_tick);
             if !empty && !assignment.mine.is_empty() {
@@ -179,8 +180,8 @@ impl AgentView {
         holds
     }
 
-    /// Whether this process held shards and holds none from the newest assignment on, or was
-    /// declared lost.
+    /// Whether this process held shards and has none in the newest assignment, or was declared
+    /// lost.
     #[must_use]
     pub fn superseded(&self) -> bool {
         let newest_is_others = self

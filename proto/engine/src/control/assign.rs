@@ -1,4 +1,4 @@
-//! Assigning shards to holders: even, interleaved, and moving as little as it can.
+//! Assigns shards to holders: evenly, interleaved, and with as few moves as possible.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -7,30 +7,30 @@ use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::Holding;
 use loadpilot_events::units::Rate;
 
-/// Fewest shards of a run.
+/// Minimum number of shards of a run.
 pub const SHARDS_MIN: u32 = 256;
 
-/// Shards per agent wanted, at least: so that a lost agent's load spreads evenly.
+/// Minimum number of shards per wanted agent, so that a lost agent's load spreads evenly.
 pub const SHARDS_PER_AGENT: u32 = 16;
 
-/// The number of shards of a run that wants `want` agents; of a closed loop at most its `users`,
-/// so that no shard is without one and agents that hold equally many shards have equally many
-/// users, give or take one a shard.
+/// Number of shards of a run that wants `want` agents. A closed loop has at most as many as its
+/// `users`: no shard is without a user, and agents with equally many shards have equally many
+/// users, to within one per shard.
 #[must_use]
 pub fn shard_count(want: u32, users: Option<u32>) -> u32 {
     let shards = SHARDS_MIN.max(want.saturating_mul(SHARDS_PER_AGENT).next_power_of_two());
     users.map_or(shards, |users| shards.min(users.max(1)))
 }
 
-/// What `held` of `shards` shards have of a rate, rounded down.
+/// The rate of `held` out of `shards` shards, rounded down.
 #[must_use]
 pub fn share(rate: Rate, held: usize, shards: u32) -> Rate {
     let product = u128::from(rate.0) * held as u128;
     Rate(u64::try_from(product / u128::from(shards.max(1))).unwrap_or(u64::MAX))
 }
 
-/// The greatest length of a decision that carries a map of these holders, in bytes: with every
-/// shard written out, as it may come to be when agents go and come, and each of them lost as well.
+/// Maximum length, in bytes, of a decision that carries a map of these holders. It counts every
+/// shard written out, which churn of agents can lead to, and each holder lost as well.
 #[must_use]
 pub fn map_bytes_max(shards: u32, holders: &[Holder]) -> u64 {
     let named = |holder: &Holder| {
@@ -42,13 +42,13 @@ pub fn map_bytes_max(shards: u32, holders: &[Holder]) -> u64 {
     DECISION_FRAME_BYTES + lists + holders.iter().map(named).sum::<u64>()
 }
 
-/// What JSON puts around a holder in a map and in a list of losses.
+/// Number of bytes that JSON adds to a holder in a map and in a list of losses.
 const HOLDER_FRAME_BYTES: u64 = 112;
 
-/// What JSON puts around a map, the author of a change of the rate included.
+/// Number of bytes that JSON adds to a map, including the author of a change of the rate.
 const DECISION_FRAME_BYTES: u64 = 2_048;
 
-/// Deals all shards to `holders` one by one, so that neighbours in time go to different holders.
+/// Deals all shards to `holders` in turn, so that neighbours in time go to different holders.
 #[must_use]
 pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
     let count = holders.len();
@@ -59,8 +59,8 @@ pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
     holders.iter().enumerate().map(holding).collect()
 }
 
-/// The map after `gone` have lost their shards: each goes as a whole to its successor when it has
-/// one, else is dealt to those with the fewest. Empty when nobody is left.
+/// The map after the loss of `gone`. A successor gets all shards of its predecessor; the others are
+/// dealt to the holders with the fewest. Empty when no holder is left.
 #[must_use]
 pub fn take_over(
     shards: u32,

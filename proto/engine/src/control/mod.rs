@@ -1,16 +1,35 @@
-//! The control side of a run's log, folded: who held what, when it started, how it ended.
+//! The control side of a run: its requests, decisions and facts, folded, and what to decide next.
 //!
-//! Records may come in any order and more than once; the fold is over their stream sequences, and
-//! exactly up to what the seal names. Must never fail: what cannot be read is set aside by name.
+//! The fold takes records in any order and more than once, sorts them by stream sequence, and stops
+//! at what the seal names. It must never fail: an unreadable record is quarantined. Decisions use
+//! only the log, the heartbeats and the time that is passed in.
+//!
+//! The fold:
+//! - [`run_state`]: what the log says about one run
+//! - [`steering`]: changes of the rate and pauses
+//! - [`teardown`]: setup and teardown of the submitter
+//!
+//! Decisions:
+//! - [`assign`]: shards dealt to holders
+//! - [`decide`]: the next decision
+//! - [`overcommit`]: warnings about agents beyond their offers
+//! - `name_list`: a list of holders in a sentence
+//!
+//! For agents:
+//! - [`per_agent_view`]: the part of a decision that one agent needs
+//! - [`agent_view`]: the fold of these parts in the agent
 
-pub mod agent_view;
+pub mod run_state;
+pub mod steering;
+pub mod teardown;
+
 pub mod assign;
 pub mod decide;
+pub(crate) mod name_list;
 pub mod overcommit;
+
+pub mod agent_view;
 pub mod per_agent_view;
-pub mod run_state;
-pub mod steer;
-pub mod teardown;
 
 use std::collections::BTreeMap;
 
@@ -29,24 +48,24 @@ use loadpilot_events::wire::subject::Kind;
 use serde::de::DeserializeOwned;
 
 use crate::control::run_state::{Record, RunState};
-use crate::control::teardown::Debt;
+use crate::control::teardown::TeardownState;
 
 /// A record of LP_CTL, parsed.
 #[derive(Debug, Clone)]
 pub enum Parsed {
-    /// Somebody asked.
+    /// A request of a user or an owner.
     Request(Envelope<Request>),
-    /// A coordinator decided.
+    /// A decision of a coordinator.
     Decision(Envelope<Decision>),
-    /// An agent stated a fact.
+    /// A fact that an agent published.
     Fact(AgentId, Envelope<Fact>),
 }
 
 impl Parsed {
-    /// Parses what stands on a subject of LP_CTL.
+    /// Parses a record by the kind of its subject.
     ///
     /// # Errors
-    /// Why it cannot be read, for people.
+    /// Why it is unreadable, in words.
     pub fn from_payload(kind: &Kind, payload: &[u8]) -> Result<Self, String> {
         match kind {
             Kind::Req => envelope(payload).map(Self::Request),
@@ -56,7 +75,7 @@ impl Parsed {
         }
     }
 
-    /// What the state of a run folds, with its writer's time.
+    /// The record that the state of a run folds, with its writer's time.
     #[must_use]
     pub fn record(&self) -> (Timestamp, Record<'_>) {
         match self {
@@ -84,9 +103,9 @@ struct Type {
     name: String,
 }
 
-/// Whether a later version of the product decided something in a form that is not understood here:
-/// whoever went on without it would decide against it. A decision of a kind that did not exist yet
-/// is one that may be passed over: later versions must see to that.
+/// Whether a later version of the product took a decision in an unknown form: a coordinator that
+/// went on without it would decide against it. A decision of an unknown kind may be skipped: later
+/// versions must see to that.
 #[must_use]
 pub fn is_newer(payload: &[u8]) -> bool {
     let typed = serde_json::from_slice::<Typed>(payload);
@@ -98,7 +117,7 @@ pub fn is_newer(payload: &[u8]) -> bool {
 /// Parses an envelope of any known version.
 ///
 /// # Errors
-/// Why it cannot be read, for people.
+/// Why it is unreadable, in words.
 pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, String> {
     let version: Version = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
     if version.v > EVENT_VERSION_STRIDES {
@@ -121,18 +140,18 @@ pub struct ControlLog {
 /// One assignment of shards.
 #[derive(Debug, Clone)]
 pub struct Assignment {
-    /// Its number.
+    /// Number of the assignment.
     pub generation: Generation,
-    /// The first due tick it is in force for.
+    /// First due tick of the assignment.
     pub from_tick: u32,
     /// The whole map.
     pub holdings: Vec<Holding>,
-    /// Where in it each holder stands: every row of every delta asks.
+    /// Position of each holder in the map: looked up for every row of every delta.
     places: BTreeMap<Holder, usize>,
 }
 
 impl Assignment {
-    /// One that is in force from a due tick on.
+    /// An assignment in force from a due tick on.
     #[must_use]
     pub fn new(generation: Generation, from_tick: u32, holdings: Vec<Holding>) -> Self {
         let places = holdings.iter().enumerate().rev();
@@ -145,7 +164,7 @@ impl Assignment {
         }
     }
 
-    /// What `holder` holds in it.
+    /// The holding of `holder`.
     #[must_use]
     pub fn of(&self, holder: &Holder) -> Option<&Holding> {
         let &place = self.places.get(holder)?;
@@ -153,32 +172,32 @@ impl Assignment {
     }
 }
 
-/// The control side of a run, closed.
+/// The folded control side of a run.
 #[derive(Debug, Clone)]
 pub struct Control {
-    /// Which run.
+    /// The run.
     pub run: RunId,
-    /// Its state after the last record that counts.
+    /// The state after the last record that counts.
     pub state: RunState,
-    /// When it was created.
+    /// When the run was created.
     pub created_at: Timestamp,
     /// All assignments, oldest first.
     pub assignments: Vec<Assignment>,
-    /// The seal, once there is one.
+    /// The seal, if the run is sealed.
     pub sealed: Option<RunSealed>,
-    /// Why it was refused.
+    /// Why the run was refused.
     pub refused: Vec<Problem>,
-    /// What counts, in order: for the story.
+    /// The records that count, in order; the timeline shows them.
     pub records: Vec<(u64, Parsed)>,
-    /// What was set aside.
+    /// Records that were set aside.
     pub quarantined: Vec<Quarantined>,
-    /// What its submitter owes by all that was read: unlike everything else it does not end with
+    /// The teardown that its submitter owes, by all records: unlike the rest it does not end with
     /// the seal.
-    pub debt: Debt,
+    pub teardown: TeardownState,
 }
 
 impl ControlLog {
-    /// The log of a run of which nothing was read yet.
+    /// The empty log of a run.
     #[must_use]
     pub fn new(run: RunId) -> Self {
         Self {
@@ -188,7 +207,7 @@ impl ControlLog {
         }
     }
 
-    /// Takes one record of LP_CTL.
+    /// Adds one record of LP_CTL.
     pub fn add(&mut self, subject: &str, kind: &Kind, seq: u64, payload: &[u8]) {
         match Parsed::from_payload(kind, payload) {
             Ok(parsed) => {
@@ -206,7 +225,7 @@ impl ControlLog {
         }
     }
 
-    /// The same log as it was when it ended at `seq`.
+    /// The log as it was when it ended at `seq`.
     #[must_use]
     pub(crate) fn up_to(&self, seq: u64) -> Self {
         let records = self.records.range(..=seq);
@@ -218,18 +237,18 @@ impl ControlLog {
         }
     }
 
-    fn debt(&self) -> Debt {
-        let mut debt = Debt::default();
+    fn teardown(&self) -> TeardownState {
+        let mut teardown = TeardownState::default();
         for parsed in self.records.values() {
             if let Parsed::Request(envelope) = parsed {
-                debt.evolve(&envelope.event);
+                teardown.evolve(&envelope.event);
             }
         }
-        debt
+        teardown
     }
 
-    /// The same log as it was at an instant, by the times that the writers of its records gave
-    /// them. What cannot be read has no time: it came with the readable record before it.
+    /// The log as it was at an instant, by the times of the writers of its records. An unreadable
+    /// record has no time and belongs to the readable record before it.
     #[must_use]
     pub(crate) fn as_of(&self, instant: Timestamp) -> Self {
         let records = self.records.iter();
@@ -246,13 +265,13 @@ impl ControlLog {
         }
     }
 
-    /// How many records there are, readable or not.
+    /// Number of records, readable or not.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.records.len() + self.unreadable.len()
     }
 
-    /// The fold of what was read so far.
+    /// Folds the records so far.
     #[must_use]
     pub fn close(&self) -> Control {
         let seal = self.records.iter().find_map(|(&seq, parsed)| match parsed {
@@ -280,20 +299,20 @@ impl ControlLog {
             refused: Vec::new(),
             records: Vec::new(),
             quarantined: quarantined.collect(),
-            debt: Debt::default(),
+            teardown: TeardownState::default(),
         };
         for (&seq, parsed) in &self.records {
             if counts(seq, matches!(parsed, Parsed::Fact(..))) {
                 control.evolve(seq, parsed);
             }
         }
-        control.debt = self.debt();
+        control.teardown = self.teardown();
         control
     }
 
-    /// Brings `control`, an earlier fold of this log, up to date. In an open log that grows at its
-    /// end this costs what the new records cost; a seal or a latecomer costs a whole
-    /// [`ControlLog::close`], which gives the same.
+    /// Brings `control`, an earlier fold of this log, up to date. When the new records are at the
+    /// end of an open log, the cost is theirs alone; a seal or an earlier record costs a whole
+    /// [`ControlLog::close`], with the same result.
     pub fn catch_up(&self, control: &mut Control) {
         let known = control.records.last().map_or(0, |&(seq, _)| seq);
         for (&seq, parsed) in self.records.range(known + 1..) {
@@ -331,8 +350,8 @@ impl Control {
         named.any(|assignment| assignment.of(holder).is_some())
     }
 
-    /// Who said its last words, with what, as the seal has it: it names them, or leaves them to the
-    /// facts. Nothing without a seal.
+    /// Final sequence number and totals of each holder that finished, as the seal names them or as
+    /// the facts before it say. Empty without a seal.
     #[must_use]
     pub fn finals(&self) -> BTreeMap<&Holder, (u64, &Totals)> {
         let Some(sealed) = &self.sealed else {
@@ -347,18 +366,18 @@ impl Control {
         let held = |(holder, _): &(&Holder, _)| state.ever_held.contains(*holder);
         let facts = state.finished.iter().filter(held);
         facts
-            .map(|(holder, said)| (holder, (said.final_seq, &said.totals)))
+            .map(|(holder, finished)| (holder, (finished.final_seq, &finished.totals)))
             .collect()
     }
 
-    /// By which rules the run is judged; the first ones while it is not created.
+    /// The rules by which the run is judged; the first version while the run is not created.
     #[must_use]
     pub fn rules(&self) -> Rules {
         let created = self.state.created.as_ref();
         created.map_or_else(Rules::default, |created| created.rules)
     }
 
-    /// When it was stopped before its end, in µs after the start.
+    /// When the run was stopped before its end, in µs after the start.
     #[must_use]
     pub fn stopped_at_us(&self) -> Option<u64> {
         let (start, stop) = (self.state.start.as_ref()?, self.state.stop.as_ref()?);
@@ -369,7 +388,7 @@ impl Control {
         let (at, record) = parsed.record();
         match record {
             Record::Decision(decision) => self.on_decision(at, decision),
-            Record::Request(request) => self.debt.evolve(request),
+            Record::Request(request) => self.teardown.evolve(request),
             Record::Fact(..) => {}
         }
         self.state = std::mem::take(&mut self.state).evolve(seq, at, record);

@@ -1,15 +1,15 @@
-//! Agents that are asked for more than they said they can do. A warning, never a refusal: what an
-//! agent offers is its operator's estimate, and the certificate judges what came of it.
+//! Warns about agents that are assigned more load than they offered. It is a warning, never a
+//! refusal: an offer is an operator's estimate, and the certificate judges the result.
 
 use loadpilot_events::log::assign::Holding;
 
 use crate::control::assign::share;
 use crate::control::run_state::RunState;
 
-/// A line for each holder whose share of the peak is above its last offer. Users of a closed loop
-/// start when they can: there is no rate to compare.
+/// One line for each holder whose share of the peak rate is above its last offer. Empty in a closed
+/// loop, which has no rate to compare.
 #[must_use]
-pub fn overasked(state: &RunState, holdings: &[Holding]) -> Vec<String> {
+pub fn overcommit_warnings(state: &RunState, holdings: &[Holding]) -> Vec<String> {
     let Some(created) = state
         .created
         .as_deref()
@@ -20,12 +20,12 @@ pub fn overasked(state: &RunState, holdings: &[Holding]) -> Vec<String> {
     let peak = created.plan.profile.peak();
     let line = |holding: &Holding| {
         let offer = state.offers.get(&holding.holder)?;
-        let asked = share(peak, holding.shards.len(), created.shards);
+        let assigned = share(peak, holding.shards.len(), created.shards);
         let agent = &holding.holder.agent;
-        let (asked_rps, offered_rps) = (asked.as_rps(), offer.rate.as_rps());
-        (asked > offer.rate).then(|| {
+        let (assigned_rps, offered_rps) = (assigned.as_rps(), offer.rate.as_rps());
+        (assigned > offer.rate).then(|| {
             format!(
-                "warning: {agent} is asked for up to {asked_rps} arrivals per second and offered \
+                "warning: {agent} is asked for up to {assigned_rps} arrivals per second and offered \
                  {offered_rps}; more agents share them, --capacity says that it can do more"
             )
         })

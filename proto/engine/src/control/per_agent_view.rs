@@ -1,8 +1,8 @@
-//! What of a decision concerns one agent: the part that it is sent.
+//! The part of a decision that one agent needs.
 //!
-//! A map names every holder and a seal everybody's last words. Sent whole to each of a thousand
-//! agents that would be a message of a hundred kilobytes a thousand times; an agent acts on its own
-//! part alone. Must never leave out what [`crate::control::agent_view::AgentView`] looks at.
+//! A map names every holder, and a seal the final totals of each. A whole one would be a message of
+//! a hundred kilobytes to each of a thousand agents, and an agent acts on its own part alone. Must
+//! never leave out what [`crate::control::agent_view::AgentView`] reads.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use loadpilot_events::log::ctl::{
 };
 use loadpilot_events::log::steer::RateChanged;
 
-/// The decision with the holdings, losses and last words of `agent` only, whichever of its
-/// processes they name.
+/// The decision with the holdings, losses and final totals of `agent` only, of any of its
+/// processes.
 #[must_use]
-pub fn concerning<'a>(decision: &'a Decision, agent: &AgentId) -> Cow<'a, Decision> {
+pub fn for_agent<'a>(decision: &'a Decision, agent: &AgentId) -> Cow<'a, Decision> {
     let held = |map: &[Holding]| -> Vec<Holding> {
         let its = map.iter().filter(|holding| holding.holder.agent == *agent);
         its.cloned().collect()

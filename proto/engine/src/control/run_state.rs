@@ -1,7 +1,7 @@
-//! What the log says about one run, for deciding: the fold of its requests, decisions and facts.
+//! The state of one run, for deciding: the fold of its requests, decisions and facts.
 //!
-//! [`RunState::evolve`] is total: whatever is in the log has happened. It must never refuse,
-//! panic, or know anything that is not in the log (who was heard lately is not).
+//! [`RunState::evolve`] is total, since every record in the log has happened. It must never refuse
+//! or panic, nor hold anything that is not in the log; heartbeats are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,27 @@ use loadpilot_events::log::evt::{
 use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::units::Timestamp;
 
-use crate::control::steer::Steering;
+use crate::control::steering::Steering;
 
-/// Something the log says about a run.
+/// A record of the log.
 #[derive(Debug, Clone, Copy)]
 pub enum Record<'a> {
-    /// Somebody asked.
+    /// A request.
     Request(&'a Request),
-    /// A coordinator decided.
+    /// A decision of a coordinator.
     Decision(&'a Decision),
-    /// An agent, named by the subject, stated a fact.
+    /// A fact of the agent that the subject names.
     Fact(&'a AgentId, &'a Fact),
 }
 
-/// One run as the log tells it.
+/// One run according to its log.
 #[derive(Debug, Clone, Default)]
 pub struct RunState {
-    /// The request that asked for it.
+    /// The request for the run.
     pub requested: Option<Box<RunRequested>>,
-    /// What was created.
+    /// The run as it was created.
     pub created: Option<Box<RunCreated>>,
-    /// Who offered capacity.
+    /// Holders that offered capacity.
     pub offers: BTreeMap<Holder, CapacityOffered>,
     /// The current map; empty before the first assignment.
     pub holdings: Vec<Holding>,
@@ -42,53 +42,53 @@ pub struct RunState {
     pub generation: Generation,
     /// Until when holders must be ready.
     pub ready_by: Option<Timestamp>,
-    /// Everybody who ever held shards.
+    /// All processes that ever held shards.
     pub ever_held: BTreeSet<Holder>,
-    /// Who is ready.
+    /// Holders that are ready.
     pub ready: BTreeMap<Holder, ShardsReady>,
-    /// When it starts or started.
+    /// The start, once scheduled.
     pub start: Option<StartScheduled>,
-    /// Why it will not start.
+    /// Why the start was cancelled.
     pub cancelled: Option<String>,
-    /// Who asked to stop it, first.
+    /// Author of the first request to stop.
     pub stop_requested: Option<String>,
-    /// How it was steered, and what is asked for.
+    /// Changes of the rate and pauses, and unanswered requests.
     pub steering: Steering,
-    /// When it stops or stopped before its end.
+    /// The stop, once scheduled.
     pub stop: Option<StopScheduled>,
-    /// Who said its last words.
+    /// Holders that finished, with their final totals.
     pub finished: BTreeMap<Holder, ShardsFinished>,
-    /// Who was killed, and what it left as a later process of its agent reported it.
+    /// Killed processes, with what a later process of their agent found of them.
     pub tails: BTreeMap<Holder, TailReported>,
-    /// Who said that it cannot go on, or leaves.
+    /// Holders that gave up or leave.
     pub resigned: BTreeMap<Holder, Resignation>,
-    /// Whether a holder found no room in the log for its deltas.
+    /// Whether a holder could not store its deltas since the log was full.
     pub log_full: bool,
-    /// Who was declared lost.
+    /// Holders that were declared lost.
     pub lost: BTreeMap<Holder, Loss>,
-    /// When the last holder was lost without a substitute.
-    pub nobody_since: Option<Timestamp>,
-    /// Whether it is sealed or refused.
+    /// Since when the run has no holder.
+    pub no_holder_since: Option<Timestamp>,
+    /// Whether the run is sealed or refused.
     pub over: bool,
-    /// The last decision, as a stream sequence.
+    /// Stream sequence of the last decision.
     pub ctl_seq: u64,
-    /// The last fact, as a stream sequence.
+    /// Stream sequence of the last fact.
     pub evt_seq: u64,
     /// The first tick of the current map.
     pub takeover_tick: u32,
-    /// The latest time of a decision: `now` never runs behind it. The clocks of agents and users
-    /// prove nothing here: one that is hours ahead must not make everybody look silent.
+    /// The latest time of a decision: `now` never runs behind it. Clocks of agents and users do not
+    /// count: a clock that is hours ahead must not make every holder look silent.
     pub latest_at: Timestamp,
 }
 
-/// Why a holder gave up its shards by itself.
+/// Why a holder gave up its shards itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resignation {
-    /// It cannot do them.
+    /// It failed.
     Failed,
-    /// Its operator ends it.
+    /// Its operator shuts it down.
     Leaving,
-    /// It had lost control.
+    /// It had lost contact and fenced itself.
     Isolated,
 }
 
@@ -115,7 +115,7 @@ impl RunState {
         self
     }
 
-    /// The owner that keeps it alive, if it has one.
+    /// The owner whose heartbeats keep the run alive, if it has one.
     #[must_use]
     pub fn owner(&self) -> Option<&OwnerId> {
         self.created
@@ -134,7 +134,7 @@ impl RunState {
     fn on_request(&mut self, seq: u64, request: &Request) {
         self.steering.on_request(seq, request);
         match request {
-            // The first request makes the run; a second one under the same id is a retry.
+            // The first request creates the run; another one under the same id is a retry.
             Request::RunRequested(run) if self.requested.is_none() => {
                 self.requested = Some(run.clone());
             }
@@ -168,7 +168,7 @@ impl RunState {
             Decision::CapacityReduced(reduced) => {
                 self.lose(&reduced.losses);
                 if self.holdings.is_empty() {
-                    self.nobody_since.get_or_insert(at);
+                    self.no_holder_since.get_or_insert(at);
                 }
             }
             Decision::StartScheduled(start) => self.start = Some(start.clone()),
@@ -191,7 +191,7 @@ impl RunState {
         self.holdings = holdings.to_vec();
         self.ever_held
             .extend(holdings.iter().map(|holding| holding.holder.clone()));
-        self.nobody_since = None;
+        self.no_holder_since = None;
     }
 
     fn lose(&mut self, losses: &[Loss]) {
@@ -225,14 +225,14 @@ impl RunState {
             What::IsolationStop(_) => {
                 self.resigned.insert(holder, Resignation::Isolated);
             }
-            // Whoever says it again may have found less than the first.
+            // A later report may have found less than the first.
             What::TailReported(tail) => {
                 self.tails.entry(holder).or_insert_with(|| tail.clone());
             }
         }
     }
 
-    /// Why it stopped, when it was not its profile that ended it.
+    /// Why the run was stopped before the end of its profile.
     #[must_use]
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop.as_ref().map(|stop| &stop.reason)

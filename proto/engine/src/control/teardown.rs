@@ -1,57 +1,57 @@
-//! What the submitter of a run owes: its teardown, from the moment its setup begins.
+//! The teardown that the submitter of a run owes from the moment its setup begins: a fold of the
+//! request subject, and the rules of claiming it.
 //!
-//! A fold of the request subject, and who may take the teardown upon himself. The log decides: a
-//! claim is appended at the exact last sequence of that subject, so that it holds for the state
-//! that it was made of. Must never know who is alive: whoever claims in another's place has found
-//! that one gone.
+//! The log decides: a claim is appended at the exact last sequence of that subject, so that it
+//! holds for the state that it was computed from. Must never judge who is alive: a claimant that
+//! takes over has found the earlier owner gone.
 
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::teardown::{SetupClaimed, TeardownFinished};
 use loadpilot_events::plan::Object;
 
-/// What is owed of one run, and by whom.
+/// The state of a run's setup and teardown.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Debt {
-    /// The setup, if one was begun.
+pub struct TeardownState {
+    /// The setup, if it was begun.
     pub setup: Option<Box<SetupClaimed>>,
-    /// What it left, as it was kept; the last one counts.
-    pub kept: Vec<Object>,
-    /// Whether the run was asked for.
-    pub asked: bool,
-    /// Who owes the teardown, or played it last.
+    /// The states that the setup saved; the last one counts.
+    pub saved_states: Vec<Object>,
+    /// Whether the run was requested.
+    pub requested: bool,
+    /// The owner of the teardown: it has to run it, or ran it last.
     pub holder: Option<OwnerId>,
-    /// Whether that one has begun with it.
+    /// Whether the owner has begun the teardown.
     pub begun: bool,
-    /// How it ended.
+    /// The end of the teardown.
     pub finished: Option<TeardownFinished>,
 }
 
-/// Why somebody may not play a teardown.
+/// Why a claimant may not run the teardown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotOwed {
-    /// Nothing was set up.
+pub enum ClaimRefusal {
+    /// There was no setup.
     Nothing,
-    /// It was played already.
+    /// The teardown is finished.
     Settled,
-    /// The run goes on, or can.
+    /// The run goes on, or may still be requested.
     NotOver,
-    /// Somebody else owes it who may be alive.
+    /// Another owner, which may be alive, has it.
     Held(OwnerId),
 }
 
-impl Debt {
-    /// The debt after one more record of the request subject. Total: what does not fit is passed
-    /// over, and named by [`crate::verify`].
+impl TeardownState {
+    /// Applies one more record of the request subject. Total: a record that does not fit is
+    /// ignored, and [`crate::verify`] names it.
     pub fn evolve(&mut self, request: &Request) {
         match request {
-            Request::RunRequested(_) => self.asked = true,
+            Request::RunRequested(_) => self.requested = true,
             Request::SetupClaimed(claim) if self.setup.is_none() => {
                 self.holder = Some(claim.claimant.clone());
                 self.setup = Some(claim.clone());
             }
-            Request::SetupKept(kept) if self.is_held_by(&kept.claimant) => {
-                self.kept.push(kept.states.clone());
+            Request::SetupKept(saved) if self.is_held_by(&saved.claimant) => {
+                self.saved_states.push(saved.states.clone());
             }
             Request::TeardownClaimed(claim) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
@@ -74,43 +74,43 @@ impl Debt {
         }
     }
 
-    /// Whether a teardown is owed.
+    /// Whether a teardown is still to be run.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         self.setup.is_some() && self.finished.is_none()
     }
 
-    /// Whether `claimant` may ask for the run that it was set up for: nobody has taken the teardown
-    /// from it, or begun with it.
+    /// Whether `claimant` may request the run that it set up: no other owner has taken the teardown
+    /// over or begun it.
     #[must_use]
-    pub fn may_ask(&self, claimant: &OwnerId) -> bool {
+    pub fn may_request(&self, claimant: &OwnerId) -> bool {
         self.setup.is_none() || self.is_owed() && !self.begun && self.is_held_by(claimant)
     }
 
-    /// In whose place `claimant` takes the teardown upon itself, `None` for its own; `gone` is who
-    /// was found to be gone, and `is_over` whether the run is sealed or refused.
+    /// The owner that `claimant` takes the teardown over from, `None` for its own. `gone` is the
+    /// owner that was found gone, and `is_over` says whether the run is sealed or refused.
     ///
     /// # Errors
-    /// [`NotOwed`].
+    /// [`ClaimRefusal`].
     pub fn claim(
         &self,
         claimant: &OwnerId,
         gone: Option<&OwnerId>,
         is_over: bool,
-    ) -> Result<Option<OwnerId>, NotOwed> {
-        let holder = self.holder.as_ref().ok_or(NotOwed::Nothing)?;
+    ) -> Result<Option<OwnerId>, ClaimRefusal> {
+        let holder = self.holder.as_ref().ok_or(ClaimRefusal::Nothing)?;
         if self.finished.is_some() {
-            return Err(NotOwed::Settled);
+            return Err(ClaimRefusal::Settled);
         }
-        if self.asked && !is_over {
-            return Err(NotOwed::NotOver);
+        if self.requested && !is_over {
+            return Err(ClaimRefusal::NotOver);
         }
         if holder == claimant {
             return Ok(None);
         }
         match gone == Some(holder) {
             true => Ok(Some(holder.clone())),
-            false => Err(NotOwed::Held(holder.clone())),
+            false => Err(ClaimRefusal::Held(holder.clone())),
         }
     }
 

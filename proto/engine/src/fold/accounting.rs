@@ -1,8 +1,9 @@
-//! The books: every planned arrival is started, dropped, lost or (while the run goes on) waiting.
+//! Accounting: every planned arrival is started, dropped, lost or, while the run goes on, waiting.
 //!
-//! Planned comes from the log; what agents reported is set against it tick by tick, and what is
-//! missing is named: stopped, unowned, or lost by a holder. A closed loop plans nothing: there,
-//! planned is what was reported. Must never balance a book by guessing.
+//! Planned arrivals come from the log, never from an agent's count. They are compared tick by tick
+//! with what holders reported, and the difference is named: stopped, unowned, or lost by a holder.
+//! A closed loop plans nothing; there, planned is what was reported. Accounts must never be
+//! balanced by a guess.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use loadpilot_events::plan::Plan;
 
 use crate::bugs::{Bug, bug};
 use crate::control::Control;
+use crate::fold::accounts::{Accounts, TickAccount};
 use crate::fold::closed_loop::unreported;
 use crate::fold::contradictions;
 use crate::fold::planned::{Planned, PlannedTick};
@@ -20,49 +22,19 @@ use crate::fold::project::Projection;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{ArrivalSums, add_counts};
 
-/// The books of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Accounts {
-    /// The whole run.
-    pub total: ArrivalCounts,
-    /// Per task, in the order of the plan.
-    pub tasks: Vec<ArrivalCounts>,
-    /// Per due tick.
-    pub ticks: BTreeMap<u32, TickAccount>,
-    /// What holders did not report.
-    pub lost: Vec<LostInterval>,
-    /// Closed loop: the share of the time of its users that nobody reported on, in percent.
-    pub lost_time_pct: Option<f64>,
-    /// Where what a holder reported contradicts its own totals or the plan.
-    pub contradictions: Vec<Quarantined>,
-    /// Arrivals and calls beyond what can have been, in percent of that.
-    pub surplus_pct: Option<f64>,
-}
-
-/// The books of one due tick.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TickAccount {
-    /// Planned.
-    pub planned: u64,
-    /// Reported as started.
-    pub started: u64,
-    /// Reported as dropped.
-    pub dropped: u64,
-}
-
-/// What became of arrivals that nobody reported.
+/// What became of arrivals that no holder reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Settlement {
     Waiting,
     Dropped(DropReason),
     Lost,
 }
 
-/// Sets what was reported against what was planned.
+/// Compares what was reported with what was planned.
 #[must_use]
 pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
     let planned = Planned::new(workload, control);
-    let mut books = Books {
+    let mut accounting = Accounting {
         control,
         data,
         workload,
@@ -75,37 +47,37 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
         stop_tick: control.stopped_at_us().map(|us| workload.tick_of(us)),
     };
     let per_task = workload.count_per_task(0..workload.planned());
-    for (task, planned) in books.accounts.tasks.iter_mut().zip(per_task) {
+    for (task, planned) in accounting.accounts.tasks.iter_mut().zip(per_task) {
         task.planned = planned;
     }
-    books.accounts.total.planned = workload.planned();
+    accounting.accounts.total.planned = workload.planned();
     for (&(_, task), sums) in &data.arrivals {
-        books.reported(task, sums);
+        accounting.reported(task, sums);
     }
     match workload.users() {
-        Some(users) => books.closed_loop(users),
-        None => (0..workload.ticks()).for_each(|tick| books.tick(tick)),
+        Some(users) => accounting.closed_loop(users),
+        None => (0..workload.ticks()).for_each(|tick| accounting.tick(tick)),
     }
-    books.broken_tails();
-    books.check_holders();
-    books.check_balance();
-    let mut accounts = books.accounts;
+    accounting.incomplete_tails();
+    accounting.check_holders();
+    accounting.check_balance();
+    let mut accounts = accounting.accounts;
     contradictions::name(control, data, plan, &mut accounts);
     accounts
 }
 
-struct Books<'a> {
+struct Accounting<'a> {
     control: &'a Control,
     data: &'a Projection,
     workload: &'a Workload,
     planned: &'a Planned<'a>,
     accounts: Accounts,
-    /// Where in the accounts the newest lost interval of each holder stands.
+    /// Position in the accounts of the newest lost interval of each holder.
     newest_lost: BTreeMap<Holder, usize>,
     stop_tick: Option<u32>,
 }
 
-impl Books<'_> {
+impl Accounting<'_> {
     fn reported(&mut self, task: u16, sums: &ArrivalSums) {
         let task = self.accounts.tasks.get_mut(usize::from(task));
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
@@ -115,7 +87,7 @@ impl Books<'_> {
         }
     }
 
-    /// Nothing is planned in a closed loop: planned is what was reported.
+    /// A closed loop plans nothing: planned is what was reported.
     fn closed_loop(&mut self, users: u32) {
         let accounts = &mut self.accounts;
         for counts in accounts.tasks.iter_mut().chain([&mut accounts.total]) {
@@ -162,12 +134,12 @@ impl Books<'_> {
         }
     }
 
-    /// Names what became of the arrivals of `tick` that nobody reported.
+    /// Settles the arrivals of `tick` that no holder reported.
     fn missing(&mut self, tick: u32) {
-        let books = self.planned;
-        let planned = books.tick(tick);
-        if self.stop_tick == Some(tick) && self.fate(tick, false) != Fate::Waiting {
-            return self.missing_at_the_stop(tick, &planned);
+        let accounting = self.planned;
+        let planned = accounting.tick(tick);
+        if self.stop_tick == Some(tick) && self.settlement(tick, false) != Settlement::Waiting {
+            return self.missing_at_stop(tick, &planned);
         }
         let mut lost = 0;
         for (holder, count) in &planned.held {
@@ -177,13 +149,13 @@ impl Books<'_> {
                 .copied()
                 .unwrap_or(0);
             let missing = count.saturating_sub(reported);
-            if missing > 0 && self.fate(tick, false) == Fate::Lost {
+            if missing > 0 && self.settlement(tick, false) == Settlement::Lost {
                 self.lose(holder, tick, missing);
                 lost += missing;
             }
         }
-        let held_fate = self.fate(tick, false);
-        let unowned_fate = self.fate(tick, true);
+        let held_fate = self.settlement(tick, false);
+        let unowned_fate = self.settlement(tick, true);
         let mixed = held_fate != unowned_fate && planned.unowned > 0 && lost > 0;
         let per_task = self.workload.count_per_task(planned.range.clone());
         let unowned = if mixed {
@@ -197,20 +169,20 @@ impl Books<'_> {
             let sums = self.data.arrivals.get(&(tick, number));
             let reported = sums.map_or(0, ArrivalSums::reported);
             let missing = planned_count.saturating_sub(reported);
-            let nobodys = match unowned.get(task) {
+            let unowned_count = match unowned.get(task) {
                 Some(&count) => count.min(missing),
                 None if all_unowned => missing,
                 None => 0,
             };
-            self.settle(task, unowned_fate, nobodys);
-            self.settle(task, held_fate, missing - nobodys);
+            self.settle(task, unowned_fate, unowned_count);
+            self.settle(task, held_fate, missing - unowned_count);
         }
     }
 
-    /// The same of the tick in which the run was stopped. What is due after that nobody started; of
-    /// what is due before it a holder that had its say did not start what it does not report, and
-    /// of any other one nobody knows.
-    fn missing_at_the_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
+    /// The same for the tick of a stop. Arrivals due after the stop were not started. Of those due
+    /// before it, a holder whose deltas are complete did not start what it does not report; of any
+    /// other holder that is unknown.
+    fn missing_at_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
         let stop_us = self.control.stopped_at_us().unwrap_or_default();
         let stop = self.workload.first_at_or_after(stop_us);
         let before = planned.range.start..stop.clamp(planned.range.start, planned.range.end);
@@ -221,7 +193,7 @@ impl Books<'_> {
                 continue;
             };
             open[usize::from(self.workload.task_of(n))] += 1;
-            if !self.had_its_say(holder) {
+            if !self.is_fully_reported(holder) {
                 *unknown.entry(holder).or_default() += 1;
             }
         }
@@ -239,8 +211,9 @@ impl Books<'_> {
         for (open, reported) in open.iter_mut().zip(&reported) {
             *open = open.saturating_sub(*reported);
         }
-        // How many each holder lost is known, and how many of each task are open; which arrival it
-        // was is not. Holding each single one to both sums would leave some for which none fits.
+        // The number of lost arrivals of each holder and of open ones of each task are known, but
+        // not which arrival is which. Testing each single arrival against both sums would leave
+        // some that fit neither.
         let mut left = unknown.values().sum::<u64>();
         let mut lost = vec![0_u64; open.len()];
         for n in before {
@@ -259,14 +232,14 @@ impl Books<'_> {
         let per_task = self.workload.count_per_task(planned.range.clone());
         for (task, count) in per_task.into_iter().enumerate() {
             let missing = count.saturating_sub(reported[task]);
-            self.settle(task, Fate::Lost, lost[task]);
+            self.settle(task, Settlement::Lost, lost[task]);
             let stopped = missing.saturating_sub(lost[task]);
-            self.settle(task, Fate::Dropped(DropReason::Stopped), stopped);
+            self.settle(task, Settlement::Dropped(DropReason::Stopped), stopped);
         }
     }
 
-    /// Whether everything that a holder counted is there.
-    fn had_its_say(&self, holder: &Holder) -> bool {
+    /// Whether all deltas of a holder are there.
+    fn is_fully_reported(&self, holder: &Holder) -> bool {
         let state = &self.control.state;
         let finished = state.finished.get(holder).map(|end| end.final_seq);
         let whole = state.tails.get(holder).filter(|tail| tail.lost.is_none());
@@ -277,35 +250,35 @@ impl Books<'_> {
         })
     }
 
-    fn fate(&self, tick: u32, unowned: bool) -> Fate {
+    fn settlement(&self, tick: u32, unowned: bool) -> Settlement {
         let over = self.control.sealed.is_some() || self.control.state.over;
         if !over {
-            return Fate::Waiting;
+            return Settlement::Waiting;
         }
         let stopped = self.stop_tick.is_some_and(|stop| tick >= stop);
         let never_started = self.control.state.start.is_none();
         match (stopped || never_started, unowned) {
-            (true, _) => Fate::Dropped(DropReason::Stopped),
-            (false, true) => Fate::Dropped(DropReason::Unowned),
-            (false, false) => Fate::Lost,
+            (true, _) => Settlement::Dropped(DropReason::Stopped),
+            (false, true) => Settlement::Dropped(DropReason::Unowned),
+            (false, false) => Settlement::Lost,
         }
     }
 
-    fn settle(&mut self, task: usize, fate: Fate, count: u64) {
+    fn settle(&mut self, task: usize, settlement: Settlement, count: u64) {
         if count == 0 {
             return;
         }
         let task = self.accounts.tasks.get_mut(task);
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
-            match fate {
-                Fate::Waiting => counts.waiting += count,
-                Fate::Lost => counts.lost += count,
-                Fate::Dropped(reason) => *counts.dropped.entry(reason).or_default() += count,
+            match settlement {
+                Settlement::Waiting => counts.waiting += count,
+                Settlement::Lost => counts.lost += count,
+                Settlement::Dropped(reason) => *counts.dropped.entry(reason).or_default() += count,
             }
         }
     }
 
-    /// The arrivals of `tick` that nobody held, per task, by walking them one by one.
+    /// The arrivals of `tick` without a holder, per task, found one by one.
     fn unowned_per_task(&self, tick: u32, planned: &PlannedTick<'_>) -> Vec<u64> {
         let mut counts = vec![0; self.accounts.tasks.len()];
         for n in planned.range.clone() {
@@ -334,9 +307,9 @@ impl Books<'_> {
         });
     }
 
-    /// Where a killed process may have counted more than was found, that is named even if no
-    /// arrival is missing: later calls of arrivals are not planned one by one.
-    fn broken_tails(&mut self) {
+    /// Names a lost interval where a killed process may have counted more than was found, even if
+    /// no arrival is missing: later calls of arrivals are not planned one by one.
+    fn incomplete_tails(&mut self) {
         for (holder, tail) in &self.control.state.tails {
             let Some(lost) = &tail.lost else {
                 continue;
@@ -358,7 +331,7 @@ impl Books<'_> {
         }
     }
 
-    /// A process whose every delta is there must add up to what it claims.
+    /// A process whose deltas are complete must add up to its own totals.
     fn check_holders(&mut self) {
         for (holder, sums) in &self.data.holders {
             let (last_seq, started, calls) = sums.claimed;
@@ -374,8 +347,8 @@ impl Books<'_> {
         }
     }
 
-    /// Books that do not balance were given figures that cannot all be true; that is said even when
-    /// no single tick shows it.
+    /// Accounts that do not balance come from contradictory figures; that is named even when no
+    /// single tick shows it.
     fn check_balance(&mut self) {
         let settled = |counts: &ArrivalCounts| {
             counts.started + counts.dropped_total() + counts.lost + counts.waiting

@@ -1,25 +1,25 @@
-//! A run as its log told of it at some instant of its own time.
+//! A run as its log stood at an instant of the run.
 //!
-//! Records of the control side count up to the instant by the times that their writers gave them,
-//! deltas by the end of what they cover. Must never show what came after the seal before it.
+//! Records of the control side count up to the instant by their writers' times, deltas by the end
+//! of their windows. Must never show what follows the seal before the seal.
 
 use loadpilot_events::units::Timestamp;
 
 use crate::control::{Control, ControlLog};
 
-/// Which records there were.
+/// The records that were there at the instant.
 #[derive(Debug, Clone)]
 pub struct AsOf {
     control: Control,
     us: u64,
-    /// The last delta that the seal covers, where the seal was still to come.
+    /// The last delta that the seal covers, while the seal is still to come.
     data_seq: u64,
     /// Whether the whole control side was there.
     is_whole: bool,
 }
 
 impl AsOf {
-    /// So many µs after the start of a run; `None` when it never started.
+    /// The run `us` after its start; `None` when it never started.
     #[must_use]
     pub fn new(log: &ControlLog, us: u64) -> Option<Self> {
         let whole = log.close();
@@ -43,8 +43,8 @@ impl AsOf {
         &self.control
     }
 
-    /// Whether a record of LP_DATA was there. One that cannot be read has no time; it is there when
-    /// everything is.
+    /// Whether a record of LP_DATA was there. An unreadable record has no time; it is there when
+    /// the whole control side is.
     #[must_use]
     pub fn holds(&self, seq: u64, payload: &[u8]) -> bool {
         let ended = ended_us(payload);
@@ -52,7 +52,7 @@ impl AsOf {
     }
 }
 
-/// Where what a delta covers ends, in µs after the start.
+/// End of the window of a delta, in µs after the start.
 fn ended_us(payload: &[u8]) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Stored {

@@ -1,8 +1,8 @@
-//! The deltas of one process, each held to the one before it.
+//! The deltas of one process, each compared with the one before it.
 //!
-//! The fold and the verification judge a process by this one law, so that the certificate knows
-//! what [`crate::verify`] would reject. Deltas are taken in any order and judged in the order of
-//! their numbers. Must never depend on the order in which they come; of several deltas with one
+//! The fold and the verification judge a process by these same rules, so that the certificate knows
+//! what [`crate::verify`] would reject. Deltas arrive in any order and are judged in the order of
+//! their numbers; the result must never depend on the order of arrival. Of several deltas with one
 //! number the first counts, and the number is named.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::control::Control;
+use crate::fold::invariants::Invariant;
 use crate::tally::aggregates::add_counts;
 use crate::tally::seq_set::SeqSet;
-use crate::verify::Invariant;
 
-/// Bytes of the hash by which two deltas of one number are told apart.
+/// Number of bytes of the hash that distinguishes two deltas of one number.
 const CONTENT_BYTES: usize = 8;
 
 /// The deltas of one process, judged so far.
@@ -30,34 +30,34 @@ pub struct Chain {
     contents: BTreeMap<u64, [u8; CONTENT_BYTES]>,
     /// Numbers with more than one delta.
     doubled: BTreeSet<u64>,
-    /// Numbers whose totals are not those before them and their rows.
+    /// Numbers whose totals differ from the totals before plus the rows.
     broken: BTreeSet<u64>,
-    /// The last number before the first hole.
+    /// The last number before the first gap.
     judged: u64,
     /// Its totals.
     totals: Counts,
-    /// Deltas beyond a hole.
+    /// Deltas beyond a gap.
     waiting: BTreeMap<u64, Grown>,
 }
 
-/// What became of a delta.
+/// The result of taking a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// Its number is new.
+    /// The number is new.
     New,
-    /// It was taken before.
+    /// The same delta was taken before.
     Again,
-    /// Another delta has its number.
+    /// Another delta has the same number.
     Another,
 }
 
-/// A rule that the deltas of a process break.
+/// A rule that the deltas of a process violate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) invariant: Invariant,
-    /// The delta at fault; 0 where no single one is.
+    /// The delta at fault; 0 when there is no single one.
     pub(crate) number: u64,
-    /// What is wrong, for people.
+    /// What is wrong, in words.
     pub(crate) what: String,
 }
 
@@ -69,24 +69,24 @@ struct Counts {
     calls: BTreeMap<Outcome, u64>,
 }
 
-/// What a delta says that it adds, twice.
+/// What a delta adds, by its rows, and its totals.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Grown {
     rows: Counts,
     totals: Counts,
 }
 
-/// The last words of a process.
+/// The final totals of a process.
 #[derive(Debug, Clone, Copy)]
 struct LastWords<'a> {
     final_seq: u64,
     totals: &'a Totals,
-    /// The last number that its tail names; 0 without a tail.
+    /// The final number in its crash tail; 0 without a tail.
     of_tail: u64,
 }
 
 impl Chain {
-    /// Takes a delta that can be believed.
+    /// Takes a validated delta.
     pub fn take(&mut self, delta: &DeltaReported) -> Taken {
         let content = content(delta);
         let known = *self.contents.entry(delta.seq).or_insert(content);
@@ -112,14 +112,14 @@ impl Chain {
         Taken::New
     }
 
-    /// Which numbers there are.
+    /// The numbers that were taken.
     #[must_use]
     pub fn seqs(&self) -> &SeqSet {
         &self.seqs
     }
 
-    /// Numbers whose totals do not agree, and the totals of the last delta. Beyond a hole totals
-    /// may have grown by more than the rows, never by less.
+    /// Numbers whose totals disagree, and the totals of the last delta. Beyond a gap totals may
+    /// have grown by more than the rows, never by less.
     fn close(&self) -> (BTreeSet<u64>, &Counts) {
         let (mut broken, mut totals) = (self.broken.clone(), &self.totals);
         for (&number, next) in &self.waiting {
@@ -148,13 +148,13 @@ impl Chain {
         doubled.chain(totals).collect()
     }
 
-    /// What is wrong beside the last words of the process; `excused` deltas are missing for a
-    /// reason that is named already.
+    /// What is wrong in comparison with the final totals of the process; `excused` deltas are
+    /// missing for a reason that is named elsewhere.
     fn against(&self, holder: &Holder, words: LastWords<'_>, excused: u64) -> Vec<Broken> {
         let LastWords {
             final_seq, of_tail, ..
         } = words;
-        let (totals, said) = (self.close().1, Counts::of(words.totals));
+        let (totals, claimed) = (self.close().1, Counts::of(words.totals));
         let missing = self.seqs.missing_up_to(final_seq);
         let last = self.seqs.last();
         let broken = |invariant, what| Broken {
@@ -167,19 +167,19 @@ impl Chain {
             let what = format!("{holder}: {missing} of {final_seq} deltas are missing");
             found.push(broken(Invariant::Sequence, what));
         }
-        // Killed before it knew that its last words were stored: what its next process publishes
-        // adds nothing, and its own last words may come too late.
-        if last > final_seq.max(of_tail) && *totals != said {
+        // A process that is killed before it knows that its final totals are stored: the next
+        // process's deltas add nothing, and its own final totals may come too late.
+        if last > final_seq.max(of_tail) && *totals != claimed {
             let what = format!("{holder}: delta {last} follows its last words at {final_seq}");
             found.push(broken(Invariant::Sequence, what));
-        } else if (missing == 0 && *totals != said) || !said.covers(totals) {
+        } else if (missing == 0 && *totals != claimed) || !claimed.covers(totals) {
             let what = format!("{holder}: its last words name other totals");
             found.push(broken(Invariant::Totals, what));
         }
         found
     }
 
-    /// A process without last words may lack a tail, but nothing before what is there.
+    /// A process without final totals may lack deltas at the end, but none before its last one.
     fn hole(&self, holder: &Holder, excused: u64) -> Option<Broken> {
         let last = self.seqs.last();
         let missing = self.seqs.missing_up_to(last);
@@ -191,7 +191,7 @@ impl Chain {
     }
 }
 
-/// Judges all processes of a run. Of a run that is not sealed what is missing may still come.
+/// Judges all processes of a run. While the run is not sealed, missing deltas may still come.
 pub(crate) fn judge<'a>(
     control: &'a Control,
     chains: &BTreeMap<&'a Holder, &'a Chain>,
@@ -223,7 +223,7 @@ pub(crate) fn judge<'a>(
     found
 }
 
-/// The last words of a sealed run: those that the seal has, and those of tails that are whole.
+/// The final totals in a sealed run: those of the seal, and those of complete tails.
 fn last_words(control: &Control) -> BTreeMap<&Holder, LastWords<'_>> {
     let state = &control.state;
     let of_tail = |holder: &Holder| state.tails.get(holder).map_or(0, |tail| tail.final_seq);
@@ -244,14 +244,14 @@ fn last_words(control: &Control) -> BTreeMap<&Holder, LastWords<'_>> {
     all.map(words).collect()
 }
 
-/// The last number of a process that said its last words, itself or by its tail.
+/// The final number of a process that reported final totals, itself or by its tail.
 pub(crate) fn last_number(control: &Control, holder: &Holder) -> Option<u64> {
     let finished = control.state.finished.get(holder).map(|end| end.final_seq);
     let tail = control.state.tails.get(holder).map(|tail| tail.final_seq);
     finished.max(tail)
 }
 
-/// Why a delta is set aside that adds something after the last words of its process.
+/// Why a delta that adds something is quarantined: it follows the final totals of its process.
 pub(crate) fn follows(control: &Control, holder: &Holder, delta: &DeltaReported) -> Option<String> {
     let last = last_number(control, holder)?;
     let number = delta.seq;
@@ -285,7 +285,7 @@ impl Counts {
         counts
     }
 
-    /// What the rows of a delta add up to.
+    /// The sums of the rows of a delta.
     fn of_rows(delta: &DeltaReported) -> Self {
         let mut sums = Totals::default();
         for row in &delta.arrivals {

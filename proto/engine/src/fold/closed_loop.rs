@@ -1,56 +1,42 @@
-//! The books of a closed loop: nothing is planned, so that what was reported is all there is to
-//! count, and what was not reported is a stretch of time in which users are unaccounted for.
+//! Accounting of a closed loop: nothing is planned, so that an unreported part shows as time for
+//! which users are unaccounted for.
 //!
-//! Each process numbers its deltas, and each says which window it covers: a number that is missing
-//! is a window of that process that nobody knows. Must never guess how much happened in it.
+//! Each process numbers its deltas, and each delta names its window: a missing number is an unknown
+//! window of that process. Must never guess how much happened in it.
 
 use std::ops::Range;
 
 use loadpilot_events::answers::report::LostInterval;
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::delta::Totals;
-use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
-use crate::report::percent;
 use crate::schedule::share::Share;
 use crate::schedule::workload::Workload;
+use crate::tally::ratio::percent;
 
-/// What one delta says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
-    /// Where its window begins, in µs after the start.
-    pub from_us: u64,
-    /// Where it ends.
-    pub to_us: u64,
-    /// Arrivals in its rows, excess included.
-    pub arrivals: u64,
-    /// Arrivals of its process up to and including it, by its own totals.
-    pub total: u64,
-}
-
-/// What nobody reported in a closed loop.
+/// The unreported part of a closed loop.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Unreported {
-    /// By holder, then by time.
+    /// Intervals by holder, then by time.
     pub(crate) lost: Vec<LostInterval>,
-    /// Time of users in those, in percent of the time of all users; 0 when there is none.
+    /// Time of users in these intervals, in percent of the time of all users; 0 without intervals.
     pub(crate) time_pct: f64,
 }
 
-/// A stretch of time on which a process did not report.
+/// A time range that a process did not report.
 #[derive(Debug)]
 struct Gap {
-    /// In µs after the start.
+    /// Range in µs after the start.
     us: Range<u64>,
-    /// Arrivals that its totals name beyond those that it reported.
+    /// Arrivals in its totals beyond those in its deltas.
     arrivals: u64,
-    /// Whether a numbered delta is missing; else it never said its last words.
+    /// Whether a numbered delta is missing; else its final totals are.
     is_delta: bool,
 }
 
-/// Finds what nobody reported in a closed loop of `users` that offered load for `ticks` ticks.
+/// The unreported part of a closed loop of `users` that offered load for `ticks` ticks.
 pub(crate) fn unreported(
     control: &Control,
     data: &Projection,
@@ -60,7 +46,7 @@ pub(crate) fn unreported(
 ) -> Unreported {
     let mut found = Unreported::default();
     if control.sealed.is_none() {
-        // Whatever is missing may still come.
+        // Missing deltas may still come.
         return found;
     }
     let mut lost_ticks: u64 = 0;
@@ -85,7 +71,7 @@ pub(crate) fn unreported(
     found
 }
 
-/// The ticks of a gap in which its process held shards, with what it held.
+/// The ticks of a gap in which its process held shards, and its share.
 fn ticks_of<'a>(
     gap: &Gap,
     held: &'a [(Range<u32>, Share)],
@@ -101,7 +87,8 @@ fn ticks_of<'a>(
     });
     let mut ticks: Vec<_> = inside.filter(|(both, _)| !both.is_empty()).collect();
     if ticks.is_empty() && gap.is_delta {
-        // What it still finished after its time: the missing delta is to be seen somewhere.
+        // The process finished arrivals after its last tick: the missing delta is shown in that
+        // tick.
         let last = held
             .last()
             .map(|(range, share)| (range.end - 1..range.end, share));
@@ -110,7 +97,7 @@ fn ticks_of<'a>(
     ticks
 }
 
-/// The ticks in which `holder` held shards, oldest first and none of them empty, and what it held.
+/// The ticks in which `holder` held shards, oldest first and none empty, and its share.
 fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, Share)> {
     let created = control.state.created.as_ref();
     let shards = created.map_or(1, |created| created.shards);
@@ -129,7 +116,7 @@ fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, 
     held
 }
 
-/// What is missing between the deltas of a process, and after the last of them.
+/// The gaps between the deltas of a process, and after the last of them.
 fn gaps(sums: Option<&HolderSums>, last_words: Option<&(u64, &Totals)>) -> Vec<Gap> {
     let mut gaps = Vec::new();
     let (mut seq, mut at_us, mut total) = (0, 0, 0);
@@ -137,7 +124,7 @@ fn gaps(sums: Option<&HolderSums>, last_words: Option<&(u64, &Totals)>) -> Vec<G
         if next > seq + 1 {
             let before = window.total.saturating_sub(window.arrivals);
             gaps.push(Gap {
-                // The parts of a window that was split have one and the same begin and end.
+                // The parts of a split window have the same beginning and end.
                 us: at_us.min(window.from_us)..at_us.max(window.from_us),
                 arrivals: before.saturating_sub(total),
                 is_delta: true,

@@ -1,9 +1,8 @@
-//! What a log says that cannot all be true: the same judgement as that of [`crate::verify`], as far
-//! as a report can hold it.
+//! Contradictions in a log: judged as [`crate::verify`] does, as far as a report can.
 //!
-//! Left out is what does not stop with the seal (events after the end, setup and teardown), since
-//! the report of a sealed run never changes, and what only reading twice shows. Must never judge a
-//! run of the first rules: its report stays as it is.
+//! Rules about what follows the seal (events after the end, setup and teardown) are left out, since
+//! the report of a sealed run never changes, as are rules that need a second reading. Must never
+//! judge a run of the first rules: its report stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +11,17 @@ use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
-use crate::control::Control;
-use crate::fold::accounting::Accounts;
+use crate::control::{Control, Parsed};
+use crate::fold::accounts::Accounts;
 use crate::fold::chain::judge;
+use crate::fold::decision_rules::{Decided, decisions};
+use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::Projection;
-use crate::report::percent;
-use crate::tally::call_ids::Called;
-use crate::verify::{Breaches, Invariant, control_side};
+use crate::fold::seal_rules;
+use crate::tally::call_ids::CallId;
+use crate::tally::ratio::percent;
 
-/// Names in `accounts` what contradicts the log, and how much of it.
+/// Adds to `accounts` what contradicts the log, and how much of it there is.
 pub(crate) fn name(control: &Control, data: &Projection, plan: &Plan, accounts: &mut Accounts) {
     if control.rules() < Rules::V2 {
         return;
@@ -37,8 +38,8 @@ pub(crate) fn name(control: &Control, data: &Projection, plan: &Plan, accounts: 
     accounts.surplus_pct = (share > 0.0).then_some(share);
 }
 
-/// The first breach of each rule by each process, and how many more there are. A hole that shows as
-/// a lost interval is named already.
+/// The first violation of each rule by each process, and the number of others. A gap that shows as
+/// a lost interval is already named.
 fn of_processes(control: &Control, data: &Projection, lost: &[LostInterval]) -> Vec<Quarantined> {
     let lost: BTreeSet<&Holder> = lost.iter().map(|interval| &interval.holder).collect();
     let chains = data.holders.iter();
@@ -65,6 +66,23 @@ fn of_control(broken: &Breaches) -> Vec<Quarantined> {
         .collect()
 }
 
+/// Judges the part of the control side that counts. `subject` is that of the run's decisions.
+fn control_side(control: &Control, subject: &str) -> Breaches {
+    let decided = control.records.iter();
+    let decided = decided.filter_map(|(seq, parsed)| match parsed {
+        Parsed::Decision(envelope) => Some(Decided {
+            subject,
+            seq: *seq,
+            at: envelope.at,
+            decision: &envelope.event,
+        }),
+        _ => None,
+    });
+    let mut breaches = decisions(decided);
+    seal_rules::seal(control, subject, &mut breaches);
+    breaches
+}
+
 fn contradiction(subject: &str, seq: u64, what: String, more: u64) -> Quarantined {
     let reason = match more {
         0 => what,
@@ -77,7 +95,7 @@ fn contradiction(subject: &str, seq: u64, what: String, more: u64) -> Quarantine
     }
 }
 
-/// Arrivals that were reported beyond those planned, in percent of these.
+/// Reported arrivals beyond the planned ones, in percent of the planned ones.
 fn arrivals_pct(total: &ArrivalCounts) -> f64 {
     let settled = total.started + total.dropped_total() + total.lost + total.waiting;
     percent(settled.saturating_sub(total.planned), total.planned.max(1))
@@ -92,20 +110,19 @@ struct Surplus {
 }
 
 impl Surplus {
-    /// An arrival makes each step of its task at most once: what is sent again is one call, and no
-    /// redirect is followed. A task that is played as code or in Python has no steps, and its calls
-    /// have no bound.
+    /// An arrival makes each step of its task at most once: a resent request is one call, and no
+    /// redirect is followed. A task in code or in Python has no steps, and its calls have no bound.
     ///
-    /// Where the report of a start is missing its arrival is lost, or waiting. A closed loop does
-    /// not tell how many those are: it is judged when it is sealed and nothing is missing.
+    /// An arrival whose start is not reported is lost, or waiting. A closed loop does not know how
+    /// many those are: it is judged when it is sealed and nothing is missing.
     fn of(control: &Control, data: &Projection, plan: &Plan, accounts: &Accounts) -> Self {
         let whole = control.sealed.is_some() && accounts.lost.is_empty();
         if plan.users.is_some() && !whole {
             return Self::default();
         }
         let mut attempted = vec![0_u64; plan.calls().count()];
-        for ((_, called, _), sums) in &data.calls {
-            if let Called::Planned(number) = called
+        for ((_, call_id, _), sums) in &data.calls {
+            if let CallId::Planned(number) = call_id
                 && let Some(count) = attempted.get_mut(usize::from(*number))
             {
                 *count += sums.count;

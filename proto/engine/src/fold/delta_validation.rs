@@ -1,7 +1,8 @@
-//! What no process of ours can have counted: refused before it spoils a sum.
+//! Validation of deltas: figures that no agent can have counted are rejected before they spoil a
+//! sum.
 //!
-//! A delta is bytes that somebody stored; it may be damaged or forged. Everything that passes here
-//! can be added up without an overflow. Must never judge whether a figure is true: the books do.
+//! A delta is stored bytes, which may be damaged or forged. Every delta that passes can be added up
+//! without an overflow. Must never judge whether a figure is true: accounting does.
 
 use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX, TRACE_BYTES_MAX};
 use loadpilot_events::log::delta::{DeltaReported, LastCall};
@@ -11,25 +12,25 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
 use crate::control::Control;
-use crate::tally::call_ids::Names;
+use crate::tally::call_ids::CallNames;
 
-/// The greatest sequence number and total that is believed: what a double still counts exactly.
+/// Maximum sequence number and total: the greatest integers that a double counts exactly.
 const TOTAL_MAX: u64 = 1 << 53;
 
-/// The greatest count of one row that is believed; a tick of 60 s at the highest rate has 2³⁰.
+/// Maximum count of one row; a tick of 60 s at the highest rate has 2³⁰.
 const ROW_COUNT_MAX: u64 = 1 << 36;
 
-/// Longest name of a call made in Python.
+/// Maximum length of the name of a call made in Python.
 const NAME_BYTES: u64 = NAME_BYTES_MAX as u64;
-/// Longest text of an error raised there.
+/// Maximum length of the text of an error raised there.
 const RAISED_BYTES: u64 = RAISED_BYTES_MAX as u64;
-/// Longest traceback of one.
+/// Maximum length of a traceback.
 const TRACE_BYTES: u64 = TRACE_BYTES_MAX as u64;
 
-/// Refuses a delta with a number that no run can have.
+/// Rejects a delta with a number that no run can have.
 ///
 /// # Errors
-/// Which number it is, for people.
+/// The invalid number, in words.
 pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
     if delta.seq == 0 {
         return Err("sequence number 0: they begin at 1".to_owned());
@@ -97,11 +98,11 @@ fn believable_metric(row: &MetricRow) -> Result<(), String> {
     }
 }
 
-/// Refuses a delta with a number that this run cannot have: no such tick, task or call, or one that
-/// is not [`believable`].
+/// Rejects a delta that is not [`believable`], or with a number that this run cannot have: an
+/// unknown tick, task or call.
 ///
 /// # Errors
-/// Which number it is, for people.
+/// The invalid number, in words.
 pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), String> {
     let Some(created) = control.state.created.as_deref() else {
         return Err("the run was not created".to_owned());
@@ -112,7 +113,7 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
         at_most("due tick", [row.tick.into()], limits.tick)?;
         at_most("task", [row.task.into()], limits.task)?;
     }
-    let names = Names::of(delta);
+    let names = CallNames::of(delta);
     for row in &delta.calls {
         at_most("due tick", [row.tick.into()], limits.tick)?;
         limits.call(&names, row.call)?;
@@ -154,16 +155,16 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
     Ok(())
 }
 
-/// Refuses a histogram with more values than a row can have.
+/// Rejects a histogram with more values than a row can have.
 ///
 /// # Errors
-/// How many they are, for people.
+/// The number of values, in words.
 pub(crate) fn counted(hist: Hist) -> Result<Hist, String> {
     at_most("count of a histogram", [hist.len()], ROW_COUNT_MAX)?;
     Ok(hist)
 }
 
-/// The last tick and task of a plan, and how many calls it has.
+/// The last tick and task of a plan, and the number of its calls.
 struct Limits {
     tick: u64,
     task: u64,
@@ -182,7 +183,7 @@ impl Limits {
     }
 
     /// A call must be in the plan, or have a name.
-    fn call(&self, names: &Names, call: u16) -> Result<(), String> {
+    fn call(&self, names: &CallNames, call: u16) -> Result<(), String> {
         match u64::from(call) < self.calls || names.has(call) {
             true => Ok(()),
             false => Err(format!("call {call}, {} are in the plan", self.calls)),
@@ -190,7 +191,7 @@ impl Limits {
     }
 }
 
-/// Refuses a row that was written for nothing: what was never added to has no figures.
+/// Rejects a row without a count: an agent writes none.
 fn some(what: &str, least: Option<u64>) -> Result<(), String> {
     match least {
         None | Some(0) => Err(format!("no {what}, and yet a row")),

@@ -1,15 +1,37 @@
-//! The fold of a run's log: every record counted once, in any order.
+//! The fold of a run's log: every record counted once, in any order. Must never average, read a
+//! clock or iterate in hash order.
 //!
-//! [`project`] adds up deltas and holds each to the one before it ([`chain`]); [`planned`] and
-//! [`accounting`] account for every planned arrival; [`index`] keeps the rows by due tick for
-//! questions about a part of the run.
+//! Deltas:
+//! - `delta_validation`: figures that no agent can have counted are rejected
+//! - [`chain`]: the deltas of one process, each compared with the one before it
+//! - [`project`]: deltas added up
+//! - [`index`]: their rows by due tick
+//! - [`as_of`]: a run at an instant of its own time
+//!
+//! Accounting:
+//! - [`planned`]: planned arrivals by tick and holder
+//! - [`reported`]: the window of one delta
+//! - [`accounts`], [`accounting`]: what became of every planned arrival
+//! - [`closed_loop`]: unreported time of users
+//!
+//! Rules:
+//! - [`invariants`]: the rules of a log and their violations
+//! - [`decision_rules`], `seal_rules`: rules about decisions and the seal
+//! - `contradictions`: violations that a report names
 
-pub mod accounting;
 pub mod as_of;
 pub mod chain;
-pub mod closed_loop;
-pub(crate) mod contradictions;
 pub(crate) mod delta_validation;
 pub mod index;
-pub mod planned;
 pub mod project;
+
+pub mod accounting;
+pub mod accounts;
+pub mod closed_loop;
+pub mod planned;
+pub mod reported;
+
+pub(crate) mod contradictions;
+pub mod decision_rules;
+pub mod invariants;
+pub(crate) mod seal_rules;

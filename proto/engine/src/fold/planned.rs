@@ -1,6 +1,7 @@
-//! What should have been reported: planned arrivals by tick and holder, from the log alone.
+//! Planned arrivals by tick and holder, from the log alone.
 //!
-//! Never summed from what agents say; what they did not report shows as the difference.
+//! They must never be summed from reports of agents: what agents do not report shows as the
+//! difference.
 
 use loadpilot_events::id::Holder;
 
@@ -13,18 +14,18 @@ use crate::schedule::workload::Workload;
 pub struct PlannedTick<'a> {
     /// The arrivals, as a half-open range of their numbers.
     pub range: std::ops::Range<u64>,
-    /// How many of them each holder holds.
+    /// Number of arrivals by holder.
     pub held: Vec<(&'a Holder, u64)>,
-    /// How many nobody holds.
+    /// Number of arrivals without a holder.
     pub unowned: u64,
 }
 
-/// Who should report what from one tick on.
+/// The shares of holders from one tick on.
 #[derive(Debug)]
 struct Map {
     from_tick: u32,
     shares: Vec<(Holder, Share)>,
-    /// By shard: who holds it, by its place in `shares`.
+    /// By shard: the position of its holder in `shares`.
     owners: Vec<Option<usize>>,
 }
 
@@ -32,12 +33,12 @@ struct Map {
 #[derive(Debug)]
 pub struct Planned<'a> {
     workload: &'a Workload,
-    /// One per assignment.
+    /// One map per assignment.
     maps: Vec<Map>,
 }
 
 impl<'a> Planned<'a> {
-    /// Of a run whose control side is known.
+    /// The planned arrivals of a run whose control side is known.
     #[must_use]
     pub fn new(workload: &'a Workload, control: &Control) -> Self {
         let shards = control
@@ -76,7 +77,7 @@ impl<'a> Planned<'a> {
         self.maps.iter().rev().find(|map| map.from_tick <= tick)
     }
 
-    /// The arrivals due in `tick`, and who should report them.
+    /// The arrivals due in `tick`, by holder.
     #[must_use]
     pub fn tick(&self, tick: u32) -> PlannedTick<'_> {
         let range = self.range(tick);
@@ -95,7 +96,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Who holds arrival `n`, due in `tick`.
+    /// The holder of arrival `n`, due in `tick`.
     #[must_use]
     pub fn holder_of(&self, tick: u32, n: u64) -> Option<&Holder> {
         let map = self.in_force(tick)?;
@@ -104,7 +105,7 @@ impl<'a> Planned<'a> {
         map.shares.get(place).map(|(holder, _)| holder)
     }
 
-    /// Whether arrival `n`, due in `tick`, is held by nobody.
+    /// Whether arrival `n`, due in `tick`, has no holder.
     #[must_use]
     pub fn is_unowned(&self, tick: u32, n: u64) -> bool {
         self.holder_of(tick, n).is_none()

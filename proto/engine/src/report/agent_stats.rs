@@ -1,6 +1,6 @@
-//! Who generated the load of a run, and how each agent fared over time.
+//! The agents of a run, and figures of each over time.
 //!
-//! Must never sum what several processes of one agent say of their machine.
+//! Must never sum what several processes of one agent report about their machine.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,18 +12,18 @@ use loadpilot_events::id::AgentId;
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::refusal::Refusal;
 
-use crate::fold::index::{Gauged, Key};
-use crate::report::holders;
-use crate::report::percentiles::percentile_us;
-use crate::report::slice::{Asked, Indexed};
-use crate::tally::packed_histogram::{Dense, Grain};
+use crate::fold::index::{AgentGauges, Key};
+use crate::report::figures::holders::holders;
+use crate::report::figures::percentiles::percentile_us;
+use crate::report::slice::{Indexed, Query};
+use crate::tally::packed_histogram::{HistogramSum, Precision};
 
-/// The agents of a run over a slice of it, of which the times and the grain matter only.
+/// The agents of a run over a slice, of which only the times and the bucket length are used.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
-pub fn attendance(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
-    let asked = Asked::of(run, slice)?;
+/// All problems of the slice.
+pub fn agent_stats(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
+    let query = Query::of(run, slice)?;
     let facts = holders(run.control, run.data);
     let names: BTreeSet<&AgentId> = facts.iter().map(|facts| &facts.holder.agent).collect();
     let mut agents: Vec<AgentOverTime> = names
@@ -33,18 +33,18 @@ pub fn attendance(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal
     let known = run.index.agents();
     let number = |agent: &AgentOverTime| known.iter().position(|known| *known == agent.agent);
     let numbers: Vec<Option<usize>> = agents.iter().map(number).collect();
-    for ticks in asked.buckets() {
+    for ticks in query.buckets() {
         let counted = counted(run, ticks.clone());
         for (agent, number) in agents.iter_mut().zip(&numbers) {
             gauge(run, agent, *number, ticks.clone());
             count(agent, number.map(|number| &counted[number]));
         }
     }
-    let begins = asked.buckets().map(|ticks| u64::from(ticks.start));
+    let begins = query.buckets().map(|ticks| u64::from(ticks.start));
     Ok(Attendance {
         run: run.control.run.clone(),
-        bucket_us: asked.bucket_us(),
-        from_us: begins.map(|tick| tick * asked.tick_us).collect(),
+        bucket_us: query.bucket_us(),
+        from_us: begins.map(|tick| tick * query.tick_us).collect(),
         agents,
     })
 }
@@ -68,33 +68,31 @@ fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOve
     }
 }
 
-/// Adds what an agent, known to the index by a number, said of itself.
+/// Adds the gauges of an agent, by its number in the index.
 fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, ticks: Range<u32>) {
     let number = number.and_then(|number| u16::try_from(number).ok());
-    let gauged = number.and_then(|number| run.index.gauged(number, ticks));
-    let of = |get: fn(&Gauged) -> u64| gauged.as_ref().map(get);
-    agent
-        .cpu_millicores
-        .push(of(|gauged| gauged.cpu_millicores));
-    let busiest = of(|gauged| gauged.busiest_core_permille);
+    let gauges = number.and_then(|number| run.index.gauges(number, ticks));
+    let of = |get: fn(&AgentGauges) -> u64| gauges.as_ref().map(get);
+    agent.cpu_millicores.push(of(|one| one.cpu_millicores));
+    let busiest = of(|one| one.busiest_core_permille);
     agent.busiest_core_permille.push(busiest);
-    agent.stall_us.push(of(|gauged| gauged.stall_us));
-    agent.in_flight.push(of(|gauged| gauged.in_flight));
+    agent.stall_us.push(of(|one| one.stall_us));
+    agent.in_flight.push(of(|one| one.in_flight));
 }
 
-/// What an agent did in a bucket.
+/// Counts of an agent in a bucket.
 struct Counted {
     started: u64,
     finished: u64,
-    lag: Dense,
+    lag: HistogramSum,
 }
 
-/// What each agent of the index did.
+/// Counts of each agent of the index.
 fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
     let nothing = |_: &AgentId| Counted {
         started: 0,
         finished: 0,
-        lag: Dense::new(Grain::Phase),
+        lag: HistogramSum::new(Precision::Phase),
     };
     let mut counted: Vec<Counted> = run.index.agents().iter().map(nothing).collect();
     run.index.walk(ticks, |entry| match entry.key {
@@ -112,7 +110,7 @@ fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
     counted
 }
 
-/// Adds what an agent did, if it was heard of.
+/// Adds the counts of an agent, if the index knows it.
 fn count(agent: &mut AgentOverTime, counted: Option<&Counted>) {
     agent.started.push(counted.map_or(0, |sums| sums.started));
     agent.finished.push(counted.map_or(0, |sums| sums.finished));

@@ -1,6 +1,6 @@
 //! The certificate: whether the figures are the target's or the generator's, with the evidence.
 //!
-//! Must never look at anything but the report.
+//! Must never read anything but the report.
 
 use loadpilot_events::answers::report::{
     Certificate, FeedFacts, Finding, FindingKind, Grade, Report, RunState,
@@ -8,18 +8,19 @@ use loadpilot_events::answers::report::{
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 
-use crate::report::percent;
+use crate::tally::ratio::percent;
 
-/// Schedule lag p99 above this many µs, and this share of the response p99, degrades.
+/// Schedule lag p99 above which it degrades: more than this number of µs and than this percentage
+/// of the response p99.
 const LAG_DEGRADED: (u64, u64) = (10_000, 10);
-/// Above this many µs, and this share in percent, it invalidates.
+/// Schedule lag p99 above which it invalidates, in the same units.
 const LAG_INVALID: (u64, u64) = (100_000, 50);
 /// Shares of planned arrivals, in percent, above which generator drops degrade and invalidate.
 const DROPS_PCT: (f64, f64) = (0.1, 1.0);
 /// Share of planned arrivals (closed loop: of the time of users), in percent, above which lost or
 /// excess ones invalidate.
 const LOST_INVALID_PCT: f64 = 1.0;
-/// What was reported beyond what can have been, in percent of that, above which it invalidates.
+/// Surplus over the possible number, in percent, above which it invalidates.
 const SURPLUS_INVALID_PCT: f64 = 1.0;
 /// Share of deltas with a busy firing thread, in percent, from which it degrades.
 const BUSY_DELTAS_PCT: f64 = 5.0;
@@ -53,7 +54,7 @@ pub fn certificate(report: &Report) -> Certificate {
     }
 }
 
-/// What nobody reported, in percent: of the planned arrivals, or, in a closed loop, of the time of
+/// The unreported part, in percent: of the planned arrivals, or, in a closed loop, of the time of
 /// its users.
 #[must_use]
 pub fn lost_pct(report: &Report) -> f64 {
@@ -95,7 +96,8 @@ fn nothing_started(report: &Report) -> Option<Finding> {
         .flatten()
 }
 
-/// In a closed loop being late or busy shows as a lower rate: there is no schedule to fall behind.
+/// In a closed loop a late or busy generator shows as a lower rate: there is no schedule to fall
+/// behind.
 fn is_closed_loop(report: &Report) -> bool {
     report.run.users.is_some()
 }
@@ -125,7 +127,7 @@ fn generator_drops(report: &Report) -> Option<Finding> {
     if is_closed_loop(report) {
         return None;
     }
-    // Nobody asked for a limit: then it was the generator that had no slot to give.
+    // Without a limit in the plan it was the generator that had no free slot.
     let run = &report.run;
     let no_limit = run.max_in_flight.is_none() && run.connections.max.is_none();
     let at_fault = |reason: DropReason| {

@@ -1,6 +1,6 @@
-//! What went wrong in a part of a run, call by call.
+//! Failed calls and errors in a part of a run, call by call.
 //!
-//! Must never guess when something was raised: the log tells how often only.
+//! Must never guess when an error was raised: the log only says how often.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,36 +12,36 @@ use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::{Entry, Key};
 use crate::fold::project::Projection;
-use crate::report::raised;
-use crate::report::slice::{Asked, Indexed, Picked, Places};
-use crate::tally::call_ids::Called;
+use crate::report::figures::tasks::raised;
+use crate::report::slice::{CallPlaces, Indexed, Query, Selection};
+use crate::tally::call_ids::CallId;
 
 /// How the calls of a slice ended.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
-    let asked = Asked::of(run, slice)?;
-    let picked = Picked::new(run, &asked);
+    let query = Query::of(run, slice)?;
+    let selection = Selection::new(run, &query);
     let created = run.control.state.created.as_deref();
-    let places = Places::of(created.map(|created| &created.plan));
-    let mut calls: BTreeMap<(u16, &Called), CallErrors> = BTreeMap::new();
+    let places = CallPlaces::of(created.map(|created| &created.plan));
+    let mut calls: BTreeMap<(u16, &CallId), CallErrors> = BTreeMap::new();
     let known = run.index.calls();
-    let planned: Vec<Called> = places.planned().collect();
-    let all: BTreeSet<&Called> = planned.iter().chain(known).collect();
+    let planned: Vec<CallId> = places.planned().collect();
+    let all: BTreeSet<&CallId> = planned.iter().chain(known).collect();
     for call in all {
         let (task, name) = places.of_call(call);
         calls.insert((task, call), nothing(name));
     }
     let mut raises: BTreeMap<u16, TaskRaises> = BTreeMap::new();
-    run.index.walk(asked.ticks.clone(), |entry| {
+    run.index.walk(query.ticks.clone(), |entry| {
         if let Key::Raises { task, last, .. } = entry.key
-            && picked.wants(&entry.key)
+            && selection.wants(&entry.key)
         {
             raises.entry(task).or_default().count(last, entry.count);
         }
         if let Key::Calls { call, outcome, .. } = entry.key
-            && picked.wants(&entry.key)
+            && selection.wants(&entry.key)
             && let Some(call) = known.get(call as usize)
             && let Some(sums) = calls.get_mut(&(places.of_call(call).0, call))
         {
@@ -49,8 +49,8 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
         }
     });
     let names = created.map_or(&[][..], |created| &created.plan.tasks);
-    let is_asked = |task: u16| {
-        asked
+    let is_selected = |task: u16| {
+        query
             .tasks
             .as_ref()
             .is_none_or(|tasks| tasks.contains(&task))
@@ -58,13 +58,13 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     let tasks = names
         .iter()
         .zip(0_u16..)
-        .filter(|(_, place)| is_asked(*place));
+        .filter(|(_, place)| is_selected(*place));
     let tasks = tasks.map(|(task, place)| {
         let of_task = calls.iter().filter(|((of, _), _)| *of == place);
-        let named = of_task.filter(|(_, sums)| is_step(&asked, &sums.call));
+        let named = of_task.filter(|(_, sums)| is_step(&query, &sums.call));
         let calls = named.map(|(_, sums)| sums.clone()).collect();
         let raises = raises.get(&place).copied().unwrap_or_default();
-        told((run.data, place), &task.name, calls, raises)
+        task_errors((run.data, place), &task.name, calls, raises)
     });
     Ok(Errors {
         run: run.control.run.clone(),
@@ -72,8 +72,8 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     })
 }
 
-fn is_step(asked: &Asked, name: &str) -> bool {
-    asked
+fn is_step(query: &Query, name: &str) -> bool {
+    query
         .steps
         .as_ref()
         .is_none_or(|steps| steps.contains(name))
@@ -108,7 +108,7 @@ fn add(sums: &mut CallErrors, outcome: Outcome, entry: &Entry<'_>) {
     }
 }
 
-fn told(
+fn task_errors(
     (data, place): (&Projection, u16),
     name: &str,
     calls: Vec<CallErrors>,

@@ -1,7 +1,7 @@
-//! The live view: a fold of the same log for watching, cheap per record, honest about what it is.
+//! The live view: a cheap fold of the same log, for watching a run.
 //!
-//! The interval figures are what finished in each agent's newest window; the cumulative ones are
-//! everything reported so far. Must never be used for a gate: gates read the closed report.
+//! Interval figures are those of each agent's newest window; cumulative ones are everything
+//! reported so far. Must never be used for a gate: gates read the closed report.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,17 +21,18 @@ use loadpilot_events::units::Timestamp;
 use crate::control::{Control, envelope};
 use crate::fold::delta_validation::believable;
 use crate::fold::project::SeqSet;
-use crate::report::percentiles::{ms, percentile_us};
-use crate::report::{percent, run_state};
+use crate::report::figures::percentiles::{ms, percentile_us};
+use crate::report::state::run_state;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{add_counts, merge};
-use crate::tally::call_ids::{Called, Names};
+use crate::tally::call_ids::{CallId, CallNames};
+use crate::tally::ratio::percent;
 use crate::tally::unreached::unconnected;
 
-/// An agent that reported within this many µs counts as active.
+/// Age, in µs, of an agent's last report up to which it counts as active.
 const ACTIVE_US: u64 = 3_000_000;
 
-/// What was reported so far, for watching.
+/// Figures reported so far.
 #[derive(Debug, Default)]
 pub struct LiveView {
     agents: BTreeMap<Holder, AgentWindow>,
@@ -40,20 +41,21 @@ pub struct LiveView {
     /// By task.
     raises: BTreeMap<u16, TaskRaises>,
     /// By call: ended calls, errors among them, response times.
-    calls: BTreeMap<Called, CallSoFar>,
+    calls: BTreeMap<CallId, CallSoFar>,
     ends: Ends,
-    room: Room,
+    room: CountLimit,
 }
 
-/// How many counts the histograms here hold together: a few bytes of a delta can ask for many.
+/// Number of counts in all histograms of the view, which is limited: a few bytes of a delta can
+/// claim many counts.
 #[derive(Debug, Default)]
-struct Room {
+struct CountLimit {
     counts: usize,
 }
 
-impl Room {
-    /// Adds a histogram to another one, if there is room for what that makes it grow by; gives back
-    /// by how many counts it grew.
+impl CountLimit {
+    /// Adds a histogram to another one if the limit allows; returns the growth as a number of
+    /// counts.
     fn merge(&mut self, into: &mut Hist, more: &Hist) -> usize {
         let grown = more
             .distinct_values()
@@ -67,11 +69,11 @@ impl Room {
     }
 }
 
-/// How calls finished so far.
+/// Calls that finished so far.
 #[derive(Debug, Default)]
 struct Ends {
     finished: u64,
-    /// Those that reached no server.
+    /// Calls that reached no server.
     unconnected: u64,
     causes: BTreeMap<Cause, u64>,
 }
@@ -95,7 +97,7 @@ struct AgentWindow {
     opened: u64,
     reused: u64,
     response: Hist,
-    /// By how many counts its histogram grew.
+    /// Number of counts by which its histogram grew.
     grown: usize,
     gauges: Gauges,
 }
@@ -125,7 +127,7 @@ impl Default for AgentWindow {
 }
 
 impl LiveView {
-    /// Takes one record of LP_DATA; what cannot be read is left to the report to name.
+    /// Adds one record of LP_DATA; the report names unreadable ones.
     pub fn add(&mut self, agent: &AgentId, payload: &[u8]) {
         let Ok(delta) = envelope::<DeltaReported>(payload) else {
             return;
@@ -173,11 +175,11 @@ impl LiveView {
                 .map(|row| row.connections_reused)
                 .sum::<u64>();
         }
-        let names = Names::of(&delta);
+        let names = CallNames::of(&delta);
         for row in &delta.calls {
             let sums = self
                 .calls
-                .entry(names.called(row.call))
+                .entry(names.call_id(row.call))
                 .or_insert_with(|| CallSoFar {
                     ended: 0,
                     errors: 0,
@@ -200,7 +202,7 @@ impl LiveView {
         }
     }
 
-    /// The run as of `now`, by the reader's clock.
+    /// The view of the run at `now`, by the reader's clock.
     #[must_use]
     pub fn snapshot(&self, control: &Control, workload: &Workload, now: Timestamp) -> Snapshot {
         let start_at = control.state.start.as_ref().map(|start| start.start_at);
@@ -278,7 +280,7 @@ impl LiveView {
         })
     }
 
-    /// What tasks raised, as far as that is an error by the rules of the run.
+    /// Errors that tasks raised, as far as the rules of the run count them.
     fn raises(&self, control: &Control, keep: impl Fn(usize) -> bool) -> TaskRaises {
         let mut sum = TaskRaises::default();
         let of_tasks = self.raises.iter();
@@ -302,8 +304,8 @@ impl LiveView {
             first_call = calls.end;
             let (mut requests, mut errors, mut response) = (0, 0, hist::latency());
             let of_task = self.calls.iter().filter(|(call, _)| match call {
-                Called::Planned(number) => calls.contains(number),
-                Called::Named { task, .. } => usize::from(*task) == place,
+                CallId::Planned(number) => calls.contains(number),
+                CallId::Named { task, .. } => usize::from(*task) == place,
             });
             for (_, call) in of_task {
                 requests += call.ended;
@@ -335,7 +337,7 @@ impl AgentWindow {
     }
 }
 
-/// Planned arrivals per second over the windows of these agents, from the earliest begin on.
+/// Planned arrivals per second over the windows of these agents, from their earliest beginning.
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
 fn planned_per_sec(workload: &Workload, windows: &[&AgentWindow]) -> f64 {
     let from_us = windows.iter().map(|window| window.from_us).min();
@@ -350,7 +352,7 @@ fn planned_per_sec(workload: &Workload, windows: &[&AgentWindow]) -> f64 {
     planned as f64 * 1e6 / (to_us - from_us) as f64
 }
 
-/// Who offered capacity to a run that has no holders yet, as far as the log says.
+/// Agents that offered capacity to a run without holders.
 fn gathering(control: &Control, now: Timestamp) -> Option<Gathering> {
     let state = &control.state;
     let created = state.created.as_deref();
@@ -402,14 +404,14 @@ fn latency_ms(hist: &Hist) -> LatencyMs {
 mod tests {
     use super::*;
 
-    /// Broken if deltas of a hostile agent fill the memory of all that watch a run, or if a run
-    /// that is watched for long is shown without its latency.
+    /// Broken if deltas of a hostile agent fill the memory of every reader of a run, or if a long
+    /// run is shown without its latency.
     #[test]
     fn histograms_grow_as_far_as_there_is_room() {
         let mut wide = hist::latency();
         hist::record(&mut wide, hist::HIST_US_MAX);
         let growth = wide.distinct_values() - hist::latency().distinct_values();
-        let mut room = Room {
+        let mut room = CountLimit {
             counts: HIST_COUNTS_LIVE_MAX - growth,
         };
         let (mut first, mut second) = (hist::latency(), hist::latency());

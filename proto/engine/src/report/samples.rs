@@ -1,8 +1,8 @@
-//! Calls one by one, as a table for spreadsheets and data frames: CSV as in RFC 4180.
+//! Single calls as a table for spreadsheets and data frames: CSV as in RFC 4180.
 //!
-//! A row for each call that the plan asked for and that counts in the report; what was superseded
-//! is left out here as it is there. Text that somebody chose never begins as a formula does. Must
-//! never stand in for the report: its figures are folded from rows, not from these.
+//! One row for each sampled call that counts in the report; superseded calls are left out. Text
+//! from a scenario or a target never begins like a formula. Must never replace the report, whose
+//! figures are folded from rows and not from samples.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,37 +17,37 @@ use crate::control::Control;
 use crate::fold::project::counts;
 use crate::schedule::workload::Workload;
 
-/// The names of the columns, as the first line.
-pub const HEAD: &str = "due,arrival,task,call,status,outcome,response_us,service_us,\
+/// The first line: the names of the columns.
+pub const HEADER: &str = "due,arrival,task,call,status,outcome,response_us,service_us,\
                         first_byte_us,bytes_out,bytes_in,connection,agent,planned_rate\r\n";
 
 /// Why there is no table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSamples {
-    /// The plan asks for none.
+    /// The plan requests no samples.
     #[error("must be a run with samples (run with --samples FILE)")]
     NotAsked,
-    /// Nothing was ever due.
+    /// The run never started.
     #[error("must be a run that was started")]
     NeverStarted,
 }
 
 /// The table of one run.
 #[derive(Debug)]
-pub struct Sheet<'a> {
+pub struct SampleTable<'a> {
     control: &'a Control,
     start_at: Timestamp,
     workload: Workload,
-    /// Of each call, its task and its own name, ready for a cell.
+    /// Task and name of each call, encoded as cells.
     names: Vec<(String, String)>,
     plan: &'a Plan,
 }
 
-impl<'a> Sheet<'a> {
-    /// Of a run whose decisions are known.
+impl<'a> SampleTable<'a> {
+    /// The table of a run whose decisions are known.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Why there is no table.
     pub fn new(control: &'a Control) -> Result<Self, NoSamples> {
         let created = control.state.created.as_ref();
         let created = created.ok_or(NoSamples::NeverStarted)?;
@@ -65,10 +65,10 @@ impl<'a> Sheet<'a> {
         })
     }
 
-    /// The lines of a delta, which the fold has taken, and how many they are.
+    /// The lines of a delta that the fold has taken, and their number.
     ///
     /// # Errors
-    /// When its samples are none of ours.
+    /// The samples are invalid.
     pub fn lines(
         &self,
         agent: &AgentId,
@@ -156,8 +156,8 @@ fn maybe(number: Option<u64>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 
-/// Text as a cell: quoted where it must be, and never the begin of a formula, for which
-/// spreadsheets take = + - @ and what they skip before them (OWASP, "CSV injection").
+/// Text as a cell: quoted where necessary, and never like the beginning of a formula, which is = +
+/// - @ or a character that spreadsheets skip before them (OWASP, "CSV injection").
 fn cell(text: &str) -> String {
     let mut cell = text.replace('"', "\"\"");
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {

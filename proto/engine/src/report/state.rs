@@ -1,4 +1,4 @@
-//! Where a run stands, and the name of its report.
+//! The state of a run, and the digest of its report.
 
 use loadpilot_events::answers::report::{Report, RunState};
 use loadpilot_events::plan::hex;
@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::control::Control;
 
-/// SHA-256 in hex of the canonical JSON of a report with an empty digest, and without the count of
-/// what came after the seal: the digest of a sealed run stays.
+/// SHA-256 in hex of the canonical JSON of a report, with an empty digest and without the count of
+/// late deltas: the digest of a sealed run never changes.
 ///
 /// # Panics
 /// Never: every value of a report has a JSON form.
@@ -20,7 +20,7 @@ pub fn digest(report: &Report) -> String {
     hex(&Sha256::digest(json))
 }
 
-/// Where the run stands.
+/// The state of the run.
 #[must_use]
 pub fn run_state(control: &Control) -> RunState {
     let state = &control.state;

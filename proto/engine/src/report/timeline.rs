@@ -1,4 +1,4 @@
-//! The story of a run: its decisions and facts in order, in words.
+//! The timeline of a run: its decisions and facts in order, in words.
 
 use loadpilot_events::Capability;
 use loadpilot_events::answers::report::StoryLine;
@@ -9,35 +9,33 @@ use loadpilot_events::log::req::Request;
 use loadpilot_events::log::steer::{Change, Steered};
 use loadpilot_events::units::{Rate, Timestamp};
 
-use crate::control::overcommit::overasked;
+use crate::control::name_list::{NAMES_MAX, name_list};
+use crate::control::overcommit::overcommit_warnings;
 use crate::control::{Control, Parsed};
-
-/// Most holders that one line names.
-const TOLD_MAX: usize = 12;
 
 /// One line per record that counts, oldest first.
 #[must_use]
-pub fn story(control: &Control) -> Vec<StoryLine> {
-    story_after(control, 0)
+pub fn lines(control: &Control) -> Vec<StoryLine> {
+    lines_after(control, 0)
 }
 
-/// The same, of the records after stream sequence `told`.
+/// The lines of records after stream sequence `after`.
 #[must_use]
-pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
+pub fn lines_after(control: &Control, after: u64) -> Vec<StoryLine> {
     let line = |(seq, parsed): &(u64, Parsed)| {
         let (at, _) = parsed.record();
         StoryLine {
             at,
             seq: *seq,
-            text: lines(control, parsed),
+            text: record_lines(control, parsed),
         }
     };
-    let first = control.records.partition_point(|&(seq, _)| seq <= told);
+    let first = control.records.partition_point(|&(seq, _)| seq <= after);
     control.records[first..].iter().map(line).collect()
 }
 
-/// What one record says, and below it what is to be warned of.
-fn lines(control: &Control, parsed: &Parsed) -> String {
+/// The line of one record, followed by its warnings.
+fn record_lines(control: &Control, parsed: &Parsed) -> String {
     let holdings: &[Holding] = match parsed {
         Parsed::Decision(envelope) => match &envelope.event {
             Decision::ShardsAssigned(assigned) => &assigned.holdings,
@@ -46,15 +44,15 @@ fn lines(control: &Control, parsed: &Parsed) -> String {
         },
         Parsed::Request(_) | Parsed::Fact(..) => &[],
     };
-    let mut warnings = overasked(&control.state, holdings);
-    let more = warnings.len().saturating_sub(TOLD_MAX);
-    warnings.truncate(TOLD_MAX);
+    let mut warnings = overcommit_warnings(&control.state, holdings);
+    let more = warnings.len().saturating_sub(NAMES_MAX);
+    warnings.truncate(NAMES_MAX);
     warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));
-    let told = std::iter::once(line(control, parsed)).chain(warnings);
-    told.collect::<Vec<_>>().join("\n")
+    let lines = std::iter::once(line(control, parsed)).chain(warnings);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What users changed while the run ran, oldest first.
+/// Changes by users during the run, oldest first.
 #[must_use]
 pub fn steered(control: &Control) -> Vec<Steered> {
     let state = &control.state;
@@ -88,7 +86,7 @@ pub fn steered(control: &Control) -> Vec<Steered> {
     control.records.iter().filter_map(change).collect()
 }
 
-/// What one record of `control` says, in words.
+/// One record of `control` in words.
 fn line(control: &Control, parsed: &Parsed) -> String {
     match parsed {
         Parsed::Request(envelope) => match &envelope.event {
@@ -99,11 +97,11 @@ fn line(control: &Control, parsed: &Parsed) -> String {
                 )
             }
             Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
-            Request::RateChangeRequested(asked) => {
-                format!("rate {} requested by {}", asked.rate.as_rps(), asked.by)
+            Request::RateChangeRequested(change) => {
+                format!("rate {} requested by {}", change.rate.as_rps(), change.by)
             }
-            Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
-            Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
+            Request::PauseRequested(pause) => format!("pause requested by {}", pause.by),
+            Request::ResumeRequested(resume) => format!("resume requested by {}", resume.by),
             Request::SetupClaimed(claim) => format!("setup begun by {}", claim.by),
             Request::SetupKept(_) => "what the setup left is kept".to_owned(),
             Request::TeardownClaimed(claim) => format!("teardown begun by {}", claim.by),
@@ -178,7 +176,7 @@ fn decision(control: &Control, decision: &Decision) -> String {
 
 fn fact(what: &What) -> String {
     match what {
-        // A closed loop asks for no rate.
+        // A closed loop requires no rate.
         What::CapacityOffered(offer) if offer.rate == Rate(0) => {
             format!("offers {} cores", offer.cores)
         }
@@ -221,19 +219,10 @@ fn tail_reported(tail: &TailReported) -> String {
 
 fn holders(holdings: &[Holding]) -> String {
     let held = |holding: &Holding| format!("{} × {}", holding.holder.agent, holding.shards.len());
-    listed(holdings.iter().map(held))
+    name_list(holdings.iter().map(held))
 }
 
-/// The first few of a list; of the others how many they are: a thousand names are read by nobody.
-pub(crate) fn listed(all: impl Iterator<Item = String>) -> String {
-    let mut words: Vec<String> = all.collect();
-    let more = words.len().saturating_sub(TOLD_MAX);
-    words.truncate(TOLD_MAX);
-    words.extend((more > 0).then(|| format!("and {more} more")));
-    words.join(", ")
-}
-
-/// Who left with how many shards, and who came and gets how many.
+/// The agents that left and joined, with their numbers of shards.
 fn changes(control: &Control, next: &ShardsReassigned) -> String {
     let mut before = control.assignments.iter().rev();
     let before = before.find(|map| map.generation < next.generation);
@@ -241,14 +230,14 @@ fn changes(control: &Control, next: &ShardsReassigned) -> String {
     let joined = next.holdings.iter().filter(is_new);
     let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
     let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
-    let joined = Some(listed(joined)).filter(|joined| !joined.is_empty());
-    let told: Vec<String> = left.into_iter().chain(joined).collect();
-    told.join(", ")
+    let joined = Some(name_list(joined)).filter(|joined| !joined.is_empty());
+    let lines: Vec<String> = left.into_iter().chain(joined).collect();
+    lines.join(", ")
 }
 
 fn losses(control: &Control, losses: &[Loss]) -> String {
     let lost = |loss: &Loss| {
-        // Who was lost gets nothing any more: its last holding is what it lost.
+        // A lost holder gets no more shards: its last holding is its loss.
         let maps = control.assignments.iter().rev();
         let mut its = maps.filter_map(|map| map.of(&loss.holder));
         let count = its.next().map_or(0, |holding| holding.shards.len());
@@ -258,5 +247,5 @@ fn losses(control: &Control, losses: &[Loss]) -> String {
             loss.reason.words()
         )
     };
-    listed(losses.iter().map(lost))
+    name_list(losses.iter().map(lost))
 }

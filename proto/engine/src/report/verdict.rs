@@ -1,7 +1,7 @@
-//! The verdict: thresholds against what was measured. A gate never passes by accident.
+//! The verdict: thresholds against measured figures. A gate never passes by accident.
 //!
-//! What was not measured does not pass, and a run in which nothing went well does not pass even
-//! without thresholds. Must never look at anything but the report and the plan.
+//! A figure that was not measured does not pass, and a run without a successful request does not
+//! pass even without thresholds. Must never read anything but the report and the plan.
 
 use loadpilot_events::answers::report::{
     ArrivalCounts, Checks, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult,
@@ -15,18 +15,19 @@ use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::rules::Rules;
 
 use crate::report::certificate::lost_pct;
-use crate::report::percentiles::ms;
-use crate::report::{dropped_for, percent};
+use crate::report::figures::drops::dropped_for;
+use crate::report::figures::percentiles::ms;
 use crate::tally::metrics::figure;
+use crate::tally::ratio::percent;
 
-/// Share, in percent, of which no more may be lost, or too little is left to judge.
+/// Share of planned arrivals, in percent, above which lost ones make the run fail.
 const LOST_PCT: f64 = 1.0;
 
 /// Why a latency was not measured.
 const NO_SERVER: &str = "no call reached a server";
-/// Share of planned arrivals, in percent, that may remain unstarted without a gate that says so.
+/// Share of planned arrivals, in percent, that may remain unstarted without a gate for them.
 const SHORTFALL_PCT: f64 = 5.0;
-/// Share above which the target, not a stall, is the reason.
+/// Share above which the target is the reason, not a stall.
 const OVERLOAD_PCT: f64 = 30.0;
 
 /// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
@@ -51,7 +52,7 @@ pub fn verdict(plan: &Plan, report: &Report) -> Verdict {
     }
 }
 
-/// Tasks that raised without a gate that says how often they may.
+/// Fails for tasks that raised without a gate on such errors.
 fn task_errors(plan: &Plan, report: &Report) -> Option<String> {
     let is_gated = |task: &TaskReport| {
         plan.thresholds.iter().any(|gate| {
@@ -71,7 +72,7 @@ fn task_errors(plan: &Plan, report: &Report) -> Option<String> {
     })
 }
 
-/// A run on schedule that started much less than was planned, without a gate that allows it.
+/// Fails for an open loop that started much less than was planned, without a gate that allows it.
 fn overload(plan: &Plan, report: &Report) -> Option<String> {
     let gates = plan.thresholds.iter();
     let mut gates = gates.filter(|gate| gate.metric == Metric::Shortfall);
@@ -95,7 +96,7 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
     })
 }
 
-/// Tasks that ran and whose check never looked at an answer.
+/// Fails for tasks that ran and whose check was never called.
 fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
     let has_check = |place: usize| {
         let in_code = plan.code.as_ref().and_then(|code| code.tasks.get(place));
@@ -114,7 +115,7 @@ fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
     (!names.is_empty()).then(|| format!("no answer was checked of: {}", names.join(", ")))
 }
 
-/// Whether `actual` is on the passing side of `limit`; NaN never is.
+/// Whether `actual` passes `limit`; NaN never does.
 #[must_use]
 pub fn passes(operator: Operator, actual: Option<f64>, limit: f64) -> bool {
     actual.is_some_and(|actual| match operator {
@@ -147,7 +148,7 @@ fn reasons(report: &Report) -> Vec<String> {
     if report.latency.response.is_none() {
         reasons.push("no request was finished outside the warm-up".to_owned());
     } else if report.latency.response_ok.is_none() {
-        // Of the measured time: a warm-up that went well excuses nothing.
+        // In the measured time: a successful warm-up excuses nothing.
         reasons.push("no request was answered well".to_owned());
     }
     reasons
@@ -157,11 +158,11 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
     let operator = threshold.operator();
     let named = |name: &String| report.tasks.iter().find(|task| task.name == *name);
     let (actual, reason) = match (&threshold.own, &threshold.task) {
-        (Some(own), None) => told(figure(own, report.metrics.as_ref())),
+        (Some(own), None) => measured_or_reason(figure(own, report.metrics.as_ref())),
         (Some(own), Some(name)) => {
             let task = named(name);
             let figure = figure(own, task.and_then(|task| task.metrics.as_ref()));
-            told(figure.map_err(|reason| format!("task {name}: {reason}")))
+            measured_or_reason(figure.map_err(|reason| format!("task {name}: {reason}")))
         }
         (None, None) => (of_run(threshold.metric, report), None),
         (None, Some(name)) => {
@@ -191,8 +192,8 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
     }
 }
 
-/// Whether a gate is on the latency of calls that all failed to connect: how quickly they did says
-/// nothing of any server.
+/// Whether a gate is on the latency of calls that all failed to connect: their latency says nothing
+/// about a server.
 fn measures_no_server(threshold: &Threshold, report: &Report) -> bool {
     let (response, unconnected) = match &threshold.task {
         None => (&report.latency.response, report.latency.unconnected),
@@ -207,22 +208,23 @@ fn measures_no_server(threshold: &Threshold, report: &Report) -> bool {
     of_ladder(threshold.metric, ladder).is_some() && unconnected >= ladder.count
 }
 
-/// What was measured, or why nothing was.
-fn told(figure: Result<f64, String>) -> (Option<f64>, Option<String>) {
+/// The measured figure, or why there is none.
+fn measured_or_reason(figure: Result<f64, String>) -> (Option<f64>, Option<String>) {
     match figure {
         Ok(actual) => (Some(actual), None),
         Err(reason) => (None, Some(reason)),
     }
 }
 
-/// Arrivals that raised; unknown when none was started, and by rules that do not count them.
+/// Number of arrivals that raised; unknown when none was started, and by rules that do not count
+/// them.
 #[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
 fn raised(report: &Report, of: &ArrivalCounts, raises: Option<TaskRaises>) -> Option<f64> {
     let is_counted = report.run.rules >= Rules::V2 && of.started > 0;
     is_counted.then(|| raises.map_or(0.0, |raises| raises.total() as f64))
 }
 
-/// Checks that passed, in percent of those that looked at an answer.
+/// Passed checks, in percent of all checks.
 fn of_checks(checks: Option<Checks>) -> Option<f64> {
     let Checks { passed, failed } = checks?;
     Some(percent(passed, passed + failed))
@@ -242,7 +244,7 @@ fn of_run(metric: Metric, report: &Report) -> Option<f64> {
     }
 }
 
-/// The checker refuses such a gate; one that is in a log all the same does not pass.
+/// The checker rejects such a gate; if one is in a log, it does not pass.
 fn has_no_meaning(metric: Metric, report: &Report) -> bool {
     report.run.users.is_some() && metric.needs_schedule()
 }
@@ -314,14 +316,14 @@ fn of_ladder(metric: Metric, ladder: &Ladder) -> Option<f64> {
     })
 }
 
-/// Planned arrivals that nobody called off.
+/// Planned arrivals without those that users called off.
 fn wanted(arrivals: &ArrivalCounts) -> u64 {
     let called_off =
         dropped_for(arrivals, DropReason::Stopped) + dropped_for(arrivals, DropReason::Paused);
     arrivals.planned.saturating_sub(called_off)
 }
 
-/// Dropped and lost arrivals in percent of those that nobody called off.
+/// Dropped and lost arrivals in percent of the planned ones that users did not call off.
 fn dropped_rate(arrivals: &ArrivalCounts) -> Option<f64> {
     let wanted = wanted(arrivals);
     let called_off = arrivals.planned - wanted;

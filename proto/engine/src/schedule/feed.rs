@@ -1,8 +1,8 @@
 //! Feeds: which row of its data an arrival gets.
 //!
-//! An arrival's turn is how many arrivals before it take rows of the same feed; its row is the turn
-//! modulo the rows, so that all agents together use each row once before any is used twice. Must
-//! never depend on which agent asks.
+//! The turn of an arrival is the number of arrivals before it that take rows of the same feed. Its
+//! row is the turn modulo the number of rows, so that all agents together use each row once before
+//! any is used twice. The row must never depend on the agent that computes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,29 +10,30 @@ use std::sync::Arc;
 use loadpilot_events::plan::script::Feed;
 
 use crate::schedule::hash::{Purpose, shuffled};
-use crate::schedule::random::Whose;
+use crate::schedule::random::DrawScope;
 use crate::schedule::workload::Workload;
 
-/// Arrivals whose turns are kept, for whoever asks for neighbours: each user of a closed loop has
-/// blocks of its own.
-const KEPT_MAX: u64 = 1 << 16;
+/// Maximum number of arrivals scope turns are cached. Each user of a closed loop has blocks of its
+/// own.
+const CACHED_MAX: u64 = 1 << 16;
 
-/// The rows of one feed. It keeps the blocks of arrivals that were asked for last.
+/// The rows of one feed, with a cache of the blocks of arrivals that were computed last.
 #[derive(Debug)]
 pub struct Feeder {
     workload: Arc<Workload>,
-    /// Its place among the feeds of the plan: each is shuffled in its own way.
+    /// Position of the feed in the plan: each feed is shuffled in its own way.
     number: u64,
     rows: u64,
     is_shuffled: bool,
-    /// By task, whether it takes rows.
+    /// By task: whether it takes rows of this feed.
     takes: Vec<bool>,
-    /// By number of the block: how many before each arrival take rows, and whether it does.
+    /// By block number: for each arrival that takes a row, the number of such arrivals before it in
+    /// the block; `None` for an arrival that takes none.
     blocks: BTreeMap<u64, Vec<Option<u32>>>,
 }
 
 impl Feeder {
-    /// Of the feed at place `number` of a sound plan.
+    /// The feed at position `number` of a checked plan.
     #[must_use]
     pub fn new(workload: Arc<Workload>, number: usize, feed: &Feed) -> Self {
         let tasks = workload.tasks();
@@ -50,15 +51,15 @@ impl Feeder {
         }
     }
 
-    /// The row of `whose`, from 0; `None` when its task takes none.
-    pub fn row(&mut self, whose: Whose) -> Option<u64> {
-        let turn = self.turn(whose)?;
+    /// The row, from 0, for `scope`; `None` when its task takes no row.
+    pub fn row(&mut self, scope: DrawScope) -> Option<u64> {
+        let turn = self.turn(scope)?;
         let place = turn % self.rows;
         if !self.is_shuffled {
             return Some(place);
         }
         let keys = (Purpose::FeedKey, Purpose::FeedFlip);
-        // Each time through the feed has an order of its own.
+        // Each pass through the feed has an order of its own.
         let block = (turn / self.rows).wrapping_mul(1 << 16) ^ self.number;
         Some(shuffled(
             self.workload.seed(),
@@ -69,23 +70,23 @@ impl Feeder {
         ))
     }
 
-    /// How many take rows before `whose`: of a schedule in the order of due times; of a closed loop
-    /// as if its users took turns, since nothing says in advance which of them is faster; of users
-    /// by their numbers.
-    fn turn(&mut self, whose: Whose) -> Option<u64> {
-        match whose {
-            Whose::Arrival(n) => self.turn_in_blocks(0, n),
-            Whose::Iteration { user, k } => {
+    /// The number of rows taken before `scope`: of a schedule in the order of due times, of users
+    /// by their numbers. A closed loop counts as if its users alternated, since which of them is
+    /// faster is unknown in advance.
+    fn turn(&mut self, scope: DrawScope) -> Option<u64> {
+        match scope {
+            DrawScope::Arrival(n) => self.turn_in_blocks(0, n),
+            DrawScope::Iteration { user, k } => {
                 let first_block = Workload::first_block_of(user);
                 let turn = self.turn_in_blocks(first_block, k)?;
                 let users = u64::from(self.workload.users().unwrap_or(1));
                 Some(turn.wrapping_mul(users).wrapping_add(u64::from(user)))
             }
-            Whose::Start(user) | Whose::Stop(user) => Some(u64::from(user)),
+            DrawScope::Start(user) | DrawScope::Stop(user) => Some(u64::from(user)),
         }
     }
 
-    /// The turn of place `n` of the sequence whose first block has number `first_block`.
+    /// The turn at position `n` of the sequence scope first block has number `first_block`.
     fn turn_in_blocks(&mut self, first_block: u64, n: u64) -> Option<u64> {
         if self.takes.len() <= 1 {
             return self.takes.first()?.then_some(n);
@@ -93,7 +94,7 @@ impl Feeder {
         let len = self.workload.block_len();
         let block = first_block.wrapping_add(n / len);
         if !self.blocks.contains_key(&block) {
-            if self.blocks.len() as u64 * len >= KEPT_MAX {
+            if self.blocks.len() as u64 * len >= CACHED_MAX {
                 self.blocks.clear();
             }
             let turns = self.turns(block, len);
@@ -118,9 +119,9 @@ impl Feeder {
     }
 }
 
-/// How many rows of a feed a run takes, as its plan says: by its arrivals, or by its users.
+/// Number of rows of a feed that a run takes by its plan: one per arrival, or one per user.
 #[must_use]
-pub fn taken(feed: &Feed, users: u32, of_task: impl Fn(usize) -> u64) -> u64 {
+pub fn rows_taken(feed: &Feed, users: u32, of_task: impl Fn(usize) -> u64) -> u64 {
     let tasks = feed.tasks.iter().map(|&task| of_task(usize::from(task)));
     let of_users = if feed.prepares { users.into() } else { 0 };
     tasks.sum::<u64>().max(of_users)

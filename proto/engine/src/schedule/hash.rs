@@ -16,23 +16,23 @@ pub enum Purpose {
     Poisson = 3,
     /// Whether a call may use an open connection.
     Reuse = 4,
-    /// Whether a call is told one by one.
+    /// Whether a call is recorded one by one.
     Sample = 5,
-    /// What an arrival draws in a scenario.
+    /// The key of the values that an arrival draws in a scenario.
     OfArrival = 6,
-    /// What an iteration of a closed loop draws.
+    /// The key of the values that an iteration of a closed loop draws.
     OfIteration = 7,
-    /// What a user draws while it is prepared.
+    /// The key of the values that a user draws in its preparation.
     OfStart = 8,
-    /// What a user draws while it cleans up.
+    /// The key of the values that a user draws in its clean-up.
     OfStop = 9,
-    /// One value after the other of those.
+    /// A drawn value, by its number, under one of those keys.
     Value = 10,
     /// The keys of the order of a feed.
     FeedKey = 11,
     /// The coin flips of the order of a feed.
     FeedFlip = 12,
-    /// How long a user of a closed loop thinks.
+    /// How long a user of a closed loop rests.
     Rest = 13,
 }
 
@@ -54,9 +54,10 @@ pub fn below(bound: u64, uniform: u64) -> u64 {
     u64::try_from(product >> 64).unwrap_or(u64::MAX)
 }
 
-/// Where place `place` of 0..len comes to lie: swap-or-not (Hoang, Morris, Rogaway: "An enciphering
-/// scheme based on a card shuffle", CRYPTO 2012), a permutation of which any single place costs the
-/// same. `len` must not be 0; the purposes are those of its keys and of its coin flips.
+/// The position of item `place` of 0..len in a shuffled order: swap-or-not (Hoang, Morris, Rogaway:
+/// "An enciphering scheme based on a card shuffle", CRYPTO 2012), a permutation that computes any
+/// single position at the same cost. `len` must not be 0; the purposes are those of its keys and of
+/// its coin flips.
 #[must_use]
 pub fn shuffled(
     seed: u64,
@@ -80,9 +81,10 @@ pub fn shuffled(
     x
 }
 
-/// Rounds of the swap-or-not shuffle beyond one for each bit of the length of a block. A place that
-/// was once swapped by a random key is anywhere with equal chance; after r rounds it was not with
-/// chance 2⁻ʳ, so that of a whole block 2⁻¹² places are expected to stand where they stood.
+/// Number of rounds of the swap-or-not shuffle beyond one for each bit of the length of a block. A
+/// position that was once swapped by a random key is uniformly distributed. After r rounds a
+/// position was never swapped with chance 2⁻ʳ, so that 2⁻¹² positions of a block are expected to be
+/// unmoved.
 const SHUFFLE_ROUNDS_BEYOND_BITS: u64 = 12;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

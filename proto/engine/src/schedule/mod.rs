@@ -1,11 +1,22 @@
-//! Which arrivals a run has, when each is due and what it draws: pure functions of plan and seed.
+//! Which arrivals a run has, when each is due and what it draws: pure functions of plan and seed. A
+//! change of the rate must never move what is due before it.
 //!
-//! [`pace`] turns the rate into due times, [`share`] selects the arrivals of one agent,
-//! [`workload`] joins both; [`feed`] and [`random`] give an arrival its data.
+//! Due times:
+//! - [`pace`]: the rate profile, inverted into due times
+//! - [`rate_change`]: another rate from a tick on
+//! - [`share`]: the arrivals of some shards
+//! - [`workload`]: all arrivals of a run, with their due times and tasks
+//!
+//! Data:
+//! - [`hash`]: seeded draws
+//! - [`random`]: the values that a scenario draws
+//! - [`feed`]: the rows of data that arrivals take
+
+pub mod pace;
+pub mod rate_change;
+pub mod share;
+pub mod workload;
 
 pub mod feed;
 pub mod hash;
-pub mod pace;
 pub mod random;
-pub mod share;
-pub mod workload;

@@ -1,20 +1,20 @@
 //! Due times: the exact inverse of the integral of a piecewise linear rate.
 //!
-//! Λ(t) is the number of arrivals due before t. It is kept in *parts*, of which one arrival has
-//! [`PARTS_PER_ARRIVAL`]: with rates in millionths of an arrival per second and time in µs, the
-//! integral of a linear piece from rate a to b over d µs is exactly (a + b)·d parts, and inside it
-//! Λ(x) = 2ax + (b − a)x²/d parts. All comparisons are done in integers, so every machine finds the
-//! same µs for arrival n, from n alone. Must never accumulate a float.
+//! Λ(t) is the number of arrivals due before t. It is counted in *parts*, [`PARTS_PER_ARRIVAL`] to
+//! an arrival: with rates in millionths of an arrival per second and time in µs, the integral of a
+//! linear piece from rate a to b over d µs is exactly (a + b)·d parts, and inside it Λ(x) = 2ax +
+//! (b − a)x²/d parts. All comparisons are done in integers, so that every machine finds the same µs
+//! for arrival n, from n alone. Must never accumulate a float.
 
 use loadpilot_events::plan::{Piece, Profile};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};
 
-/// Parts of Λ in one arrival.
+/// Number of parts of Λ in one arrival.
 pub const PARTS_PER_ARRIVAL: u128 = 2_000_000_000_000;
 
-/// A profile, ready to be asked for due times.
+/// A rate profile, prepared for computing due times.
 #[derive(Debug, Clone)]
 pub struct Pace {
     pieces: Vec<Placed>,
@@ -22,7 +22,7 @@ pub struct Pace {
     total: Exact,
 }
 
-/// A piece and where it begins.
+/// A piece with its beginning.
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     start_us: u64,
@@ -64,9 +64,9 @@ impl Pace {
         }
     }
 
-    /// The same before `at_us`, and from there on `rate` until the same end. Whatever is due before
-    /// stays due when it was: Λ there is rounded up to whole parts, and a point below it is exactly
-    /// one that is due before.
+    /// The same pace before `at_us`, and `rate` from there to the same end. Arrivals that are due
+    /// before `at_us` keep their due times: Λ there is rounded up to whole parts, and the points
+    /// below it are exactly those due before.
     #[must_use]
     pub fn changed(&self, at_us: u64, rate: Rate) -> Self {
         if at_us >= self.duration_us {
@@ -209,7 +209,7 @@ impl Exact {
     }
 }
 
-/// What the law asks of a piece; the noun itself has no arithmetic.
+/// Arithmetic on a piece, which is a plain type of the events crate.
 trait Linear {
     fn scaled_lambda(&self, x: i128) -> i128;
 }
@@ -223,7 +223,7 @@ impl Linear for Piece {
 }
 
 impl Placed {
-    /// The rate at an instant of it, or at its end.
+    /// The rate at an instant inside the piece, or at its end.
     fn rate_at(&self, t_us: u64) -> u64 {
         let (from, to) = (i128::from(self.piece.from.0), i128::from(self.piece.to.0));
         let x = i128::from(t_us - self.start_us);
@@ -238,8 +238,8 @@ impl Placed {
         let limit = rest * i128::from(d);
         let reached = |x: u64| self.piece.scaled_lambda(i128::from(x)) <= limit;
         let guess = self.guess_us(rest).min(d - 1);
-        // The closed form is right to a few µs except where it cancels (a long ramp down to 0);
-        // widen around it until the answer is enclosed, then bisect exactly.
+        // The closed form is right to a few µs, except on a long ramp down to 0, where it cancels.
+        // Widen the interval until it encloses the answer, then bisect exactly.
         let mut step = 1;
         let mut low = guess;
         while !reached(low) {

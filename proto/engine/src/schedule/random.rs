@@ -1,31 +1,31 @@
-//! The values that a scenario draws: fixed by the seed, by whose they are, and by how many the same
-//! one drew before.
+//! The values that a scenario draws: fixed by the seed, by their scope, and by the number of the
+//! draw.
 //!
-//! Two hashes of [`crate::schedule::hash`]: the first makes a key of the seed and of who draws, the
-//! second a value of the key and of the number of the draw. Must never change: a run of today drawn
-//! again in a year draws the same.
+//! Two hashes of [`crate::schedule::hash`]: the first makes a key of the seed and the scope, the
+//! second a value of the key and the number of the draw. Must never change: a run that is repeated
+//! in a year draws the same values.
 
 use crate::schedule::hash::{Purpose, draw};
 
-/// Who draws values and takes rows of feeds.
+/// The part of a run that draws values and takes rows of feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum DrawScope {
     /// The n-th arrival of the run.
     Arrival(u64),
-    /// The k-th iteration of a user of a closed loop, as its holder counts them.
+    /// The k-th iteration of a user of a closed loop, as its holder counts iterations.
     Iteration {
         /// The user's number.
         user: u32,
-        /// From 0.
+        /// The iteration, from 0.
         k: u64,
     },
-    /// A user while it is prepared.
+    /// The preparation of a user.
     Start(u32),
-    /// A user while it cleans up.
+    /// The clean-up of a user.
     Stop(u32),
 }
 
-/// The values of one of them, one after the other.
+/// The values of one scope, in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
     key: u64,
@@ -33,14 +33,14 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Of `whose`, from the first one on.
+    /// The values of `scope`, from the first one on.
     #[must_use]
-    pub fn new(seed: u64, whose: Whose) -> Self {
-        let (purpose, block, index) = match whose {
-            Whose::Arrival(n) => (Purpose::OfArrival, n, 0),
-            Whose::Iteration { user, k } => (Purpose::OfIteration, u64::from(user), k),
-            Whose::Start(user) => (Purpose::OfStart, u64::from(user), 0),
-            Whose::Stop(user) => (Purpose::OfStop, u64::from(user), 0),
+    pub fn new(seed: u64, scope: DrawScope) -> Self {
+        let (purpose, block, index) = match scope {
+            DrawScope::Arrival(n) => (Purpose::OfArrival, n, 0),
+            DrawScope::Iteration { user, k } => (Purpose::OfIteration, u64::from(user), k),
+            DrawScope::Start(user) => (Purpose::OfStart, u64::from(user), 0),
+            DrawScope::Stop(user) => (Purpose::OfStop, u64::from(user), 0),
         };
         Self {
             key: draw(seed, purpose, block, index),
@@ -48,7 +48,7 @@ impl Draws {
         }
     }
 
-    /// The next one, uniform over 64 bits.
+    /// The next value, uniform over 64 bits.
     pub fn next_value(&mut self) -> u64 {
         let value = draw(self.key, Purpose::Value, 0, self.drawn);
         self.drawn += 1;

@@ -31,13 +31,13 @@ impl Share {
         }
     }
 
-    /// Whether it holds no arrival at all.
+    /// Whether the share holds no arrival at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.owned.is_empty()
     }
 
-    /// Whether arrival `n` is in it.
+    /// Whether the share holds arrival `n`.
     #[must_use]
     pub fn owns(&self, n: u64) -> bool {
         let shard = n % self.shards;
@@ -46,7 +46,7 @@ impl Share {
             .is_ok()
     }
 
-    /// The first arrival of it that is not below `n`; `None` when it is empty.
+    /// The first arrival of the share that is not below `n`; `None` when the share is empty.
     #[must_use]
     pub fn next_at_or_after(&self, n: u64) -> Option<u64> {
         let first = *self.owned.first()?;
@@ -60,7 +60,7 @@ impl Share {
         })
     }
 
-    /// How many arrivals below `n` are in it.
+    /// Number of arrivals below `n` in the share.
     #[must_use]
     pub fn count_below(&self, n: u64) -> u64 {
         let (blocks, shard) = (n / self.shards, n % self.shards);
@@ -70,7 +70,7 @@ impl Share {
         blocks * self.owned.len() as u64 + partial as u64
     }
 
-    /// Divides it over `cores` parts that are as even and as interleaved as can be.
+    /// Splits the share into `cores` shares, as even and as interleaved as possible.
     #[must_use]
     pub fn split(&self, cores: u32) -> Vec<Self> {
         let cores = cores.max(1) as usize;

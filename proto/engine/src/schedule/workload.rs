@@ -1,8 +1,9 @@
-//! The workload: a pure function of plan and seed. Arrival n fixes when it is due and what it does;
-//! in a closed loop nothing is due, and a user and a count fix what it does.
+//! The workload: a pure function of plan and seed. The number of an arrival fixes when it is due
+//! and what it does. In a closed loop nothing is due: a user and the number of its iteration fix
+//! what it does.
 //!
-//! Any agent computes its own share alone, at any moment, for any n. Must never depend on which
-//! agent asks or on what was asked before.
+//! Any agent computes its own share alone, at any moment, for any n. The result must never depend
+//! on the agent or on earlier calls.
 
 use std::sync::Arc;
 
@@ -11,23 +12,24 @@ use loadpilot_events::plan::{Arrivals, Plan, Rest};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};
-use crate::control::steer::RateChange;
 use crate::schedule::hash::{Purpose, below, draw, shuffled};
 use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
+use crate::schedule::rate_change::RateChange;
 
-/// Arrivals in one block of Poisson points.
+/// Number of arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;
 
-/// Blocks of the task permutation that a user has before the next user's begin: more than the
-/// iterations of the longest run.
+/// Number of blocks of the task permutation that belong to one user: more than the iterations of
+/// the longest run.
 const BLOCKS_PER_USER: u64 = 1 << 42;
 
 /// All arrivals of a run.
 #[derive(Debug, Clone)]
 pub struct Workload {
     pace: Pace,
-    /// What Poisson points are made in: one, and one more for each change of the rate.
-    stretches: Vec<Stretch>,
+    /// The segments of Λ in which Poisson points are drawn: one, and one more for each change of
+    /// the rate.
+    segments: Vec<Segment>,
     users: Option<u32>,
     rest: Option<Rest>,
     arrivals: Arrivals,
@@ -38,28 +40,28 @@ pub struct Workload {
     samples_ppm: u32,
 }
 
-/// A stretch of Λ with blocks of Poisson points of its own: what was due before a change of the
-/// rate must not depend on it, and the points of a block depend on where the last one ends.
+/// A segment of Λ with Poisson points of its own. What was due before a change of the rate must not
+/// depend on it, and the points of a block depend on where the last block ends.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct Segment {
     /// The number of its first arrival.
     first: u64,
     /// Where it begins, in parts.
     begin: u128,
-    /// Where its last block ends, in parts. The next stretch may begin before: it goes first.
+    /// Where its last block ends, in parts. The next segment may begin before, and has precedence.
     end: u128,
 }
 
-impl Stretch {
-    /// How many points its blocks have.
+impl Segment {
+    /// Number of points in its blocks.
     fn points(&self) -> u64 {
         let count = (self.end - self.begin).div_ceil(PARTS_PER_ARRIVAL);
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 }
 
-/// The due times of a workload for one that asks for neighbours one after the other: it keeps the
-/// last block of Poisson points, which the workload itself makes anew for every question.
+/// The due times of a workload for a caller that reads neighbours one after the other: caches the
+/// last block of Poisson points, which the workload itself computes anew for every call.
 #[derive(Debug)]
 pub struct DueTimes {
     workload: Arc<Workload>,
@@ -67,7 +69,7 @@ pub struct DueTimes {
 }
 
 impl DueTimes {
-    /// Of `workload`.
+    /// The due times of `workload`.
     #[must_use]
     pub fn new(workload: Arc<Workload>) -> Self {
         Self {
@@ -87,7 +89,7 @@ impl DueTimes {
         }
         assert!(n < workload.planned(), "arrival {n} beyond the plan");
         let (at, place) = workload.place_of(n);
-        if self.block.as_ref().is_none_or(|(kept, _)| *kept != at) {
+        if self.block.as_ref().is_none_or(|(cached, _)| *cached != at) {
             self.block = Some((at, workload.poisson_points(at)));
         }
         let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
@@ -95,12 +97,12 @@ impl DueTimes {
     }
 }
 
-/// A block of Poisson points: the place of its stretch, and its number there.
+/// A block of Poisson points: the position of its segment, and its number in the segment.
 type BlockAt = (usize, u64);
 
-/// As a power of two, the blocks of a stretch before those of the next one begin to be drawn: more
-/// than the highest rate fills in the longest run.
-const STRETCH_BITS: u32 = 40;
+/// Binary logarithm of the number of blocks between the first blocks of two segments: more than the
+/// highest rate fills in the longest run.
+const SEGMENT_BITS: u32 = 40;
 
 impl Workload {
     /// The workload of a plan that [`crate::check`] has accepted.
@@ -115,14 +117,14 @@ impl Workload {
             })
             .collect();
         let pace = Pace::new(&plan.profile);
-        let whole = Stretch {
+        let whole = Segment {
             first: 0,
             begin: 0,
             end: pace.total_parts(),
         };
         Self {
             pace,
-            stretches: vec![whole],
+            segments: vec![whole],
             users: plan.users,
             rest: plan.rest,
             arrivals: plan.arrivals,
@@ -133,9 +135,9 @@ impl Workload {
         }
     }
 
-    /// The same after changes of the rate, in the order in which they were decided. What is due
+    /// The workload after changes of the rate, in the order in which they were decided. What is due
     /// before the tick of a change keeps its number, its due time, its task and its draws. A closed
-    /// loop has no rate to change.
+    /// loop has no rate and stays as it is.
     #[must_use]
     pub fn steered(mut self, changes: &[RateChange]) -> Self {
         for change in changes.iter().filter(|_| self.users.is_none()) {
@@ -147,14 +149,14 @@ impl Workload {
             let rate = Rate(change.rate.0.min(RATE_MAX_URPS));
             self.pace = self.pace.changed(at_us, rate);
             let end = self.pace.total_parts();
-            self.stretches.retain(|stretch| stretch.begin < begin);
-            self.stretches.push(Stretch { first, begin, end });
+            self.segments.retain(|segment| segment.begin < begin);
+            self.segments.push(Segment { first, begin, end });
         }
         self
     }
 
-    /// The users of a closed loop, each of which starts its next task when its last one ended;
-    /// `None` when arrivals are due on schedule.
+    /// Number of users of a closed loop, each of which starts its next task when its last one
+    /// ended; `None` when arrivals are due on schedule.
     #[must_use]
     pub fn users(&self) -> Option<u32> {
         self.users
@@ -166,8 +168,8 @@ impl Workload {
         self.rest.is_some()
     }
 
-    /// How long after it may begin a user waits with its first task, in µs: all of them begin
-    /// evenly over a rest.
+    /// The delay of a user's first task, in µs: the users of a closed loop begin evenly spread over
+    /// a rest.
     #[must_use]
     pub fn begin_us_of_user(&self, user: u32) -> u64 {
         let over_us = match self.rest {
@@ -180,10 +182,10 @@ impl Workload {
         u64::try_from(share).unwrap_or(over_us)
     }
 
-    /// When a user goes on that began its task `k` at `began_us` and ended it at `ended_us`, all
-    /// in µs after the start.
+    /// When a user starts its next task after task `k`, which began at `began_us` and ended at
+    /// `ended_us`; all in µs after the start.
     #[must_use]
-    pub fn rested_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
+    pub fn next_start_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
         match self.rest {
             None => ended_us,
             Some(Rest::Pacing { every_us }) => ended_us.max(began_us.saturating_add(every_us)),
@@ -195,16 +197,16 @@ impl Workload {
         }
     }
 
-    /// What fixes every random choice.
+    /// The seed of every random choice.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The number of arrivals of the whole run; 0 in a closed loop, which plans none.
+    /// Number of arrivals of the whole run; 0 in a closed loop, which plans none.
     #[must_use]
     pub fn planned(&self) -> u64 {
-        match (self.arrivals, self.stretches.last()) {
+        match (self.arrivals, self.segments.last()) {
             (Arrivals::Poisson, Some(last)) => last.first + last.points(),
             _ => self.pace.planned(),
         }
@@ -216,13 +218,13 @@ impl Workload {
         self.pace.duration_us()
     }
 
-    /// The grain of deltas and series in µs.
+    /// The length of a tick, the unit of deltas and series, in µs.
     #[must_use]
     pub fn tick_us(&self) -> u64 {
         self.tick_us
     }
 
-    /// The number of ticks that hold a due time.
+    /// Number of ticks that hold a due time.
     #[must_use]
     pub fn ticks(&self) -> u32 {
         u32::try_from(self.duration_us().div_ceil(self.tick_us)).unwrap_or(u32::MAX)
@@ -234,8 +236,8 @@ impl Workload {
         &self.pace
     }
 
-    /// When arrival `n` is due, in µs after the start; monotone in n. Whoever asks for many
-    /// neighbours asks [`DueTimes`].
+    /// When arrival `n` is due, in µs after the start; monotone in n. A caller that reads many
+    /// neighbours uses [`DueTimes`].
     ///
     /// # Panics
     /// When `n` is not below [`Workload::planned`].
@@ -252,22 +254,22 @@ impl Workload {
         self.pace.due_us(position)
     }
 
-    /// The task of arrival `n`: a seeded permutation of each block of W arrivals, W being the sum
-    /// of the weights, so that every block holds every task exactly as often as its weight says.
+    /// The task of arrival `n`: a seeded permutation of each block of W arrivals, where W is the
+    /// sum of the weights. Every block holds every task exactly as often as its weight says.
     #[must_use]
     pub fn task_of(&self, n: u64) -> u16 {
         self.task_in_blocks(0, n)
     }
 
-    /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop: each user has a seeded
-    /// permutation of each block of W iterations of its own, so that the weights hold for every
-    /// user in every block, and users do not march in step.
+    /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop. Each user has a seeded
+    /// permutation of its own for each block of W iterations: the weights hold for every user in
+    /// every block, and users do not run in step.
     #[must_use]
     pub fn task_of_user(&self, user: u32, k: u64) -> u16 {
         self.task_in_blocks(Self::first_block_of(user), k)
     }
 
-    /// The task at place `n` of a sequence whose first block has number `first_block`.
+    /// The task at position `n` of a sequence whose first block has number `first_block`.
     fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
         if self.weight_ends.len() <= 1 || bug(Bug::FirstTaskOnly) {
             return 0;
@@ -277,7 +279,7 @@ impl Workload {
         self.task_at(block, n % block_len)
     }
 
-    /// The task at a place of a block.
+    /// The task at a position of a block.
     pub(crate) fn task_at(&self, block: u64, place: u64) -> u16 {
         let keys = (Purpose::TaskKey, Purpose::TaskFlip);
         let place = shuffled(self.seed, keys, block, place, self.block_len());
@@ -285,7 +287,7 @@ impl Workload {
         u16::try_from(task).unwrap_or(u16::MAX)
     }
 
-    /// The arrivals of one block: the sum of the weights.
+    /// Number of arrivals in one block of the task permutation: the sum of the weights.
     pub(crate) fn block_len(&self) -> u64 {
         self.weight_ends.last().copied().unwrap_or(1)
     }
@@ -295,7 +297,7 @@ impl Workload {
         u64::from(user) * BLOCKS_PER_USER
     }
 
-    /// How many tasks there are.
+    /// Number of tasks.
     pub(crate) fn tasks(&self) -> usize {
         self.weight_ends.len()
     }
@@ -315,8 +317,8 @@ impl Workload {
             .sum()
     }
 
-    /// The draw, in 0..1,000,000, that decides whether a call may use an open connection: of step
-    /// `step` of the arrival named by `block` and `index`.
+    /// The draw, in 0..1,000,000, that decides whether a call may use an open connection. The call
+    /// is step `step` of the arrival named by `block` and `index`.
     #[must_use]
     pub fn reuse_draw_ppm(&self, block: u64, index: u64, step: usize) -> u32 {
         let index = index.wrapping_mul(1 << 16).wrapping_add(step as u64);
@@ -324,8 +326,8 @@ impl Workload {
         u32::try_from(below(1_000_000, uniform)).unwrap_or(u32::MAX)
     }
 
-    /// Whether a call of the arrival named by `block` and `index` is told one by one; `call` is its
-    /// place in the plan's list of calls.
+    /// Whether a call of the arrival named by `block` and `index` is recorded as a sample; `call`
+    /// is its position in the plan's list of calls.
     #[must_use]
     pub fn is_sampled(&self, block: u64, index: u64, call: u16) -> bool {
         let index = index.wrapping_mul(1 << 16).wrapping_add(u64::from(call));
@@ -337,7 +339,7 @@ impl Workload {
         }
     }
 
-    /// The tick that a due time lies in.
+    /// The tick that holds a due time.
     #[must_use]
     pub fn tick_of(&self, due_us: u64) -> u32 {
         u32::try_from(due_us / self.tick_us).unwrap_or(u32::MAX)
@@ -359,7 +361,7 @@ impl Workload {
         self.first_at_or_after(from_us)..self.first_at_or_after(from_us + self.tick_us)
     }
 
-    /// How many arrivals of each task are among the numbers `range`.
+    /// Number of arrivals of each task among the numbers `range`.
     #[must_use]
     pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
         let block_len = self.block_len();
@@ -382,41 +384,41 @@ impl Workload {
         counts
     }
 
-    /// How many points are below `limit` parts of Λ.
+    /// Number of points below `limit` parts of Λ.
     fn points_below(&self, limit: u128) -> u64 {
         let begun = self
-            .stretches
-            .partition_point(|stretch| stretch.begin < limit);
+            .segments
+            .partition_point(|segment| segment.begin < limit);
         let Some(place) = begun.checked_sub(1) else {
             return 0;
         };
         // A block of points stays inside its part of Λ, so that only one can hold the limit.
-        let stretch = self.stretches[place];
-        let block = (limit - stretch.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
+        let segment = self.segments[place];
+        let block = (limit - segment.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
         let block = u64::try_from(block).unwrap_or(u64::MAX);
         let points = self.poisson_points((place, block));
         let below = points.partition_point(|&point| point < limit);
-        stretch.first + block * POISSON_BLOCK + below as u64
+        segment.first + block * POISSON_BLOCK + below as u64
     }
 
-    /// The block of Poisson points that holds arrival `n`, and its place there.
+    /// The block of Poisson points that holds arrival `n`, and the position of the arrival there.
     fn place_of(&self, n: u64) -> (BlockAt, usize) {
-        let begun = self.stretches.partition_point(|stretch| stretch.first <= n);
+        let begun = self.segments.partition_point(|segment| segment.first <= n);
         let place = begun.saturating_sub(1);
-        let inside = n - self.stretches[place].first;
+        let inside = n - self.segments[place].first;
         let rest = usize::try_from(inside % POISSON_BLOCK).unwrap_or(usize::MAX);
         ((place, inside / POISSON_BLOCK), rest)
     }
 
     /// The sorted points of one block: uniform over the block's part of Λ.
     fn poisson_points(&self, (place, block): BlockAt) -> Vec<u128> {
-        let stretch = self.stretches[place];
+        let segment = self.segments[place];
         let first = block * POISSON_BLOCK;
-        let count = POISSON_BLOCK.min(stretch.points() - first);
-        let begin = stretch.begin + u128::from(first) * PARTS_PER_ARRIVAL;
+        let count = POISSON_BLOCK.min(segment.points() - first);
+        let begin = segment.begin + u128::from(first) * PARTS_PER_ARRIVAL;
         let full = u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL;
-        let width = full.min(stretch.end - begin);
-        let drawn = block.wrapping_add((place as u64) << STRETCH_BITS);
+        let width = full.min(segment.end - begin);
+        let drawn = block.wrapping_add((place as u64) << SEGMENT_BITS);
         let mut points: Vec<u128> = (0..count)
             .map(|i| u128::from(draw(self.seed, Purpose::Poisson, drawn, i)))
             .map(|uniform| begin + ((uniform * width) >> 64))

@@ -1,4 +1,4 @@
-//! Sums of rows: what an agent counts, what the fold adds up, what a report shows.
+//! Sums of rows: an agent counts them, the fold adds them up, a report shows them.
 //!
 //! Each is a commutative monoid: adding, in any order and in any grouping, gives the same. Must
 //! never average, and never hold more than sums.
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::tally::cache_codec;
 
-/// Arrivals that were reported.
+/// Arrivals, added up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrivalSums {
     /// Started.
     pub started: u64,
     /// Dropped, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
-    /// Started, with a call that was not ok.
+    /// Started arrivals with a call that was not ok.
     pub task_errors: u64,
-    /// Those whose task raised an error.
+    /// Arrivals whose task raised an error.
     #[serde(with = "cache_codec::raises")]
     pub raises: TaskRaises,
     /// Checks that looked at an answer.
@@ -37,7 +37,7 @@ impl ArrivalSums {
         self.started + self.dropped.values().sum::<u64>()
     }
 
-    /// Adds `more` to these.
+    /// Adds `more`.
     pub fn add(&mut self, more: &Self) {
         self.started += more.started;
         self.task_errors += more.task_errors;
@@ -51,7 +51,7 @@ impl ArrivalSums {
 /// Calls of one kind, merged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallSums {
-    /// How many.
+    /// Number of calls.
     pub count: u64,
     /// End − due, in µs.
     #[serde(with = "cache_codec::latency")]
@@ -59,9 +59,9 @@ pub struct CallSums {
     /// End − dispatch, in µs.
     #[serde(with = "cache_codec::latency")]
     pub service: Hist,
-    /// By status code.
+    /// Answers by status code.
     pub status: BTreeMap<u16, u64>,
-    /// By cause, where there was no complete answer.
+    /// Calls without a complete answer, by cause.
     pub causes: BTreeMap<Cause, u64>,
     /// Bytes written.
     pub sent_bytes: u64,
@@ -84,7 +84,7 @@ impl Default for CallSums {
 }
 
 impl CallSums {
-    /// Adds `more` to these; bytes saturate, since a log may claim any number of them.
+    /// Adds `more`; bytes saturate, since a log may claim any number of them.
     pub fn add(&mut self, more: &Self) {
         self.count += more.count;
         merge(&mut self.response, &more.response);
@@ -111,7 +111,7 @@ pub struct AnatomySums {
 }
 
 impl AnatomySums {
-    /// Adds `more` to these.
+    /// Adds `more`.
     pub fn add(&mut self, more: &Self) {
         for (&phase, hist) in &more.phases {
             merge(self.phases.entry(phase).or_insert_with(hist::anatomy), hist);

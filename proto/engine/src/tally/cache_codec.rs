@@ -1,20 +1,19 @@
-//! How sums are written down for a cache: histograms and blocks packed, and what has no form of its
-//! own that any format takes, as text.
+//! How sums are written into a cache: histograms and blocks packed, types without a portable serde
+//! form as text.
 //!
-//! Used in `#[serde(with = "…")]`. Must never be the form of anything in the log: what is written
-//! here may be thrown away.
+//! Used in `#[serde(with = "…")]`. Must never be the form of anything in the log: a cache may be
+//! deleted at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use loadpilot_events::log::exchange::ExchangeSeen;
 use loadpilot_events::log::hist::Hist;
-use serde::de::{Error as _, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tally::packed_histogram::{Grain, Sparse};
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
-/// Arrivals that raised, as three numbers.
+/// Counts of arrivals that raised, as three numbers.
 pub(crate) mod raises {
     use loadpilot_events::log::delta::{LastCall, TaskRaises};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -33,48 +32,7 @@ pub(crate) mod raises {
     }
 }
 
-/// Bytes as they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Bytes;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
-            }
-        }
-        deserializer.deserialize_bytes(Whole)
-    }
-}
-
-/// Bytes in a field.
-pub(crate) mod bytes {
-    use super::{Bytes, Deserialize, Deserializer, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        Ok(Bytes::deserialize(from)?.0)
-    }
-}
-
-/// A shared name.
+/// A shared string.
 pub(crate) mod shared {
     use std::sync::Arc;
 
@@ -91,51 +49,55 @@ pub(crate) mod shared {
 
 /// A latency histogram.
 pub(crate) mod latency {
-    use super::{Deserializer, Grain, Hist, Serializer, read, write};
+    use super::{Deserializer, Hist, Precision, Serializer, read, write};
 
     pub(crate) fn serialize<S: Serializer>(hist: &Hist, to: S) -> Result<S::Ok, S::Error> {
-        write(hist, Grain::Latency, to)
+        write(hist, Precision::Latency, to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hist, D::Error> {
-        read(Grain::Latency, from)
+        read(Precision::Latency, from)
     }
 }
 
-fn write<S: Serializer>(hist: &Hist, grain: Grain, to: S) -> Result<S::Ok, S::Error> {
-    Sparse::of(hist, grain).serialize(to)
+fn write<S: Serializer>(hist: &Hist, grain: Precision, to: S) -> Result<S::Ok, S::Error> {
+    PackedHistogram::of(hist, grain).serialize(to)
 }
 
-fn read<'de, D: Deserializer<'de>>(grain: Grain, from: D) -> Result<Hist, D::Error> {
-    Ok(Sparse::deserialize(from)?.hist(grain))
+fn read<'de, D: Deserializer<'de>>(grain: Precision, from: D) -> Result<Hist, D::Error> {
+    Ok(PackedHistogram::deserialize(from)?.hist(grain))
 }
 
 /// Histograms of phases.
 pub(crate) mod phases {
     use loadpilot_events::log::delta::Phase;
 
-    use super::{BTreeMap, Deserialize, Deserializer, Grain, Hist, Serialize, Serializer, Sparse};
+    use super::{
+        BTreeMap, Deserialize, Deserializer, Hist, PackedHistogram, Precision, Serialize,
+        Serializer,
+    };
 
     pub(crate) fn serialize<S: Serializer>(
         phases: &BTreeMap<Phase, Hist>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         let packed = phases.iter();
-        let packed = packed.map(|(phase, hist)| (*phase, Sparse::of(hist, Grain::Phase)));
+        let packed =
+            packed.map(|(phase, hist)| (*phase, PackedHistogram::of(hist, Precision::Phase)));
         packed.collect::<BTreeMap<_, _>>().serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<BTreeMap<Phase, Hist>, D::Error> {
-        let packed = BTreeMap::<Phase, Sparse>::deserialize(from)?.into_iter();
+        let packed = BTreeMap::<Phase, PackedHistogram>::deserialize(from)?.into_iter();
         Ok(packed
-            .map(|(phase, sparse)| (phase, sparse.hist(Grain::Phase)))
+            .map(|(phase, sparse)| (phase, sparse.hist(Precision::Phase)))
             .collect())
     }
 }
 
-/// Exchanges, as JSON: they leave out what is absent.
+/// Exchanges, as JSON: they skip absent fields.
 pub(crate) mod exchanges {
     use super::{BTreeSet, Deserialize, Deserializer, ExchangeSeen, Serialize, Serializer};
     use super::{from_text, to_text};

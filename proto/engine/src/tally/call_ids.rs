@@ -1,7 +1,7 @@
-//! Which call a row is about, the same for all deltas of a run.
+//! Identity of calls, the same for all deltas of a run.
 //!
-//! Calls of the plan are known by their place in it. Those that a task made in Python have numbers
-//! that hold inside one delta only, and are known by their task and their name.
+//! Calls of the plan are identified by their position in it. Calls that a task made in Python have
+//! numbers that are valid inside one delta only; they are identified by task and name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,43 +13,43 @@ use crate::tally::cache_codec;
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Called {
-    /// By its place in the plan's list of calls.
+pub enum CallId {
+    /// A call of the plan, by its position in the list of calls.
     Planned(u16),
-    /// By its name in a task that runs in Python.
+    /// A call of a task that runs in Python.
     Named {
-        /// The task, by its place in the plan.
+        /// The task, by its position in the plan.
         task: u16,
-        /// What it is called.
+        /// The name of the call.
         #[serde(with = "cache_codec::shared")]
         name: Arc<str>,
     },
 }
 
-/// What the numbers of calls mean in one delta.
+/// The meaning of the numbers of calls in one delta.
 #[derive(Debug, Default)]
-pub struct Names(BTreeMap<u16, Called>);
+pub struct CallNames(BTreeMap<u16, CallId>);
 
-impl Names {
-    /// Of `delta`.
+impl CallNames {
+    /// The names of `delta`.
     #[must_use]
     pub fn of(delta: &DeltaReported) -> Self {
         let named = delta.names.iter().map(|named| {
             let name = Arc::from(named.name.as_str());
             let task = named.task;
-            (named.call, Called::Named { task, name })
+            (named.call, CallId::Named { task, name })
         });
         Self(named.collect())
     }
 
-    /// The call that `number` stands for.
+    /// The call of a number.
     #[must_use]
-    pub fn called(&self, number: u16) -> Called {
+    pub fn call_id(&self, number: u16) -> CallId {
         let named = self.0.get(&number).cloned();
-        named.unwrap_or(Called::Planned(number))
+        named.unwrap_or(CallId::Planned(number))
     }
 
-    /// Whether the delta names it.
+    /// Whether the delta names the call.
     #[must_use]
     pub fn has(&self, number: u16) -> bool {
         self.0.contains_key(&number)

@@ -1,10 +1,10 @@
-//! What a killed process left, closed into deltas of its own by whoever comes after it.
+//! The deltas that a killed process left open, closed by a later process of its agent.
 //!
-//! The process kept two things where a kill cannot reach them: its [`Books`], how far deltas were
-//! closed, and every single thing that it told its tally since, numbered on each thread. A [`Mark`]
-//! of the books is the boundary: up to it everything is in a delta, beyond it nothing is. Must
-//! never count anything twice, must give the same deltas each time it is asked, and must name what
-//! is missing rather than guess it.
+//! The process left two things that survive a kill: its [`Checkpoint`], which says how far deltas
+//! were closed, and each event that its threads recorded since, numbered per thread. A
+//! [`Watermark`] of the checkpoint is the boundary: events up to it are in a delta, later ones are
+//! in none. Recovery must never count an event twice, must give the same deltas each time, and must
+//! name what is missing rather than guess it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,31 +21,31 @@ use serde::{Deserialize, Serialize};
 use crate::bugs::{Bug, bug};
 use crate::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 
-/// Up to where what a thread told is closed into deltas.
+/// The events of one thread that are closed into deltas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Mark {
+pub struct Watermark {
     /// How often the thread was harvested.
     pub turn: u32,
-    /// The number of the last thing that it told.
+    /// The number of its last event.
     pub number: u64,
-    /// How many things it told by then that found no room beside the others.
+    /// Number of its events up to then that were not recorded since the ring was full.
     pub unrecorded: u64,
 }
 
-impl Mark {
-    /// Whether the thing of this number is in a delta.
+impl Watermark {
+    /// Whether the event of this number is in a delta.
     #[must_use]
     pub fn covers(&self, number: u64) -> bool {
         number <= self.number
     }
 
-    /// Whether what began in this turn, and had to be told then, is in a delta.
+    /// Whether an event that belongs to this harvest is in a delta.
     #[must_use]
     pub fn covers_turn(&self, turn: u32) -> bool {
         turn <= self.turn
     }
 
-    /// The later one.
+    /// The later watermark.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         if self.turn < other.turn { other } else { self }
@@ -54,106 +54,111 @@ impl Mark {
 
 /// How far a process had closed deltas.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Books {
-    /// The last delta; 0 before the first.
+pub struct Checkpoint {
+    /// Sequence number of the last delta; 0 before the first.
     pub last_seq: u64,
-    /// Where its window ends, in µs after the start.
+    /// End of its window, in µs after the start.
     pub to_us: u64,
-    /// Everything in deltas.
+    /// Totals of all deltas.
     pub totals: Totals,
-    /// Of each thread.
-    pub marks: Vec<Mark>,
+    /// The watermark of each thread.
+    pub marks: Vec<Watermark>,
 }
 
-/// One thing that a thread told its tally.
+/// An event that a thread recorded in its tally.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum TallyEvent {
     /// An arrival started.
     Started(RowKey),
     /// An arrival will never start.
     Dropped(RowKey, DropReason),
-    /// A started arrival ended, and not all of it went well.
+    /// A started arrival ended with a call that was not ok.
     TaskError(RowKey),
     /// The task of an arrival raised an error.
     TaskRaised(RowKey, LastCall),
     /// A check looked at an answer.
     Check(RowKey, bool),
-    /// An arrival added to a metric of the scenario's own.
+    /// An arrival added to a metric of the scenario.
     Metric(RowKey, Arc<str>, MetricValue),
-    /// Something was raised in a task.
+    /// A task or a check raised an error.
     Raised(u16, RaisedBy, String),
-    /// What a call is called.
+    /// The name of a call that is not in the plan.
     Name(CallName),
     /// A call ended.
     Call(CallEnd),
-    /// A call is told by itself, too.
+    /// A call as a sample.
     Sample(Sample),
 }
 
 /// A call in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlight {
-    /// Where its arrival is counted.
+    /// The row that counts its arrival.
     pub key: RowKey,
-    /// What tells its arrival from others of this thread.
+    /// Identity of its arrival among those of this thread.
     pub arrival: (u64, u64),
     /// The call, as in [`CallEnd`].
     pub call: u16,
-    /// From due to dispatch, in µs: all that is known of its latency.
+    /// From due to dispatch, in µs: the only known part of its latency.
     pub waited_us: u64,
     /// As in [`Phases`].
     pub schedule_lag_us: Option<u64>,
 }
 
-/// What one thread left.
+/// What one thread left behind.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
-    /// Everything that it told and that is in no delta, in any order.
-    pub told: Vec<Told>,
+    /// Its events that are in no delta, in any order.
+    pub events: Vec<TallyEvent>,
     /// Its calls in flight.
     pub in_flight: Vec<InFlight>,
-    /// How many things it told found no room, in all.
+    /// Number of events that were not recorded since the ring was full, in all.
     pub unrecorded: u64,
-    /// Its last sign of life, in µs after the start.
+    /// The time of its last entry, in µs after the start.
     pub last_us: u64,
 }
 
-/// What is to be published of a killed process.
+/// What is published for a killed process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tail {
-    /// Its last deltas, numbered on.
+    /// Its last deltas, numbered after those that it sent.
     pub deltas: Vec<DeltaReported>,
-    /// Its last words, to be stated when those are stored.
+    /// The fact to publish when these are stored.
     pub reported: TailReported,
 }
 
-/// Closes what the process `boot_id` left: its books, and its threads or why one cannot be read.
+/// Closes what the process `boot_id` left behind: its checkpoint, and its threads, or why a thread
+/// is unreadable.
 #[must_use]
-pub fn close(boot_id: BootId, books: &Books, threads: &[Result<Thread, String>]) -> Tail {
+pub fn close(boot_id: BootId, checkpoint: &Checkpoint, threads: &[Result<Thread, String>]) -> Tail {
     let read = || threads.iter().flatten();
     let last_us = read().map(|thread| thread.last_us).max().unwrap_or(0);
-    let to_us = last_us.max(books.to_us);
-    let lost = missing(books, threads).map(|reason| TailLost {
-        from_us: books.to_us,
+    let to_us = last_us.max(checkpoint.to_us);
+    let lost = missing(checkpoint, threads).map(|reason| TailLost {
+        from_us: checkpoint.to_us,
         to_us,
         reason,
     });
-    // A window of which something is missing is not claimed: it stays a hole for everybody to see.
-    let window_us = if lost.is_some() { books.to_us } else { to_us };
+    // A window with missing events is not claimed: it stays a visible hole.
+    let window_us = if lost.is_some() {
+        checkpoint.to_us
+    } else {
+        to_us
+    };
     let used = u64::from(bug(Bug::TailReusesNumbers));
-    let last_seq = books.last_seq.saturating_sub(used);
-    let mut ledger = Ledger::resume(boot_id, last_seq, books.totals.clone());
+    let last_seq = checkpoint.last_seq.saturating_sub(used);
+    let mut ledger = Ledger::resume(boot_id, last_seq, checkpoint.totals.clone());
     let (mut deltas, mut indeterminate) = (Vec::new(), 0);
     for thread in read() {
-        // Each in deltas of its own: the number of a call that the plan does not have holds on its
-        // thread.
+        // Each thread has deltas of its own: the number of a call outside the plan is valid on its
+        // thread only.
         let mut tally = Tally::new();
-        let told = thread.told.iter().filter(|_| !bug(Bug::TailForgotten));
-        told.for_each(|told| tell(&mut tally, told));
+        let events = thread.events.iter().filter(|_| !bug(Bug::TailForgotten));
+        events.for_each(|events| tell(&mut tally, events));
         break_off(&mut tally, &thread.in_flight);
         indeterminate += thread.in_flight.len() as u64;
         let (rows, gauges) = (tally.take(), Gauges::default());
-        deltas.extend(ledger.close(rows, books.to_us, window_us, gauges));
+        deltas.extend(ledger.close(rows, checkpoint.to_us, window_us, gauges));
     }
     let reported = TailReported {
         final_seq: ledger.last_seq(),
@@ -164,22 +169,22 @@ pub fn close(boot_id: BootId, books: &Books, threads: &[Result<Thread, String>])
     Tail { deltas, reported }
 }
 
-fn tell(tally: &mut Tally, told: &Told) {
-    match told {
-        Told::Started(key) => tally.started(*key),
-        Told::Dropped(key, reason) => tally.dropped(*key, *reason),
-        Told::TaskError(key) => tally.task_error(*key),
-        Told::TaskRaised(key, last) => tally.task_raised(*key, *last),
-        Told::Check(key, passed) => tally.check(*key, *passed),
-        Told::Metric(key, name, value) => tally.metric(*key, name, *value),
-        Told::Raised(task, by, text) => tally.raised(*task, *by, text),
-        Told::Name(name) => tally.name(name),
-        Told::Call(end) => tally.call(end),
-        Told::Sample(sample) => tally.sample(*sample),
+fn tell(tally: &mut Tally, events: &TallyEvent) {
+    match events {
+        TallyEvent::Started(key) => tally.started(*key),
+        TallyEvent::Dropped(key, reason) => tally.dropped(*key, *reason),
+        TallyEvent::TaskError(key) => tally.task_error(*key),
+        TallyEvent::TaskRaised(key, last) => tally.task_raised(*key, *last),
+        TallyEvent::Check(key, passed) => tally.check(*key, *passed),
+        TallyEvent::Metric(key, name, value) => tally.metric(*key, name, *value),
+        TallyEvent::Raised(task, by, text) => tally.raised(*task, *by, text),
+        TallyEvent::Name(name) => tally.name(name),
+        TallyEvent::Call(end) => tally.call(end),
+        TallyEvent::Sample(sample) => tally.sample(*sample),
     }
 }
 
-/// Nobody knows how calls in flight ended, nor will their arrivals end well.
+/// The end of a call in flight is unknown, and its arrival counts as failed.
 fn break_off(tally: &mut Tally, in_flight: &[InFlight]) {
     let mut arrivals = BTreeSet::new();
     for call in in_flight {
@@ -208,12 +213,12 @@ fn break_off(tally: &mut Tally, in_flight: &[InFlight]) {
     }
 }
 
-/// Why something may be missing, for people.
-fn missing(books: &Books, threads: &[Result<Thread, String>]) -> Option<String> {
+/// Why events may be missing, in words.
+fn missing(checkpoint: &Checkpoint, threads: &[Result<Thread, String>]) -> Option<String> {
     if let Some(reason) = threads.iter().find_map(|thread| thread.as_ref().err()) {
         return Some(reason.clone());
     }
-    let marks = books.marks.iter().map(|mark| mark.unrecorded);
+    let marks = checkpoint.marks.iter().map(|mark| mark.unrecorded);
     let marks = marks.chain(std::iter::repeat(0));
     let unrecorded = threads.iter().flatten().zip(marks);
     let unrecorded = unrecorded.map(|(thread, closed)| thread.unrecorded.saturating_sub(closed));

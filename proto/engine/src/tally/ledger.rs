@@ -1,4 +1,4 @@
-//! Rows closed into deltas: numbered, split where they grow too long, with the totals so far.
+//! Closes rows into deltas: numbered, split by length, with the totals so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use loadpilot_events::log::metrics::{Added, MetricRow};
 use loadpilot_events::log::samples::{self, EncodedSamples, Sample};
 use loadpilot_events::plan::script::{CallName, RaisedRow};
 
-use super::Rows;
 use crate::tally::aggregates::add_counts;
+use crate::tally::rows::Rows;
 
 /// Closes rows into deltas of one process in one run: numbers them and keeps the totals.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Ledger {
         }
     }
 
-    /// Everything closed so far.
+    /// Totals of all deltas so far.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -52,8 +52,8 @@ impl Ledger {
         self.last_seq
     }
 
-    /// Closes `rows`, which finished from `from_us` to `to_us` after the start, into at least one
-    /// delta; above [`DELTA_BYTES_MAX`] of rows the next one begins.
+    /// Closes `rows`, which finished from `from_us` to `to_us` after the start, into one or more
+    /// deltas, each with at most [`DELTA_BYTES_MAX`] of rows.
     #[must_use]
     pub fn close(
         &mut self,
@@ -137,7 +137,7 @@ impl Ledger {
         for mut part in parts {
             part.names = part.used(&rows.names);
             deltas.push(self.number(part, from_us, to_us, &gauges));
-            // What adds up is said once.
+            // Counters are reported once.
             (gauges.retransmits, gauges.listen_overflows) = (0, 0);
         }
         deltas
@@ -194,14 +194,14 @@ struct OpenDelta {
     samples_dropped: u64,
 }
 
-/// Sorted, which takes the least room.
+/// Sorted, which is the most compact order.
 fn encoded(mut samples: Vec<Sample>) -> Vec<EncodedSamples> {
     samples.sort_unstable_by_key(|call| (call.due_us, call.user, call.number, call.call));
     samples::encode(&samples)
 }
 
 impl OpenDelta {
-    /// Of `names` those that its rows need.
+    /// The names that the rows of this delta need.
     fn used(&self, names: &BTreeMap<u16, CallName>) -> Vec<CallName> {
         if names.is_empty() {
             return Vec::new();
@@ -215,7 +215,7 @@ impl OpenDelta {
         used.cloned().collect()
     }
 
-    /// Moves itself to `parts` and starts afresh when `bytes` more would be too many.
+    /// Moves itself to `parts` and starts anew when `bytes` more would exceed the limit.
     fn make_room(&mut self, bytes: usize, parts: &mut Vec<Self>) {
         if self.bytes > 0 && self.bytes + bytes > DELTA_BYTES_MAX {
             parts.push(std::mem::take(self));

@@ -1,4 +1,4 @@
-//! Metrics of a scenario's own: counted, merged, told in rows and read from them, closed into
+//! Metrics of a scenario: counted, merged, written into rows and read from them, closed into
 //! figures.
 //!
 //! Sums are of whole numbers, so that adding, in any order and grouping, gives the same. Must never
@@ -13,17 +13,17 @@ use loadpilot_events::log::metrics::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::report::percent;
-use crate::tally::RowKey;
+use crate::tally::ratio::percent;
+use crate::tally::row_key::RowKey;
 
-/// Most values of a trend in one row, so that a row fits well into a delta.
+/// Maximum number of values of a trend in one row, so that a row fits into a delta.
 const ROW_VALUES_MAX: usize = 4_096;
-/// Most metrics that are named where another one was looked for.
-const NAMES_TOLD_MAX: usize = 20;
-/// Millionths in one.
+/// Maximum number of metrics that a message lists when one is unknown.
+const NAMES_LISTED_MAX: usize = 20;
+/// Number of millionths in one.
 const MILLION: u128 = 1_000_000;
 
-/// What was added to metrics, by name. The same name may be of two kinds if agents disagree.
+/// Sums of metrics, by name. The same name may be of two kinds if agents disagree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct MetricSums {
@@ -39,7 +39,7 @@ struct RateSums {
     trues: u64,
 }
 
-/// As rows in JSON, of which tick and task does not matter.
+/// As rows in JSON; their tick and task are unused.
 impl From<MetricSums> for String {
     fn from(sums: MetricSums) -> Self {
         let rows = sums.rows(RowKey {
@@ -82,7 +82,7 @@ impl MetricSums {
         }
     }
 
-    /// Adds `more` to these.
+    /// Adds `more`.
     pub fn add(&mut self, more: &Self) {
         for (name, millionths) in &more.counters {
             let sum = of(&mut self.counters, name);
@@ -102,10 +102,10 @@ impl MetricSums {
         }
     }
 
-    /// What a row says.
+    /// The sums of a row.
     ///
     /// # Errors
-    /// What no agent of ours says: a value in another form.
+    /// A value that no agent writes.
     pub fn of_row(row: &MetricRow) -> Result<Self, String> {
         let mut sums = Self::default();
         let name = Arc::from(row.name.as_str());
@@ -131,7 +131,7 @@ impl MetricSums {
         Ok(sums)
     }
 
-    /// These in rows: one for each metric, more where a trend has many values.
+    /// The sums as rows: one for each metric, more where a trend has many values.
     #[must_use]
     pub fn rows(&self, key: RowKey) -> Vec<MetricRow> {
         let counters = self.counters.iter().map(|(name, sum)| {
@@ -165,7 +165,7 @@ impl MetricSums {
         all.map(row).collect()
     }
 
-    /// Closed into figures over `measured_us`; `None` when nothing was added to anything.
+    /// The figures over `measured_us`; `None` when nothing was added.
     #[must_use]
     pub fn report(&self, measured_us: u64) -> Option<MetricsReport> {
         if *self == Self::default() {
@@ -219,7 +219,8 @@ fn per_second(count: f64, us: u64) -> f64 {
     }
 }
 
-/// The figures of a trend; a percentile is a value of it, the least that so many are not above.
+/// The figures of a trend. Nearest-rank percentiles: the smallest value that at least p % of the
+/// values do not exceed.
 fn trend(values: &BTreeMap<Rounded, u64>) -> Option<TrendReport> {
     let mut values: Vec<(f64, u64)> = values
         .iter()
@@ -257,10 +258,10 @@ fn trend(values: &BTreeMap<Rounded, u64>) -> Option<TrendReport> {
     })
 }
 
-/// The figure that a threshold asks for.
+/// The figure of a threshold.
 ///
 /// # Errors
-/// Why there is none, for people.
+/// Why it was not measured, in words.
 pub fn figure(own: &OwnMetric, measured: Option<&MetricsReport>) -> Result<f64, String> {
     let nothing = MetricsReport::default();
     let measured = measured.unwrap_or(&nothing);
@@ -319,7 +320,7 @@ fn never_added(name: &str, measured: &MetricsReport) -> String {
         .chain(measured.trends.keys())
         .chain(measured.rates.keys());
     let names: BTreeSet<&str> = names.map(String::as_str).collect();
-    let shown: Vec<&str> = names.iter().copied().take(NAMES_TOLD_MAX).collect();
+    let shown: Vec<&str> = names.iter().copied().take(NAMES_LISTED_MAX).collect();
     let more = match names.len() - shown.len() {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -1,25 +1,25 @@
-//! The counts of a histogram, packed: for keeping many of them, and for adding many of them up.
+//! Histogram counts in packed form, for storing many of them and for adding them up.
 //!
 //! Buckets are those of HdrHistogram with a least value of 1 (Tene, "HdrHistogram: internal
-//! design"): as wide as three or two significant digits allow. Packing loses nothing: what a packed
-//! sum unpacks to has the same counts as the merged histograms. Must never read a percentile.
+//! design"), as wide as three or two significant digits allow. Packing loses nothing: an unpacked
+//! sum has the same counts as the merged histograms. Must never read a percentile.
 
 use loadpilot_events::log::hist::{self, Hist};
 use serde::{Deserialize, Serialize};
 
-use crate::tally::cache_codec;
+use crate::tally::bytes_codec;
 
-/// How finely values are told apart.
+/// Number of significant digits of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grain {
+pub enum Precision {
     /// Three significant digits: latencies.
     Latency,
-    /// Two: phases of calls.
+    /// Two significant digits: phases of calls.
     Phase,
 }
 
-impl Grain {
-    /// Buckets to each power of two.
+impl Precision {
+    /// Number of buckets per power of two.
     fn half(self) -> u64 {
         match self {
             Self::Latency => 1_024,
@@ -52,7 +52,7 @@ impl Grain {
     }
 }
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number as a varint: seven bits a byte, the lowest first.
 pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push((number & 0x7f) as u8 | 0x80);
@@ -61,7 +61,7 @@ pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front; `None` when there is none.
+/// Reads a varint from the front; `None` at the end.
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let (mut number, mut shift) = (0_u64, 0);
     loop {
@@ -75,20 +75,21 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// Packed counts: of each bucket that is not empty its distance from the one before, and its count.
+/// Packed counts: for each bucket that is not empty, its distance from the one before, and its
+/// count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sparse(#[serde(with = "cache_codec::bytes")] pub(crate) Vec<u8>);
+pub struct PackedHistogram(#[serde(with = "bytes_codec::bytes")] pub(crate) Vec<u8>);
 
-impl Sparse {
-    /// The counts of a histogram.
+impl PackedHistogram {
+    /// Packs the counts of a histogram.
     #[must_use]
-    pub fn of(hist: &Hist, grain: Grain) -> Self {
-        let mut packed = Packing::default();
+    pub fn of(hist: &Hist, precision: Precision) -> Self {
+        let mut packed = Packer::default();
         let mut last = None;
         for step in hist.iter_recorded() {
             // A histogram of fewer digits counts at the least value of its bucket, as merging does.
             let least = hist.lowest_equivalent(step.value_iterated_to());
-            let bucket = grain.bucket(least);
+            let bucket = precision.bucket(least);
             debug_assert!(last.is_none_or(|last| last <= bucket));
             last = Some(bucket);
             packed.push(bucket, step.count_at_value());
@@ -96,18 +97,18 @@ impl Sparse {
         packed.close()
     }
 
-    /// Its buckets and their counts, in order.
+    /// The buckets and their counts, in order.
     pub fn iter(&self) -> Counts<'_> {
         Counts::new(&self.0)
     }
 
-    /// Adds `more` to these.
+    /// Adds `more`.
     pub fn add(&mut self, more: &Self) {
         if self.0.is_empty() {
             self.0.clone_from(&more.0);
             return;
         }
-        let mut packed = Packing::default();
+        let mut packed = Packer::default();
         let (mut ours, mut theirs) = (self.iter().peekable(), more.iter().peekable());
         loop {
             let next = match (ours.peek(), theirs.peek()) {
@@ -124,15 +125,15 @@ impl Sparse {
     }
 }
 
-/// Packs counts whose buckets rise; the same bucket twice adds up.
+/// Packs counts in the order of their buckets; counts of the same bucket add up.
 #[derive(Debug, Default)]
-struct Packing {
+struct Packer {
     bytes: Vec<u8>,
     last: usize,
     open: Option<(usize, u64)>,
 }
 
-impl Packing {
+impl Packer {
     fn push(&mut self, bucket: usize, count: u64) {
         match &mut self.open {
             Some((at, sum)) if *at == bucket => *sum = sum.saturating_add(count),
@@ -151,13 +152,13 @@ impl Packing {
         }
     }
 
-    fn close(mut self) -> Sparse {
+    fn close(mut self) -> PackedHistogram {
         self.flush();
-        Sparse(self.bytes)
+        PackedHistogram(self.bytes)
     }
 }
 
-/// The buckets of packed counts.
+/// Iterates over packed counts.
 #[derive(Debug, Clone)]
 pub struct Counts<'a> {
     bytes: &'a [u8],
@@ -181,19 +182,19 @@ impl Iterator for Counts<'_> {
     }
 }
 
-/// Counts being added up: one for each bucket.
+/// A sum of counts: one per bucket.
 #[derive(Debug, Clone)]
-pub struct Dense {
-    grain: Grain,
+pub struct HistogramSum {
+    precision: Precision,
     counts: Vec<u64>,
 }
 
-impl Dense {
-    /// No counts yet.
+impl HistogramSum {
+    /// An empty sum.
     #[must_use]
-    pub fn new(grain: Grain) -> Self {
+    pub fn new(precision: Precision) -> Self {
         Self {
-            grain,
+            precision,
             counts: Vec::new(),
         }
     }
@@ -202,7 +203,7 @@ impl Dense {
     pub fn add(&mut self, more: Counts<'_>) {
         for (bucket, count) in more {
             if bucket >= hist::HIST_COUNTS_MAX {
-                // No histogram that was read has it.
+                // Beyond every valid histogram.
                 return;
             }
             if bucket >= self.counts.len() {
@@ -228,37 +229,37 @@ impl Dense {
         counts.filter(|&(_, count)| count > 0)
     }
 
-    /// Packed.
+    /// The sum, packed.
     #[must_use]
-    pub fn pack(&self) -> Sparse {
-        let mut packed = Packing::default();
+    pub fn pack(&self) -> PackedHistogram {
+        let mut packed = Packer::default();
         for (bucket, count) in self.iter() {
             packed.push(bucket, count);
         }
         packed.close()
     }
 
-    /// As a histogram, whose percentiles can be read.
+    /// The sum as a histogram, from which percentiles can be read.
     ///
     /// # Panics
     /// Never: histograms grow on demand.
     #[must_use]
     pub fn hist(&self) -> Hist {
-        let mut hist = self.grain.empty();
-        // The greatest first: it grows once.
+        let mut hist = self.precision.empty();
+        // The greatest bucket first, so that the histogram grows once.
         for (bucket, count) in self.iter().collect::<Vec<_>>().into_iter().rev() {
-            hist.record_n(self.grain.least(bucket), count)
+            hist.record_n(self.precision.least(bucket), count)
                 .expect("an auto-resizing histogram takes any value");
         }
         hist
     }
 }
 
-impl Sparse {
-    /// As a histogram.
+impl PackedHistogram {
+    /// The counts as a histogram.
     #[must_use]
-    pub fn hist(&self, grain: Grain) -> Hist {
-        let mut dense = Dense::new(grain);
+    pub fn hist(&self, precision: Precision) -> Hist {
+        let mut dense = HistogramSum::new(precision);
         dense.add(self.iter());
         dense.hist()
     }

@@ -1,4 +1,4 @@
-//! Which numbers of a sequence were seen. Must never care in which order.
+//! The set of sequence numbers that were seen, in any order.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct SeqSet {
 }
 
 impl SeqSet {
-    /// Adds a number; whether it is new.
+    /// Adds a number; returns whether it is new.
     pub fn insert(&mut self, seq: u64) -> bool {
         let before = self
             .ranges
@@ -32,13 +32,13 @@ impl SeqSet {
         true
     }
 
-    /// The greatest number seen; 0 when none was.
+    /// The greatest number in the set; 0 when it is empty.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.ranges.last_key_value().map_or(0, |(_, &last)| last)
     }
 
-    /// How many of 1..=`to` are missing.
+    /// Number of 1..=`to` that are missing.
     #[must_use]
     pub fn missing_up_to(&self, to: u64) -> u64 {
         let inside = self.ranges.iter().map(|(&first, &last)| {
@@ -48,7 +48,7 @@ impl SeqSet {
         to - inside.sum::<u64>().min(to)
     }
 
-    /// How many numbers were seen.
+    /// Number of numbers in the set.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.ranges

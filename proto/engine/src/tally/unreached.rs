@@ -1,27 +1,17 @@
-//! Calls that never reached a server: which they are, what an agent says of them while it knows no
-//! others, and when a run of nothing else is to end.
-//!
-//! Must never end a run whose target was reached once, by whichever agent: a target that restarts
-//! is what some load tests are about.
+//! Calls that never reached a server, and what an agent reports while it has made no other calls.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use loadpilot_events::RunId;
-use loadpilot_events::id::Holder;
 use loadpilot_events::log::cause::Cause;
-use loadpilot_events::log::ctl::Unanswered;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::wire::heartbeat::Unreached;
 
-use crate::tally::Rows;
 use crate::tally::aggregates::add_counts;
+use crate::tally::rows::Rows;
 
-/// Time (µs) from the first call of a run, by its tick, after which the run is stopped if every
-/// call failed to connect.
-pub const UNANSWERED_US: u64 = 5_000_000;
-
-/// How many of `count` calls that ended in `outcome`, for `causes`, had no connection over which a
-/// request could be sent.
+/// Number of calls without a connection over which a request could be sent, among `count` calls
+/// that ended in `outcome` for `causes`.
 #[must_use]
 pub fn unconnected(outcome: Outcome, count: u64, causes: &BTreeMap<Cause, u64>) -> u64 {
     match outcome {
@@ -39,11 +29,11 @@ pub fn unconnected(outcome: Outcome, count: u64, causes: &BTreeMap<Cause, u64>) 
     }
 }
 
-/// What one agent knows of a run, as long as none of its calls reached a server.
+/// What one agent knows of a run's target, as long as none of its calls reached a server.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     reached: bool,
-    /// Up to when that is known; `None` before the first look.
+    /// End of the time that was counted; `None` before the first count.
     until_us: Option<u64>,
     since_us: Option<u64>,
     calls: u64,
@@ -51,8 +41,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Takes everything that was counted since the last time up to `until_us` after the start, in
-    /// ticks of `tick_us`.
+    /// Adds the counts up to `until_us` after the start, in ticks of `tick_us`.
     pub fn add(&mut self, rows: &Rows, tick_us: u64, until_us: u64) {
         self.until_us = Some(until_us);
         for (tick, outcome, sums) in rows.ended() {
@@ -69,14 +58,13 @@ impl Reach {
 
     /// Whether calls have finished, and all of them failed to connect.
     #[must_use]
-    pub fn is_in_vain(&self) -> bool {
+    pub fn is_unreached(&self) -> bool {
         !self.reached && self.calls > 0
     }
 
-    /// What the agent says of `run`: nothing before the start, and nothing once it reached a
-    /// server.
+    /// The agent's report about `run`: `None` before the start, and once a call reached a server.
     #[must_use]
-    pub fn said(&self, run: &RunId) -> Option<Unreached> {
+    pub fn report(&self, run: &RunId) -> Option<Unreached> {
         let until_us = self.until_us.filter(|_| !self.reached)?;
         Some(Unreached {
             run: run.clone(),
@@ -86,29 +74,4 @@ impl Reach {
             causes: self.causes.clone(),
         })
     }
-}
-
-/// What there is to say of a run to be stopped because nothing answers: each process that ever
-/// held shards said that it reached no server, all of them up to [`UNANSWERED_US`] after the first
-/// call of the run. One that said nothing may have reached it.
-#[must_use]
-pub fn unanswered(
-    holders: &BTreeSet<Holder>,
-    said: &BTreeMap<Holder, Unreached>,
-) -> Option<Unanswered> {
-    let said: Option<Vec<&Unreached>> = holders.iter().map(|holder| said.get(holder)).collect();
-    let said = said?;
-    let since_us = said.iter().filter_map(|one| one.since_us).min()?;
-    let end_us = since_us.saturating_add(UNANSWERED_US);
-    if said.iter().any(|one| one.until_us < end_us) {
-        return None;
-    }
-    let mut found = Unanswered {
-        calls: said.iter().map(|one| one.calls).sum(),
-        causes: BTreeMap::new(),
-    };
-    for one in said {
-        add_counts(&mut found.causes, &one.causes);
-    }
-    Some(found)
 }

@@ -1,7 +1,7 @@
-//! What must hold of the deltas of each process: who it is, that all are there, that they add up.
+//! Rules about the deltas of each process: its identity, completeness and totals.
 //!
-//! Each delta is judged by itself, and with those of its process as [`crate::fold::chain`] says.
-//! Must never take a repetition for a second delta.
+//! Each delta is judged by itself, and with those of its process by [`crate::fold::chain`]. Must
+//! never take a repetition for a second delta.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::envelope::Envelope;
 use loadpilot_events::log::hist::{self, EncodedHistogram};
 
-use super::{Breaches, Invariant};
 use crate::control::{Control, envelope};
 use crate::fold::chain::{Chain, Taken, follows, judge};
 use crate::fold::delta_validation::plausible;
+use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::may_speak;
 
 /// The deltas of a run, judged so far.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     holders: BTreeMap<Holder, OfHolder>,
-    /// How many deltas of each agent cannot be read: holes that are named already.
+    /// Number of unreadable deltas of each agent: gaps that are already named.
     unreadable: BTreeMap<AgentId, u64>,
 }
 
@@ -62,7 +62,7 @@ impl Deltas {
             breaches.note(Invariant::Held, subject, seq, what);
         }
         if let Err(why) = plausible(control, &delta) {
-            // Its figures must not meet any arithmetic.
+            // Its figures must not be used in any arithmetic.
             *self.unreadable.entry(agent.clone()).or_default() += 1;
             return breaches.note(Invariant::Readable, subject, seq, why);
         }
@@ -81,14 +81,14 @@ impl Deltas {
         }
     }
 
-    /// Judges them all: everything that counts was taken.
+    /// Judges all processes, after the last record.
     pub(super) fn close(self, control: &Control, ctl: &str, breaches: &mut Breaches) {
         let chains = self.holders.iter();
         let chains = chains.map(|(holder, known)| (holder, &known.chain));
         let excused = |holder: &Holder| self.unreadable.get(&holder.agent).copied().unwrap_or(0);
         for (holder, broken) in judge(control, &chains.collect(), excused) {
             if broken.invariant == Invariant::Identity {
-                // It is named where it stands.
+                // It was named when it was taken.
                 continue;
             }
             let known = self.holders.get(holder);
@@ -100,7 +100,7 @@ impl Deltas {
     }
 }
 
-/// Why a row is not this process's to report.
+/// Why this process may not report a row.
 fn foreign(control: &Control, holder: &Holder, delta: &DeltaReported) -> Option<String> {
     let arrivals = delta.arrivals.iter().map(|row| (row.tick, row.generation));
     let calls = delta.calls.iter().map(|row| (row.tick, row.generation));
@@ -110,7 +110,7 @@ fn foreign(control: &Control, holder: &Holder, delta: &DeltaReported) -> Option<
     named.find_map(|(tick, generation)| may_speak(control, holder, tick, generation).err())
 }
 
-/// Names rows whose histograms hold more or less than they count, or nothing that can be read.
+/// Names rows whose histograms are unreadable or disagree with their counts.
 fn uncounted(delta: &DeltaReported, mut note: impl FnMut(Invariant, String)) {
     for row in &delta.calls {
         let of_row = |what: &str| format!("call {} of tick {}: {what}", row.call, row.tick);

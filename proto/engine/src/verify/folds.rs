@@ -1,36 +1,36 @@
-//! What must hold of the fold itself: it balances, and it gives the same report however it is read.
+//! Rules about the fold itself: it balances, and the report does not depend on the order of
+//! reading.
 //!
-//! The log is folded twice at once: as it stands, and in pieces that are turned round and read
-//! twice, over a control side that was caught up with half-way. Must never compare more than
-//! digests: a report has one form.
+//! The log is folded twice: in order, and in pieces that are reversed and repeated, over a control
+//! side that was resumed half-way. Must never compare more than digests: a report has one form.
 
 use loadpilot_events::answers::report::{ArrivalCounts, Report};
 use loadpilot_events::id::AgentId;
 use serde_json::Value;
 
-use super::{Breaches, Invariant};
 use crate::control::{Control, ControlLog};
+use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::Projection;
 use crate::report::{NoReport, digest, report};
 
-/// Deltas that are turned round together.
+/// Number of deltas in a reversed piece.
 const PIECE: usize = 64;
 
-/// One record of LP_DATA, kept until its piece is full.
-type Kept = (AgentId, String, u64, Vec<u8>);
+/// One record of LP_DATA, buffered until its piece is full.
+type DataRecord = (AgentId, String, u64, Vec<u8>);
 
 /// Two folds of one log.
 #[derive(Debug)]
 pub(super) struct Folds {
     straight: Projection,
     turned: Projection,
-    /// The control side once more: folded half-way, then caught up with.
+    /// The control side, folded half-way, then caught up.
     resumed: Control,
-    piece: Vec<Kept>,
+    piece: Vec<DataRecord>,
 }
 
 impl Folds {
-    /// Over the control side `log`, whose records have these sequences.
+    /// Folds over the control side `log`, whose records have these sequences.
     pub(super) fn new(log: &ControlLog, seqs: impl ExactSizeIterator<Item = u64>) -> Self {
         let half = seqs.len() / 2;
         let last = seqs.take(half).last().unwrap_or(0);
@@ -50,8 +50,8 @@ impl Folds {
         (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
     ) {
         self.straight.add(control, agent, subject, seq, payload);
-        let kept = (agent.clone(), subject.to_owned(), seq, payload.to_vec());
-        self.piece.push(kept);
+        let record = (agent.clone(), subject.to_owned(), seq, payload.to_vec());
+        self.piece.push(record);
         if self.piece.len() == PIECE {
             self.turn();
         }
@@ -65,7 +65,7 @@ impl Folds {
         self.piece.clear();
     }
 
-    /// Judges both; the digest is that of the straight one.
+    /// Judges both folds and returns the digest of the one in order.
     pub(super) fn close(
         mut self,
         control: &Control,
@@ -93,8 +93,8 @@ impl Folds {
     }
 }
 
-/// In what a report that was written down is not the one that was found: digests first, then
-/// figures, which nobody may have touched. What came after the seal may have grown since.
+/// The first difference between a stored report and the one that was found: digests first, then
+/// figures. The count of late deltas may have grown since.
 fn differs(found: &Report, known: &Value) -> Option<String> {
     let written = known["digest"].as_str().unwrap_or("none");
     if written != found.digest {
@@ -103,7 +103,7 @@ fn differs(found: &Report, known: &Value) -> Option<String> {
             found.digest
         ));
     }
-    // Through text, as the other one came.
+    // Through text, like the stored report.
     let text = serde_json::to_string(found).ok()?;
     let mut found: Value = serde_json::from_str(&text).ok()?;
     found["gaps"]["late_deltas"] = known["gaps"]["late_deltas"].clone();
@@ -114,7 +114,7 @@ fn differs(found: &Report, known: &Value) -> Option<String> {
     changed.map(|(key, _)| format!("{key} was changed since it was written down"))
 }
 
-/// Names sums of a report that do not come out.
+/// Names sums of a report that do not balance.
 fn balance(report: &Report, mut note: impl FnMut(String)) {
     let settled = |counts: &ArrivalCounts| {
         counts.started + counts.dropped_total() + counts.lost + counts.waiting
@@ -128,10 +128,10 @@ fn balance(report: &Report, mut note: impl FnMut(String)) {
         }
     }
     for tick in &report.series {
-        let (told, planned) = (tick.started + tick.dropped, tick.planned);
-        if told > planned {
+        let (reported, planned) = (tick.started + tick.dropped, tick.planned);
+        if reported > planned {
             note(format!(
-                "tick {}: {planned} planned, {told} reported",
+                "tick {}: {planned} planned, {reported} reported",
                 tick.tick
             ));
         }

@@ -1,4 +1,4 @@
-//! What must hold of setup and teardown, from the requests and the end of a run alone.
+//! Rules about setup and teardown, judged from the requests and the end of a run alone.
 //!
 //! Must never judge whether a claimant was alive: the log does not say.
 
@@ -7,89 +7,92 @@ use std::collections::BTreeSet;
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::req::Request;
 
-use super::{Breaches, Invariant};
+use crate::fold::invariants::{Breaches, Invariant};
 
-/// A request, or the end of the run, and where it stands.
-pub(super) enum Stood<'a> {
-    /// Somebody asked, or took something upon himself.
+/// A request, or the end of the run.
+pub(super) enum TeardownRecord<'a> {
+    /// A request.
     Request(&'a Request),
     /// The run was sealed or refused.
     End,
 }
 
-/// What the records before the one in hand add up to.
+/// The state after the records so far.
 #[derive(Debug, Default)]
 struct Past {
-    /// Everybody who ever took it upon himself.
+    /// All owners that ever claimed the teardown.
     claimants: BTreeSet<OwnerId>,
-    /// The one of them that it is on now.
+    /// Its current owner.
     on: Option<OwnerId>,
-    asked: bool,
+    requested: bool,
     ended: bool,
     begun: bool,
     settled: bool,
 }
 
-/// Holds the records of one run, in the order of the log, to what must hold of any.
+/// Judges the records of one run, in the order of the log.
 pub(super) fn owed<'a>(
-    log: impl IntoIterator<Item = (&'a str, u64, Stood<'a>)>,
+    log: impl IntoIterator<Item = (&'a str, u64, TeardownRecord<'a>)>,
     breaches: &mut Breaches,
 ) {
     let mut past = Past::default();
-    for (subject, seq, stood) in log {
-        for what in past.take(&stood) {
+    for (subject, seq, record) in log {
+        for what in past.take(&record) {
             breaches.note(Invariant::Owed, subject, seq, what);
         }
     }
 }
 
 impl Past {
-    /// Takes one record; gives what is wrong with it.
-    fn take(&mut self, stood: &Stood<'_>) -> Vec<&'static str> {
+    /// Takes one record and returns what is wrong with it.
+    fn take(&mut self, record: &TeardownRecord<'_>) -> Vec<&'static str> {
         let mut wrong = Vec::new();
         let mut rule = |holds: bool, what| {
             if !holds {
                 wrong.push(what);
             }
         };
-        match stood {
-            Stood::End => self.ended = true,
-            Stood::Request(Request::RunRequested(_)) => {
-                rule(!self.begun, "the run is asked for after its teardown");
-                self.asked = true;
+        match record {
+            TeardownRecord::End => self.ended = true,
+            TeardownRecord::Request(Request::RunRequested(_)) => {
+                rule(!self.begun, "the run is requested after its teardown began");
+                self.requested = true;
             }
-            Stood::Request(Request::SetupClaimed(claim)) => {
-                rule(self.on.is_none(), "the setup was begun before");
-                rule(!self.asked, "the run was asked for before its setup");
+            TeardownRecord::Request(Request::SetupClaimed(claim)) => {
+                rule(self.on.is_none(), "there was a setup before");
+                rule(!self.requested, "the run was requested before its setup");
                 self.claimants.insert(claim.claimant.clone());
                 self.on.get_or_insert_with(|| claim.claimant.clone());
             }
-            Stood::Request(Request::SetupKept(kept)) => {
-                let own = self.on.as_ref() == Some(&kept.claimant) && !self.begun;
-                rule(own, "it is kept by somebody whose setup it is not");
-                rule(!self.asked, "the run was asked for already");
+            TeardownRecord::Request(Request::SetupKept(saved)) => {
+                let own = self.on.as_ref() == Some(&saved.claimant) && !self.begun;
+                rule(own, "its claimant is not the owner of the setup");
+                rule(!self.requested, "the run was already requested");
             }
-            Stood::Request(Request::TeardownClaimed(claim)) => {
+            TeardownRecord::Request(Request::TeardownClaimed(claim)) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
-                rule(self.on.is_some(), "nothing was set up");
-                rule(!self.settled, "the teardown was played already");
-                rule(!self.asked || self.ended, "the run is not over");
+                rule(self.on.is_some(), "there was no setup");
+                rule(!self.settled, "the teardown was already finished");
+                rule(!self.requested || self.ended, "the run is not over");
                 let known = self.on.is_none() || self.on.as_ref() == Some(owes);
-                rule(known, "it is not in the place of who owes it");
+                rule(
+                    known,
+                    "it does not take over from the owner of the teardown",
+                );
                 if claim.instead_of.is_some() {
                     let new = self.claimants.insert(claim.claimant.clone());
-                    rule(new, "the claimant was found gone before");
+                    rule(new, "the claimant was found gone earlier");
                 }
                 self.begun = true;
                 self.on = Some(claim.claimant.clone());
             }
-            Stood::Request(Request::TeardownFinished(end)) => {
+            TeardownRecord::Request(Request::TeardownFinished(end)) => {
                 let own = self.begun && self.on.as_ref() == Some(&end.claimant);
-                rule(own, "it is finished by somebody on whom it is not");
-                rule(!self.settled, "it was finished before");
+                rule(own, "its claimant is not the owner of the teardown");
+                rule(!self.settled, "it was already finished");
                 self.settled = true;
             }
-            Stood::Request(_) => {}
+            TeardownRecord::Request(_) => {}
         }
         wrong
     }

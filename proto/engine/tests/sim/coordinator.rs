@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::Parsed;
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
-use loadpilot_engine::control::per_agent_view::concerning;
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, decide};
+use loadpilot_engine::control::per_agent_view::for_agent;
 use loadpilot_engine::control::run_state::RunState;
 use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::log::assign::{Loss, LossReason};
@@ -37,7 +37,7 @@ pub(crate) struct Coordinator {
     was_asleep: bool,
     read: usize,
     state: RunState,
-    hearing: Hearing,
+    hearing: Observations,
     feed: Vec<News>,
     draft: Option<Draft>,
     /// Since when it has listened, and whom it heard when, by the true time: what it may say of
@@ -55,7 +55,7 @@ impl Coordinator {
             was_asleep: true,
             read: 0,
             state: RunState::default(),
-            hearing: Hearing::default(),
+            hearing: Observations::default(),
             feed: Vec::new(),
             draft: None,
             listens_since: now,
@@ -76,7 +76,7 @@ impl Coordinator {
         now: Timestamp,
     ) {
         let at = now.plus_us(self.ahead_us);
-        let heard = Heard {
+        let heard = LastSeen {
             at,
             predecessor_dead,
             has: BTreeSet::new(),
@@ -98,7 +98,7 @@ impl Coordinator {
         let lacking = self.feed.iter().filter(move |news| news.seq > seen);
         lacking.map(|news| {
             let mut news = news.clone();
-            news.event.event = concerning(&news.event.event, agent).into_owned();
+            news.event.event = for_agent(&news.event.event, agent).into_owned();
             news
         })
     }
@@ -190,9 +190,9 @@ impl Coordinator {
         self.listens_since = now;
         if !self.remembers {
             *self = Self {
-                hearing: Hearing {
+                hearing: Observations {
                     since: clock,
-                    ..Hearing::default()
+                    ..Observations::default()
                 },
                 asleep_until: self.asleep_until,
                 was_asleep: false,

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use loadpilot_engine::tally::crash_recovery::{self, Books, Thread};
+use loadpilot_engine::tally::crash_recovery::{self, Checkpoint, Thread};
 use loadpilot_events::id::BootId;
 use loadpilot_events::log::evt::{Fact, What};
 use loadpilot_events::units::Timestamp;
@@ -16,7 +16,7 @@ pub(crate) struct Left {
     pub(crate) boot_id: BootId,
     /// Deltas that were not acknowledged, as encoded.
     pub(crate) spool: VecDeque<Vec<u8>>,
-    pub(crate) books: Books,
+    pub(crate) books: Checkpoint,
     pub(crate) ring: Thread,
 }
 

@@ -106,9 +106,9 @@ fn a_fold_before_the_last_words_does_not_stand() {
     for (record, seq) in honest.iter().zip(1..) {
         take(&mut data, record, seq);
     }
-    assert!(data.stands_under(&open) && data.stands_under(&whole));
+    assert!(data.is_valid_under(&open) && data.is_valid_under(&whole));
     take(&mut data, &forged, honest.len() as u64 + 1);
-    assert!(data.stands_under(&open) && !data.stands_under(&whole));
+    assert!(data.is_valid_under(&open) && !data.is_valid_under(&whole));
 }
 
 /// A log of before is judged as it was: its report has the digest that it had.

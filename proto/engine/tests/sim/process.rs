@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use loadpilot_engine::control::agent_view::{AgentView, Applied, Stage};
-use loadpilot_engine::tally::crash_recovery::{Books, InFlight, Thread, Told};
+use loadpilot_engine::tally::crash_recovery::{Checkpoint, InFlight, TallyEvent, Thread};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Rows, Tally};
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::delta::Gauges;
@@ -59,7 +59,7 @@ pub(crate) struct Process {
     flights: Vec<Flight>,
     tally: Tally,
     /// What it told its tally since the last delta, once more.
-    ring: Vec<Told>,
+    ring: Vec<TallyEvent>,
     pending: Rows,
     ledger: Ledger,
     /// Where the window of its last delta ends.
@@ -263,14 +263,14 @@ impl Process {
         let late = now.since_us(due_at) > run.plan.max_lateness_us;
         if late || before.is_some() {
             // What went out under an older generation is never sent twice.
-            self.tell(Told::Dropped(key, DropReason::Late));
+            self.tell(TallyEvent::Dropped(key, DropReason::Late));
             return;
         }
         if self.view.paused() {
-            self.tell(Told::Dropped(key, DropReason::Paused));
+            self.tell(TallyEvent::Dropped(key, DropReason::Paused));
             return;
         }
-        self.tell(Told::Started(key));
+        self.tell(TallyEvent::Started(key));
         sent.push(Sent {
             n,
             tick: key.tick,
@@ -328,13 +328,13 @@ impl Process {
         for flight in ended.into_iter().filter(|flight| flight.counts) {
             let response_us = flight.ends_at.since_us(flight.due_at);
             let service_us = flight.ends_at.since_us(flight.began_at);
-            self.tell(Told::Call(CallEnd {
+            self.tell(TallyEvent::Call(CallEnd {
                 response_us,
                 service_us,
                 ..flight.end
             }));
             if flight.end.outcome != Outcome::Ok {
-                self.tell(Told::TaskError(flight.key));
+                self.tell(TallyEvent::TaskError(flight.key));
             }
         }
         let started = self.start_at().is_some_and(|start_at| now >= start_at);
@@ -347,12 +347,12 @@ impl Process {
     }
 
     /// Counts a thing, and keeps it where a kill cannot reach it.
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: TallyEvent) {
         match &told {
-            Told::Started(key) => self.tally.started(*key),
-            Told::Dropped(key, reason) => self.tally.dropped(*key, *reason),
-            Told::Call(end) => self.tally.call(end),
-            Told::TaskError(key) => self.tally.task_error(*key),
+            TallyEvent::Started(key) => self.tally.started(*key),
+            TallyEvent::Dropped(key, reason) => self.tally.dropped(*key, *reason),
+            TallyEvent::Call(end) => self.tally.call(end),
+            TallyEvent::TaskError(key) => self.tally.task_error(*key),
             other => unreachable!("nothing here tells {other:?}"),
         }
         self.ring.push(told);
@@ -376,14 +376,14 @@ impl Process {
         Some(Left {
             boot_id: self.me.boot_id.clone(),
             spool: self.outbox.clone(),
-            books: Books {
+            books: Checkpoint {
                 last_seq: self.ledger.last_seq(),
                 to_us: self.closed_us,
                 totals: self.ledger.totals().clone(),
                 marks: Vec::new(),
             },
             ring: Thread {
-                told: self.ring.clone(),
+                events: self.ring.clone(),
                 in_flight: in_flight.collect(),
                 unrecorded: 0,
                 last_us: self.start_at().map_or(0, since_us),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::workload::{DueTimes, Workload};
 
 use crate::world::Run;

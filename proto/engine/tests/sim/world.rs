@@ -383,7 +383,7 @@ fn policy() -> Policy {
         owner_us: 2_000_000,
         ready_us: 3_000_000,
         finish_us: 3_000_000,
-        nobody_us: 6_000_000,
+        no_holder_us: 6_000_000,
         compiled_only: false,
         targets: TargetPolicy::local(),
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_script::{Act, Answer, Heard, Program, Turn, User};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -125,7 +125,7 @@ fn shown(text: &str, ways: &[Vec<Look>; 2], at_once: bool, minor: u8) -> Option<
     let code = serde_json::from_value(code).expect("code");
     let program = Rc::new(Program::new(&code, "S").expect("a program"));
     let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
-    user.begin(Act::Task(0), (Whose::Arrival(0), 0));
+    user.begin(Act::Task(0), (DrawScope::Arrival(0), 0));
     let answer = Answer::new(200, b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), text.into(), 0);
     match user.go_on(Heard::Answer(answer)) {
         Turn::Ended { raised, .. } => raised,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_script::{Act, Answer, Heard, Program, Turn, User, Wish};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn program(kinds: &[&str], in_batches: bool) -> Rc<Program> {
 /// All that a user asks for, each answered with `head`.
 fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
     let mut wishes = Vec::new();
-    let mut turn = user.begin(Act::Task(0), (Whose::Arrival(0), 0));
+    let mut turn = user.begin(Act::Task(0), (DrawScope::Arrival(0), 0));
     loop {
         let answer = Heard::Answer(Answer::new(200, head.to_vec(), Vec::new(), 0));
         let heard = match turn {

@@ -1,4 +1,4 @@
-"""Where a coordinator takes runs over HTTP, and how a command authenticates there.
+"""Address and credentials of a coordinator that takes runs over HTTP.
 
 Must never show a token.
 """
@@ -18,7 +18,7 @@ TOKEN_VARIABLE = "LOADPILOT_COORDINATOR_TOKEN"  # noqa: S105  (the name of a var
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Where a coordinator listens, and how to show who this is."""
+    """Address, token and trusted certificates of a coordinator."""
 
     url: str
     token: str | None
@@ -30,7 +30,7 @@ class Api:
         return shown(self.url)
 
     def join(self) -> HttpSession:
-        """Make sure that it can be asked for a run; raises Fault."""
+        """Connect, and check that the coordinator takes runs; raises Fault."""
         from .http_session import HttpSession  # noqa: PLC0415  (start-up is a promise)
 
         session = HttpSession(self)

@@ -1,7 +1,7 @@
 """Following a run to its end, while the user may stop or abort it.
 
-Every wait here is short, so that an interruption or a dead stack is noticed at once; nothing here
-decides anything about the run.
+Waits are short, so that an interruption or the end of a stack is seen at once. Must never decide
+anything about the run.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .signals import Interruptions
 
 WATCH_SECS = 0.2
-"""How soon an interruption is noticed."""
+"""Maximum delay until an interruption is handled."""
 HALT_SECS = 1.5
-"""How long a stop may wait for a coordinator before agents are stopped without one."""
+"""Timeout for a coordinator to answer a stop; then agents are halted without one."""
 ABORT_SECS = 5.0
-"""How long an aborted run may take to be sealed before it is reported as it stands."""
+"""Timeout for an aborted run to be sealed; then it is reported as it is."""
 BY = "the command line (Ctrl-C)"
 
 
@@ -33,13 +33,13 @@ ROUTINE = re.compile(
     r"run of .+ requested on \d+ agents?|run created: .*|generation \d+: .*|start scheduled"
     r"|run sealed|\S+: (?:offers .+|ready, clock .+|started|finished: .+)"
 )
-"""Lines of a story that every run has."""
+"""Lines of a story that every normal run has."""
 NEW_MAP = re.compile(r"generation \d+ from tick \d+: .* \((?P<why>.+)\)")
-"""A line that says which agents hold which shards from now on, and why that changes."""
+"""A line with the agents of the shards from a tick on, and the reason of the change."""
 
 
-def told(line: str) -> str | None:
-    """Choose what of a story's line is of interest to users who do not ask for each step."""
+def shortened(line: str) -> str | None:
+    """Shorten a story's line for users without ``--verbose``; None hides it."""
     if ROUTINE.fullmatch(line):
         return None
     changed = NEW_MAP.fullmatch(line)
@@ -52,11 +52,11 @@ class Followed(StrEnum):
     OVER = "over"
     """The run is sealed or refused."""
     CUT = "cut"
-    """The user did not want to wait for the end of an aborted run."""
+    """The run was aborted, and was not sealed within ABORT_SECS."""
 
 
 class Follower:
-    """One run under observation."""
+    """Follows one run."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Follower:
         interruptions: Interruptions,
         verbose: bool = False,  # noqa: FBT001, FBT002  (the flag of the command)
     ) -> None:
-        """Take what the run can be seen and ended with; ``verbose`` tells each step of it."""
+        """Take the session, the view and the interruptions; ``verbose`` shows each step."""
         self.session = session
         self.run = run
         self.view = view
@@ -78,11 +78,11 @@ class Follower:
         self._abort_by: float | None = None
 
     def follow(self, watch: Watch, stack: LocalStack | None) -> Followed:
-        """Follow to the end; raises StackFault when the stack, if it has one, dies.
+        """Follow to the end; raises StackFault when the stack, if there is one, dies.
 
-        Raises LogUnavailable when nothing of the run is stored any more; its load is then stopped.
+        Raises LogUnavailable after halting the run, when the log stores nothing of it any more.
         """
-        # A tenth of a second of processor time: before there is load, which may share the core.
+        # The import takes 0.1 s of processor time: before the load, which may share the core.
         from .._generated import snapshot as _  # noqa: F401
 
         while True:
@@ -98,14 +98,14 @@ class Follower:
                 return Followed.OVER
 
     def _is_over(self, change: dict[str, object]) -> bool:
-        """Show one change; true when it says that the run is over."""
+        """Show one change; True when the run is over."""
         if "sealed" in change:
             return True
         if "story" in change:
             story = change["story"]
             text = story.get("text") if isinstance(story, dict) else story
             first, *more = str(text).split("\n")
-            shown = first if self.verbose else told(first)
+            shown = first if self.verbose else shortened(first)
             if shown is not None:
                 self.view.tell(f"· {shown}")
             for line in more:
@@ -129,7 +129,7 @@ class Follower:
         return False
 
     def answer(self) -> None:
-        """Pass interruptions on: the first stops the run, the second aborts it."""
+        """Handle interruptions: the first stops the run, the second aborts it."""
         while self._answered < self.interruptions.count:
             self._answered += 1
             if self._answered == 1:
@@ -140,12 +140,12 @@ class Follower:
                 self._halt("aborting; again to leave at once")
 
     def without_log(self, what: str) -> None:
-        """End a load of which nothing is stored; raises LogUnavailable."""
+        """Halt the run, of which the log stores nothing; raises LogUnavailable."""
         self.session.halt(self.run)
         raise LogUnavailable(what)
 
     def _halt(self, why: str) -> None:
-        """Throw the kill switch: what is in flight ends too."""
+        """Throw the kill switch: what is in flight is cancelled."""
         self.view.tell(why)
         self.session.halt(self.run)
         self._halt_by = None

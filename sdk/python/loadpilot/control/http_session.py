@@ -1,7 +1,7 @@
-"""A run that a coordinator takes over HTTP, alive for as long as its answer is read.
+"""A run that a coordinator takes over HTTP, owned as long as this command reads the answer.
 
-Secrets travel in the body of one request, over TLS or on this machine only. Must never show a
-token, nor follow anything but the run that it asked for.
+Secrets travel in the body of one request, over TLS or on loopback only. Must never show a token,
+nor follow any run but the one that it asked for.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .coordinator_address import Api
-    from .http_teardown_ledger import Life
+    from .http_teardown_ledger import Beats
 
 POST_BYTES_MAX = 32 << 20
-"""Most that a coordinator takes in one request."""
+"""Maximum bytes of a request, as the coordinator takes it."""
 ANSWER_BYTES_MAX = 256 << 20
-"""Longest answer that is read, a report among them."""
+"""Maximum bytes of an answer, such as a report."""
 SILENT_SECS = 30.0
-"""A coordinator that says nothing for so long is gone: it speaks once a second."""
+"""Timeout for a silent coordinator, which sends a line a second."""
 LINES_MAX = 256
-"""Most lines that wait to be shown."""
+"""Maximum number of lines that wait to be shown."""
 
 
 class HttpSession:
-    """One run that a coordinator takes over HTTP, alive while its answer is read."""
+    """One run at a coordinator over HTTP, and what the command asks about it."""
 
     def __init__(self, api: Api) -> None:
-        """Take where it is; nothing is opened yet."""
+        """Take the address; opens nothing."""
         self._api = api
         self._watch: HttpWatch | None = None
-        self._life: Life | None = None
+        self._beats: Beats | None = None
 
     def meet(self) -> None:
-        """Ask whether it is ready, and whether it knows us; raises Fault."""
+        """Check that the coordinator is ready and accepts the token; raises Fault."""
         self.ask("GET", "/readyz")
         self.ask("GET", "/metrics")
 
@@ -59,14 +59,14 @@ class HttpSession:
     ) -> str:
         """Post the run and begin to follow it."""
         asked = json.loads(request_json)
-        asked.pop("owner", None)  # whoever reads the answer is
+        asked.pop("owner", None)  # the coordinator owns it while the answer is read
         asked |= {
             "run": run,
             "secrets": secrets,
             "bodies": {sha: encoded(body) for sha, body in bodies.items()},
         }
-        if self._life is not None and self._life.run == run:
-            asked["claimant"] = self._life.claimant
+        if self._beats is not None and self._beats.run == run:
+            asked["claimant"] = self._beats.claimant
         body = self._written(asked)
         connection = self._connection()
         response = self._send(connection, "POST", "/run?events=true", body)
@@ -74,41 +74,41 @@ class HttpSession:
         return self._watch.accepted()
 
     def watch(self, run: str) -> HttpWatch:
-        """Follow the run that was asked for."""
+        """Return the stream of the run that this session asked for; raises Fault for others."""
         if self._watch is None or self._watch.run != run:
             raise _native.Fault(f"{self._api.place}: only the run that was asked for is followed")
         return self._watch
 
-    def stop(self, run: str, by: str) -> None:  # noqa: ARG002  (it writes who asked by itself)
+    def stop(self, run: str, by: str) -> None:  # noqa: ARG002  (the coordinator names the author)
         """Ask for a stop."""
         self.ask("POST", f"/run/{run}/stop")
 
     def halt(self, run: str) -> None:
-        """Abort it."""
+        """Abort: what is in flight is cancelled."""
         self.ask("POST", f"/run/{run}/halt")
 
     def report(self, run: str) -> str:
-        """Read its report."""
+        """Read the report, as JSON."""
         return self.ask("GET", f"/run/{run}/report").decode()
 
     def samples(self, run: str, path: Path) -> str:
-        """Refuse: a coordinator hands out no single calls."""
-        raise _native.Fault(f"{path}: {self._api.place} does not hand out the calls of {run}")
+        """Raise Fault: the single calls of a run are not available over HTTP."""
+        raise _native.Fault(f"{path}: the calls of {run} are not available at {self._api.place}")
 
     def ledger(self, run: str, claimant: str) -> HttpLedger:
         """Open what a run owes, for a command of this name."""
         return HttpLedger(self, run, claimant)
 
-    def lives(self, life: Life) -> None:
-        """Let it be said until this is closed that whoever owes a teardown lives."""
-        if self._life is not None:
-            self._life.end()
-        self._life = life
+    def keep_beating(self, beats: Beats) -> None:
+        """Keep the beats of a claimant until this is closed, instead of those before."""
+        if self._beats is not None:
+            self._beats.end()
+        self._beats = beats
 
     def close(self) -> None:
-        """Go away: a run that is not over is stopped."""
-        if self._life is not None:
-            self._life.end()
+        """Close the connection, which stops a run that is not over, and end the beats."""
+        if self._beats is not None:
+            self._beats.end()
         if self._watch is not None:
             self._watch.close()
 
@@ -126,7 +126,7 @@ class HttpSession:
     def _send(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
     ) -> http.client.HTTPResponse:
-        """Send one request; raises Refused or Fault unless the answer is a good one."""
+        """Send one request; raises Refused or Fault for an error answer."""
         headers = {"Accept": "application/json", "User-Agent": "loadpilot"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -142,14 +142,14 @@ class HttpSession:
         if response.status < http.client.BAD_REQUEST:
             return response
         try:
-            told = response.read(ANSWER_BYTES_MAX)
+            content = response.read(ANSWER_BYTES_MAX)
         except (OSError, http.client.HTTPException):
-            told = b""
+            content = b""
         connection.close()
-        raise self._refusal(response.status, told)
+        raise self._refusal(response.status, content)
 
     def _written(self, asked: dict[str, Any]) -> bytes:
-        """Write what is posted; raises Refused where that is more than a coordinator takes."""
+        """Write the body; raises Refused above POST_BYTES_MAX."""
         body = json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
         if len(body) > POST_BYTES_MAX:
             raise _native.Refused(
@@ -159,7 +159,7 @@ class HttpSession:
         return body
 
     def ask(self, method: str, path: str, asked: dict[str, Any] | None = None) -> bytes:
-        """Ask for something that is answered at once; raises Refused, Fault."""
+        """Send one request, and read the whole answer; raises Refused, Fault."""
         body = None if asked is None else self._written(asked)
         connection = self._connection()
         try:
@@ -171,29 +171,31 @@ class HttpSession:
         finally:
             connection.close()
 
-    def _refusal(self, status: int, told: bytes) -> Exception:
-        """Put an answer that says no into words."""
+    def _refusal(self, status: int, content: bytes) -> Exception:
+        """Build the exception of an error answer."""
         where = f"the coordinator at {self._api.place}"
         if status == http.client.UNAUTHORIZED:
-            shown_one = "does not accept this token" if self._api.token else "asks who you are"
+            why = "does not accept this token" if self._api.token else "requires a token"
             advice = f"give its token in env {TOKEN_VARIABLE}, or --coordinator-token-file FILE"
-            return _native.Fault(f"{where} {shown_one}; {advice}")
+            return _native.Fault(f"{where} {why}; {advice}")
         try:
-            answer: dict[str, Any] = json.loads(told)
+            answer: dict[str, Any] = json.loads(content)
             problems = [
                 f"{one['field']}: {one['rule']} (got {json.dumps(one['value'])})"
                 for one in answer.get("problems", [])
             ]
             words = "\n".join([str(answer["error"]), *problems])
         except (ValueError, KeyError, TypeError, AttributeError):
-            return _native.Fault(f"{where} answers {status}, as none of ours does")
+            return _native.Fault(
+                f"{where} answers {status} without an error of LoadPilot; is it a coordinator?"
+            )
         if status in {http.client.BAD_REQUEST, http.client.REQUEST_ENTITY_TOO_LARGE}:
             return _native.Refused(words)
         return _native.Fault(f"{where}: {words}")
 
 
 class HttpWatch:
-    """The lines of one answer; a thread reads them, since a read with a time-out cannot go on."""
+    """The lines of one answer, read by a thread: a read that timed out cannot be continued."""
 
     def __init__(
         self,
@@ -201,7 +203,7 @@ class HttpWatch:
         connection: http.client.HTTPConnection,
         response: http.client.HTTPResponse,
     ) -> None:
-        """Begin to read."""
+        """Start the thread."""
         self.run = ""
         self._place = place
         self._connection = connection
@@ -234,15 +236,15 @@ class HttpWatch:
         return line
 
     def close(self) -> None:
-        """Read no further."""
+        """End the thread, and close the connection."""
         self._closed.set()
         if self._socket is not None:
-            with suppress(OSError):  # it may have been closed by the other side
+            with suppress(OSError):  # the coordinator may have closed it
                 self._socket.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
     def _read(self, response: http.client.HTTPResponse) -> None:
-        """Hand on one line after the other, and at last why there are no more."""
+        """Queue each line, and at last the reason of the end."""
         why = "it closed the connection"
         try:
             for line in response:

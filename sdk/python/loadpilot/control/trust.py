@@ -1,6 +1,6 @@
-"""Whether the files of a scenario that the log names may be executed by this command.
+"""Whether this command may execute the files of a scenario that a log names.
 
-Files that this user submitted from this machine may, with the plan they were submitted with; others
+It may execute files that this user submitted from this machine, with the plan of that time; others
 only when the user types their hash. Must never load a file to find out.
 """
 
@@ -29,11 +29,11 @@ NAMES_MAX = 20
 
 
 class Untrusted(Exception):
-    """The files were not submitted by this user from this machine; the message shows them."""
+    """The files were not submitted by this user from this machine; the message lists them."""
 
 
 def problems(trusted: str | None) -> list[Problem]:
-    """List what is wrong with the hash that the user typed."""
+    """List the problems of the hash in the flag."""
     from ..problem import rule  # noqa: PLC0415  (start-up is a promise)
 
     if trusted is None or HASH.fullmatch(trusted):

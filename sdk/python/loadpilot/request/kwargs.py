@@ -5,7 +5,7 @@ An unknown keyword is an error, never ignored.
 
 from __future__ import annotations
 
-from ..nearest import nearest
+from ..problem import nearest
 
 EXTRAS = (
     "auth",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::RunState;
 use loadpilot_engine::control::{ControlLog, Parsed};
 use loadpilot_engine::fold::project::Projection;
@@ -36,7 +36,7 @@ struct Life {
     log: ControlLog,
     seq: u64,
     state: RunState,
-    hearing: Hearing,
+    hearing: Observations,
     policy: Policy,
     now: Timestamp,
     took: Map<String, Value>,
@@ -49,7 +49,7 @@ pub(crate) fn laws(count: u32) -> Result<Value, Trouble> {
         log: ControlLog::new(RunId::parse("01run")?),
         seq: 0,
         state: RunState::default(),
-        hearing: Hearing::default(),
+        hearing: Observations::default(),
         policy: Policy::default(),
         now: Timestamp(1_800_000_000_000_000),
         took: Map::new(),
@@ -137,7 +137,7 @@ impl Life {
 
     fn hear<'a>(&mut self, agents: impl Iterator<Item = &'a Holder>) {
         for holder in agents {
-            let heard = Heard {
+            let heard = LastSeen {
                 at: self.now,
                 predecessor_dead: false,
                 has: BTreeSet::new(),

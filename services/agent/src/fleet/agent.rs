@@ -208,7 +208,7 @@ impl Agent {
     /// Runs none of whose calls has reached a server from here.
     fn unreached(&self) -> Vec<Unreached> {
         let workers = self.workers.iter();
-        let said = workers.filter_map(|(run, worker)| worker.reach.lock().ok()?.said(run));
+        let said = workers.filter_map(|(run, worker)| worker.reach.lock().ok()?.report(run));
         said.collect()
     }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_engine::control::agent_view::Hold;
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
@@ -67,7 +67,7 @@ pub(super) struct Harvest {
     /// Threads that died; what they had counted since their last harvest is gone.
     pub(super) dead: usize,
     /// Up to where the ring of each thread holds what was counted.
-    pub(super) marks: Vec<Option<Mark>>,
+    pub(super) marks: Vec<Option<Watermark>>,
     /// Calls that found no room in a ring.
     pub(super) unrecorded: u64,
 }
@@ -189,7 +189,7 @@ impl Cores {
     }
 
     /// What was harvested up to `marks` is in a delta.
-    pub(super) fn close(&self, marks: &[Option<Mark>]) {
+    pub(super) fn close(&self, marks: &[Option<Watermark>]) {
         for (core, mark) in self.cores.iter().zip(marks) {
             if let Some(mark) = mark {
                 core.close(*mark);

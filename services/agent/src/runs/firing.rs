@@ -290,7 +290,7 @@ impl Firing<'_> {
             return false;
         };
         reach.add(&sum.rows, tick_us, until_us);
-        reach.is_in_vain()
+        reach.is_unreached()
     }
 
     fn closes_ticks(&self) -> bool {

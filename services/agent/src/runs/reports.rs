@@ -3,7 +3,7 @@
 //! A full outbox closes nothing: rows go on merging and come in a later delta. A delta is in the
 //! spool before anybody can publish it. It must never throw a row away.
 
-use loadpilot_engine::tally::crash_recovery::{Books, Mark};
+use loadpilot_engine::tally::crash_recovery::{Checkpoint, Watermark};
 use loadpilot_engine::tally::{Ledger, Rows};
 use loadpilot_events::log::delta::Totals;
 use loadpilot_events::{AgentId, BootId, RunId};
@@ -30,7 +30,7 @@ pub(super) struct Reports {
     /// Where a kill cannot reach what is not acknowledged, if anywhere.
     spool: Option<Spool>,
     /// Up to where each thread had told what is merged here.
-    marks: Vec<Mark>,
+    marks: Vec<Watermark>,
 }
 
 impl Reports {
@@ -58,7 +58,7 @@ impl Reports {
             let calls = harvest.unrecorded;
             tracing::warn!(run = %self.run, calls, "the ring is full: a kill loses them");
         }
-        self.marks.resize(harvest.marks.len(), Mark::default());
+        self.marks.resize(harvest.marks.len(), Watermark::default());
         for (known, mark) in self.marks.iter_mut().zip(&harvest.marks) {
             // A thread that died has told nothing more.
             *known = mark.unwrap_or(*known);
@@ -124,7 +124,7 @@ impl Reports {
                 "the spool is full: what is not acknowledged yet is lost if this process is killed"
             );
         }
-        spool.close(&Books {
+        spool.close(&Checkpoint {
             last_seq: self.ledger.last_seq(),
             to_us,
             totals: self.ledger.totals().clone(),

@@ -4,7 +4,7 @@
 //! command can be lost. It must never look at a clock.
 
 use loadpilot_engine::control::agent_view::{Hold, Stage};
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::evt::FinishReason;
 use loadpilot_events::{DropReason, Timestamp};

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::cause::Cause;
@@ -140,7 +140,7 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occasion {
     /// Whose.
-    pub whose: Whose,
+    pub whose: DrawScope,
     /// When the arrival is due, by the coordinator's clock; of what no arrival asked for: when it
     /// begins, by the agent's.
     pub due: Timestamp,

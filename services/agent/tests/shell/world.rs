@@ -10,7 +10,7 @@ use loadpilot_agent::process::signals::Shutdown;
 use loadpilot_agent::process::timeouts::Timing;
 use loadpilot_bus::{Bus, Limits, Memory};
 use loadpilot_engine::check::target_policy::TargetPolicy;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::log::assign::{AgentsWanted, Holding, Loss};
 use loadpilot_events::log::ctl::{
     Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
@@ -207,7 +207,7 @@ impl World {
         let rings = files.filter(|path| path.extension().is_some_and(|kind| kind == "ring"));
         let rings = rings.map(|path| {
             let bytes = std::fs::read(path).expect("a file of ours");
-            read_ring(&bytes, Mark::default()).expect("a whole ring")
+            read_ring(&bytes, Watermark::default()).expect("a whole ring")
         });
         rings.collect()
     }

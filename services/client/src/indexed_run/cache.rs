@@ -86,10 +86,10 @@ impl Cache {
             return None;
         }
         let (data, index): (Projection, Index) = postcard::from_bytes(rest).ok()?;
-        if !data.stands_under(control) {
+        if !data.is_valid_under(control) {
             return None;
         }
-        self.written = (data.fitness.deltas, head.sealed_at.is_some());
+        self.written = (data.generator.deltas, head.sealed_at.is_some());
         Some(CachedFold {
             data,
             index,
@@ -111,8 +111,8 @@ impl Cache {
     ) {
         let is_sealed = control.sealed.is_some();
         let (written, was_sealed) = self.written;
-        let fresh = data.fitness.deltas.saturating_sub(written);
-        let ended = is_sealed && !was_sealed && data.fitness.deltas >= NEW_DELTAS_MIN;
+        let fresh = data.generator.deltas.saturating_sub(written);
+        let ended = is_sealed && !was_sealed && data.generator.deltas >= NEW_DELTAS_MIN;
         // The cost of a write grows with the fold, so the fold must have grown by an eighth.
         let grown = fresh >= NEW_DELTAS_MIN.max(written / 8);
         if !(grown || ended) {
@@ -120,7 +120,7 @@ impl Cache {
         }
         let head = self.head(control, data_seq);
         match self.write(&head, data, index) {
-            Ok(()) => self.written = (data.fitness.deltas, is_sealed),
+            Ok(()) => self.written = (data.generator.deltas, is_sealed),
             Err(error) => {
                 let folder = self.folder.display();
                 tracing::warn!("run {} is not cached in {folder}: {error}", self.run);
@@ -205,7 +205,7 @@ mod tests {
     fn write_cache(folder: &Path) -> Control {
         let control = ControlLog::new(run("01run")).close();
         let mut data = Projection::default();
-        data.fitness.deltas = 300;
+        data.generator.deltas = 300;
         let mut cache = Cache::new(folder.to_owned(), run("01run"), CREATED);
         cache.store(&control, (&data, &Index::default()), 900);
         control

@@ -10,7 +10,7 @@ use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::agent_stats::attendance;
+use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_engine::report::timeline;
@@ -220,7 +220,7 @@ impl IndexedRun {
         }
         let control = self.log.close();
         let alike = counts_alike(&self.now.control, &control, self.data_seq);
-        if !(alike && self.now.data.stands_under(&control)) {
+        if !(alike && self.now.data.is_valid_under(&control)) {
             // The deltas folded so far may be judged differently now.
             self.now = Folded::new(control);
             self.data_seq = 0;
@@ -244,7 +244,7 @@ impl IndexedRun {
             }
             self.data_seq = stored.seq;
         }
-        self.now.index.settle();
+        self.now.index.compact();
         if let Some(cache) = &mut self.cache {
             let now = &self.now;
             cache.store(&now.control, (&now.data, &now.index), self.data_seq);
@@ -310,13 +310,13 @@ impl IndexedRun {
     /// When an instant is given and the run never started; or a fault of the bus.
     pub async fn agents(&mut self, as_of_us: Option<u64>) -> Result<Attendance, SessionError> {
         let folded = self.as_of(as_of_us).await?;
-        Ok(attendance(folded.run(), &Slice::default())?)
+        Ok(agent_stats(folded.run(), &Slice::default())?)
     }
 
     /// At most `limit` lines of the timeline after sequence `after`.
     #[must_use]
     pub fn timeline_page(&self, after: u64, limit: usize) -> TimelinePage {
-        let mut lines = timeline::story_after(&self.now.control, after);
+        let mut lines = timeline::lines_after(&self.now.control, after);
         let more = lines.len() > limit;
         lines.truncate(limit);
         let last = lines.last().map_or(after, |line| line.seq);
@@ -365,7 +365,7 @@ impl IndexedRun {
                 folded.add(&agent, &stored);
             }
         }
-        folded.index.settle();
+        folded.index.compact();
         Ok(folded)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Fault, Stream};
-use loadpilot_engine::control::teardown::{Debt, NotOwed};
+use loadpilot_engine::control::teardown::{ClaimRefusal, TeardownState};
 use loadpilot_events::limits::OBJECTS_BYTES_MAX;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::teardown::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
@@ -81,10 +81,10 @@ impl Session {
     /// A fault of the bus.
     pub async fn teardown_status(&self, run: &RunId) -> Result<TeardownStatus, SessionError> {
         let control = self.control(run).await?;
-        let debt = control.debt;
+        let debt = control.teardown;
         Ok(TeardownStatus {
             is_owed: debt.is_owed(),
-            asked: debt.asked,
+            asked: debt.requested,
             over: control.state.over,
             holder: debt.holder,
             setup: debt.setup,
@@ -141,7 +141,7 @@ impl Session {
     ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         let states = Object::of(&sealed);
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         let Some(setup) = &debt.setup else {
             return Err(taken(run));
         };
@@ -185,19 +185,21 @@ impl Session {
         let mut silent: Option<OwnerId> = None;
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
-            let debt = &control.debt;
+            let debt = &control.teardown;
             let gone = match is_gone {
                 true => debt.holder.as_ref(),
                 false => silent.as_ref(),
             };
             let instead_of = match debt.claim(claimant, gone, control.state.over) {
                 Ok(instead_of) => instead_of,
-                Err(NotOwed::Nothing | NotOwed::Settled) => return Ok(ClaimResult::Settled),
-                Err(NotOwed::NotOver) => return Ok(ClaimResult::NotOver),
-                Err(NotOwed::Held(holder)) if self.is_heard(&holder).await? => {
+                Err(ClaimRefusal::Nothing | ClaimRefusal::Settled) => {
+                    return Ok(ClaimResult::Settled);
+                }
+                Err(ClaimRefusal::NotOver) => return Ok(ClaimResult::NotOver),
+                Err(ClaimRefusal::Held(holder)) if self.is_heard(&holder).await? => {
                     return Ok(ClaimResult::Held { by: holder });
                 }
-                Err(NotOwed::Held(holder)) => {
+                Err(ClaimRefusal::Held(holder)) => {
                     silent = Some(holder);
                     continue;
                 }
@@ -236,7 +238,7 @@ impl Session {
             })
         })
         .await?;
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         self.shred_teardown_inputs(run, &debt).await
     }
 
@@ -246,11 +248,11 @@ impl Session {
     /// A fault of the bus.
     pub async fn teardown_inputs(&self, run: &RunId) -> Result<TeardownInputs, SessionError> {
         let (bus, subjects) = self.parts();
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         let values = bus.kv_get(&subjects.owed_key(run)).await?;
         // The parser's error may quote a secret: it is dropped on purpose.
         let secrets = values.and_then(|values| serde_json::from_slice(&values).ok());
-        let key = match debt.kept.last() {
+        let key = match debt.saved_states.last() {
             None => None,
             Some(states) => {
                 let name = subjects.owed_state_key(run, &states.sha256);
@@ -260,7 +262,7 @@ impl Session {
         };
         Ok(TeardownInputs {
             secrets,
-            left: !debt.kept.is_empty(),
+            left: !debt.saved_states.is_empty(),
             key,
         })
     }
@@ -271,9 +273,9 @@ impl Session {
     /// When the store lacks it; or a fault of the bus.
     pub async fn teardown_archive(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
         let (bus, subjects) = self.parts();
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         let object = match states {
-            true => debt.kept.last(),
+            true => debt.saved_states.last(),
             false => debt.setup.as_ref().map(|setup| &setup.bundle),
         };
         let missing = || {
@@ -294,11 +296,11 @@ impl Session {
     pub(crate) async fn shred_teardown_inputs(
         &self,
         run: &RunId,
-        debt: &Debt,
+        debt: &TeardownState,
     ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         bus.kv_shred(&subjects.owed_key(run)).await?;
-        for states in &debt.kept {
+        for states in &debt.saved_states {
             let name = subjects.owed_state_key(run, &states.sha256);
             bus.kv_shred(&name).await?;
         }
@@ -324,12 +326,12 @@ impl Session {
     ) -> Result<(), SessionError> {
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
-            let debt = &control.debt;
+            let debt = &control.teardown;
             let request = request();
             let is_end = matches!(request, Request::TeardownFinished(_));
             let is_holder = match is_end {
                 true => debt.is_owed() && debt.begun && debt.holder.as_ref() == Some(claimant),
-                false => debt.may_ask(claimant),
+                false => debt.may_request(claimant),
             };
             if !is_holder {
                 return Err(taken(run));

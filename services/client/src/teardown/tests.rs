@@ -37,7 +37,7 @@ async fn set_up(bus: &Bus) -> Session {
     let mut session = session(bus);
     let secrets = BTreeMap::from([("key".to_owned(), SECRET.to_owned())]);
     let claimed = session.claim_setup(&run, *claim, bundle, &secrets);
-    claimed.await.expect("nobody was first");
+    claimed.await.expect("the run is new");
     session
 }
 

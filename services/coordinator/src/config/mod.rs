@@ -347,7 +347,7 @@ fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
             &args.finish_within,
             &mut policy.finish_us,
         ),
-        ("--nobody-for", &args.nobody_for, &mut policy.nobody_us),
+        ("--nobody-for", &args.nobody_for, &mut policy.no_holder_us),
     ];
     for (flag, text, time_us) in given {
         let Some(text) = text else { continue };

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::control::decide::Hearing;
+use loadpilot_engine::control::decide::Observations;
 use loadpilot_engine::control::{Parsed, is_newer};
 use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::wire::subject::Kind;
@@ -38,7 +38,7 @@ pub struct Poison {
 #[derive(Debug)]
 pub struct Coordinator {
     settings: Settings,
-    hearing: Hearing,
+    observations: Observations,
     open_runs: BTreeMap<RunId, OpenRun>,
     finished: Finished,
     caught_up: bool,
@@ -55,9 +55,9 @@ impl Coordinator {
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
             settings,
-            hearing: Hearing {
+            observations: Observations {
                 since: now,
-                ..Hearing::default()
+                ..Observations::default()
             },
             open_runs: BTreeMap::new(),
             finished: Finished::default(),
@@ -148,7 +148,7 @@ impl Coordinator {
             let report = beat.unreached.iter().find(|report| report.run == *run);
             open_run.note_unreached(&holder, report);
         }
-        if liveness::note_agent(&mut self.hearing, agent, beat, lost_us, now) {
+        if liveness::note_agent(&mut self.observations, agent, beat, lost_us, now) {
             let by = now.plus_us(HEARTBEAT_BATCH_US);
             self.open_runs
                 .values_mut()
@@ -158,12 +158,12 @@ impl Coordinator {
 
     /// Sets the maximum number of bytes of a message, as the server reports it.
     pub fn message_bytes_max(&mut self, bytes: u64) {
-        self.hearing.message_bytes_max = Some(bytes);
+        self.observations.message_bytes_max = Some(bytes);
     }
 
     /// Takes a heartbeat of an owner.
     pub fn heard_owner(&mut self, owner: OwnerId, now: Timestamp) {
-        liveness::note_owner(&mut self.hearing, owner, now);
+        liveness::note_owner(&mut self.observations, owner, now);
     }
 
     /// The news that `agent` lacks beyond `seen`, and whether there is more than fits one reply;
@@ -199,7 +199,7 @@ impl Coordinator {
     /// Starts to listen anew at `now`, after the process was frozen, the clock was set, or the link
     /// was down.
     pub fn listen_again(&mut self, now: Timestamp) {
-        liveness::begin(&mut self.hearing, now);
+        liveness::begin(&mut self.observations, now);
         self.open_runs
             .values_mut()
             .for_each(|open_run| open_run.clock_was_set(now));
@@ -218,13 +218,13 @@ impl Coordinator {
         let mut effects = std::mem::take(&mut self.ready);
         let Self {
             settings,
-            hearing,
+            observations,
             open_runs,
             ..
         } = self;
         effects.extend(open_runs.iter_mut().filter_map(|(run, open_run)| {
             let subject = || settings.subjects.ctl(run);
-            open_run.next(run, subject, hearing, &settings.policy, now)
+            open_run.next(run, subject, observations, &settings.policy, now)
         }));
         effects
     }
@@ -249,7 +249,7 @@ impl Coordinator {
     /// Figures for the status page.
     pub(crate) fn facts(&self, now: Timestamp) -> Facts {
         let lost_us = self.settings.policy.lost_us;
-        let heard = self.hearing.agents.values();
+        let heard = self.observations.agents.values();
         Facts {
             caught_up: self.caught_up,
             linked: self.linked,

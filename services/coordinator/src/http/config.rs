@@ -1,4 +1,4 @@
-//! Where the HTTP interface listens and whom it lets in, read once. A token must never be printed,
+//! Address, token and certificate of the HTTP interface, read once. A token must never be printed,
 //! nor be taken from the command line.
 
 use std::fmt;
@@ -13,26 +13,26 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Holds the token when no flag names a file.
+/// Variable with the token, where no flag names a file.
 const TOKEN_VARIABLE: &str = "LOADPILOT_COORDINATOR_TOKEN";
-/// Shortest token off loopback and on it: what can be guessed is no token.
+/// Minimum characters of a token, on loopback too.
 const TOKEN_CHARS_MIN: usize = 16;
-/// Longest token.
+/// Maximum characters of a token.
 const TOKEN_CHARS_MAX: usize = 512;
 
 /// The flags of the HTTP interface.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HttpArgs {
-    /// Take runs over HTTP, too, at HOST:PORT such as 127.0.0.1:8080.
+    /// Also take runs over HTTP at HOST:PORT, such as 127.0.0.1:8080.
     ///
     /// Off loopback it needs a token and TLS.
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
-    /// The file of the token that callers show; only its owner may read it (or env
+    /// The file of the bearer token of callers; only its owner may read it (or env
     /// LOADPILOT_COORDINATOR_TOKEN).
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token_file: Option<PathBuf>,
-    /// The certificate to show to callers, a PEM file; with --http-key.
+    /// The certificate of the server, a PEM file; with --http-key.
     #[arg(long, value_name = "FILE", requires = "http", requires = "http_key")]
     http_cert: Option<PathBuf>,
     /// Its private key, a PEM file.
@@ -40,23 +40,23 @@ pub(crate) struct HttpArgs {
     http_key: Option<PathBuf>,
 }
 
-/// What the HTTP interface needs of the configuration.
+/// Settings of the HTTP interface.
 #[derive(Clone)]
 pub struct HttpConfig {
-    /// Where it listens.
+    /// Address to listen at.
     pub address: SocketAddr,
-    /// What callers must show.
+    /// Token of callers.
     pub token: Option<Token>,
-    /// What it shows to callers.
+    /// Certificate and key.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// A token, of which only a hash is kept: two are compared in the same time wherever they differ.
+/// The hash of a token. Comparing two takes the same time wherever the tokens differ.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 32]);
 
 impl Token {
-    /// The token that `text` is.
+    /// Hashes a token.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
@@ -80,7 +80,7 @@ impl fmt::Debug for HttpConfig {
 }
 
 impl HttpConfig {
-    /// Reads the flags; none when there is to be no HTTP interface.
+    /// Reads the flags; `None` without `--http`.
     pub(crate) fn read(
         args: &HttpArgs,
         env: impl Fn(&str) -> Option<String>,
@@ -111,10 +111,10 @@ impl HttpConfig {
         Some(config)
     }
 
-    /// Takes the port, before anything else is opened.
+    /// Binds the port, before anything else is opened.
     ///
     /// # Errors
-    /// When it cannot be had, in words.
+    /// When the port cannot be bound, in words.
     pub(crate) fn bind(&self) -> Result<TcpListener, String> {
         TcpListener::bind(self.address).map_err(|error| format!("--http {}: {error}", self.address))
     }
@@ -131,7 +131,7 @@ fn address(text: &str) -> Result<SocketAddr, Problem> {
     first.ok_or_else(|| problem("must be HOST:PORT of this machine, such as 127.0.0.1:8080"))
 }
 
-/// Reads the token of a file, or else of the environment. No message quotes it.
+/// Reads the token from the file, or else from the environment. Must never quote it.
 fn token(args: &HttpArgs, env: impl Fn(&str) -> Option<String>) -> Result<Option<Token>, Problem> {
     let (place, text) = match &args.http_token_file {
         Some(file) => (
@@ -185,7 +185,7 @@ fn tls(args: &HttpArgs) -> Result<Option<Arc<ServerConfig>>, Problem> {
     Ok(Some(Arc::new(config)))
 }
 
-/// Reads a file that holds a secret, and that nobody else may read.
+/// Reads a file with a secret; its mode must exclude group and others.
 fn secret_file(place: &'static str, file: &Path) -> Result<String, Problem> {
     let problem = |rule: String| Problem::new(place, rule, file.display());
     let unreadable = |error: std::io::Error| {

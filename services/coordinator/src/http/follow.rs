@@ -1,5 +1,5 @@
-//! A run as it goes on, a line of JSON a second, to a caller that keeps it alive by listening.
-//! A caller that is gone stops its run. Must never hold more lines than the caller reads.
+//! The stream of `POST /run`: a line of JSON a second, for as long as the caller reads. When the
+//! connection ends, the run is stopped. Must never buffer lines for a slow caller.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,19 +17,19 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use super::Api;
-use super::answer::No;
+use super::error::HttpError;
 use super::status::Following;
 use loadpilot_client::follow::{RunUpdate, follow_run};
 use loadpilot_client::session::Session;
 
-/// The media type of lines of JSON.
+/// Media type of lines of JSON.
 const LINES_TYPE: &str = "application/x-ndjson";
-/// Who stopped a run whose caller is gone.
+/// Author of the stop of a run whose caller is gone.
 const GONE: &str = "the HTTP API: its caller is gone";
-/// Who stopped a run that cannot be followed any more.
+/// Author of the stop of a run that cannot be followed any more.
 const LEFT: &str = "the HTTP API: it cannot follow the run any more";
 
-/// A run and the session that keeps it alive. Dropped before the run is over, it stops it.
+/// A run, and the session that keeps it owned. Dropping it before the end stops the run.
 #[derive(Debug)]
 pub(super) struct Attached {
     session: Option<Session>,
@@ -46,7 +46,7 @@ impl Attached {
         }
     }
 
-    /// Stops the run while there is time to wait for it.
+    /// Stops the run, and waits until the request is stored.
     async fn stop(&mut self, by: &str) {
         let Some(session) = &self.session else {
             return;
@@ -77,14 +77,14 @@ impl Drop for Attached {
     }
 }
 
-/// Follows the run that `attached` keeps alive. With `events` from the first moment; else as soon
-/// as agents have it, since until then it may be refused.
+/// Answers with the stream of a run: with `events` at once; else when agents have the run, since
+/// until then it may be refused.
 pub(super) async fn answer(
     api: Api,
     attached: Attached,
     place: OwnedSemaphorePermit,
     events: bool,
-) -> Result<Response, No> {
+) -> Result<Response, HttpError> {
     let changes = follow_run(api.bus.clone(), api.subjects.clone(), attached.run.clone());
     let run = attached.run.clone();
     let mut lines = Lines {
@@ -115,7 +115,7 @@ struct Lines {
     changes: mpsc::Receiver<RunUpdate>,
     events: bool,
     ready: VecDeque<Bytes>,
-    /// Whether nothing follows what is ready.
+    /// Whether `ready` holds the last lines.
     ended: bool,
     ending: watch::Receiver<bool>,
     _following: Following,
@@ -126,8 +126,8 @@ impl Lines {
     /// Waits until agents have the run.
     ///
     /// # Errors
-    /// When it was refused, or nobody knows.
-    async fn admitted(&mut self) -> Result<(), No> {
+    /// When it was refused, or cannot be followed.
+    async fn admitted(&mut self) -> Result<(), HttpError> {
         loop {
             match self.change().await {
                 RunUpdate::Snapshot(snapshot) => {
@@ -143,20 +143,20 @@ impl Lines {
                     self.ended = true;
                     let report = self.report().await?;
                     if report.run.state == RunState::Refused {
-                        return Err(No::Refused(report.run.refused));
+                        return Err(HttpError::Refused(report.run.refused));
                     }
                     self.ready.push_back(line(&Ended::of(&report)));
                     return Ok(());
                 }
                 RunUpdate::Fault(why) => {
                     self.attached.stop(LEFT).await;
-                    return Err(No::Away(why));
+                    return Err(HttpError::Unavailable(why));
                 }
             }
         }
     }
 
-    /// The next line; none after the last.
+    /// The next line; `None` after the last.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(line) = self.ready.pop_front() {
@@ -197,7 +197,7 @@ impl Lines {
         }
     }
 
-    /// What happens next; the end of this coordinator is an end of following, too.
+    /// The next change; a fault when this coordinator ends.
     async fn change(&mut self) -> RunUpdate {
         let fault = || RunUpdate::Fault("this coordinator ends; the run is stopped".to_owned());
         tokio::select! {
@@ -208,14 +208,14 @@ impl Lines {
         }
     }
 
-    async fn report(&self) -> Result<Report, No> {
+    async fn report(&self) -> Result<Report, HttpError> {
         let session = self.attached.session.as_ref();
-        let session = session.ok_or_else(|| No::Away("it is over".to_owned()))?;
+        let session = session.ok_or_else(|| HttpError::Unavailable("it is over".to_owned()))?;
         Ok(session.report(&self.attached.run).await?)
     }
 }
 
-/// The last line: how the run ended, and its figures by the names that they have in the report.
+/// The last line: how the run ended, and figures under their names in the report.
 #[derive(Serialize)]
 struct Ended<'a> {
     run_id: &'a RunId,
@@ -264,7 +264,7 @@ impl<'a> Ended<'a> {
 }
 
 fn line(value: &impl Serialize) -> Bytes {
-    // Texts, whole numbers and finite floats: all of them can be written.
+    // Strings, integers and finite floats can always be written.
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');
     Bytes::from(text)

@@ -1,23 +1,23 @@
-//! Who may ask. Off loopback a token decides; on loopback, where anybody's browser can reach us, no
-//! page of another origin may, whatever name it gave this machine.
+//! Authorizes requests by the token, if there is one. Requests with an Origin are rejected; without
+//! TLS, Host must name loopback, against DNS rebinding by a page in a local browser.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::answer::No;
 use super::config::Token;
+use super::error::HttpError;
 use super::{Api, routes};
 
-/// The names under which a machine knows itself.
+/// Names of loopback, beside its IPv4 addresses.
 const LOOPBACK: [&str; 2] = ["localhost", "[::1]"];
 
-/// Lets a request through, or answers it; counts it either way.
+/// Passes a request on or answers with an error, and counts it.
 pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("other", |path| path.as_str()).to_owned();
-    let response = match may(&api, &request, &route) {
+    let response = match authorize(&api, &request, &route) {
         Ok(()) => next.run(request).await,
         Err(no) => no.into_response(),
     };
@@ -25,19 +25,21 @@ pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) 
     response
 }
 
-fn may(api: &Api, request: &Request, route: &str) -> Result<(), No> {
+fn authorize(api: &Api, request: &Request, route: &str) -> Result<(), HttpError> {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) {
-        return Err(No::Forbidden("pages of browsers may not ask"));
+        return Err(HttpError::Forbidden(
+            "requests from pages of browsers are rejected",
+        ));
     }
     if !api.is_tls && !is_loopback(headers) {
-        return Err(No::Forbidden(
+        return Err(HttpError::Forbidden(
             "Host must be localhost or a loopback address",
         ));
     }
     let is_open = routes::OPEN.contains(&route);
     match &api.token {
-        Some(token) if !is_open && !shows(headers, token) => Err(No::Unauthorized),
+        Some(token) if !is_open && !has_token(headers, token) => Err(HttpError::Unauthorized),
         _ => Ok(()),
     }
 }
@@ -57,7 +59,7 @@ fn is_loopback(headers: &HeaderMap) -> bool {
         || address.is_ok_and(|address| address.is_loopback())
 }
 
-fn shows(headers: &HeaderMap, token: &Token) -> bool {
+fn has_token(headers: &HeaderMap, token: &Token) -> bool {
     let shown = headers.get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());
     let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
@@ -102,7 +104,7 @@ mod tests {
     #[test]
     fn only_the_token_is_the_token() {
         let token = Token::new("0123456789abcdef");
-        let shown = |value: &str| shows(&with(header::AUTHORIZATION, value), &token);
+        let shown = |value: &str| has_token(&with(header::AUTHORIZATION, value), &token);
         assert!(shown("Bearer 0123456789abcdef"));
         for wrong in [
             "0123456789abcdef",

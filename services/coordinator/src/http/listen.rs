@@ -1,5 +1,5 @@
-//! The one loop that takes connections, with a bound on their number and on how long a silent one
-//! may stay. HTTP/1.1, over TLS where there is a certificate.
+//! Accepts connections, with a limit on their number and timeouts for silent ones. HTTP/1.1, over
+//! TLS where there is a certificate.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// Most connections at a time.
+/// Maximum number of connections.
 const CONNECTIONS_MAX: usize = 256;
-/// How long a handshake, or the head of a request, may take.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-/// A caller that does not acknowledge what it is sent for so long is gone.
-const GONE_AFTER: Duration = Duration::from_secs(10);
-/// The most that one connection buffers of what it has read.
+/// Timeout for a TLS handshake, and for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for TCP acknowledgements of the caller; then the connection is cut.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum bytes that one connection buffers of its requests.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// Pause after a connection could not be taken: out of file descriptors, most likely.
+/// Pause after a failed accept, which most likely lacks a file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Takes connections until `ending`; returns when all of them have ended.
+/// Serves connections until `ending`; returns when all of them have ended.
 pub(super) async fn serve(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
@@ -56,16 +56,16 @@ pub(super) async fn serve(
         let (app, acceptor, ending) = (app.clone(), acceptor.clone(), ending.clone());
         connections.spawn(async move {
             let _place = place;
-            let noticing = notice_absence(&stream);
+            let noticing = detect_absence(&stream);
             if let Err(error) = noticing {
-                tracing::debug!(%error, "a caller that vanishes will be noticed late");
+                tracing::debug!(%error, "a vanished caller will be detected late");
             }
             match acceptor {
-                None => speak(stream, app, ending).await,
+                None => serve_connection(stream, app, ending).await,
                 Some(acceptor) => {
-                    let shaken = timeout(HEAD_WITHIN, acceptor.accept(stream)).await;
+                    let shaken = timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
                     if let Ok(Ok(stream)) = shaken {
-                        speak(stream, app, ending).await;
+                        serve_connection(stream, app, ending).await;
                     }
                 }
             }
@@ -75,21 +75,21 @@ pub(super) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// A machine that vanishes says nothing: the kernel asks.
-fn notice_absence(stream: &TcpStream) -> std::io::Result<()> {
+/// Lets the kernel detect callers whose machine vanished.
+fn detect_absence(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
     let asking = TcpKeepalive::new()
-        .with_time(GONE_AFTER / 2)
-        .with_interval(GONE_AFTER / 4);
+        .with_time(ACKNOWLEDGE_TIMEOUT / 2)
+        .with_interval(ACKNOWLEDGE_TIMEOUT / 4);
     socket.set_tcp_keepalive(&asking)?;
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(GONE_AFTER))?;
+    socket.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT))?;
     Ok(())
 }
 
-/// Answers what comes on one connection until it closes, or `ending` and the answer has ended.
-async fn speak(
+/// Serves one connection until it closes, or until its answer ends after `ending`.
+async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     app: Router,
     mut ending: watch::Receiver<bool>,
@@ -97,7 +97,7 @@ async fn speak(
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_WITHIN)
+            .header_read_timeout(HEAD_TIMEOUT)
             .max_buf_size(BUFFER_BYTES_MAX)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app))
     );

@@ -1,17 +1,17 @@
-//! Runs over HTTP: a plan is posted, its snapshots come back as lines of JSON.
+//! Runs over HTTP: the caller posts a plan and reads snapshots as lines of JSON (ADR 0034).
 //!
-//! It asks through the log as a command line does ([`loadpilot_client`]) and follows with the one
-//! fold. It must never decide anything, never hold what is not in the log, and never delay those
-//! who decide: it lives on a thread and a connection of its own.
+//! The interface asks through the log, by the functions of the command line ([`loadpilot_client`]).
+//! It has a thread and a connection to NATS of its own, so that it cannot delay decisions. It must
+//! never decide anything, nor hold state that is not in the log.
 
-mod answer;
 mod config;
+mod error;
 mod follow;
 mod guard;
 mod listen;
-mod owed;
 mod routes;
 mod status;
+mod teardown;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ pub use status::Status;
 
 use loadpilot_client::session::Session;
 
-/// How long answers may take to end when the coordinator does.
-const END_WITHIN: Duration = Duration::from_secs(5);
-/// Most bodies that are read at a time: each is held in memory.
+/// Timeout for answers under way when the coordinator ends.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of bodies that are read at a time: each is held in memory.
 const READERS_MAX: usize = 8;
-/// Most runs that are followed at a time.
+/// Maximum number of runs that are followed at a time.
 const FOLLOWED_MAX: usize = 64;
 
-/// What every answer needs.
+/// Shared state of the routes.
 #[derive(Debug, Clone)]
 struct Api {
     bus: Bus,
@@ -49,13 +49,13 @@ struct Api {
 }
 
 impl Api {
-    /// Somebody who asks through the log, on the one connection.
+    /// A session on the connection of the interface.
     fn session(&self) -> Session {
         Session::on(self.bus.clone(), self.subjects.clone())
     }
 }
 
-/// An HTTP interface that answers until it is ended.
+/// A running HTTP interface.
 #[derive(Debug)]
 pub(crate) struct Interface {
     end: watch::Sender<bool>,
@@ -63,10 +63,10 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Answers on `listener` with a connection to NATS of its own.
+    /// Serves `listener`, with a connection to NATS of its own.
     ///
     /// # Errors
-    /// When there is no such connection, or no thread.
+    /// When the connection or the thread cannot be made.
     pub(crate) async fn start(
         config: HttpConfig,
         listener: TcpListener,
@@ -93,7 +93,7 @@ impl Interface {
                 followed: Arc::new(Semaphore::new(FOLLOWED_MAX)),
                 ending: ending.clone(),
             };
-            // Whoever started it may be gone already: then it ends at once.
+            // Without a receiver the caller is gone, and the interface ends.
             let _ = tell_ready.send(Ok(()));
             listen::serve(listener, config.tls, routes::routes(api), ending).await;
         };
@@ -105,7 +105,7 @@ impl Interface {
             .name("loadpilot-http".to_owned())
             .spawn(move || {
                 runtime.block_on(serve);
-                // Whoever waits for the end may be gone.
+                // The receiver may be gone.
                 let _ = tell_ended.send(());
             })
             .map_err(|error| error.to_string())?;
@@ -114,11 +114,11 @@ impl Interface {
         Ok(Self { end, ended })
     }
 
-    /// Takes nothing new, lets what is being answered end, and waits for that a while.
+    /// Accepts no connections, and waits up to `END_TIMEOUT` for answers under way.
     pub(crate) async fn end(self) {
-        // Nobody to tell: it has ended.
+        // Without a receiver it has ended.
         let _ = self.end.send(true);
-        let _ = tokio::time::timeout(END_WITHIN, self.ended).await;
+        let _ = tokio::time::timeout(END_TIMEOUT, self.ended).await;
     }
 }
 

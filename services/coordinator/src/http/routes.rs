@@ -1,4 +1,4 @@
-//! What can be asked for, and how a run is asked for.
+//! The routes, and how a run is asked for.
 
 use std::time::Duration;
 
@@ -17,25 +17,25 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::Api;
-use super::answer::No;
+use super::error::HttpError;
 use super::follow::{self, Attached};
 use super::guard::guard;
-use super::owed;
+use super::teardown;
 use loadpilot_client::run_request::{self, POST_BYTES_MAX, PostedRun, RequestDefaults};
 use loadpilot_client::session::Session;
 
-/// What needs no token: whether this process lives, and whether it is of use.
+/// Paths without a token: the probes.
 pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
-/// How long a body may take to come.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
-/// The media type of the Prometheus text format.
+/// Timeout for a whole body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Who stopped a run that was stopped here.
+/// Author of a stop over HTTP.
 const BY: &str = "a caller of the HTTP API";
-/// Author of a halt that was asked for here.
+/// Author of a halt over HTTP.
 const BY_HALT: &str = "a caller of the HTTP API (halt)";
 
-/// Every path.
+/// All routes, behind the guard.
 pub(super) fn routes(api: Api) -> Router {
     let guard = middleware::from_fn_with_state(api.clone(), guard);
     Router::new()
@@ -46,27 +46,29 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/run/{run}/report", get(report))
         .route("/run/{run}/stop", post(stop))
         .route("/run/{run}/halt", post(halt))
-        .nest("/run/{run}/owed", owed::routes())
-        .fallback(|| async { No::Unknown("no such path; POST /run asks for a run".to_owned()) })
+        .nest("/run/{run}/owed", teardown::routes())
+        .fallback(|| async {
+            HttpError::NotFound("unknown path; POST /run asks for a run".to_owned())
+        })
         .layer(guard)
         .with_state(api)
 }
 
-/// What may stand behind the question mark of `POST /run`.
+/// The query of `POST /run`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
-    /// Do not follow it, and let it go on when the caller is gone.
+struct RunQuery {
+    /// Answer at once; the run goes on when the caller is gone.
     #[serde(default)]
     detach: bool,
-    /// Send everything that happens, snapshots among it, from the first moment.
+    /// Send all changes, the story and snapshots, from the request on.
     #[serde(default)]
     events: bool,
 }
 
-async fn ready(State(api): State<Api>) -> Result<&'static str, No> {
+async fn ready(State(api): State<Api>) -> Result<&'static str, HttpError> {
     match api.status.unready() {
-        Some(why) => Err(No::Away(why.to_owned())),
+        Some(why) => Err(HttpError::Unavailable(why.to_owned())),
         None => Ok("ready\n"),
     }
 }
@@ -77,64 +79,65 @@ async fn metrics(State(api): State<Api>) -> impl IntoResponse {
 
 async fn run(
     State(api): State<Api>,
-    query: Result<Query<Wanted>, QueryRejection>,
+    query: Result<Query<RunQuery>, QueryRejection>,
     request: Request,
-) -> Result<Response, No> {
+) -> Result<Response, HttpError> {
     let query = query.map_err(|error| {
         let rule = "must be detach=true or events=true, or nothing";
         Problem::new("query", rule, error.body_text())
     });
-    let Query(wanted) = query?;
+    let Query(query) = query?;
     if let Some(why) = api.status.unready() {
-        return Err(No::Away(why.to_owned()));
+        return Err(HttpError::Unavailable(why.to_owned()));
     }
     let place = api.followed.clone().try_acquire_owned();
-    let place = place.map_err(|_| No::Away("too many runs are followed here".to_owned()))?;
+    let place =
+        place.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
     let asked = read(&api, request).await?;
-    let (attached, run) = ask(&api, asked, wanted.detach).await?;
+    let (attached, run) = ask(&api, asked, query.detach).await?;
     let Some(attached) = attached else {
         return Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response());
     };
-    follow::answer(api, attached, place, wanted.events).await
+    follow::answer(api, attached, place, query.events).await
 }
 
-async fn read(api: &Api, request: Request) -> Result<PostedRun, No> {
+async fn read(api: &Api, request: Request) -> Result<PostedRun, HttpError> {
     let body = body(api, request).await?;
     let drawn = ulid::Ulid::generate().0;
     let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
     Ok(run_request::read(&body, &RequestDefaults::for_fleet(seed))?)
 }
 
-/// Reads a body that says itself what it is, is not too large and comes in time.
-pub(super) async fn body(api: &Api, request: Request) -> Result<Bytes, No> {
+/// Reads a body of `application/json`, within its limits of size and time.
+pub(super) async fn body(api: &Api, request: Request) -> Result<Bytes, HttpError> {
     let headers = request.headers();
     if !is_json(headers) {
-        return Err(No::NotJson);
+        return Err(HttpError::NotJson);
     }
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|bytes| bytes > POST_BYTES_MAX) {
-        return Err(No::TooLarge(POST_BYTES_MAX));
+        return Err(HttpError::TooLarge(POST_BYTES_MAX));
     }
     let reading = async {
         // Never closed: it lives as long as the interface.
-        let _turn = api.readers.acquire().await;
-        whole(request.into_body()).await
+        let _permit = api.readers.acquire().await;
+        read_whole(request.into_body()).await
     };
-    let body = timeout(BODY_WITHIN, reading).await;
-    body.map_err(|_| No::TooSlow(BODY_WITHIN.as_secs()))?
+    let body = timeout(BODY_TIMEOUT, reading).await;
+    body.map_err(|_| HttpError::TooSlow(BODY_TIMEOUT.as_secs()))?
 }
 
-async fn whole(body: Body) -> Result<Bytes, No> {
+async fn read_whole(body: Body) -> Result<Bytes, HttpError> {
     to_bytes(body, POST_BYTES_MAX).await.map_err(|error| {
         let mut cause: Option<&dyn std::error::Error> = Some(&error);
         while let Some(one) = cause {
             if one.is::<http_body_util::LengthLimitError>() {
-                return No::TooLarge(POST_BYTES_MAX);
+                return HttpError::TooLarge(POST_BYTES_MAX);
             }
             cause = one.source();
         }
-        Problem::new("body", "must come as a whole", "cut off").into()
+        Problem::new("body", "must be complete", "cut off").into()
     })
 }
 
@@ -147,8 +150,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-/// Stores the request; who is attached keeps the run alive.
-async fn ask(api: &Api, asked: PostedRun, detach: bool) -> Result<(Option<Attached>, RunId), No> {
+/// Stores the request. Unless it is detached, the run lives as long as `Attached`.
+async fn ask(
+    api: &Api,
+    asked: PostedRun,
+    detach: bool,
+) -> Result<(Option<Attached>, RunId), HttpError> {
     let PostedRun {
         mut request,
         run,
@@ -156,11 +163,11 @@ async fn ask(api: &Api, asked: PostedRun, detach: bool) -> Result<(Option<Attach
         bodies,
         claimant,
     } = asked;
-    // A run that was set up is known, and the log judges whether it may be asked for.
+    // A run with a setup is known already, and its claim decides whether it may be asked for.
     if let Some(run) = run.as_ref().filter(|_| claimant.is_none()) {
         let known = api.bus.last(Stream::Ctl, &api.subjects.req(run)).await;
         if known
-            .map_err(|fault| No::Away(fault.to_string()))?
+            .map_err(|fault| HttpError::Unavailable(fault.to_string()))?
             .is_some()
         {
             return Err(Problem::new("run", "must be new", run).into());
@@ -178,31 +185,31 @@ async fn ask(api: &Api, asked: PostedRun, detach: bool) -> Result<(Option<Attach
     Ok((attached, run))
 }
 
-async fn report(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
+async fn report(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
     let (session, run) = known(&api, &run).await?;
     Ok(Json(session.report(&run).await?).into_response())
 }
 
-async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
+async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
     let (session, run) = known(&api, &run).await?;
     session.stop(&run, BY).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
 }
 
-async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
+async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
     let (session, run) = known(&api, &run).await?;
     session.halt(&run).await?;
-    // The kill switch is no event: the log has its author by this.
+    // The kill switch is no event: this request stores its author.
     session.stop(&run, BY_HALT).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
 }
 
-/// A run of this log.
-pub(super) async fn known(api: &Api, run: &str) -> Result<(Session, RunId), No> {
-    let unknown = || No::Unknown("no such run in this log".to_owned());
+/// The run of this name, if the log holds it, and a session for it.
+pub(super) async fn known(api: &Api, run: &str) -> Result<(Session, RunId), HttpError> {
+    let unknown = || HttpError::NotFound("unknown run in this log".to_owned());
     let run = RunId::parse(run).map_err(|_| unknown())?;
     let asked = api.bus.last(Stream::Ctl, &api.subjects.req(&run)).await;
-    let asked = asked.map_err(|fault| No::Away(fault.to_string()))?;
+    let asked = asked.map_err(|fault| HttpError::Unavailable(fault.to_string()))?;
     asked.ok_or_else(unknown)?;
     Ok((api.session(), run))
 }

@@ -1,5 +1,5 @@
-//! What a coordinator says of itself to whoever watches it: figures of this process, none of a run.
-//! Must never hold anything that a decision is made of, nor a label without a bound.
+//! Readiness and metrics of this coordinator; none of a single run. Must never hold an input of a
+//! decision, nor a label with unbounded values.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 
 type Named<const N: usize> = [(&'static str, String); N];
 
-/// Shared by the loop that decides, which writes, and the interface that tells.
+/// Written by the loop that decides, read by the HTTP interface.
 #[derive(Debug, Clone)]
 pub struct Status {
     caught_up: Gauge,
@@ -28,13 +28,13 @@ pub struct Status {
 /// The state of the loop at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Whether all that was in the log when it began is folded.
+    /// Whether the log is folded up to its end at the start.
     pub(crate) caught_up: bool,
     /// Whether NATS can be reached.
     pub(crate) linked: bool,
-    /// Runs that are not over.
+    /// Number of runs that are not over.
     pub(crate) runs_open: usize,
-    /// Processes of agents that were heard lately.
+    /// Number of agent processes with a recent heartbeat.
     pub(crate) agents_heard: usize,
 }
 
@@ -97,26 +97,26 @@ impl Status {
         self.agents_heard.set(signed(facts.agents_heard));
     }
 
-    /// An append ended as `how` says.
+    /// Counts an append by its result.
     pub(crate) fn decided(&self, how: &'static str) {
         self.decisions
             .get_or_create(&[("end", how.to_owned())])
             .inc();
     }
 
-    /// A request was answered.
+    /// Counts an answer.
     pub(crate) fn answered(&self, route: String, code: u16) {
         let labels = [("route", route), ("code", code.to_string())];
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// A run is followed until this is dropped.
+    /// Counts a followed run until the guard is dropped.
     pub(crate) fn follow(&self) -> Following {
         self.followed.inc();
         Following(self.followed.clone())
     }
 
-    /// Why it cannot be asked for anything, if it cannot.
+    /// Why the coordinator is not ready; `None` when it is.
     pub(crate) fn unready(&self) -> Option<&'static str> {
         if self.linked.get() == 0 {
             return Some("NATS cannot be reached");
@@ -124,16 +124,16 @@ impl Status {
         (self.caught_up.get() == 0).then_some("the log is still being read")
     }
 
-    /// All figures as Prometheus reads them.
+    /// All metrics in the Prometheus text format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into a text cannot fail.
+        // Writing into a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 }
 
-/// One run that is followed.
+/// Guard of one followed run.
 #[derive(Debug)]
 pub(crate) struct Following(Gauge);
 

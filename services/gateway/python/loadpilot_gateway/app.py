@@ -1,4 +1,4 @@
-"""The application: its paths, its door, and what it says when something is wrong."""
+"""The application: its routes, its guard, and an answer for each kind of error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from loadpilot._generated.snapshot import Snapshot
 from loadpilot.local.stack import StackFault
 
 from . import problem
-from .guard import Guard
-from .problem import LARGE, UNSOUND, Code, No
-from .routes import compare, live, people, runs, slices, start, steer
+from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
+from .routes import compare, live, runs, slices, start, steer, system
+from .server.guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from .gateway import Gateway
-    from .who import Lock
+    from .server.auth import Authenticator
 
 PREFIX = "/api/v1"
 STATIC = Path(__file__).with_name("static")
-"""The web UI as it is shipped."""
-SAID = logging.getLogger("loadpilot_gateway")
+"""The built web UI."""
+LOG = logging.getLogger("loadpilot_gateway")
 CODES = {
     HTTPStatus.NOT_FOUND: Code.UNKNOWN_PATH,
     HTTPStatus.METHOD_NOT_ALLOWED: Code.WRONG_METHOD,
-    LARGE: Code.TOO_LARGE,
+    CONTENT_TOO_LARGE: Code.TOO_LARGE,
 }
 
 
@@ -50,14 +50,14 @@ BESIDE: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
     (problem.ProblemDetails, "serialization"),
     (Snapshot, "serialization"),
 ]
-"""What stands in bodies that FastAPI does not read or write itself."""
+"""Models of bodies that FastAPI neither reads nor writes itself."""
 
 
 class Api(FastAPI):
-    """An application that describes those, too."""
+    """An application whose OpenAPI document has the models of BESIDE, too."""
 
     def openapi(self) -> dict[str, Any]:
-        """Describe what it takes and answers."""
+        """Build the OpenAPI document."""
         if self.openapi_schema is None:
             described = super().openapi()
             _, beside = models_json_schema(BESIDE, ref_template="#/components/schemas/{model}")
@@ -66,17 +66,17 @@ class Api(FastAPI):
         return self.openapi_schema
 
 
-def application(gateway: Gateway, lock: Lock, *, is_loopback: bool) -> ASGIApp:
-    """Make what a server serves."""
-    return Guard(api(gateway, lock), lock, is_loopback=is_loopback)
+def application(gateway: Gateway, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
+    """Build the application behind its guard."""
+    return Guard(api(gateway, authenticator), authenticator, is_loopback=is_loopback)
 
 
-def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
-    """Make everything behind the door; without a gateway it can only be described."""
+def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI:
+    """Build the application without its guard; without a gateway only to describe it."""
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        assert gateway is not None  # noqa: S101  (what is only described is not started)
+        assert gateway is not None  # noqa: S101  (a described application is not started)
         resting = asyncio.create_task(gateway.rest())
         yield
         resting.cancel()
@@ -93,7 +93,7 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.gateway = gateway
-    app.state.lock = lock
+    app.state.authenticator = authenticator
     for router in (
         runs.router,
         slices.router,
@@ -103,22 +103,22 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
         compare.router,
     ):
         app.include_router(router, prefix=PREFIX)
-    app.include_router(people.router, prefix=PREFIX)
-    app.include_router(people.probes)
+    app.include_router(system.router, prefix=PREFIX)
+    app.include_router(system.probes)
     for kind, answer in ANSWERS.items():
         app.add_exception_handler(kind, answer)
-    app.add_api_route("/api/{rest:path}", _nowhere, include_in_schema=False)
+    app.add_api_route("/api/{rest:path}", _unknown_path, include_in_schema=False)
     app.frontend("/", directory=STATIC, fallback="index.html")
     return app
 
 
-async def _nowhere() -> None:
-    """The web UI answers for every path that it may know, and for none of these."""
+async def _unknown_path() -> None:
+    """Answer 404 below /api, where the web UI would answer any other path."""
     raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
-def _no(_: Request, error: Exception) -> Response:
-    assert isinstance(error, No)  # noqa: S101  (it is registered for that)
+def _api_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)  # noqa: S101  (registered for this type)
     return error.response()
 
 
@@ -127,11 +127,11 @@ def _refused(_: Request, error: Exception) -> Response:
     return problem.refused(str(error), problems).response()
 
 
-def _away(_: Request, error: Exception) -> Response:
-    return problem.away(str(error)).response()
+def _unavailable(_: Request, error: Exception) -> Response:
+    return problem.unavailable(str(error)).response()
 
 
-def _unsound(_: Request, error: Exception) -> Response:
+def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (as above)
     wrong = [
         {
@@ -142,38 +142,38 @@ def _unsound(_: Request, error: Exception) -> Response:
         for one in error.errors()
     ]
     is_text = any(one["type"] == "json_invalid" for one in error.errors())
-    status = HTTPStatus.BAD_REQUEST if is_text else UNSOUND
+    status = HTTPStatus.BAD_REQUEST if is_text else UNPROCESSABLE
     code = Code.NOT_JSON if is_text else Code.USAGE
-    return No(status, code, "what was asked for is wrong", wrong).response()
+    return ApiError(status, code, "the request is invalid", wrong).response()
 
 
-def _no_text(_: Request, __: Exception) -> Response:
-    rule = "must be Unicode text: half of a pair of surrogates is invalid"
+def _not_unicode(_: Request, __: Exception) -> Response:
+    rule = "must be Unicode text without a lone surrogate"
     wrong = [{"field": "body", "rule": rule, "value": "not shown"}]
-    return No(UNSOUND, Code.USAGE, f"body {rule}", wrong).response()
+    return ApiError(UNPROCESSABLE, Code.USAGE, f"body {rule}", wrong).response()
 
 
 def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (as above)
     status = HTTPStatus(error.status_code)
     code = CODES.get(status, Code.USAGE)
-    detail = "there is no such path" if code is Code.UNKNOWN_PATH else str(error.detail)
-    return No(status, code, detail, headers=error.headers).response()
+    detail = "unknown path" if code is Code.UNKNOWN_PATH else str(error.detail)
+    return ApiError(status, code, detail, headers=error.headers).response()
 
 
 def _bug(_: Request, error: Exception) -> Response:
-    SAID.error("a bug of the gateway", exc_info=error)
-    detail = "a bug of the gateway; what it was stands in its log"
-    return No(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
+    LOG.error("a bug of the gateway", exc_info=error)
+    detail = "a bug of the gateway; its log has the traceback"
+    return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
 
 
 ANSWERS: dict[type[Exception], Any] = {
-    No: _no,
+    ApiError: _api_error,
     _native.Refused: _refused,
-    _native.Fault: _away,
-    StackFault: _away,
-    RequestValidationError: _unsound,
-    UnicodeEncodeError: _no_text,
+    _native.Fault: _unavailable,
+    StackFault: _unavailable,
+    RequestValidationError: _invalid,
+    UnicodeEncodeError: _not_unicode,
     HTTPException: _http,
     Exception: _bug,
 }

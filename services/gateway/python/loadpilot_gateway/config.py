@@ -1,4 +1,4 @@
-"""What an operator says, read once, before any port opens; every mistake is told, no secret is.
+"""The operator's settings, read once before any port opens. Must never quote a secret.
 
 Each setting is a variable ``LOADPILOT_GATEWAY_…``; ``loadpilot-gateway --help`` lists them.
 """
@@ -22,7 +22,7 @@ from loadpilot.control.nats_settings import Server, ServerFlags, read_server
 from loadpilot.problem import Problem, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
-from .who import SECRET_HEADER, Proxy, digest
+from .server.auth import SECRET_HEADER, Proxy, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,11 +39,11 @@ FLAGS = {
     "--insecure-nats": "INSECURE_NATS",
     "--tenant": "TENANT",
 }
-"""What the command line calls what is a variable here."""
+"""Flags of the command line and the variables that stand for them here."""
 
 
 class Settings(BaseSettings):
-    """The variables, unread but for their form."""
+    """The variables as their types allow; files and addresses are not read yet."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
 
@@ -56,23 +56,25 @@ class Settings(BaseSettings):
     nats_creds: Path | None = Field(
         default=None, description="a credentials file instead of a token"
     )
-    nats_cacert: Path | None = Field(default=None, description="whom to trust for it, a PEM file")
+    nats_cacert: Path | None = Field(
+        default=None, description="certificates to trust for it, a PEM file"
+    )
     insecure_nats: bool = Field(
         default=False, description="send the token unencrypted to nats:// off loopback"
     )
-    tenant: str = Field(default="local", description="whose runs")
-    host: str = Field(default="127.0.0.1", description="where to listen")
-    port: int = Field(default=8088, ge=0, le=65_535, description="at which port; 0 takes any")
+    tenant: str = Field(default="local", description="tenant whose runs are shown")
+    host: str = Field(default="127.0.0.1", description="address to listen at")
+    port: int = Field(default=8088, ge=0, le=65_535, description="port to listen at; 0 takes any")
     token_file: Path | None = Field(
-        default=None, description="the file of the token that callers show"
+        default=None, description="the file of the bearer token of callers"
     )
-    tls_cert: Path | None = Field(default=None, description="the certificate to show, a PEM file")
+    tls_cert: Path | None = Field(default=None, description="the server's certificate, a PEM file")
     tls_key: Path | None = Field(default=None, description="its private key, a PEM file")
     proxy_header: str | None = Field(
-        default=None, description="a proxy ends TLS and says in this header who a caller is"
+        default=None, description="header in which a proxy that ends TLS names the caller"
     )
     proxy_from: str | None = Field(
-        default=None, description="from where it asks: addresses or networks, with commas between"
+        default=None, description="addresses or networks of the proxy, with commas between"
     )
     proxy_secret_file: Path | None = Field(
         default=None,
@@ -93,7 +95,7 @@ class Settings(BaseSettings):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Where the log is, where to listen, and whom to let in."""
+    """Where the log is, where the gateway listens, and how callers authenticate."""
 
     server: Server
     host: str
@@ -107,7 +109,7 @@ class Config:
 
 
 def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
-    """Read everything; with everything that is wrong."""
+    """Read all settings, or all mistakes in them."""
     problems = [*unknown(environ)]
     settings = parsed(problems)
     server = fleet(settings, environ, problems)
@@ -134,19 +136,19 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
 
 
 def unknown(environ: Mapping[str, str]) -> list[Problem]:
-    """Name the variables that nobody reads: a typo must not leave a door open."""
+    """Name unknown variables: a typo must not leave the gateway open."""
     known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
     problems = []
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"; did you mean {near[0]}?" if near else "; see loadpilot-gateway --help"
-            problems.append(Problem(name, f"is no setting of the gateway{hint}"))
+            problems.append(Problem(name, f"is not a setting of the gateway{hint}"))
     return problems
 
 
 def parsed(problems: list[Problem]) -> Settings:
-    """Read the variables; what has no sound form is told, and stands at its default."""
+    """Read the variables; an invalid one becomes a problem and takes its default."""
     try:
         return Settings()
     except ValidationError as error:
@@ -158,7 +160,7 @@ def parsed(problems: list[Problem]) -> Settings:
 
 
 def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem]) -> Server | None:
-    """Read where the log is, as the command line does."""
+    """Read the NATS server of the fleet, as the command line does."""
     found: list[Problem] = []
     token = None
     if settings.nats_token_file is not None:
@@ -182,7 +184,7 @@ def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem
 
 
 def bearer(name: str, file: Path | None, problems: list[Problem]) -> str | None:
-    """Read the token that callers show, or another secret of that form."""
+    """Read the token of callers, or another secret of that form."""
     if file is None:
         return None
     token = secret_file(name, file, problems)
@@ -193,7 +195,7 @@ def bearer(name: str, file: Path | None, problems: list[Problem]) -> str | None:
 
 
 def secret_file(name: str, file: Path, problems: list[Problem]) -> str | None:
-    """Read a file that holds a secret, and that nobody else may read."""
+    """Read a file with a secret; its mode must exclude group and others."""
     try:
         text = file.read_text(encoding="utf-8").strip("\r\n")
         mode = file.stat().st_mode
@@ -207,13 +209,13 @@ def secret_file(name: str, file: Path, problems: list[Problem]) -> str | None:
 
 
 def certificate(settings: Settings, problems: list[Problem]) -> tuple[Path, Path] | None:
-    """Read what is shown to callers."""
+    """Read the paths of certificate and key, and check that they fit."""
     cert, key = settings.tls_cert, settings.tls_key
     if cert is None and key is None:
         return None
     if cert is None or key is None:
         missing = "TLS_CERT" if cert is None else "TLS_KEY"
-        problems.append(Problem(f"{PREFIX}{missing}", "must be said too: TLS needs both"))
+        problems.append(Problem(f"{PREFIX}{missing}", "must be set too: TLS needs both"))
         return None
     secret_file("TLS_KEY", key, problems)
     try:
@@ -225,7 +227,7 @@ def certificate(settings: Settings, problems: list[Problem]) -> tuple[Path, Path
 
 
 def in_front(settings: Settings, problems: list[Problem], *, is_loopback: bool) -> Proxy | None:
-    """Read which proxy is believed."""
+    """Read which proxy is trusted to name callers."""
     header, wanted = settings.proxy_header, settings.proxy_from
     secret = bearer("PROXY_SECRET_FILE", settings.proxy_secret_file, problems)
     names = public_names(settings.public_names, problems)
@@ -237,7 +239,7 @@ def in_front(settings: Settings, problems: list[Problem], *, is_loopback: bool) 
         return None
     if header is None or wanted is None:
         missing = "PROXY_HEADER" if header is None else "PROXY_FROM"
-        what = "must be said too: a header is believed from the proxy only"
+        what = "must be set too: the header is trusted from the proxy only"
         problems.append(Problem(f"{PREFIX}{missing}", what))
         return None
     if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", header):
@@ -262,12 +264,12 @@ def in_front(settings: Settings, problems: list[Problem], *, is_loopback: bool) 
 
 
 def is_near(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
-    """Whether processes of this machine have an address of a network on loopback."""
+    """Whether a network contains loopback addresses, which any local process has."""
     return any(one.version == network.version and one.overlaps(network) for one in LOOPBACK)
 
 
 def public_names(text: str | None, problems: list[Problem]) -> frozenset[str]:
-    """Read the names that Host may say."""
+    """Read the values that the header Host may have."""
     names = [one.strip().lower() for one in text.split(",")] if text is not None else []
     if not all(NAME.fullmatch(one) for one in names):
         must = "must be host names without a port, such as load.example.com, with commas between"
@@ -276,7 +278,7 @@ def public_names(text: str | None, problems: list[Problem]) -> frozenset[str]:
 
 
 def on_loopback(host: str, problems: list[Problem]) -> bool | None:
-    """Whether a host is this machine alone; None when there is no such host."""
+    """Whether a host has loopback addresses only; None when it cannot be resolved."""
     try:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
@@ -287,6 +289,6 @@ def on_loopback(host: str, problems: list[Problem]) -> bool | None:
 
 
 def default_cache(environ: Mapping[str, str]) -> Path:
-    """Tell where caches are."""
+    """Find the folder of caches."""
     base = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     return Path(base) / "loadpilot" / "gateway"

@@ -1,4 +1,4 @@
-"""Writes what the gateway's API is: ``python -m loadpilot_gateway.describe FILE``."""
+"""Writes the OpenAPI document: ``python -m loadpilot_gateway.describe FILE``."""
 
 from __future__ import annotations
 

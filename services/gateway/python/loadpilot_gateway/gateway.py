@@ -1,6 +1,6 @@
-"""What every answer needs: the logs, the threads that ask them, and what callers may do.
+"""What every route needs: the logs, and threads on which to ask them.
 
-Must never block the event loop: whatever asks a log does so on a thread of its own.
+Must never block the event loop: each question to a log runs on a thread.
 """
 
 from __future__ import annotations
@@ -11,51 +11,53 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
-from .follow import Hub
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
-from .outcomes import Outcomes
-from .sessions import Lane
+from .runs.follow import Hub
+from .runs.outcomes import Outcomes
+from .runs.sessions import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadpilot import _native
 
-    from .logs import Log, Logs
+    from .runs.logs import Log, Logs
 
 T = TypeVar("T")
 THREADS_MAX = {Lane.ASK: NATIVE_THREADS_MAX, Lane.STEER: STEERED_MAX, Lane.KEPT: KEPT_MAX}
-"""Threads for each use of the log; live views have one each."""
+"""Number of threads for each use of the log; live views have one each beside them."""
 REST_SECS = 5.0
-"""How often past logs are looked at that may be closed."""
+"""Interval at which unused past logs are closed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What holds where a request for a run says nothing."""
+class RequestDefaults:
+    """Values for what a request for a run leaves out."""
 
     agents: int
     wait_us: int
     lead_us: int
 
     @property
-    def all(self) -> tuple[int, int, int]:
+    def as_tuple(self) -> tuple[int, int, int]:
         """As the native module takes it."""
         return self.agents, self.wait_us, self.lead_us
 
 
-FLEET = Given(1, 60_000_000, 3_000_000)
-"""On a fleet: agents of other machines may take their time to come and to hear of a start."""
+FLEET = RequestDefaults(1, 60_000_000, 3_000_000)
+"""Defaults on a fleet, where agents need longer to join and to hear of a start."""
 
 
 class Gateway:
     """One gateway."""
 
-    def __init__(self, logs: Logs, given: Given = FLEET, here: int | None = None) -> None:
-        """Take the logs, what a request may leave out, and how many agents were started for it."""
+    def __init__(
+        self, logs: Logs, defaults: RequestDefaults = FLEET, local_agents: int | None = None
+    ) -> None:
+        """Take the logs, and the number of agents that were started for this gateway."""
         self.logs = logs
-        self.given = given
-        self.here = here
+        self.defaults = defaults
+        self.local_agents = local_agents
         self.version = version("loadpilot")
         self.hub = Hub()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
@@ -67,7 +69,7 @@ class Gateway:
         }
 
     async def asking(self, ask: Callable[[], T], lane: Lane = Lane.ASK) -> T:
-        """Ask something on a thread of its lane."""
+        """Ask on a thread of the lane."""
         return await asyncio.get_running_loop().run_in_executor(self._threads[lane], ask)
 
     async def of_run(
@@ -84,7 +86,7 @@ class Gateway:
     async def act(
         self, run: str, ask: Callable[[_native.Session], T], lane: Lane = Lane.STEER
     ) -> T:
-        """Ask the log that holds a run for something that changes the list of runs."""
+        """Ask the log that holds a run to change it, which ends the list's validity."""
 
         def acted() -> T:
             log = self.logs.of(run)
@@ -114,7 +116,7 @@ class Gateway:
         return await self.asking(asked, lane)
 
     async def submit(self, ask: Callable[[_native.Session], T]) -> T:
-        """Ask for a run, where somebody takes it."""
+        """Ask for a run at the log that takes new runs; raises Fault without a coordinator."""
 
         def asked() -> T:
             with self.logs.first.join() as session:
@@ -123,18 +125,18 @@ class Gateway:
         return await self.asking(asked)
 
     async def log_of(self, run: str) -> Log:
-        """Find the log that holds a run; raises No when there is none."""
+        """Find the log that holds a run; raises ApiError for an unknown run."""
         return await self.asking(lambda: self.logs.of(run))
 
     async def heard(self, secs: float) -> str:
-        """Listen for agents; whoever asks while somebody listens hears the same."""
+        """Listen for agents; concurrent calls share one answer."""
         if self._listening is None or self._listening.done():
             listen = self.of_first(lambda session: session.agents(secs))
             self._listening = asyncio.get_running_loop().create_task(listen)
         return await asyncio.shield(self._listening)
 
     async def rest(self) -> None:
-        """Close past logs that nobody asks for, as long as this gateway lives."""
+        """Close unused past logs again and again, until cancelled."""
         while True:
             await asyncio.sleep(REST_SECS)
             await self.asking(self.logs.rest)

@@ -1,58 +1,58 @@
-"""Every limit of the gateway, by name. Must never hold what an operator may want to change."""
+"""Fixed limits of the gateway. Settings of the operator are in ``config``."""
 
 from __future__ import annotations
 
 POST_BYTES_MAX = 32 << 20
-"""Largest request for a run: a plan, and the files or bodies beside it; as a coordinator takes."""
+"""Maximum bytes of a request for a run with its files and bodies; the coordinator's, too."""
 BODY_BYTES_MAX = 64 << 10
-"""Largest body of anything else."""
+"""Maximum bytes of any other body."""
 READERS_MAX = 4
-"""Requests for runs that are read at a time: each is held in memory."""
+"""Maximum number of requests for runs that are read at a time: each is held in memory."""
 BODY_SECS = 30.0
-"""How long a body may take to come."""
+"""Timeout for a whole body."""
 HEAD_SECS = 10.0
-"""Timeout for each head, from the connect or the answer before on; and for a TLS handshake. A body
-that was not read has to end within it, too."""
+"""Timeout for a TLS handshake, for each head from the connect or the previous answer on, and for
+the rest of a body that the gateway did not read."""
 STALLED_SECS = 30.0
-"""How long a caller may read nothing of what is sent before the connection is cut."""
+"""Timeout for a caller that reads nothing of what is sent; then the connection is cut."""
 CONNECTIONS_MAX = 1_000
-"""Connections at a time; further ones are answered with 503."""
+"""Maximum number of connections; further ones are answered with 503."""
 ADDRESS_CONNECTIONS_DEFAULT = 256
-"""Connections of one address at a time, unless the operator says otherwise."""
-SAY_AGAIN_SECS = 60.0
-"""Interval at which the log repeats that an address holds too many."""
+"""Maximum number of connections of one address, unless the operator sets another."""
+REPEAT_LOG_SECS = 60.0
+"""Interval at which the log repeats that an address holds too many connections."""
 FILES_WANTED = 4_096
-"""Open files: connections of callers, and a few for each connection to a log."""
+"""Number of open files wanted: one a connection, and a few for each one to a log."""
 NATIVE_THREADS_MAX = 16
-"""Threads that ask the log; what they are asked waits its turn. Steering has its own."""
-READINGS_MAX = 32
-"""Runs of one log that are kept folded; those that were asked for last."""
+"""Number of threads that ask the log; further questions wait. Steering has its own."""
+INDEXED_RUNS_MAX = 32
+"""Maximum number of runs of one log that stay folded, by their last use."""
 SESSIONS_MAX = 12
-"""Connections to one log that wait for answers, and most that are kept while unused."""
+"""Maximum number of connections to one log for questions, and of those kept unused."""
 STEERED_MAX = 8
-"""Connections to one log that wait for a decision, and their threads."""
+"""Maximum number of connections to one log that wait for a decision, and of threads."""
 KEPT_MAX = 4
-"""Connections to one log for readiness, lists and halts, and their threads."""
+"""Maximum number of connections to one log for readiness, lists and halts; and of threads."""
 FOLLOWED_MAX = 32
-"""Runs that are followed at a time, each on a connection of its own."""
+"""Maximum number of runs that are followed at a time, each on its own connection."""
 WATCHERS_MAX = 500
-"""Live views at a time, of all runs."""
+"""Maximum number of live views of all runs."""
 STORY_LINES_MAX = 20_000
-"""Lines of one run's story that are held for its live views; the log has them all."""
+"""Maximum number of lines of one run's story in memory; the log has them all."""
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
-"""Runs on one page."""
+"""Number of runs on one page: default and maximum."""
 OUTCOMES_MAX = 5_000
-"""Runs whose outcomes are held for lists, a line each; at least LISTED_MAX."""
+"""Maximum number of outcomes in memory, one a listed run; at least LISTED_MAX."""
 NAMED_MAX = 100
-"""Values that one query may repeat under one name."""
+"""Maximum number of values of one query parameter."""
 TEXT_CHARS_MAX = 200
-"""Longest text in a query, and longest key."""
+"""Maximum characters of a text in a query, and of a key."""
 COMPARED_MAX = 8
-"""Runs that are compared at a time."""
+"""Maximum number of runs in one comparison."""
 PROBLEMS_MAX = 100
-"""Mistakes that one answer names; how many more there are is told."""
+"""Maximum number of problems in one answer; a last entry counts the others."""
 DETAIL_CHARS_MAX = 1_000
-"""Longest description of what is wrong."""
+"""Maximum characters of the description of an error."""
 VALUE_CHARS_MAX = 120
-"""Longest value that a problem quotes."""
+"""Maximum characters of a value that a problem quotes."""

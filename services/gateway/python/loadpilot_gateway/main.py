@@ -12,14 +12,14 @@ from loadpilot.control.signals import Interruptions
 from .app import application
 from .config import PREFIX, Config, Settings, read
 from .gateway import Gateway
-from .listen import bound
-from .logs import Logs, OpenLog
-from .serve import server
-from .who import Lock, digest
+from .runs.logs import Logs, OpenLog
+from .server.auth import Authenticator, digest
+from .server.listen import bound
+from .server.serve import server
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a gateway until it is told to end; returns the exit code."""
+    """Run a gateway until a signal ends it; returns the exit code."""
     asked = arguments().parse_args(argv)
     config, problems = read(os.environ)
     for problem in problems:
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         say("nothing was started; see `loadpilot-gateway --help`")
         return ExitCode.USAGE
     if asked.check_config:
-        say(f"the configuration is sound: {config.server.place}")
+        say(f"the configuration is valid: {config.server.place}")
         return ExitCode.PASSED
     return run(config)
 
@@ -42,21 +42,23 @@ def run(config: Config) -> int:
         return ExitCode.INFRASTRUCTURE
     port = listener.getsockname()[1]
     cache = config.cache / digest(config.server.place).hex()[:16]
-    lock = Lock(config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None)
+    authenticator = Authenticator(
+        config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None
+    )
     gateway = Gateway(Logs(OpenLog(config.server, cache), cache))
-    app = application(gateway, lock, is_loopback=config.is_loopback)
+    app = application(gateway, authenticator, is_loopback=config.is_loopback)
     serving = server(app, gateway.hub.close, config.tls)
     scheme = "https" if config.tls else "http"
     host = f"[{config.host}]" if ":" in config.host else config.host
     say(f"listening on {scheme}://{host}:{port}, log {config.server.place}")
-    # The server hears signals itself and raises them again when it has ended: that is no failure.
+    # The server handles signals, and raises them again at its end, which is not a failure.
     with listener, Interruptions():
         serving.run([listener])
     return ExitCode.PASSED
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Build what the command line takes."""
+    """Build the parser of the command line."""
     width = max(len(name) for name in Settings.model_fields) + len(PREFIX)
     lines = [
         f"  {PREFIX + name.upper():<{width}}  {one.description}"
@@ -72,13 +74,13 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check-config",
         action="store_true",
-        help="say everything that is wrong with the settings, and start nothing",
+        help="print every mistake in the settings, and start nothing",
     )
     return parser
 
 
 def say(text: str) -> None:
-    """Tell the operator something."""
+    """Print a line for the operator on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,7 +1,7 @@
-"""Answers that say no: ``application/problem+json`` with everything that is wrong.
+"""Error answers: ``application/problem+json`` (RFC 9457) with all mistakes of a request.
 
-Each has a code that programs may rely on, and the code with which the command line would have
-ended. Must never quote a token or a secret.
+Each has a stable code for programs, and the exit code of the command line for the same error. Must
+never quote a token or a secret.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MEDIA_TYPE = "application/problem+json"
-UNSOUND = HTTPStatus(422)
-LARGE = HTTPStatus(413)
-"""Both have names that depend on the version of Python, and so have their phrases."""
+UNPROCESSABLE = HTTPStatus(422)
+CONTENT_TOO_LARGE = HTTPStatus(413)
+"""By number: names and phrases of both depend on the version of Python."""
 
 
 class Code(StrEnum):
-    """Why something was not done."""
+    """Kind of an error."""
 
     USAGE = "usage"
-    """What was asked for is wrong, or cannot be done to this run; nothing was started."""
+    """The request is invalid, or not possible for this run; nothing was started."""
     UNKNOWN_RUN = "unknown_run"
     UNKNOWN_PATH = "unknown_path"
     WRONG_METHOD = "wrong_method"
@@ -46,36 +46,36 @@ class Code(StrEnum):
     BUSY = "busy"
     """A limit of this gateway is reached."""
     INFRASTRUCTURE = "infrastructure"
-    """Something of ours, or of the machine, failed: NATS, a coordinator, the agents."""
+    """A part of LoadPilot or of the machine failed: NATS, a coordinator, the agents."""
     BUG = "bug"
 
 
 EXITS = {Code.INFRASTRUCTURE: ExitCode.INFRASTRUCTURE, Code.BUSY: ExitCode.INFRASTRUCTURE}
-"""Those that the command line would not call a wrong usage."""
+"""Codes whose exit code is not that of a usage error."""
 
 
 class Wrong(BaseModel):
-    """One mistake."""
+    """One mistake in a request."""
 
-    field: str = Field(description="Where it is.")
-    rule: str = Field(description="What must hold.")
-    value: str = Field(description="What was found, shortened.")
+    field: str = Field(description="Path of the field.")
+    rule: str = Field(description="Rule that the value breaks.")
+    value: str = Field(description="The value, shortened.")
 
 
 class ProblemDetails(BaseModel):
-    """The body of an answer that says no."""
+    """The body of an error answer."""
 
     type: str = Field(description="The code again, as a URN.")
     title: str
     status: int
-    detail: str = Field(description="What is wrong, for people.")
+    detail: str = Field(description="What is wrong, in words.")
     code: Code
-    exit_code: int = Field(description="The code with which the command line would have ended.")
-    problems: list[Wrong] = Field(description="Everything that is wrong, by its place.")
+    exit_code: int = Field(description="Exit code of the command line for the same error.")
+    problems: list[Wrong] = Field(description="All mistakes of the request, by field.")
 
 
-class No(HTTPException):
-    """Something is not done; raised wherever that is found out."""
+class ApiError(HTTPException):
+    """An error answer, raised where the error is found."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class No(HTTPException):
         problems: Sequence[Mapping[str, Any]] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Say why."""
+        """Take status, code, description and problems."""
         detail = short(detail, DETAIL_CHARS_MAX)
         super().__init__(status.value, detail, dict(headers or {}))
         self.status = status
@@ -99,11 +99,11 @@ class No(HTTPException):
             for one in problems[:PROBLEMS_MAX]
         ]
         if len(problems) > PROBLEMS_MAX:
-            more = f"{len(problems) - PROBLEMS_MAX} more are wrong and not shown"
+            more = f"{len(problems) - PROBLEMS_MAX} more problems are not shown"
             self.problems.append(Wrong(field="", rule=more, value=""))
 
     def text(self) -> str:
-        """Its body."""
+        """Write the body."""
         return ProblemDetails(
             type=f"urn:loadpilot:problem:{self.code.value}",
             title=self.code.value.replace("_", " "),
@@ -115,34 +115,34 @@ class No(HTTPException):
         ).model_dump_json()
 
     def response(self) -> Response:
-        """Make the answer."""
+        """Build the response."""
         headers = {**(self.headers or {}), "Cache-Control": "no-store"}
         return Response(self.text(), self.status_code, headers, MEDIA_TYPE)
 
 
 def short(value: object, most: int = VALUE_CHARS_MAX) -> str:
-    """Quote a value as far as it tells something."""
+    """Quote a value, shortened."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    # JSON can name half of a pair of surrogates, which no answer can carry.
+    # JSON can hold a lone surrogate, which UTF-8 cannot.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= most else text[:most] + "…"
 
 
-def refused(text: str, problems: Sequence[Mapping[str, Any]]) -> No:
-    """Turn a refusal of the native module into an answer."""
+def refused(text: str, problems: Sequence[Mapping[str, Any]]) -> ApiError:
+    """Build the answer for a refusal of the native module."""
     first = problems[0] if problems else {}
     if first.get("field") == "run" and str(first.get("rule", "")).startswith("must be a run of"):
-        return No(HTTPStatus.NOT_FOUND, Code.UNKNOWN_RUN, "there is no such run", problems)
+        return ApiError(HTTPStatus.NOT_FOUND, Code.UNKNOWN_RUN, "unknown run", problems)
     if first.get("field") == "Idempotency-Key":
-        return No(HTTPStatus.CONFLICT, Code.KEY_TAKEN, text, problems)
-    return No(UNSOUND, Code.USAGE, text, problems)
+        return ApiError(HTTPStatus.CONFLICT, Code.KEY_TAKEN, text, problems)
+    return ApiError(UNPROCESSABLE, Code.USAGE, text, problems)
 
 
-def away(text: str) -> No:
-    """Say that something of ours, or of the machine, failed."""
-    return No(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, text)
+def unavailable(text: str) -> ApiError:
+    """Build the answer for a failure of LoadPilot or of the machine."""
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, text)
 
 
-def unknown_run(run: str) -> No:
-    """Say that no log holds a run."""
+def unknown_run(run: str) -> ApiError:
+    """Build the answer for a run that no log holds."""
     return refused("", [{"field": "run", "rule": "must be a run of this log", "value": run}])

@@ -1,7 +1,7 @@
-"""``loadpilot ui``: a stack of this directory, and a gateway on this machine that shows it.
+"""``loadpilot ui``: a stack of this directory, and a gateway on loopback that shows its runs.
 
-The link that is printed opens one browser. Must never listen anywhere but on loopback, nor let a
-run of its own be lost when it ends.
+The printed link opens one browser. Must never listen off loopback, nor end before the runs that it
+started are sealed or the user insists.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from loadpilot.local.folders import ROOT, connect
 from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, relay_events
 
 from .app import application
-from .gateway import Gateway, Given
-from .listen import bound
-from .logs import Logs, OpenLog
-from .serve import server
-from .who import Lock, digest
+from .gateway import Gateway, RequestDefaults
+from .runs.logs import Logs, OpenLog
+from .server.auth import Authenticator, digest
+from .server.listen import bound
+from .server.serve import server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
     from loadpilot.local.stack import Address
 
-    from .serve import Server
+    from .server.serve import Server
 
 HOST = "127.0.0.1"
 PORT = 8089
-"""Where it listens if nothing is said and nobody else does."""
+"""Default port, if it is free."""
 PAGE = "open-ui.html"
-"""A page that leads a browser to the link: a command line with it in would be read by others."""
+"""A page that redirects a browser to the link: other users can read command lines."""
 CACHE = "cache"
-"""Where readings are kept, beside the logs; it may be deleted at any time."""
+"""Folder of indexed runs beside the logs; it may be deleted at any time."""
 SEALED_SECS = 15.0
-"""How long a run that is stopped may take to be sealed."""
+"""Timeout for stopped runs to be sealed."""
 HEAR_SECS = 0.2
 
 
@@ -57,13 +57,13 @@ class Ui:
     """One stack and its gateway."""
 
     def __init__(self, agents: int) -> None:
-        """Take how many agents there are to be."""
+        """Take the number of agents to start."""
         self.agents = agents
         self.fault: StackFault | None = None
         self._ended = False
 
     def serve(self, port: int | None, *, browser: bool) -> ExitCode:
-        """Serve until the user ends it."""
+        """Serve until Ctrl-C or SIGTERM; returns the exit code."""
         with Interruptions() as interruptions:
             try:
                 listener = listening(port)
@@ -98,11 +98,11 @@ class Ui:
     ) -> None:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(32)
-        lock = Lock(once=digest(token), user=author(), port=port)
-        given = Given(self.agents, LOCAL_WAIT_US, LOCAL_LEAD_US)
+        authenticator = Authenticator(once=digest(token), user=author(), port=port)
+        defaults = RequestDefaults(self.agents, LOCAL_WAIT_US, LOCAL_LEAD_US)
         log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
-        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), given, self.agents)
-        serving = server(application(gateway, lock, is_loopback=True), gateway.hub.close)
+        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), defaults, self.agents)
+        serving = server(application(gateway, authenticator, is_loopback=True), gateway.hub.close)
         ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
         ears.start()
         link = f"http://{HOST}:{port}/#token={token}"
@@ -119,7 +119,7 @@ class Ui:
             page.unlink(missing_ok=True)
 
     def _hear(self, stack: LocalStack, serving: Server) -> None:
-        """Pass on what becomes of the stack; when it is gone, the gateway is of no use."""
+        """Print what the stack says; when the stack fails, end the server."""
         while not self._ended:
             try:
                 relay_events(stack, say, HEAR_SECS)
@@ -130,7 +130,7 @@ class Ui:
 
 
 def listening(port: int | None) -> socket:
-    """Take the port that was asked for, else the usual one, else any; raises OSError."""
+    """Bind the port of the flag, else the default one, else any; raises OSError."""
     if port is not None:
         return bound(HOST, port)
     with suppress(OSError):
@@ -139,18 +139,18 @@ def listening(port: int | None) -> socket:
 
 
 def lead(page: Path, link: str) -> None:
-    """Let a browser open a page that only its user can read."""
+    """Write a page that only this user can read, and open it in a browser."""
     refresh = html.escape(f"0; url={link}", quote=True)
     text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="{refresh}">'
     with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
     if not webbrowser.open(page.absolute().as_uri()):
-        say("no browser could be opened; open the link yourself")
+        say("cannot open a browser; open the link yourself")
 
 
 def stop_runs(address: Address, interruptions: Interruptions) -> None:
-    """Stop what still runs, so that it has a report; a second Ctrl-C does not wait."""
-    asked = interruptions.count
+    """Stop the runs that go on, so that each has a report; another Ctrl-C ends the wait."""
+    count = interruptions.count
     session = connect(address)
     try:
         going = [
@@ -162,7 +162,7 @@ def stop_runs(address: Address, interruptions: Interruptions) -> None:
         until = monotonic() + SEALED_SECS
         for run in going:
             watch = session.watch(run)
-            while monotonic() < until and interruptions.count == asked:
+            while monotonic() < until and interruptions.count == count:
                 if (watch.next(HEAR_SECS) or "").startswith('{"sealed"'):
                     break
     finally:

@@ -1,7 +1,7 @@
-//! Who is gone from a run, who is there instead, and from which tick on.
+//! Which holders are lost, which agents take their shards over, and from which tick on.
 //!
-//! The part of [`crate::control::decide`] that hands shards over while a run is being made ready or
-//! runs. Must never hand over a tick in which the old holder may still be sending.
+//! The part of [`crate::control::decide`] that hands shards over while a run is being prepared or
+//! goes on. Must never hand over a tick in which the old holder may still be sending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -15,29 +15,29 @@ use loadpilot_events::units::Timestamp;
 
 use crate::bugs::{Bug, bug};
 use crate::control::assign::take_over;
-use crate::control::decide::{Heard, Run};
+use crate::control::decide::{LastSeen, Run};
 use crate::control::run_state::Resignation;
 
 impl Run<'_> {
-    pub(crate) fn heard_at(&self, holder: &Holder) -> Timestamp {
-        let heard = self
-            .hearing
+    pub(crate) fn last_seen_at(&self, holder: &Holder) -> Timestamp {
+        let seen = self
+            .observed
             .agents
             .get(holder)
-            .map_or(Timestamp(0), |heard| heard.at);
+            .map_or(Timestamp(0), |seen| seen.at);
         if bug(Bug::LostBeforeListened) {
-            return heard;
+            return seen;
         }
-        heard.max(self.hearing.since)
+        seen.max(self.observed.since)
     }
 
-    /// An owner that was never heard had no chance to be before its run was there: its first sign
-    /// of life may come after the request, which is stored.
-    pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
-        let heard = self.hearing.owners.get(owner).copied();
+    /// When an owner was last seen. An owner without a heartbeat counts from the creation of its
+    /// run: its first heartbeat may come after the request.
+    pub(crate) fn owner_seen_at(&self, owner: &OwnerId) -> Timestamp {
+        let seen = self.observed.owners.get(owner).copied();
         let created_us = self.created.gather_by.0;
         let created = Timestamp(created_us.saturating_sub(self.created.agents.wait_us));
-        heard.unwrap_or(created).max(self.hearing.since)
+        seen.unwrap_or(created).max(self.observed.since)
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {
@@ -45,55 +45,55 @@ impl Run<'_> {
             true => self.policy.fence_us / 2,
             false => self.policy.lost_us,
         };
-        self.clock >= self.heard_at(holder).plus_us(lost_us)
+        self.clock >= self.last_seen_at(holder).plus_us(lost_us)
     }
 
-    /// The newest process of each agent, if it is heard. An older one is never called back: it
-    /// stops as soon as it hears of the newer one.
-    fn living(&self) -> impl Iterator<Item = (&Holder, &Heard)> {
-        let mut newest: BTreeMap<_, (&Holder, &Heard)> = BTreeMap::new();
-        for (holder, heard) in &self.hearing.agents {
-            newest.insert(&holder.agent, (holder, heard));
+    /// The newest process of each agent, if it is alive. An older one gets nothing any more: it
+    /// stops as soon as it learns of the newer one.
+    fn live_agents(&self) -> impl Iterator<Item = (&Holder, &LastSeen)> {
+        let mut newest: BTreeMap<_, (&Holder, &LastSeen)> = BTreeMap::new();
+        for (holder, seen) in &self.observed.agents {
+            newest.insert(&holder.agent, (holder, seen));
         }
-        // To have listened anew proves nobody dead, but nobody alive either.
-        let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
+        // A coordinator that has just begun to listen declares no process lost, and none alive.
+        let is_alive = |seen: &LastSeen| self.clock < seen.at.plus_us(self.policy.lost_us);
         let every = self
-            .hearing
+            .observed
             .agents
             .iter()
             .filter(|_| bug(Bug::TwoSlotsPerAgent));
         let chosen = newest.into_values().chain(every);
-        chosen.filter(move |(_, heard)| lives(heard))
+        chosen.filter(move |(_, seen)| is_alive(seen))
     }
 
-    /// Those that live, can do what the run needs, and may be given shards.
+    /// Live agents that have what the run needs and may get shards.
     pub(crate) fn available(&self) -> BTreeSet<Holder> {
         let needed = self.created.needed();
-        let usable = |(holder, heard): &(&Holder, &Heard)| {
-            needed.is_subset(&heard.has)
+        let usable = |(holder, seen): &(&Holder, &LastSeen)| {
+            needed.is_subset(&seen.has)
                 && (!self.state.lost.contains_key(holder) || bug(Bug::LostGetShards))
                 && !self.state.resigned.contains_key(holder)
                 && !self.state.finished.contains_key(holder)
         };
-        let usable = self.living().filter(usable);
+        let usable = self.live_agents().filter(usable);
         usable.map(|(holder, _)| holder.clone()).collect()
     }
 
-    /// What the run needs and not all agents that are there have, in words that follow others.
-    pub(crate) fn lacking(&self) -> String {
-        let agents: Vec<&Heard> = self.living().map(|(_, heard)| heard).collect();
+    /// The capabilities that the run needs and not all live agents have, as the end of a sentence.
+    pub(crate) fn missing_capabilities(&self) -> String {
+        let agents: Vec<&LastSeen> = self.live_agents().map(|(_, seen)| seen).collect();
         if agents.is_empty() {
             return ", and none is there".to_owned();
         }
-        let told = |need: &Capability| {
-            let have = agents.iter().filter(|heard| heard.has.contains(need));
+        let describe = |need: &Capability| {
+            let have = agents.iter().filter(|seen| seen.has.contains(need));
             let (have, all) = (have.count(), agents.len());
             (have < all).then(|| format!("; needs {need}: {have} of {all} agents have it"))
         };
-        self.created.needed().iter().filter_map(told).collect()
+        self.created.needed().iter().filter_map(describe).collect()
     }
 
-    /// Holders that are to lose their shards now, and why.
+    /// Holders that lose their shards now, and why.
     pub(crate) fn losses(&self) -> Vec<Loss> {
         let available = self.available();
         let reason = |holder: &Holder| -> Option<LossReason> {
@@ -111,7 +111,7 @@ impl Run<'_> {
             if finish.is_some_and(|reason| reason != FinishReason::Completed) {
                 return Some(LossReason::Left);
             }
-            // Holders sort by agent, then by boot: the next one tells.
+            // Holders sort by agent, then by boot: a later boot of the agent is the next holder.
             let later = available.range((Excluded(holder), Unbounded)).next();
             if later.is_some_and(|other| other.agent == holder.agent) {
                 return Some(LossReason::Replaced);
@@ -132,8 +132,8 @@ impl Run<'_> {
             .collect()
     }
 
-    /// Gives the shards of `losses`, and those that nobody holds, to whoever is there.
-    pub(crate) fn replace(&self, losses: Vec<Loss>) -> Option<Decision> {
+    /// Hands the shards of `losses`, and those without a holder, to the agents that are left.
+    pub(crate) fn fail_over(&self, losses: Vec<Loss>) -> Option<Decision> {
         let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
         let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();
         let available = self.available();
@@ -149,11 +149,11 @@ impl Run<'_> {
             .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
             .collect();
         let all_gone = current.iter().all(|holder| gone.contains(*holder));
-        // Survivors are ready and newcomers are not: only if all are gone do these take over at
-        // once; else they are let in by a move of its own.
+        // Survivors are ready, newcomers are not. Newcomers take over at once only if all holders
+        // are lost; else they get shards by a planned move.
         let wanted = self.created.agents.want as usize;
         let idle = match all_gone {
-            true => self.standing_by().into_iter().take(wanted).collect(),
+            true => self.idle_agents().into_iter().take(wanted).collect(),
             false => BTreeSet::new(),
         };
         let takeover_tick = self.takeover_tick(&losses);
@@ -177,8 +177,8 @@ impl Run<'_> {
         Some(Decision::ShardsReassigned(next))
     }
 
-    /// The first tick that begins when no lost holder can still be sending and every heir knows;
-    /// never before that of the current map.
+    /// The first tick that begins when no lost holder can still be sending and every successor
+    /// knows of the map; never before that of the current map.
     fn takeover_tick(&self, losses: &[Loss]) -> u32 {
         if bug(Bug::TakeoverNow) {
             let begun_us = self.now.since_us(self.start_at());
@@ -187,8 +187,10 @@ impl Run<'_> {
         let quiet_from = |loss: &Loss| match loss.reason {
             LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
             LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
-            LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
-            // It may get ready this very moment, and be cut off.
+            LossReason::Silent => self
+                .last_seen_at(&loss.holder)
+                .plus_us(self.policy.fence_us),
+            // It may become ready at this moment and lose its connection.
             LossReason::NotReady => self.now.plus_us(self.policy.fence_us),
             LossReason::Left | LossReason::Failed | LossReason::Isolated => self.now,
         };
@@ -199,13 +201,14 @@ impl Run<'_> {
             .unwrap_or(self.now)
             .max(self.now);
         let tick = self.tick_from(quiet.plus_us(self.policy.takeover_us));
-        // The map before this one may begin later, because one of its losses had to be waited for:
-        // then that wait still holds, and a tick has one map only if their order is their number's.
+        // The current map may begin later, because one of its losses had to be waited for. That
+        // wait still holds, and a tick has a single map only if maps begin in the order of their
+        // numbers.
         tick.max(self.state.takeover_tick)
     }
 
-    /// The first tick that may have a new map of which everybody knows at `at`: not before that of
-    /// the current map; `None` when nothing is offered any more by then.
+    /// The first tick for a new map that every agent knows at `at`: not before that of the current
+    /// map; `None` when the profile is over by then.
     pub(crate) fn map_from(&self, at: Timestamp) -> Option<u32> {
         let tick = self.tick_from(at).max(self.state.takeover_tick);
         self.is_offered(tick).then_some(tick)
@@ -222,23 +225,23 @@ impl Run<'_> {
         u32::try_from(tick.div_ceil(self.created.plan.tick_us)).unwrap_or(u32::MAX)
     }
 
-    /// Whether it took shards over in a run that goes on and did not get ready in time.
+    /// Whether it took shards over in a started run and did not get ready in time.
     fn is_unready(&self, holder: &Holder) -> bool {
         let started = self.state.start.is_some();
-        started && !self.state.ready.contains_key(holder) && self.now >= self.settled_by()
+        started && !self.state.ready.contains_key(holder) && self.now >= self.ready_deadline()
     }
 
     fn predecessor_is_dead(&self, holder: &Holder) -> bool {
-        let mut newer = self.newer(holder);
-        newer.any(|(_, heard)| heard.predecessor_dead)
+        let mut later_processes = self.later_processes(holder);
+        later_processes.any(|(_, seen)| seen.predecessor_dead)
     }
 
-    /// Later processes of the same agent that were heard.
-    pub(crate) fn newer<'h>(
+    /// Later processes of the same agent that were seen.
+    pub(crate) fn later_processes<'h>(
         &'h self,
         holder: &'h Holder,
-    ) -> impl Iterator<Item = (&'h Holder, &'h Heard)> {
-        let later = self.hearing.agents.range((Excluded(holder), Unbounded));
+    ) -> impl Iterator<Item = (&'h Holder, &'h LastSeen)> {
+        let later = self.observed.agents.range((Excluded(holder), Unbounded));
         later.take_while(|(other, _)| other.agent == holder.agent)
     }
 }

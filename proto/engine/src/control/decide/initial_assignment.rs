@@ -1,7 +1,7 @@
-//! Who takes part in a run that has nobody yet.
+//! The first assignment of a run.
 //!
 //! The part of [`crate::control::decide`] that assigns a run, or refuses it. Must never assign what
-//! could not be assigned anew later.
+//! could not be reassigned later.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::ctl::{Decision, RunRefused, ShardsAssigned};
@@ -9,11 +9,12 @@ use loadpilot_events::refusal::Problem;
 
 use crate::control::assign::{deal, map_bytes_max};
 use crate::control::decide::Run;
+use crate::control::decide::timeouts::readiness_us;
 
 impl Run<'_> {
-    /// Assigns the run as soon as those that it wants have offered capacity, or, when the wait is
-    /// over, to those that have, if they are enough.
-    pub(crate) fn gather(&self) -> Option<Decision> {
+    /// Assigns the run as soon as the wanted number of agents has offered capacity. When the wait
+    /// is over, assigns it to those that have, if they are enough, and else refuses it.
+    pub(crate) fn assign_first(&self) -> Option<Decision> {
         let live = |holder: &Holder| {
             let offer = self.state.offers.get(holder);
             offer.is_some_and(|offer| offer.expires > self.now)
@@ -31,13 +32,15 @@ impl Run<'_> {
             return Some(Decision::ShardsAssigned(ShardsAssigned {
                 generation: 1,
                 holdings: deal(self.created.shards, chosen),
-                ready_by: self.now.plus_us(self.readiness_us()),
+                ready_by: self
+                    .now
+                    .plus_us(readiness_us(&self.created.plan, self.policy.ready_us)),
             }));
         }
         wait_is_over.then(|| {
             let seconds = wanted.wait_us / 1_000_000;
-            let (min, lacking) = (wanted.min, self.lacking());
-            let rule = format!("at least {min} must offer capacity within {seconds} s{lacking}");
+            let (min, missing) = (wanted.min, self.missing_capabilities());
+            let rule = format!("at least {min} must offer capacity within {seconds} s{missing}");
             let problem = Problem::new("agents", rule, offered.len());
             Decision::RunRefused(RunRefused {
                 problems: vec![problem],
@@ -45,15 +48,15 @@ impl Run<'_> {
         })
     }
 
-    /// Why so many holders are too many for this server: each map of the run has to fit one of its
-    /// messages, however agents come and go.
+    /// The problem of too many holders for this server: each map of the run has to fit one of its
+    /// messages, whatever the churn of agents.
     fn too_many(&self, chosen: &[Holder]) -> Option<Problem> {
-        let limit = self.hearing.message_bytes_max?;
+        let limit = self.observed.message_bytes_max?;
         let bytes = map_bytes_max(self.created.shards, chosen);
         (bytes > limit).then(|| {
             let rule = format!(
-                "must be so few that a map of their {} shards fits one message of the server: it \
-                 may come to {bytes} bytes, and the server takes {limit} (max_payload)",
+                "must be few enough that a map of their {} shards fits one message of the server: \
+                 it may reach {bytes} bytes, and the server accepts {limit} (max_payload)",
                 self.created.shards
             );
             Problem::new("agents.want", rule, chosen.len())

@@ -1,127 +1,57 @@
-//! What happens next to a run: a pure function of the log, of who was heard, and of now.
+//! The next decision about a run: a pure function of the log, the heartbeats and the time.
 //!
-//! Any number of coordinators evaluate it; whoever appends first wins and the others fold again.
-//! [`decide`] yields one decision at a time, [`deadline`] says when time alone may change its
-//! answer. Must never read a clock or remember anything: what it needs is in its arguments, and
-//! what it used of them is written into the decision.
+//! Any number of coordinators evaluate it. The first to append wins, and the others fold again.
+//! [`decide`] returns one decision at a time; [`deadline`] says when time alone may change its
+//! answer. Must never read a clock or keep state: all input is in the arguments, and a decision
+//! states the input that it used.
+//!
+//! - `initial_assignment`: the first assignment, or a refusal
+//! - `failover`: lost holders and their successors
+//! - [`scale_up`]: shards for newcomers
+//! - `steer`: answers to requests to steer
+//! - [`unanswered`]: the stop of a run whose target answers nothing
+//! - `tails`: the wait for what killed agents left behind
+//! - `seal`: the end of a run
+//! - [`timeouts`]: how long holders may take
+//! - `inputs`: what a decision is computed from
 
 pub(crate) mod failover;
 pub(crate) mod initial_assignment;
+mod inputs;
 pub mod scale_up;
+mod seal;
+mod steer;
+mod tails;
 pub mod timeouts;
+pub mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::Capability;
-use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
-use loadpilot_events::limits::SEAL_NAMES_MAX;
+use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::assign::{Loss, LossReason};
 use loadpilot_events::log::ctl::{
-    Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsReassigned, StartCancelled,
-    StartScheduled, StopReason, StopScheduled, Unanswered, Unnamed,
+    Decision, Ending, RunCreated, RunRefused, ShardsReassigned, StartCancelled, StartScheduled,
+    StopReason, StopScheduled, Unanswered,
 };
-use loadpilot_events::log::evt::ShardsFinished;
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
-use loadpilot_events::wire::heartbeat::Unreached;
 
 use crate::bugs::{Bug, bug};
 use crate::check;
-use crate::check::target_policy::TargetPolicy;
 use crate::control::assign::{shard_count, take_over};
-use crate::control::decide::timeouts::longest_arrival_us;
-use crate::control::run_state::{Resignation, RunState};
-use crate::report::timeline::listed;
-use crate::tally::unreached::unanswered;
+use crate::control::decide::unanswered::unanswered;
+use crate::control::name_list::name_list;
+use crate::control::run_state::RunState;
 
-/// The rules by which a fleet lives; times are in µs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
-    /// Not heard for this long: lost.
-    pub lost_us: u64,
-    /// A holder that hears nothing fences itself after this long; less than `lost_us`.
-    pub fence_us: u64,
-    /// A holder whose view of the decisions is older than this fences itself.
-    pub behind_us: u64,
-    /// Room between a decision and the tick at which it takes effect.
-    pub takeover_us: u64,
-    /// An owner that was not heard for this long is gone.
-    pub owner_us: u64,
-    /// How long holders may take to get ready, beside fetching bodies: see
-    /// [`crate::control::decide::timeouts::OBJECT_BYTE_US`].
-    pub ready_us: u64,
-    /// How long after the last possible call holders may take to say their last words.
-    pub finish_us: u64,
-    /// How long a run waits for a new holder when it has none.
-    pub nobody_us: u64,
-    /// Whether runs that need Python on agents are refused: a fleet that several share must not run
-    /// everybody's code.
-    pub compiled_only: bool,
-    /// Which targets are refused before any agent is asked, as far as a plan names addresses.
-    pub targets: TargetPolicy,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            lost_us: 10_000_000,
-            fence_us: 7_000_000,
-            behind_us: 2_000_000,
-            takeover_us: 1_000_000,
-            owner_us: 10_000_000,
-            ready_us: 15_000_000,
-            finish_us: 15_000_000,
-            nobody_us: 30_000_000,
-            compiled_only: false,
-            // Which private networks agents may enter is known to them alone.
-            targets: TargetPolicy::local(),
-        }
-    }
-}
-
-/// What a coordinator has heard outside the log.
-#[derive(Debug, Clone, Default)]
-pub struct Hearing {
-    /// Since when it has listened: silence before that proves nothing.
-    pub since: Timestamp,
-    /// When each process was last heard.
-    pub agents: BTreeMap<Holder, Heard>,
-    /// When each owner was last heard.
-    pub owners: BTreeMap<OwnerId, Timestamp>,
-    /// The last stream sequence of LP_DATA; read after the last words that a seal counts.
-    pub data_head: u64,
-    /// Whether the run was left unfinished by an earlier local stack.
-    pub left_over: bool,
-    /// Whether it waits, then, for what its killed agents left in files of this stack.
-    pub waits_for_tails: bool,
-    /// The longest message that the server takes, in bytes; `None` while nobody knows.
-    pub message_bytes_max: Option<u64>,
-    /// Processes all of whose rate is promised already: they get no shards while a run goes on.
-    pub full: BTreeSet<Holder>,
-    /// Processes that said of the run in question that no call of theirs reached a server.
-    pub unreached: BTreeMap<Holder, Unreached>,
-}
-
-/// The last sign of life of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
-    /// When.
-    pub at: Timestamp,
-    /// Whether it knows that the earlier process of its agent is dead.
-    pub predecessor_dead: bool,
-    /// What it can do that others cannot.
-    pub has: BTreeSet<Capability>,
-    /// Killed processes of its agent that it still reports for.
-    pub recovering: BTreeSet<BootId>,
-}
+pub use inputs::{LastSeen, Observations, Policy};
 
 /// The next decision about a run, or `None` while there is nothing to decide.
 #[must_use]
 pub fn decide(
     state: &RunState,
-    hearing: &Hearing,
+    observed: &Observations,
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Decision> {
@@ -139,18 +69,18 @@ pub fn decide(
         return state
             .requested
             .as_deref()
-            .map(|run| create(run, hearing, policy, now));
+            .map(|run| create(run, observed, policy, now));
     };
     let run = Run {
         state,
         created,
-        hearing,
+        observed,
         policy,
         now,
         clock,
     };
-    if hearing.left_over {
-        let waits = hearing.waits_for_tails && run.awaits_tails();
+    if observed.left_over {
+        let waits = observed.waits_for_tails && run.awaits_tails();
         return (!waits).then(|| run.seal(Ending::Aborted));
     }
     if state.cancelled.is_some() {
@@ -170,19 +100,19 @@ pub fn decide(
         return run.after_start();
     }
     if state.generation == 0 {
-        run.gather()
+        run.assign_first()
     } else {
         run.prepare()
     }
 }
 
-/// The earliest instant after `now` at which time alone may bring a decision.
+/// The earliest instant after `now` at which time alone may lead to a decision.
 ///
-/// It may be early, never late: whoever wakes then and finds nothing to decide asks again.
+/// It may be early, never late: a caller that then gets no decision asks for the next deadline.
 #[must_use]
 pub fn deadline(
     state: &RunState,
-    hearing: &Hearing,
+    observed: &Observations,
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Timestamp> {
@@ -190,42 +120,47 @@ pub fn deadline(
     let run = Run {
         state,
         created,
-        hearing,
+        observed,
         policy,
         now,
         clock: now,
     };
-    // Somebody else's process counts too: while it is heard, an older one of its agent is replaced,
-    // not silent, and that is decided otherwise.
-    let heard = |holder: &Holder| run.heard_at(holder).plus_us(policy.lost_us);
+    // Later processes of an agent that held shards count too: while one is alive, an older one is
+    // replaced rather than silent, which is another decision.
+    let seen = |holder: &Holder| run.last_seen_at(holder).plus_us(policy.lost_us);
     let held: BTreeSet<&AgentId> = state.ever_held.iter().map(|old| &old.agent).collect();
     let is_heir = |new: &&Holder| held.contains(&new.agent);
-    let heirs = hearing.agents.keys().filter(is_heir);
-    let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(heard).collect();
-    if hearing.left_over {
+    let heirs = observed.agents.keys().filter(is_heir);
+    let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(seen).collect();
+    if observed.left_over {
         instants.extend(run.tails_by());
     }
     if let Some(owner) = state.owner() {
-        instants.push(run.owner_heard_at(owner).plus_us(policy.owner_us));
+        instants.push(run.owner_seen_at(owner).plus_us(policy.owner_us));
     }
     match &state.start {
         None if state.generation == 0 => instants.push(created.gather_by),
         None => instants.extend(state.ready_by),
         Some(_) => {
-            instants.extend([run.takeover_at(), run.settled_by()]);
+            instants.extend([run.takeover_at(), run.ready_deadline()]);
             instants.push(run.offered_until());
             instants.push(run.finish_by());
         }
     }
     instants.extend(
         state
-            .nobody_since
-            .map(|since| since.plus_us(policy.nobody_us)),
+            .no_holder_since
+            .map(|since| since.plus_us(policy.no_holder_us)),
     );
     instants.into_iter().filter(|&instant| instant > now).min()
 }
 
-fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp) -> Decision {
+fn create(
+    run: &RunRequested,
+    observed: &Observations,
+    policy: &Policy,
+    now: Timestamp,
+) -> Decision {
     let mut problems = check::request(run);
     problems.extend(policy.targets.judge_plan(&run.plan).err());
     if let Some(script) = run.plan.script.as_ref().filter(|_| policy.compiled_only) {
@@ -233,8 +168,8 @@ fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp
                     `loadpilot explain` says what keeps the scenario in Python";
         problems.push(Problem::new("scenario", rule, &script.file));
     }
-    if hearing.left_over {
-        let rule = "must be asked for while its local stack is running";
+    if observed.left_over {
+        let rule = "must be requested while its local stack is running";
         problems.push(Problem::new("run", rule, "left over from an earlier stack"));
     }
     if !problems.is_empty() {
@@ -258,11 +193,12 @@ fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp
 pub(crate) struct Run<'a> {
     pub(crate) state: &'a RunState,
     pub(crate) created: &'a RunCreated,
-    pub(crate) hearing: &'a Hearing,
+    pub(crate) observed: &'a Observations,
     pub(crate) policy: &'a Policy,
-    /// Now, but never before the decisions that were made already.
+    /// The time, but never before that of an earlier decision.
     pub(crate) now: Timestamp,
-    /// Now by the clock that stamped what was heard: only it can tell how long somebody is silent.
+    /// The time by the clock that stamped the heartbeats: only it tells how long a process is
+    /// silent.
     pub(crate) clock: Timestamp,
 }
 
@@ -275,7 +211,7 @@ impl Run<'_> {
             return Some(StopReason::LogFull);
         }
         let owner = self.state.owner()?;
-        let gone = self.clock >= self.owner_heard_at(owner).plus_us(self.policy.owner_us);
+        let gone = self.clock >= self.owner_seen_at(owner).plus_us(self.policy.owner_us);
         gone.then_some(StopReason::OwnerGone)
     }
 
@@ -295,14 +231,14 @@ impl Run<'_> {
         })
     }
 
-    /// Stops a run whose every call failed to connect, unless it was asked to go on.
-    fn give_up(&self) -> Option<Decision> {
+    /// Stops a run whose every call failed to connect, unless its request forbids that.
+    fn stop_unanswered(&self) -> Option<Decision> {
         let goes_on = self.state.requested.as_ref();
         let goes_on = goes_on.is_some_and(|requested| requested.no_early_abort);
         if goes_on || self.created.rules < Rules::V2 {
             return None;
         }
-        let found = unanswered(&self.state.ever_held, &self.hearing.unreached)?;
+        let found = unanswered(&self.state.ever_held, &self.observed.unreached)?;
         let by = format!("a coordinator: {}", found.words(&self.created.plan.target));
         Some(self.stop_now(StopReason::Requested { by }, Some(found)))
     }
@@ -331,13 +267,19 @@ impl Run<'_> {
             return None;
         }
         let gone = losses.iter().map(|loss| loss.holder.clone()).collect();
-        let nobody = BTreeSet::new();
+        let no_newcomers = BTreeSet::new();
         let none = BTreeMap::new();
-        let holdings = take_over(self.created.shards, &state.holdings, &gone, &none, &nobody);
+        let holdings = take_over(
+            self.created.shards,
+            &state.holdings,
+            &gone,
+            &none,
+            &no_newcomers,
+        );
         if holdings.len() < self.created.agents.min.max(1) as usize {
             let gone = losses.iter();
             let gone = gone.map(|loss| format!("{} {}", loss.holder.agent, loss.reason.words()));
-            let reason = format!("too few agents got ready in time ({})", listed(gone));
+            let reason = format!("too few agents got ready in time ({})", name_list(gone));
             return Some(Decision::StartCancelled(StartCancelled { reason }));
         }
         let generation = state.generation + 1;
@@ -361,20 +303,20 @@ impl Run<'_> {
         }
         let losses = self.losses();
         let abandoned = self.state.holdings.is_empty() || !losses.is_empty();
-        if abandoned && let Some(decision) = self.replace(losses) {
+        if abandoned && let Some(decision) = self.fail_over(losses) {
             return Some(decision);
         }
-        if !abandoned && let Some(decision) = self.welcome() {
+        if !abandoned && let Some(decision) = self.scale_up() {
             return Some(decision);
         }
         let nobody_for_too_long = self
             .state
-            .nobody_since
-            .is_some_and(|since| self.now >= since.plus_us(self.policy.nobody_us));
+            .no_holder_since
+            .is_some_and(|since| self.now >= since.plus_us(self.policy.no_holder_us));
         if nobody_for_too_long {
             return Some(self.stop_now(StopReason::NobodyLeft, None));
         }
-        self.give_up().or_else(|| self.steer())
+        self.stop_unanswered().or_else(|| self.steer())
     }
 
     pub(crate) fn start_at(&self) -> Timestamp {
@@ -388,7 +330,7 @@ impl Run<'_> {
         self.created.plan.profile.duration_us()
     }
 
-    /// Until when arrivals are started.
+    /// When the offered load ends.
     fn offered_until(&self) -> Timestamp {
         let planned = self.start_at().plus_us(self.profile_us());
         self.state
@@ -396,97 +338,4 @@ impl Run<'_> {
             .as_ref()
             .map_or(planned, |stop| stop.stop_at.min(planned))
     }
-
-    /// Until when last words are waited for.
-    fn finish_by(&self) -> Timestamp {
-        let last_call = self
-            .offered_until()
-            .plus_us(longest_arrival_us(&self.created.plan));
-        last_call.plus_us(self.policy.finish_us)
-    }
-
-    fn finish(&self) -> Option<Decision> {
-        let may_speak = |holder: &Holder| {
-            !self.state.lost.contains_key(holder)
-                && self.state.resigned.get(holder) != Some(&Resignation::Failed)
-                && !self.is_silent(holder)
-                && !self.was_replaced(holder)
-        };
-        let waited_for = |holder: &&Holder| {
-            !self.state.finished.contains_key(holder)
-                && !self.state.tails.contains_key(holder)
-                && (may_speak(holder) || self.is_recovered(holder))
-        };
-        let pending = self
-            .state
-            .ever_held
-            .iter()
-            .any(|holder| waited_for(&holder));
-        let over = !pending || bug(Bug::SealedBeforeLastWords);
-        (over || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
-    }
-
-    pub(crate) fn was_replaced(&self, holder: &Holder) -> bool {
-        self.newer(holder).next().is_some()
-    }
-
-    /// Whether a later process of its agent is about to report what it left.
-    pub(crate) fn is_recovered(&self, holder: &Holder) -> bool {
-        let older = self.hearing.agents.range(..holder).rev();
-        let older = older.take_while(|(other, _)| other.agent == holder.agent);
-        let mut others = self.newer(holder).chain(older);
-        let reports = others.any(|(other, heard)| {
-            heard.recovering.contains(&holder.boot_id) && !self.is_silent(other)
-        });
-        reports && !bug(Bug::TailNotAwaited)
-    }
-
-    fn ending(&self) -> Ending {
-        match self.state.stop_reason() {
-            None => Ending::Completed,
-            Some(StopReason::Requested { .. }) => Ending::Stopped,
-            Some(StopReason::OwnerGone | StopReason::NobodyLeft) => Ending::Abandoned,
-            Some(StopReason::LogFull) => Ending::LogFull,
-        }
-    }
-
-    fn seal(&self, ending: Ending) -> Decision {
-        let state = self.state;
-        let finals = state
-            .finished
-            .iter()
-            .filter(|(holder, _)| state.ever_held.contains(holder));
-        let missing = state
-            .ever_held
-            .iter()
-            .filter(|holder| !state.finished.contains_key(holder));
-        let mut seal = RunSealed {
-            ending,
-            ctl_seq: state.ctl_seq,
-            evt_seq: state.evt_seq,
-            data_seq: self.hearing.data_head,
-            finals: Vec::new(),
-            missing: Vec::new(),
-            unnamed: None,
-        };
-        if state.ever_held.len() > SEAL_NAMES_MAX {
-            seal.unnamed = Some(Unnamed {
-                finished: number(finals.count()),
-                missing: number(missing.count()),
-            });
-            return Decision::RunSealed(seal);
-        }
-        let last_words = |(holder, finished): (&Holder, &ShardsFinished)| Final {
-            holder: holder.clone(),
-            final_seq: finished.final_seq,
-            totals: finished.totals.clone(),
-        };
-        seal.finals = finals.map(last_words).collect();
-        seal.missing = missing.cloned().collect();
-        Decision::RunSealed(seal)
-    }
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,8 +1,8 @@
-//! Who comes to a run that goes on, and what the others give up for it.
+//! How newcomers get shards of a run that goes on.
 //!
-//! The part of [`crate::control::decide`] that makes a fleet elastic: a run that has fewer holders
-//! than it wants takes in agents that came late, or that stood by until it lost one. Must never
-//! move a shard while its old holder may still be sending, nor more shards than evenness needs.
+//! The part of [`crate::control::decide`] that makes a fleet elastic: a run with fewer holders than
+//! it wants takes in agents that came late, or that were idle until it lost one. Must never move a
+//! shard while its old holder may still be sending, nor more shards than an even map needs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -13,10 +13,11 @@ use loadpilot_events::log::ctl::{Decision, ShardsReassigned};
 use loadpilot_events::units::Timestamp;
 
 use crate::control::decide::Run;
+use crate::control::decide::timeouts::{fetch_us, readiness_us};
 
-/// The map after `newcomers` have come: even, give or take one shard, and by as few moves as that
-/// takes. Each old holder gives only what it has too many of, spread over what it has; nobody who
-/// would get nothing is named.
+/// The map with `newcomers`: even, to within one shard, and by as few moves as possible. Each old
+/// holder gives only its surplus, spread over its shards; a newcomer that would get nothing is left
+/// out.
 #[must_use]
 pub fn join(holdings: &[Holding], newcomers: &BTreeSet<Holder>) -> Vec<Holding> {
     let mut map: Vec<Holding> = holdings.to_vec();
@@ -26,24 +27,25 @@ pub fn join(holdings: &[Holding], newcomers: &BTreeSet<Holder>) -> Vec<Holding> 
         holder: holder.clone(),
         shards: Vec::new(),
     }));
-    // Whoever has most keeps most: that is what costs the fewest moves.
+    // The holders with the most shards keep the most, which takes the fewest moves.
     map.sort_by_key(|holding| Reverse(holding.shards.len()));
     let total: usize = map.iter().map(|holding| holding.shards.len()).sum();
     let (each, more) = (total / map.len().max(1), total % map.len().max(1));
     let aim = |place: usize| each + usize::from(place < more);
-    let mut given: Vec<u32> = Vec::new();
+    let mut freed: Vec<u32> = Vec::new();
     for (place, holding) in map.iter_mut().enumerate() {
-        given.extend(give(&mut holding.shards, aim(place)));
+        freed.extend(take_surplus(&mut holding.shards, aim(place)));
     }
-    given.sort_unstable();
-    // One by one to whoever lacks most, so that neighbours in time go to different holders.
-    let lacks = |(place, holding): (usize, &Holding)| {
-        let lacking = aim(place).saturating_sub(holding.shards.len());
-        (lacking, Reverse(place))
+    freed.sort_unstable();
+    // One shard at a time to the holder that lacks most, so that neighbours in time go to different
+    // holders.
+    let shortage = |(place, holding): (usize, &Holding)| {
+        let shortages = aim(place).saturating_sub(holding.shards.len());
+        (shortages, Reverse(place))
     };
-    let mut lacking: BinaryHeap<_> = map.iter().enumerate().map(lacks).collect();
-    for shard in given {
-        if let Some(mut most) = lacking.peek_mut() {
+    let mut shortages: BinaryHeap<_> = map.iter().enumerate().map(shortage).collect();
+    for shard in freed {
+        if let Some(mut most) = shortages.peek_mut() {
             map[most.1.0].shards.push(shard);
             most.0 = most.0.saturating_sub(1);
         }
@@ -55,26 +57,26 @@ pub fn join(holdings: &[Holding], newcomers: &BTreeSet<Holder>) -> Vec<Holding> 
     map
 }
 
-/// Takes out what is beyond `keep`, at even distances.
-fn give(shards: &mut Vec<u32>, keep: usize) -> Vec<u32> {
+/// Removes and returns the shards beyond `keep`, at even distances.
+fn take_surplus(shards: &mut Vec<u32>, keep: usize) -> Vec<u32> {
     let (count, gives) = (shards.len(), shards.len().saturating_sub(keep));
     let places: BTreeSet<usize> = (0..gives).map(|nth| nth * count / gives).collect();
-    let given = places.iter().map(|&place| shards[place]).collect();
+    let freed = places.iter().map(|&place| shards[place]).collect();
     let mut place = 0..;
     shards.retain(|_| !places.contains(&place.next().unwrap_or_default()));
-    given
+    freed
 }
 
 impl Run<'_> {
-    /// Takes newcomers in while the run has fewer holders than it wants. One move is planned at a
-    /// time, so that those who come together get ready together.
-    pub(crate) fn welcome(&self) -> Option<Decision> {
+    /// Assigns shards to newcomers while the run has fewer holders than it wants. One move is
+    /// planned at a time, so that agents that come together get ready together.
+    pub(crate) fn scale_up(&self) -> Option<Decision> {
         let room = self.vacancies();
         if room == 0 || self.takeover_is_ahead() {
             return None;
         }
-        let newcomers: BTreeSet<Holder> = self.standing_by().into_iter().take(room).collect();
-        let takeover_tick = self.map_from(self.now.plus_us(self.join_room_us()))?;
+        let newcomers: BTreeSet<Holder> = self.idle_agents().into_iter().take(room).collect();
+        let takeover_tick = self.map_from(self.now.plus_us(self.join_lead_us()))?;
         if newcomers.is_empty() {
             return None;
         }
@@ -87,17 +89,17 @@ impl Run<'_> {
         }))
     }
 
-    /// How many more holders the run wants and could give a shard to.
+    /// Number of further holders that the run wants and has shards for.
     pub(crate) fn vacancies(&self) -> usize {
         let holders = self.state.holdings.len();
         let wanted = self.created.agents.want.min(self.created.shards) as usize;
         wanted.saturating_sub(holders)
     }
 
-    /// Those that could take shards, hold none, and have something left to give. An agent that
-    /// could not do it once is not asked again, and one that holds shards as another process is not
-    /// there twice.
-    pub(crate) fn standing_by(&self) -> BTreeSet<Holder> {
+    /// Agents that could take shards, hold none, and have capacity left. An agent that failed once,
+    /// or was not ready in time, gets none again, and an agent that holds shards as another process
+    /// is not counted twice.
+    pub(crate) fn idle_agents(&self) -> BTreeSet<Holder> {
         let could_not = |(_, loss): &(&Holder, &Loss)| {
             matches!(loss.reason, LossReason::Failed | LossReason::NotReady)
         };
@@ -107,29 +109,30 @@ impl Run<'_> {
         let barred: BTreeSet<&AgentId> = barred.map(|holder| &holder.agent).collect();
         let mut idle = self.available();
         idle.retain(|holder| {
-            !barred.contains(&holder.agent) && !self.hearing.full.contains(holder)
+            !barred.contains(&holder.agent) && !self.observed.at_capacity.contains(holder)
         });
         idle
     }
 
-    /// When the current map comes into force.
+    /// When the current map takes effect.
     pub(crate) fn takeover_at(&self) -> Timestamp {
         let begins_us = u64::from(self.state.takeover_tick) * self.created.plan.tick_us;
         self.start_at().plus_us(begins_us)
     }
 
-    /// Until when a holder that took shards over may get ready; then they go to others.
-    pub(crate) fn settled_by(&self) -> Timestamp {
-        self.takeover_at().plus_us(self.readiness_us())
+    /// Deadline for a holder that took shards over to get ready; after it the shards go to others.
+    pub(crate) fn ready_deadline(&self) -> Timestamp {
+        self.takeover_at()
+            .plus_us(readiness_us(&self.created.plan, self.policy.ready_us))
     }
 
     fn takeover_is_ahead(&self) -> bool {
         self.now < self.takeover_at()
     }
 
-    /// From a planned move to its first tick: a giver that was cut off without knowing it has
-    /// fenced itself by then, and the newcomer has what it needs.
-    fn join_room_us(&self) -> u64 {
-        self.policy.fence_us + self.policy.takeover_us + self.fetch_us()
+    /// Time from a planned move to its first tick. By then an old holder that lost its connection
+    /// has fenced itself, and the newcomer has what it needs.
+    fn join_lead_us(&self) -> u64 {
+        self.policy.fence_us + self.policy.takeover_us + fetch_us(&self.created.plan)
     }
 }

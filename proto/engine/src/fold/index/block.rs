@@ -1,7 +1,7 @@
-//! What is known of some ticks, packed: counts by task or call, agent and outcome.
+//! The entries of some ticks, packed: counts by task or call, agent and outcome.
 //!
-//! A block is its entries one after the other, each number in as many bytes as it takes. Must never
-//! decide what counts: that was decided before.
+//! A block is a sequence of entries whose numbers are varints. Must never decide what counts: the
+//! fold did.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,11 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::delta::{LastCall, Phase};
 use loadpilot_events::log::outcome::Outcome;
 
-use crate::tally::packed_histogram::{Counts, Dense, Grain, Sparse, push_number, take_number};
+use crate::tally::packed_histogram::{
+    Counts, HistogramSum, PackedHistogram, Precision, push_number, take_number,
+};
 
-/// Phases that are kept by tick: those that verdict and certificate look at.
+/// Phases that are indexed by tick: those that verdict and certificate read.
 pub(super) const PHASES: [Phase; 4] = [
     Phase::ScheduleLag,
     Phase::FirstToken,
@@ -19,51 +21,51 @@ pub(super) const PHASES: [Phase; 4] = [
     Phase::TokenGap,
 ];
 
-/// What an entry is about; calls and agents by their numbers in the index.
+/// The key of an entry; calls and agents by their numbers in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// Arrivals.
     Arrivals {
-        /// Of this task, by its place in the plan.
+        /// The task, by its position in the plan.
         task: u16,
-        /// By this agent.
+        /// The agent.
         agent: u16,
     },
-    /// Calls that ended alike.
+    /// Calls with the same outcome.
     Calls {
-        /// Which call.
+        /// The call.
         call: u32,
-        /// By this agent.
+        /// The agent.
         agent: u16,
-        /// How they ended.
+        /// Their outcome.
         outcome: Outcome,
     },
-    /// How long a phase of calls took.
+    /// Durations of a phase of calls.
     Phase {
-        /// Which call.
+        /// The call.
         call: u32,
-        /// By this agent.
+        /// The agent.
         agent: u16,
-        /// Which phase.
+        /// The phase.
         phase: Phase,
     },
     /// Arrivals whose task raised an error.
     Raises {
-        /// Of this task, by its place in the plan.
+        /// The task, by its position in the plan.
         task: u16,
-        /// By this agent.
+        /// The agent.
         agent: u16,
-        /// How the last call of each had ended.
+        /// The end of the last call of each.
         last: LastCall,
     },
 }
 
-/// One entry, read where it lies.
+/// One entry, read in place.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// What it is about.
+    /// Its key.
     pub key: Key,
-    /// Arrivals started or that raised, or calls.
+    /// Number of arrivals started or raised, or of calls.
     pub count: u64,
     /// Arrivals dropped.
     pub dropped: u64,
@@ -74,7 +76,7 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Response times, or how long the phase took.
+    /// Response times, or durations of the phase.
     #[must_use]
     pub fn response(&self) -> Counts<'a> {
         Counts::new(self.response)
@@ -92,7 +94,7 @@ impl<'a> Entry<'a> {
         pairs.filter_map(|(code, count)| Some((u16::try_from(code).ok()?, count)))
     }
 
-    /// Those without a complete answer by cause.
+    /// Calls without a complete answer by cause.
     pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> + use<'a> {
         let cause = |place| Cause::ALL.get(usize::try_from(place).ok()?).copied();
         Pairs(self.causes).filter_map(move |(place, count)| Some((cause(place)?, count)))
@@ -109,15 +111,15 @@ impl Iterator for Pairs<'_> {
     }
 }
 
-/// What is added up under one key.
+/// The sums of one key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
     pub(super) count: u64,
     pub(super) dropped: u64,
     pub(super) status: BTreeMap<u16, u64>,
     pub(super) causes: BTreeMap<Cause, u64>,
-    pub(super) response: Sparse,
-    pub(super) service: Sparse,
+    pub(super) response: PackedHistogram,
+    pub(super) service: PackedHistogram,
 }
 
 impl Sums {
@@ -240,7 +242,7 @@ impl<'a> Merging<'a> {
         self.0.entry(entry.key).or_default().push(entry);
     }
 
-    /// The block.
+    /// Closes the block.
     pub(super) fn close(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (key, entries) in self.0 {
@@ -263,9 +265,9 @@ impl<'a> Merging<'a> {
     }
 }
 
-/// The sum of packed counts. Of which grain they are does not matter: buckets are added.
-fn packed<'a>(all: impl Iterator<Item = Counts<'a>>) -> Sparse {
-    let mut sum = Dense::new(Grain::Latency);
+/// The sum of packed counts. Their precision does not matter: buckets are added.
+fn packed<'a>(all: impl Iterator<Item = Counts<'a>>) -> PackedHistogram {
+    let mut sum = HistogramSum::new(Precision::Latency);
     all.for_each(|counts| sum.add(counts));
     sum.pack()
 }

@@ -1,9 +1,9 @@
-//! The rows of a run by due tick, for questions about any part of it.
+//! The rows of a run by due tick, for queries about any part of it.
 //!
-//! What the fold has counted goes in here too, packed, under its tick, task or call, agent and
-//! outcome. Ticks are packed together in levels, each sixteen times as long as the one below, so
-//! that a long stretch is few blocks. Must never judge what counts: [`crate::fold::project`] does,
-//! and hands over what it judged.
+//! Rows that the fold counted are stored here too, packed by tick, task or call, agent and outcome.
+//! Ticks are merged in levels, each sixteen times as long as the one below, so that a long range is
+//! few blocks. Must never judge what counts: [`crate::fold::project`] does, and passes on the rows
+//! that count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,11 +13,11 @@ use loadpilot_events::log::delta::{DeltaReported, LastCall};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::fold::project::Prepared;
-use crate::tally::cache_codec::Bytes;
-use crate::tally::call_ids::{Called, Names};
+use crate::fold::project::prepared::Prepared;
+use crate::tally::bytes_codec::Bytes;
+use crate::tally::call_ids::{CallId, CallNames};
 use crate::tally::metrics::MetricSums;
-use crate::tally::packed_histogram::{Grain, Sparse};
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
 mod block;
 
@@ -25,12 +25,12 @@ pub use block::{Entries, Entry, Key};
 
 use block::{Merging, PHASES, Sums};
 
-/// Ticks in a block of each level.
+/// Number of ticks in a block of each level.
 const SPANS: [u32; 4] = [1, 16, 256, 4_096];
 
-/// What an agent said of itself in the deltas of one tick: the most of each.
+/// The gauges of an agent in the deltas of one tick: the maximum of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gauged {
+pub struct AgentGauges {
     /// CPU time of a process in a window, in thousandths of one core.
     pub cpu_millicores: u64,
     /// CPU use of a firing thread, in thousandths of its core.
@@ -41,10 +41,10 @@ pub struct Gauged {
     pub in_flight: u64,
 }
 
-impl Gauged {
-    /// The most of both.
+impl AgentGauges {
+    /// The maximum of both.
     #[must_use]
-    pub fn most(self, other: Self) -> Self {
+    pub fn max(self, other: Self) -> Self {
         Self {
             cpu_millicores: self.cpu_millicores.max(other.cpu_millicores),
             busiest_core_permille: self.busiest_core_permille.max(other.busiest_core_permille),
@@ -57,22 +57,22 @@ impl Gauged {
 /// The rows that count, by due tick.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Index {
-    calls: Vec<Called>,
+    calls: Vec<CallId>,
     agents: Vec<AgentId>,
-    /// By level, then by block. The lowest level is only ever appended to, so that an entry may
-    /// stand there in parts; above it there are blocks of whole ticks only, each rebuilt from below
-    /// when what it holds has changed.
+    /// By level, then by block. The lowest level is only appended to, so that an entry may be in
+    /// several parts there. Higher levels hold whole blocks only, each rebuilt from below when its
+    /// content has changed.
     levels: [BTreeMap<u32, Bytes>; 4],
-    /// Blocks that are to be rebuilt, by level.
+    /// Blocks to be rebuilt, by level.
     stale: [BTreeSet<u32>; 4],
-    /// What the scenario measured itself, by due tick and task.
+    /// The scenario's own metrics, by due tick and task.
     metrics: BTreeMap<(u32, u16), MetricSums>,
-    /// By agent and the tick that a delta is mostly about.
-    gauges: BTreeMap<(u16, u32), Gauged>,
+    /// Gauges by agent and the tick in the middle of the delta's window.
+    gauges: BTreeMap<(u16, u32), AgentGauges>,
 }
 
 impl Index {
-    /// Takes what counts of a delta.
+    /// Adds the rows of a delta that count.
     pub(crate) fn add(
         &mut self,
         control: &Control,
@@ -104,17 +104,17 @@ impl Index {
                 }
             }
         }
-        let names = Names::of(delta);
+        let names = CallNames::of(delta);
         for (row, sums, _) in counted.calls.iter().filter(|(.., excess)| !excess) {
-            let call = number(&mut self.calls, &names.called(row.call));
+            let call = number(&mut self.calls, &names.call_id(row.call));
             let outcome = row.outcome;
             let sums = Sums {
                 count: sums.count,
                 dropped: 0,
                 status: sums.status.clone(),
                 causes: sums.causes.clone(),
-                response: Sparse::of(&sums.response, Grain::Latency),
-                service: Sparse::of(&sums.service, Grain::Latency),
+                response: PackedHistogram::of(&sums.response, Precision::Latency),
+                service: PackedHistogram::of(&sums.service, Precision::Latency),
             };
             let key = Key::Calls {
                 call,
@@ -124,10 +124,10 @@ impl Index {
             self.push(row.tick, key, &sums);
         }
         for (row, sums) in &counted.anatomy {
-            let call = number(&mut self.calls, &names.called(row.call));
+            let call = number(&mut self.calls, &names.call_id(row.call));
             for (&phase, hist) in sums.phases.iter().filter(|(one, _)| PHASES.contains(one)) {
                 let sums = Sums {
-                    response: Sparse::of(hist, Grain::Phase),
+                    response: PackedHistogram::of(hist, Precision::Phase),
                     ..Sums::default()
                 };
                 self.push(row.tick, Key::Phase { call, agent, phase }, &sums);
@@ -139,22 +139,22 @@ impl Index {
         }
         let plan = control.state.created.as_ref().map(|created| &created.plan);
         let tick_us = plan.map_or(1, |plan| plan.tick_us.max(1));
-        // A window ends some time after its tick does.
+        // A window ends some time after its tick.
         let middle_us = delta.from_us + delta.to_us.saturating_sub(delta.from_us) / 2;
-        let gauges = Gauged {
+        let gauges = AgentGauges {
             cpu_millicores: delta.gauges.cpu_millicores,
             busiest_core_permille: delta.gauges.busiest_core_permille,
             stall_us: delta.gauges.stall_us,
             in_flight: delta.gauges.in_flight,
         };
-        let gauged = self
+        let known = self
             .gauges
             .entry((
                 agent,
                 u32::try_from(middle_us / tick_us).unwrap_or(u32::MAX),
             ))
             .or_default();
-        *gauged = gauged.most(gauges);
+        *known = known.max(gauges);
     }
 
     fn push(&mut self, tick: u32, key: Key, sums: &Sums) {
@@ -168,9 +168,9 @@ impl Index {
         }
     }
 
-    /// Packs together what came since the last time: questions are quick then. What they are
-    /// answered is the same.
-    pub fn settle(&mut self) {
+    /// Merges what was added since the last time into the higher levels, for faster queries with
+    /// the same answers.
+    pub fn compact(&mut self) {
         for level in 1..SPANS.len() {
             let children = SPANS[level] / SPANS[level - 1];
             for block in std::mem::take(&mut self.stale[level]) {
@@ -186,7 +186,8 @@ impl Index {
         }
     }
 
-    /// Shows every entry of the ticks in `range`; one key may come in parts, which add up.
+    /// Calls `each` with every entry of the ticks in `range`; one key may come in parts, which add
+    /// up.
     pub fn walk<'a>(&'a self, range: Range<u32>, mut each: impl FnMut(Entry<'a>)) {
         let mut at = range.start;
         while at < range.end {
@@ -204,19 +205,19 @@ impl Index {
         }
     }
 
-    /// The calls that numbers in keys stand for.
+    /// The calls by their numbers in keys.
     #[must_use]
-    pub fn calls(&self) -> &[Called] {
+    pub fn calls(&self) -> &[CallId] {
         &self.calls
     }
 
-    /// The agents that numbers in keys stand for.
+    /// The agents by their numbers in keys.
     #[must_use]
     pub fn agents(&self) -> &[AgentId] {
         &self.agents
     }
 
-    /// What the scenario measured itself in the ticks of `range`, by task.
+    /// The scenario's own metrics in the ticks of `range`, by task.
     pub fn metrics(&self, range: Range<u32>) -> impl Iterator<Item = (u16, &MetricSums)> {
         let rows = match range.is_empty() {
             true => self.metrics.range((0, 0)..(0, 0)),
@@ -225,17 +226,17 @@ impl Index {
         rows.map(|(&(_, task), sums)| (task, sums))
     }
 
-    /// What an agent, by its number, said of itself in deltas about the ticks of `range`.
+    /// The gauges of an agent, by its number, in deltas about the ticks of `range`.
     #[must_use]
-    pub fn gauged(&self, agent: u16, range: Range<u32>) -> Option<Gauged> {
+    pub fn gauges(&self, agent: u16, range: Range<u32>) -> Option<AgentGauges> {
         if range.is_empty() {
             return None;
         }
         let rows = self.gauges.range((agent, range.start)..(agent, range.end));
-        rows.map(|(_, gauged)| *gauged).reduce(Gauged::most)
+        rows.map(|(_, gauges)| *gauges).reduce(AgentGauges::max)
     }
 
-    /// The first tick after all that it holds.
+    /// The first tick after all entries.
     #[must_use]
     pub fn end(&self) -> u32 {
         let rows = self.levels[0].last_key_value().map(|(&tick, _)| tick);
@@ -243,7 +244,7 @@ impl Index {
         rows.max(metrics).map_or(0, |tick| tick.saturating_add(1))
     }
 
-    /// How many bytes its rows take.
+    /// Size of the rows in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let levels = self.levels.iter().flat_map(BTreeMap::values);
@@ -251,7 +252,7 @@ impl Index {
     }
 }
 
-/// The number of `one` in `known`, where it is put if it is new.
+/// The number of `one` in `known`; a new one is added.
 fn number<T: PartialEq + Clone>(known: &mut Vec<T>, one: &T) -> u32 {
     let place = known.iter().position(|other| other == one);
     let place = place.unwrap_or_else(|| {

@@ -1,43 +1,50 @@
 //! The data side of a run's log, folded: rows of deltas, each counted once.
 //!
-//! Deltas may come in any order, twice, or not at all. Delivery is at least once; exactly once is
-//! this fold's work: it keeps the set of sequence numbers it has seen of each process. Must never
-//! read a clock, and never average.
+//! Deltas may come in any order, twice, or not at all. Delivery is at least once; the fold makes it
+//! exactly once by the set of sequence numbers of each process. Must never read a clock, and never
+//! average.
+//!
+//! - `standing`: whether a row of a holder counts in its tick
+//! - `prepared`: a delta, read and judged before it is added up
+//! - `memory_limits`: limits on the histograms of a run
+//! - `window`: warm-up or measured time
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::answers::report::Quarantined;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::limits;
-use loadpilot_events::log::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges};
+use loadpilot_events::log::delta::{ArrivalRow, CallRow, DeltaReported, Gauges};
 use loadpilot_events::log::envelope::Envelope;
 use loadpilot_events::log::exchange::ExchangeSeen;
-use loadpilot_events::log::hist::{self, EncodedHistogram};
-use loadpilot_events::log::metrics::MetricRow;
 use loadpilot_events::log::outcome::Outcome;
-use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::script::{Checks, RaisedBy};
+use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, bug};
 use crate::control::{Control, envelope};
 use crate::fold::chain::{Chain, Taken, adds, follows, last_number};
-use crate::fold::closed_loop::Reported;
-use crate::fold::delta_validation::{counted, plausible};
+use crate::fold::delta_validation::plausible;
 use crate::fold::index::Index;
+use crate::fold::reported::Reported;
 use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
 use crate::tally::cache_codec;
-use crate::tally::call_ids::{Called, Names};
+use crate::tally::call_ids::{CallId, CallNames};
 use crate::tally::metrics::MetricSums;
-use crate::tally::packed_histogram::{Grain, Sparse};
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 pub use crate::tally::seq_set::SeqSet;
 
-mod room;
+mod memory_limits;
+pub(crate) mod prepared;
 mod standing;
+mod window;
 
-use standing::{Standing, standing};
+use prepared::Prepared;
+use window::window;
+
 pub(crate) use standing::{counts, may_speak};
+pub use window::{Window, first_measured_tick};
 
 /// Calls due in one tick.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -47,60 +54,44 @@ pub struct TickCalls {
     /// Finished and not ok.
     pub errors: u64,
     /// Their response times, packed: there are many ticks.
-    pub responses: Sparse,
+    pub responses: PackedHistogram,
 }
 
-/// What one process reported.
+/// The sums of one process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HolderSums {
-    /// Its deltas, each held to the one before it.
+    /// Its deltas, each compared with the one before it.
     pub chain: Chain,
-    /// The greatest number of those that add something.
+    /// The greatest number of a delta that adds something.
     pub last_adding: u64,
-    /// Arrivals started, and calls ended, in all rows, excess included: the checksum.
+    /// Arrivals started, in all rows including excess: compared with the totals.
     pub started: u64,
-    /// Calls ended in all rows.
+    /// Calls ended in all rows including excess.
     pub calls: u64,
     /// The cumulative counters of its newest delta: `(seq, started, calls)`.
     pub claimed: (u64, u64, u64),
-    /// Arrivals reported, by due tick; excess left out.
+    /// Arrivals reported, by due tick, without excess.
     pub reported: BTreeMap<u32, u64>,
-    /// TCP segments that the kernel of its machine sent again during the run.
+    /// TCP segments that the kernel of its machine retransmitted during the run.
     pub retransmits: u64,
-    /// Connections that found the queue of a listener on its machine full during the run.
+    /// Connections that overflowed a listen queue of its machine during the run.
     pub listen_overflows: u64,
-    /// Its deltas by sequence number; of a closed loop only, which has no plan to show a hole.
+    /// Its deltas by sequence number, in a closed loop only, which has no plan to show a gap.
     pub windows: BTreeMap<u64, Reported>,
-}
-
-/// The first due tick that is measured: rows know their tick only, so that a warm-up which ends
-/// inside a tick leaves out that tick as a whole.
-#[must_use]
-pub fn first_measured_tick(plan: &Plan) -> u32 {
-    u32::try_from(plan.warm_up_us.div_ceil(plan.tick_us)).unwrap_or(u32::MAX)
-}
-
-/// Whether a row lies in the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Window {
-    /// Due before the end of the warm-up.
-    WarmUp,
-    /// Due after it.
-    Measured,
 }
 
 /// The data side of a run, folded so far.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Projection {
     /// By window, call and outcome.
-    pub calls: BTreeMap<(Window, Called, Outcome), CallSums>,
+    pub calls: BTreeMap<(Window, CallId, Outcome), CallSums>,
     /// By window and call.
-    pub anatomy: BTreeMap<(Window, Called), AnatomySums>,
-    /// What was raised in Python: how often, by task, part and text.
+    pub anatomy: BTreeMap<(Window, CallId), AnatomySums>,
+    /// Errors raised in Python: number by task, part and text.
     pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
-    /// A traceback of each, as far as one was told: the least of them, whoever told it first.
+    /// A traceback of each, if there is one: the least of them, whatever the order of deltas.
     pub traces: BTreeMap<(u16, RaisedBy, String), String>,
-    /// What the scenario measured itself, by window and task.
+    /// The scenario's own metrics, by window and task.
     pub metrics: BTreeMap<(Window, u16), MetricSums>,
     /// By due tick and task.
     pub arrivals: BTreeMap<(u32, u16), ArrivalSums>,
@@ -114,23 +105,24 @@ pub struct Projection {
     pub excess_calls: u64,
     /// Deltas stored after the seal.
     pub late_deltas: u64,
-    /// What was set aside, by stream sequence.
+    /// Quarantined records, by stream sequence.
     pub quarantined: BTreeMap<u64, Quarantined>,
-    /// The least number of each process that was set aside, since it follows its last words.
+    /// Of each process the least number of a delta that was quarantined since it follows the final
+    /// totals.
     pub beyond: BTreeMap<Holder, u64>,
-    /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
+    /// Exchanges shown in full, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
     #[serde(with = "cache_codec::exchanges")]
     pub exchanges: BTreeSet<ExchangeSeen>,
-    /// Histogram counts by the agent with whose deltas they came.
+    /// Histogram counts by the agent of the deltas.
     pub counts: BTreeMap<AgentId, u64>,
-    /// The generator's own figures, over all deltas.
-    pub fitness: Fitness,
+    /// Figures of the generator over all deltas.
+    pub generator: GeneratorSums,
 }
 
-/// How the generator fared over all deltas.
+/// Figures of the generator over all deltas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fitness {
-    /// Deltas seen.
+pub struct GeneratorSums {
+    /// Number of deltas.
     pub deltas: u64,
     /// Deltas in which a firing thread used more than 90 % of its core.
     pub busy_deltas: u64,
@@ -140,10 +132,10 @@ pub struct Fitness {
     pub stall_us: u64,
 }
 
-/// Above this use of its core, in thousandths, a firing thread counts as busy.
+/// Use of its core, in thousandths, above which a firing thread counts as busy.
 const BUSY_PERMILLE: u64 = 900;
 
-impl Fitness {
+impl GeneratorSums {
     fn add(&mut self, gauges: &Gauges) {
         self.deltas += 1;
         self.busy_deltas += u64::from(gauges.busiest_core_permille > BUSY_PERMILLE);
@@ -153,8 +145,8 @@ impl Fitness {
 }
 
 impl Projection {
-    /// Takes one record of LP_DATA: `agent` is the last token of its subject. Gives back the delta
-    /// if it counts here for the first time, for whoever wants more of it than its sums.
+    /// Adds one record of LP_DATA; `agent` is the last token of its subject. Returns the delta if
+    /// it counts for the first time.
     pub fn add(
         &mut self,
         control: &Control,
@@ -166,7 +158,7 @@ impl Projection {
         self.take(control, (agent, subject, seq, payload), None)
     }
 
-    /// The same, and what counts of it goes into `index`, too.
+    /// The same; rows that count are added to `index`, too.
     pub fn add_indexed(
         &mut self,
         control: &Control,
@@ -176,10 +168,10 @@ impl Projection {
         self.take(control, record, Some(index))
     }
 
-    /// Whether every delta counts, or is set aside, by the last words that `control` knows as it
-    /// did by those that were known when it was folded: else the log is to be folded anew.
+    /// Whether the final totals in `control` lead to the same judgement of every delta as those
+    /// that were known at the time of its fold. If not, the log has to be folded again.
     #[must_use]
-    pub fn stands_under(&self, control: &Control) -> bool {
+    pub fn is_valid_under(&self, control: &Control) -> bool {
         let last = |holder| last_number(control, holder);
         let mut counted = self.holders.iter();
         let counted =
@@ -189,8 +181,7 @@ impl Projection {
         (counted && beyond) || control.rules() < Rules::V2
     }
 
-    /// The same without calls, their phases and what was measured: all that is kept by window, and
-    /// by tick for the series.
+    /// A copy without the sums that depend on the window, and without those by tick.
     pub(crate) fn without_calls(&self) -> Self {
         Self {
             calls: BTreeMap::new(),
@@ -208,7 +199,7 @@ impl Projection {
             beyond: self.beyond.clone(),
             exchanges: self.exchanges.clone(),
             counts: self.counts.clone(),
-            fitness: self.fitness,
+            generator: self.generator,
         }
     }
 
@@ -270,8 +261,8 @@ impl Projection {
             *first = delta.seq.min(*first);
             return Err(reason);
         }
-        let names = Names::of(&delta);
-        let counts = room::grown(self, (control, agent), &prepared, &names)?;
+        let names = CallNames::of(&delta);
+        let counts = memory_limits::grown(self, (control, agent), &prepared, &names)?;
         let sums = self.holders.entry(holder.clone()).or_default();
         if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
             return Ok(None);
@@ -296,10 +287,10 @@ impl Projection {
         sums.claimed = sums.claimed.max(claim);
         sums.retransmits += delta.gauges.retransmits;
         sums.listen_overflows += delta.gauges.listen_overflows;
-        self.fitness.add(&delta.gauges);
+        self.generator.add(&delta.gauges);
         self.exchanges.extend(delta.exchanges.iter().cloned());
         while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
-            // The first ones stay, in whichever order deltas come.
+            // The first exchanges stay, whatever the order of deltas.
             self.exchanges.pop_last();
         }
         for (row, sums, excess) in &prepared.arrivals {
@@ -309,7 +300,7 @@ impl Projection {
             self.call(
                 control,
                 &holder,
-                (row, names.called(row.call)),
+                (row, names.call_id(row.call)),
                 sums,
                 *excess,
             );
@@ -328,7 +319,7 @@ impl Projection {
             self.metrics.entry(key).or_default().add(sums);
         }
         for (row, sums) in &prepared.anatomy {
-            let key = (window(control, row.tick), names.called(row.call));
+            let key = (window(control, row.tick), names.call_id(row.call));
             self.anatomy.entry(key).or_default().add(sums);
         }
         if let Some(index) = index {
@@ -354,7 +345,7 @@ impl Projection {
         &mut self,
         control: &Control,
         holder: &Holder,
-        (row, called): (&CallRow, Called),
+        (row, call_id): (&CallRow, CallId),
         more: &CallSums,
         excess: bool,
     ) {
@@ -363,122 +354,14 @@ impl Projection {
             self.excess_calls += more.count;
             return;
         }
-        let key = (window(control, row.tick), called, row.outcome);
+        let key = (window(control, row.tick), call_id, row.outcome);
         self.calls.entry(key).or_default().add(more);
         if row.outcome.is_finished() {
             let tick = self.ticks.entry(row.tick).or_default();
             tick.finished += row.count;
             tick.errors += if row.outcome.is_error() { row.count } else { 0 };
-            let responses = Sparse::of(&more.response, Grain::Latency);
+            let responses = PackedHistogram::of(&more.response, Precision::Latency);
             tick.responses.add(&responses);
         }
-    }
-}
-
-/// A delta whose every row was read and judged, so that it is folded whole or not at all.
-pub(crate) struct Prepared<'a> {
-    /// With what they add, and whether they are excess.
-    pub(crate) arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
-    /// Likewise.
-    pub(crate) calls: Vec<(&'a CallRow, CallSums, bool)>,
-    /// Without those that are excess.
-    pub(crate) anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
-    /// Likewise.
-    pub(crate) metrics: Vec<(&'a MetricRow, MetricSums)>,
-}
-
-impl<'a> Prepared<'a> {
-    fn new(
-        control: &Control,
-        holder: &Holder,
-        delta: &'a DeltaReported,
-        bytes: usize,
-    ) -> Result<Self, String> {
-        let excess = |tick, generation| match standing(control, holder, tick, generation) {
-            Standing::Counts => Ok(false),
-            Standing::Excess => Ok(true),
-            Standing::Contradicts(reason) => Err(reason),
-        };
-        let mut decoded = room::Decoded::default();
-        let mut decode = |encoded: &EncodedHistogram| {
-            let hist = hist::decode(encoded).map_err(|e| e.to_string())?;
-            decoded.add(&hist).map(|()| hist)
-        };
-        let mut prepared = Self {
-            arrivals: Vec::new(),
-            calls: Vec::new(),
-            anatomy: Vec::new(),
-            metrics: Vec::new(),
-        };
-        for row in &delta.arrivals {
-            let sums = ArrivalSums {
-                started: row.started,
-                dropped: row.dropped.clone(),
-                task_errors: row.task_errors,
-                raises: row.raises,
-                checks: Checks {
-                    passed: row.checks_passed,
-                    failed: row.checks_failed,
-                },
-            };
-            let excess = excess(row.tick, row.generation)?;
-            prepared.arrivals.push((row, sums, excess));
-        }
-        for row in &delta.calls {
-            let (response, service) = (decode(&row.response)?, decode(&row.service)?);
-            if response.len() != row.count || service.len() != row.count {
-                return Err(format!(
-                    "call {} of tick {}: {} calls, histograms of {} and {}",
-                    row.call,
-                    row.tick,
-                    row.count,
-                    response.len(),
-                    service.len(),
-                ));
-            }
-            let sums = CallSums {
-                count: row.count,
-                response,
-                service,
-                status: row.status.clone(),
-                causes: row.causes.clone(),
-                sent_bytes: row.sent_bytes,
-                received_bytes: row.received_bytes,
-            };
-            let excess = excess(row.tick, row.generation)?;
-            prepared.calls.push((row, sums, excess));
-        }
-        for row in &delta.anatomy {
-            if !excess(row.tick, row.generation)? {
-                let phases = row.phases.iter();
-                let read: Result<BTreeMap<_, _>, String> = phases
-                    .map(|(&phase, hist)| counted(decode(hist)?).map(|hist| (phase, hist)))
-                    .collect();
-                let sums = AnatomySums {
-                    phases: read?,
-                    opened: row.connections_opened,
-                    reused: row.connections_reused,
-                    resent: row.resent,
-                };
-                prepared.anatomy.push((row, sums));
-            }
-        }
-        for row in &delta.metrics {
-            let sums = MetricSums::of_row(row)?;
-            if !excess(row.tick, row.generation)? {
-                prepared.metrics.push((row, sums));
-            }
-        }
-        decoded.judge(&prepared, bytes)?;
-        Ok(prepared)
-    }
-}
-
-fn window(control: &Control, tick: u32) -> Window {
-    let created = control.state.created.as_ref();
-    if created.is_none_or(|created| tick >= first_measured_tick(&created.plan)) {
-        Window::Measured
-    } else {
-        Window::WarmUp
     }
 }

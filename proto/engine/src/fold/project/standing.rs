@@ -1,4 +1,4 @@
-//! Whether what a holder says of a tick counts there.
+//! Whether a row of a holder counts in its tick.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::Generation;
@@ -6,15 +6,15 @@ use loadpilot_events::log::assign::Generation;
 use crate::bugs::{Bug, bug};
 use crate::control::Control;
 
-/// Where a row belongs.
+/// The standing of a row.
 pub(super) enum Standing {
     Counts,
     Excess,
     Contradicts(String),
 }
 
-/// Whether what a holder did under a generation counts in the tick in which it was due: it does
-/// not when others had taken over by then.
+/// Whether a row of a holder under a generation counts in its due tick: it does not when others had
+/// taken over by then.
 pub(crate) fn counts(
     control: &Control,
     holder: &Holder,
@@ -27,10 +27,10 @@ pub(crate) fn counts(
     )
 }
 
-/// Whether a holder may speak of a generation in a tick at all, excess or not.
+/// Whether a holder may report about a tick under a generation at all, excess or not.
 ///
 /// # Errors
-/// Why not, for people.
+/// Why not, in words.
 pub(crate) fn may_speak(
     control: &Control,
     holder: &Holder,

@@ -1,8 +1,13 @@
 //! Figures of a part of a run over time, from its index.
 //!
-//! Whatever is asked for is checked against the run first; nothing is rounded or left out in
-//! silence. Must never read a percentile anywhere but in [`crate::report::percentiles`].
+//! A query is checked against the run first; nothing is rounded or left out silently. Must never
+//! read a percentile anywhere but in [`crate::report::figures::percentiles`].
+//!
+//! - `indexed`: a run, folded and indexed
+//! - `query`: a slice, checked against its run
+//! - `selection`: the entries of an index that a query is about
 
+mod indexed;
 mod query;
 mod selection;
 
@@ -13,58 +18,25 @@ use loadpilot_events::answers::slice::{Heat, Series, Slice, SliceTotal};
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::hist::Hist;
 use loadpilot_events::log::outcome::Outcome;
-use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
 
-use crate::control::Control;
-use crate::fold::index::{Entry, Index, Key};
-use crate::fold::project::Projection;
-use crate::report::percentiles::{co_factor, ladder, percentile_us};
-use crate::schedule::workload::Workload;
-use crate::tally::packed_histogram::{Dense, Grain};
+use crate::fold::index::{Entry, Key};
+use crate::report::figures::percentiles::{co_factor, ladder, percentile_us};
+use crate::tally::packed_histogram::{HistogramSum, Precision};
 
-pub use query::Asked;
+pub use indexed::Indexed;
+pub use query::Query;
 pub(crate) use query::whole_ticks;
-pub(crate) use selection::{Picked, Places};
+pub(crate) use selection::{CallPlaces, Selection};
 
-/// A run, folded and indexed.
-#[derive(Debug, Clone, Copy)]
-pub struct Indexed<'a> {
-    /// Its decisions and facts.
-    pub control: &'a Control,
-    /// Its rows, added up.
-    pub data: &'a Projection,
-    /// Its rows, by tick.
-    pub index: &'a Index,
-}
-
-/// The plan of a run with the workload that it became.
-pub(crate) struct Offered<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) workload: Workload,
-}
-
-impl<'a> Indexed<'a> {
-    /// What the run offers; `None` before it is created.
-    pub(crate) fn offered(&self) -> Option<Offered<'a>> {
-        let state = &self.control.state;
-        let created = state.created.as_deref()?;
-        let workload = Workload::new(&created.plan, created.seed);
-        Some(Offered {
-            plan: &created.plan,
-            workload: workload.steered(&state.steering.rates),
-        })
-    }
-}
-
-/// What is added up of one bucket.
+/// The sums of one bucket.
 struct Bucket {
     started: u64,
     dropped: u64,
     raises: TaskRaises,
     outcomes: BTreeMap<Outcome, u64>,
-    response: Dense,
-    service: Dense,
+    response: HistogramSum,
+    service: HistogramSum,
 }
 
 impl Bucket {
@@ -74,8 +46,8 @@ impl Bucket {
             dropped: 0,
             raises: TaskRaises::default(),
             outcomes: BTreeMap::new(),
-            response: Dense::new(Grain::Latency),
-            service: Dense::new(Grain::Latency),
+            response: HistogramSum::new(Precision::Latency),
+            service: HistogramSum::new(Precision::Latency),
         }
     }
 
@@ -105,9 +77,12 @@ impl Bucket {
         self.count(Outcome::is_error) + self.raises.more_errors()
     }
 
-    fn count(&self, keep: impl Fn(Outcome) -> bool) -> u64 {
-        let kept = self.outcomes.iter().filter(|(outcome, _)| keep(**outcome));
-        kept.map(|(_, count)| count).sum()
+    fn count(&self, select: impl Fn(Outcome) -> bool) -> u64 {
+        let selected = self
+            .outcomes
+            .iter()
+            .filter(|(outcome, _)| select(**outcome));
+        selected.map(|(_, count)| count).sum()
     }
 }
 
@@ -120,33 +95,33 @@ struct Rows {
 /// The figures of a slice over time.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn series(run: Indexed<'_>, slice: &Slice) -> Result<Series, Refusal> {
-    let asked = Asked::of(run, slice)?;
-    let picked = Picked::new(run, &asked);
+    let query = Query::of(run, slice)?;
+    let selection = Selection::new(run, &query);
     let offered = run.offered();
-    let mut rows = Rows::new(run, &asked);
-    for ticks in asked.buckets() {
+    let mut rows = Rows::new(run, &query);
+    for ticks in query.buckets() {
         let mut bucket = Bucket::new();
         run.index.walk(ticks.clone(), |entry| {
-            if picked.wants(&entry.key) {
+            if selection.wants(&entry.key) {
                 bucket.add(&entry);
             }
         });
         let planned = offered.as_ref().and_then(|offered| {
-            let planned = picked.planned(&asked, offered, ticks.clone());
+            let planned = selection.planned(&query, offered, ticks.clone());
             planned.map(|planned| planned.unwrap_or(bucket.started + bucket.dropped))
         });
-        rows.push(&asked, ticks.start, planned, bucket);
+        rows.push(&query, ticks.start, planned, bucket);
     }
     let is_closed_loop = offered.is_some_and(|offered| offered.workload.users().is_some());
     Ok(rows.close(is_closed_loop))
 }
 
 impl Rows {
-    fn new(run: Indexed<'_>, asked: &Asked) -> Self {
+    fn new(run: Indexed<'_>, query: &Query) -> Self {
         let points = || {
-            let names = asked.percentiles.iter().map(|percent| rung(*percent));
+            let names = query.percentiles.iter().map(|percent| rung(*percent));
             let names = names.chain(["max".to_owned()]);
             names.map(|name| (name, Vec::new())).collect()
         };
@@ -163,8 +138,8 @@ impl Rows {
         };
         let series = Series {
             run: run.control.run.clone(),
-            tick_us: asked.tick_us,
-            bucket_us: asked.bucket_us(),
+            tick_us: query.tick_us,
+            bucket_us: query.bucket_us(),
             from_us: Vec::new(),
             planned: Vec::new(),
             started: Vec::new(),
@@ -172,7 +147,7 @@ impl Rows {
             finished: Vec::new(),
             errors: Vec::new(),
             outcomes: BTreeMap::new(),
-            percentiles: asked.percentiles.clone(),
+            percentiles: query.percentiles.clone(),
             response: points(),
             service: points(),
             total,
@@ -183,10 +158,10 @@ impl Rows {
         }
     }
 
-    fn push(&mut self, asked: &Asked, tick: u32, planned: Option<u64>, bucket: Bucket) {
+    fn push(&mut self, query: &Query, tick: u32, planned: Option<u64>, bucket: Bucket) {
         let (series, total) = (&mut self.series, &mut self.total);
         let before = series.from_us.len();
-        series.from_us.push(u64::from(tick) * asked.tick_us);
+        series.from_us.push(u64::from(tick) * query.tick_us);
         series.planned.push(planned);
         let sum = series.total.planned.zip(planned);
         series.total.planned = sum.map(|(sum, planned)| sum + planned);
@@ -204,7 +179,7 @@ impl Rows {
         let sides = [&mut series.response, &mut series.service];
         for (side, counts) in sides.into_iter().zip([&bucket.response, &bucket.service]) {
             let hist = counts.hist();
-            for (percent, name) in asked.percentiles.iter().map(|p| (*p, rung(*p))) {
+            for (percent, name) in query.percentiles.iter().map(|p| (*p, rung(*p))) {
                 side.entry(name).or_default().push(point(&hist, percent));
             }
             let max = side.entry("max".to_owned()).or_default();
@@ -235,7 +210,7 @@ impl Rows {
     }
 }
 
-/// What a percentile is called: `p50`, `p99_9`.
+/// The name of a percentile: `p50`, `p99_9`.
 #[must_use]
 pub fn rung(percent: f64) -> String {
     format!("p{percent}").replace('.', "_")
@@ -245,27 +220,28 @@ fn point(hist: &Hist, percent: f64) -> Option<u64> {
     (!hist.is_empty()).then(|| percentile_us(hist, percent))
 }
 
-/// How response times of a slice are spread over time.
+/// The distribution of response times of a slice over time.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
-    let asked = Asked::of(run, slice)?;
-    let picked = Picked::new(run, &asked);
+    let query = Query::of(run, slice)?;
+    let selection = Selection::new(run, &query);
     let mut from_us = Vec::new();
     let mut rows: Vec<BTreeMap<u32, u64>> = Vec::new();
-    for ticks in asked.buckets() {
-        let mut response = Dense::new(Grain::Latency);
-        from_us.push(u64::from(ticks.start) * asked.tick_us);
+    for ticks in query.buckets() {
+        let mut response = HistogramSum::new(Precision::Latency);
+        from_us.push(u64::from(ticks.start) * query.tick_us);
         run.index.walk(ticks, |entry| {
             let finished = matches!(entry.key, Key::Calls { outcome, .. } if outcome.is_finished());
-            if finished && picked.wants(&entry.key) {
+            if finished && selection.wants(&entry.key) {
                 response.add(entry.response());
             }
         });
         let mut row: BTreeMap<u32, u64> = BTreeMap::new();
         for (bucket, count) in response.iter() {
-            *row.entry(band(Grain::Latency.least(bucket))).or_default() += count;
+            *row.entry(band(Precision::Latency.least(bucket)))
+                .or_default() += count;
         }
         rows.push(row);
     }
@@ -284,16 +260,16 @@ pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
     });
     Ok(Heat {
         run: run.control.run.clone(),
-        tick_us: asked.tick_us,
-        bucket_us: asked.bucket_us(),
+        tick_us: query.tick_us,
+        bucket_us: query.bucket_us(),
         from_us,
         bounds_us: edges.map(edge).collect(),
         counts: counts.collect(),
     })
 }
 
-/// The band of a latency: below 8 µs each value has its own, above four share a power of two. Every
-/// bucket of a histogram lies in one of them as a whole.
+/// The band of a latency: below 8 µs one per value, above four per power of two. Every bucket of a
+/// histogram lies inside one band.
 fn band(us: u64) -> u32 {
     let shift = (us | 7).ilog2() - 2;
     shift * 4 + u32::try_from(us >> shift).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! A slice, checked against the run that it is of.
+//! A slice, checked against its run.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,24 +12,24 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::units::SECOND_US;
 
-use super::Indexed;
-use crate::tally::call_ids::Called;
+use super::indexed::Indexed;
+use crate::tally::call_ids::CallId;
 
-/// Percentiles that are told unless others are asked for.
+/// Percentiles of a query that names none.
 const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
-/// Most known names that a refusal lists.
-const NAMES_TOLD_MAX: usize = 20;
+/// Maximum number of known names that a refusal lists.
+const NAMES_LISTED_MAX: usize = 20;
 
-/// A sound slice.
+/// A checked slice.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    /// The grain of the log in µs.
+pub struct Query {
+    /// The length of a tick in µs.
     pub tick_us: u64,
     /// Due ticks.
     pub ticks: Range<u32>,
     /// The length of a bucket in ticks; the last one may be shorter.
     pub bucket_ticks: u32,
-    /// Tasks by their places in the plan.
+    /// Tasks by their positions in the plan.
     pub tasks: Option<BTreeSet<u16>>,
     /// Calls by name.
     pub steps: Option<BTreeSet<String>>,
@@ -37,15 +37,15 @@ pub struct Asked {
     pub agents: Option<BTreeSet<AgentId>>,
     /// Outcomes.
     pub outcomes: Option<BTreeSet<Outcome>>,
-    /// Percentiles, rising.
+    /// Percentiles, ascending.
     pub percentiles: Vec<f64>,
 }
 
-impl Asked {
-    /// Of a run; what is as of some instant is the caller's to choose.
+impl Query {
+    /// Checks a slice against a run; the caller chooses the instant of the run.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the slice.
     pub fn of(run: Indexed<'_>, slice: &Slice) -> Result<Self, Refusal> {
         let offered = run.offered();
         let plan = offered.as_ref().map(|offered| offered.plan);
@@ -73,7 +73,7 @@ impl Asked {
             let bucket_us = u64::from(bucket_ticks) * tick_us;
             problems.push(Problem::new("bucket_us", rule, bucket_us));
         }
-        let asked = Self {
+        let query = Self {
             tick_us,
             ticks: from..to.max(from),
             bucket_ticks,
@@ -87,7 +87,7 @@ impl Asked {
             percentiles: percentiles(slice.percentiles.as_deref(), &mut problems),
         };
         match problems.is_empty() {
-            true => Ok(asked),
+            true => Ok(query),
             false => Err(Refusal { problems }),
         }
     }
@@ -106,7 +106,7 @@ impl Asked {
     }
 }
 
-/// A time as a number of ticks.
+/// A time as a whole number of ticks.
 pub(crate) fn whole_ticks(
     field: &str,
     us: Option<u64>,
@@ -124,19 +124,19 @@ pub(crate) fn whole_ticks(
 
 fn tasks(
     plan: Option<&Plan>,
-    asked: Option<&[String]>,
+    query: Option<&[String]>,
     problems: &mut Vec<Problem>,
 ) -> Option<BTreeSet<u16>> {
-    let asked = asked?;
+    let query = query?;
     let known: Vec<&str> = plan.map_or_else(Vec::new, |plan| {
         plan.tasks.iter().map(|task| task.name.as_str()).collect()
     });
-    limited("tasks", asked.len(), problems);
+    limited("tasks", query.len(), problems);
     let place = |name: &String| known.iter().position(|one| one == name);
-    for name in asked.iter().filter(|name| place(name).is_none()) {
+    for name in query.iter().filter(|name| place(name).is_none()) {
         problems.push(unknown("tasks", "a task of the scenario", &known, name));
     }
-    let places = asked.iter().filter_map(place);
+    let places = query.iter().filter_map(place);
     let places = places.filter_map(|place| u16::try_from(place).ok());
     Some(places.collect())
 }
@@ -144,38 +144,38 @@ fn tasks(
 fn steps(
     run: Indexed<'_>,
     plan: Option<&Plan>,
-    asked: Option<&[String]>,
+    query: Option<&[String]>,
     problems: &mut Vec<Problem>,
 ) -> Option<BTreeSet<String>> {
-    let asked = asked?;
+    let query = query?;
     let planned = plan.into_iter().flat_map(Plan::calls);
     let named = run.index.calls().iter().filter_map(|call| match call {
-        Called::Named { name, .. } => Some(&**name),
-        Called::Planned(_) => None,
+        CallId::Named { name, .. } => Some(&**name),
+        CallId::Planned(_) => None,
     });
     let known: BTreeSet<&str> = planned
         .map(|(_, step)| step.name.as_str())
         .chain(named)
         .collect();
-    limited("steps", asked.len(), problems);
+    limited("steps", query.len(), problems);
     let names: Vec<&str> = known.iter().copied().collect();
-    for name in asked.iter().filter(|name| !known.contains(name.as_str())) {
+    for name in query.iter().filter(|name| !known.contains(name.as_str())) {
         problems.push(unknown("steps", "a call of the scenario", &names, name));
     }
-    Some(asked.iter().cloned().collect())
+    Some(query.iter().cloned().collect())
 }
 
 fn agents(
     run: Indexed<'_>,
-    asked: Option<&[AgentId]>,
+    query: Option<&[AgentId]>,
     problems: &mut Vec<Problem>,
 ) -> Option<BTreeSet<AgentId>> {
-    let asked = asked?;
+    let query = query?;
     let held = run.control.state.ever_held.iter();
     let known: BTreeSet<&AgentId> = held.map(|holder| &holder.agent).collect();
-    limited("agents", asked.len(), problems);
+    limited("agents", query.len(), problems);
     let names: Vec<&str> = known.iter().map(|agent| agent.as_str()).collect();
-    for agent in asked.iter().filter(|agent| !known.contains(agent)) {
+    for agent in query.iter().filter(|agent| !known.contains(agent)) {
         problems.push(unknown(
             "agents",
             "an agent of the run",
@@ -183,11 +183,11 @@ fn agents(
             agent.as_str(),
         ));
     }
-    Some(asked.iter().cloned().collect())
+    Some(query.iter().cloned().collect())
 }
 
-fn percentiles(asked: Option<&[f64]>, problems: &mut Vec<Problem>) -> Vec<f64> {
-    let mut percentiles = asked.unwrap_or(&PERCENTILES).to_vec();
+fn percentiles(query: Option<&[f64]>, problems: &mut Vec<Problem>) -> Vec<f64> {
+    let mut percentiles = query.unwrap_or(&PERCENTILES).to_vec();
     if percentiles.len() > SLICE_PERCENTILES_MAX {
         let rule = format!("must be at most {SLICE_PERCENTILES_MAX}");
         problems.push(Problem::new("percentiles", rule, percentiles.len()));
@@ -211,11 +211,11 @@ fn limited(field: &str, count: usize, problems: &mut Vec<Problem>) {
 }
 
 fn unknown(field: &str, what: &str, known: &[&str], value: &str) -> Problem {
-    let more = if known.len() > NAMES_TOLD_MAX {
+    let more = if known.len() > NAMES_LISTED_MAX {
         ", …"
     } else {
         ""
     };
-    let told = known[..known.len().min(NAMES_TOLD_MAX)].join(", ");
-    Problem::new(field, format!("must be {what} ({told}{more})"), value)
+    let names = known[..known.len().min(NAMES_LISTED_MAX)].join(", ");
+    Problem::new(field, format!("must be {what} ({names}{more})"), value)
 }

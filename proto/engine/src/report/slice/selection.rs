@@ -1,51 +1,52 @@
-//! Which entries of an index a slice is about.
+//! The entries of an index that a query is about.
 
 use std::ops::Range;
 
 use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
-use super::{Asked, Indexed, Offered};
+use super::indexed::{Indexed, Offered};
+use super::query::Query;
 use crate::fold::index::Key;
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 
-/// What is wanted, by the numbers in an index.
+/// Selected calls, tasks and agents, by their numbers in an index.
 #[derive(Debug)]
-pub(crate) struct Picked {
+pub(crate) struct Selection {
     calls: Option<Vec<bool>>,
     tasks: Option<Vec<bool>>,
     agents: Option<Vec<bool>>,
-    asked: Asked,
-    /// Whether tasks that raised are errors: by the rules of the run, and of whole tasks only.
+    query: Query,
+    /// Whether errors of tasks count: by the rules of the run, and for whole tasks only.
     raises: bool,
 }
 
-impl Picked {
-    pub(crate) fn new(run: Indexed<'_>, asked: &Asked) -> Self {
+impl Selection {
+    pub(crate) fn new(run: Indexed<'_>, query: &Query) -> Self {
         let created = run.control.state.created.as_deref();
-        let places = Places::of(created.map(|created| &created.plan));
-        let is_wanted = |call: &Called| {
+        let places = CallPlaces::of(created.map(|created| &created.plan));
+        let is_wanted = |call: &CallId| {
             let (task, name) = places.of_call(call);
-            let of_task = asked
+            let of_task = query
                 .tasks
                 .as_ref()
                 .is_none_or(|tasks| tasks.contains(&task));
-            let of_name = asked
+            let of_name = query
                 .steps
                 .as_ref()
                 .is_none_or(|names| names.contains(name));
             of_task && of_name
         };
-        let all = asked.tasks.is_none() && asked.steps.is_none();
+        let all = query.tasks.is_none() && query.steps.is_none();
         let calls = run.index.calls();
-        let agents = asked.agents.as_ref().map(|wanted| {
+        let agents = query.agents.as_ref().map(|wanted| {
             let agents = run.index.agents().iter();
             agents.map(|agent| wanted.contains(agent)).collect()
         });
-        // Of arrivals only those of the tasks that have such calls.
+        // Only arrivals of tasks that have such calls.
         let tasks = (!all).then(|| {
             let count = created.map_or(0, |created| created.plan.tasks.len());
-            let mut tasks = vec![asked.steps.is_none(); count];
+            let mut tasks = vec![query.steps.is_none(); count];
             for call in places.planned().chain(calls.iter().cloned()) {
                 let task = usize::from(places.of_call(&call).0);
                 if is_wanted(&call) && task < count {
@@ -54,7 +55,7 @@ impl Picked {
             }
             for (place, task) in tasks.iter_mut().enumerate() {
                 let place = u16::try_from(place).unwrap_or(u16::MAX);
-                *task &= asked
+                *task &= query
                     .tasks
                     .as_ref()
                     .is_none_or(|tasks| tasks.contains(&place));
@@ -65,14 +66,14 @@ impl Picked {
             calls: (!all).then(|| calls.iter().map(is_wanted).collect()),
             tasks,
             agents,
-            asked: asked.clone(),
+            query: query.clone(),
             raises: run.control.rules() >= Rules::V2
-                && asked.steps.is_none()
-                && asked.outcomes.is_none(),
+                && query.steps.is_none()
+                && query.outcomes.is_none(),
         }
     }
 
-    /// Whether an entry is wanted.
+    /// Whether an entry is selected.
     pub(crate) fn wants(&self, key: &Key) -> bool {
         let is = |wanted: &Option<Vec<bool>>, place: usize| {
             let wanted = wanted.as_ref();
@@ -87,7 +88,7 @@ impl Picked {
                 agent,
                 outcome,
             } => {
-                let outcomes = self.asked.outcomes.as_ref();
+                let outcomes = self.query.outcomes.as_ref();
                 is(&self.calls, call as usize)
                     && is(&self.agents, agent.into())
                     && outcomes.is_none_or(|outcomes| outcomes.contains(&outcome))
@@ -101,22 +102,22 @@ impl Picked {
         }
     }
 
-    /// Arrivals planned for these ticks; `None` where a plan knows nothing of what is asked for,
-    /// `Some(None)` in a closed loop, where those count as planned that were reported.
+    /// Number of arrivals planned for these ticks. `None` when the plan says nothing about the
+    /// query; `Some(None)` in a closed loop, where planned is what was reported.
     pub(crate) fn planned(
         &self,
-        asked: &Asked,
+        query: &Query,
         offered: &Offered<'_>,
         ticks: Range<u32>,
     ) -> Option<Option<u64>> {
-        if asked.agents.is_some() || asked.outcomes.is_some() || asked.steps.is_some() {
+        if query.agents.is_some() || query.outcomes.is_some() || query.steps.is_some() {
             return None;
         }
         let workload = &offered.workload;
         if workload.users().is_some() {
             return Some(None);
         }
-        let tick_us = asked.tick_us;
+        let tick_us = query.tick_us;
         let first = |tick: u32| workload.first_at_or_after(u64::from(tick) * tick_us);
         let arrivals = first(ticks.start)..first(ticks.end);
         let Some(tasks) = &self.tasks else {
@@ -128,13 +129,13 @@ impl Picked {
     }
 }
 
-/// Where the calls of a plan belong.
+/// Task and name of each call of a plan.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct CallPlaces {
     calls: Vec<(u16, String)>,
 }
 
-impl Places {
+impl CallPlaces {
     pub(crate) fn of(plan: Option<&Plan>) -> Self {
         let calls = plan.into_iter().flat_map(Plan::calls);
         let place = |task: usize| u16::try_from(task).unwrap_or(u16::MAX);
@@ -145,17 +146,17 @@ impl Places {
         }
     }
 
-    /// The calls that the plan has.
-    pub(crate) fn planned(&self) -> impl Iterator<Item = Called> {
+    /// The calls of the plan.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = CallId> {
         let places = 0..u16::try_from(self.calls.len()).unwrap_or(u16::MAX);
-        places.map(Called::Planned)
+        places.map(CallId::Planned)
     }
 
     /// The task of a call, and its name.
-    pub(crate) fn of_call<'a>(&'a self, call: &'a Called) -> (u16, &'a str) {
+    pub(crate) fn of_call<'a>(&'a self, call: &'a CallId) -> (u16, &'a str) {
         match call {
-            Called::Named { task, name } => (*task, name),
-            Called::Planned(number) => {
+            CallId::Named { task, name } => (*task, name),
+            CallId::Planned(number) => {
                 let known = self.calls.get(usize::from(*number));
                 known.map_or((u16::MAX, ""), |(task, name)| (*task, name))
             }

@@ -1,4 +1,4 @@
-//! When a gate broke: the tick from which on it did not hold any more over the time so far.
+//! The first breach of a gate: the tick from which on it failed over the time so far.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,11 +10,11 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 
 use crate::fold::index::Key;
-use crate::report::percent;
-use crate::report::percentiles::{ms, percentile_us};
-use crate::report::slice::{Indexed, Places};
+use crate::report::figures::percentiles::{ms, percentile_us};
+use crate::report::slice::{CallPlaces, Indexed};
 use crate::report::verdict::passes;
-use crate::tally::packed_histogram::Grain;
+use crate::tally::packed_histogram::Precision;
+use crate::tally::ratio::percent;
 
 /// Calls of one task, or of all of them, up to some tick.
 struct SoFar {
@@ -24,8 +24,8 @@ struct SoFar {
     response: Hist,
 }
 
-/// For each gate of `plan`, of which `verdict` says how it came out, the due time from which on it
-/// did not hold over the ticks so far.
+/// For each failed gate of `plan`, by `verdict`, the due time from which on it failed over the
+/// ticks so far.
 pub(super) fn broke_at_us(
     run: Indexed<'_>,
     plan: &Plan,
@@ -66,7 +66,7 @@ fn of_task(
     gates: &[&Threshold],
     ticks: &Range<u32>,
 ) -> Vec<Option<u32>> {
-    let places = Places::of(Some(plan));
+    let places = CallPlaces::of(Some(plan));
     let is_wanted = |call| {
         let (place, _) = places.of_call(call);
         let name = plan
@@ -122,14 +122,14 @@ fn of_task(
 impl SoFar {
     fn add(&mut self, counts: crate::tally::packed_histogram::Counts<'_>) {
         for (bucket, count) in counts {
-            let least = Grain::Latency.least(bucket);
+            let least = Precision::Latency.least(bucket);
             self.response
                 .record_n(least, count)
                 .expect("an auto-resizing histogram takes any value");
         }
     }
 
-    /// A figure, as the verdict has it.
+    /// A figure, as the verdict computes it.
     fn of(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::ErrorRate => {
@@ -148,7 +148,7 @@ impl SoFar {
     }
 }
 
-/// Whether it can be told from calls alone.
+/// Whether a metric depends on calls alone.
 fn is_of_calls(metric: Metric) -> bool {
     matches!(
         metric,

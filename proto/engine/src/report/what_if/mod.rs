@@ -1,7 +1,7 @@
-//! A run judged again: by other gates, after another warm-up, over a part of its time.
+//! A run judged again: by other gates, after another warm-up, or over a part of its time.
 //!
-//! What is asked goes into a plan, and the law of the report judges that; nothing here compares a
-//! figure with a limit in a way of its own. Must never change what was measured.
+//! The question becomes a plan, which the report judges; nothing here compares a figure with a
+//! limit. Must never change what was measured.
 
 mod first_breach;
 
@@ -15,15 +15,15 @@ use loadpilot_events::refusal::{Problem, Refusal};
 use crate::check;
 use crate::fold::index::{Entry, Index, Key};
 use crate::fold::project::{Projection, Window, first_measured_tick};
-use crate::report::judged;
+use crate::report::closing::judged;
 use crate::report::slice::{Indexed, whole_ticks};
 use crate::tally::aggregates::{AnatomySums, CallSums};
-use crate::tally::packed_histogram::{Dense, Grain};
+use crate::tally::packed_histogram::{HistogramSum, Precision};
 
-/// How the run would have been judged.
+/// The judgement of the run by other terms.
 ///
 /// # Errors
-/// Everything that is wrong with the question.
+/// All problems of the question.
 pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refusal> {
     let Some(offered) = run.offered() else {
         let rule = "must be a run that was created";
@@ -35,7 +35,7 @@ pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refu
         plan.thresholds.clone_from(thresholds);
     }
     plan.warm_up_us = question.warm_up_us.unwrap_or(plan.warm_up_us);
-    let ticks = asked(&plan, question, offered.workload.ticks())?;
+    let ticks = requested_ticks(&plan, question, offered.workload.ticks())?;
     let own = first_measured_tick(offered.plan)..u32::MAX;
     let rewound = (ticks != own).then(|| measured_in(run, &ticks));
     let data = rewound.as_ref().unwrap_or(run.data);
@@ -59,8 +59,8 @@ pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refu
     })
 }
 
-/// The due ticks that a question wants judged.
-fn asked(plan: &Plan, question: &WhatIf, end: u32) -> Result<Range<u32>, Refusal> {
+/// The due ticks of a question.
+fn requested_ticks(plan: &Plan, question: &WhatIf, end: u32) -> Result<Range<u32>, Refusal> {
     let mut problems: Vec<Problem> = check::plan(plan)
         .into_iter()
         .filter(|problem| {
@@ -72,7 +72,7 @@ fn asked(plan: &Plan, question: &WhatIf, end: u32) -> Result<Range<u32>, Refusal
     let from = whole_ticks("from_us", question.from_us, plan.tick_us, &mut problems);
     let to = whole_ticks("to_us", question.to_us, plan.tick_us, &mut problems);
     let from = from.unwrap_or(0).max(first_measured_tick(plan));
-    // The end of the profile is no limit: it is where a run ends by itself.
+    // The end of the profile is no limit: a run ends there by itself.
     let to = to.filter(|to| *to < end).unwrap_or(u32::MAX);
     if from >= to.min(end) && problems.is_empty() {
         let rule = "must leave at least a tick to be judged";
@@ -85,8 +85,8 @@ fn asked(plan: &Plan, question: &WhatIf, end: u32) -> Result<Range<u32>, Refusal
     }
 }
 
-/// The same data with another measured time. Bytes, and phases that no gate and no finding looks
-/// at, are left out of it.
+/// The same data with another measured time. Bytes, and phases that no gate and no finding reads,
+/// are left out.
 fn measured_in(run: Indexed<'_>, ticks: &Range<u32>) -> Projection {
     let mut data = run.data.without_calls();
     let end = run.index.end();
@@ -115,23 +115,23 @@ fn measured_in(run: Indexed<'_>, ticks: &Range<u32>) -> Projection {
     data
 }
 
-/// What was found under one key.
+/// The sums of one key.
 struct Found {
     counts: CallSums,
-    response: Dense,
-    service: Dense,
+    response: HistogramSum,
+    service: HistogramSum,
 }
 
 impl Found {
     fn new(key: Key) -> Self {
         let grain = match key {
-            Key::Phase { .. } => Grain::Phase,
-            Key::Arrivals { .. } | Key::Calls { .. } | Key::Raises { .. } => Grain::Latency,
+            Key::Phase { .. } => Precision::Phase,
+            Key::Arrivals { .. } | Key::Calls { .. } | Key::Raises { .. } => Precision::Latency,
         };
         Self {
             counts: CallSums::default(),
-            response: Dense::new(grain),
-            service: Dense::new(grain),
+            response: HistogramSum::new(grain),
+            service: HistogramSum::new(grain),
         }
     }
 
@@ -148,27 +148,30 @@ impl Found {
     }
 
     fn close(self, index: &Index, window: Window, key: Key, data: &mut Projection) {
-        let called = |call: u32| index.calls().get(call as usize).cloned();
+        let call_id = |call: u32| index.calls().get(call as usize).cloned();
         match key {
             Key::Calls { call, outcome, .. } => {
-                let Some(called) = called(call) else { return };
+                let Some(call_id) = call_id(call) else { return };
                 let more = CallSums {
                     response: self.response.hist(),
                     service: self.service.hist(),
                     ..self.counts
                 };
-                let key = (window, called, outcome);
+                let key = (window, call_id, outcome);
                 data.calls.entry(key).or_default().add(&more);
             }
             Key::Phase { call, phase, .. } => {
-                let Some(called) = called(call) else { return };
+                let Some(call_id) = call_id(call) else { return };
                 let more = AnatomySums {
                     phases: [(phase, self.response.hist())].into(),
                     ..AnatomySums::default()
                 };
-                data.anatomy.entry((window, called)).or_default().add(&more);
+                data.anatomy
+                    .entry((window, call_id))
+                    .or_default()
+                    .add(&more);
             }
-            // Those are kept by tick already.
+            // These are stored by tick already.
             Key::Arrivals { .. } | Key::Raises { .. } => {}
         }
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use loadpilot_engine::check::target_policy::{Kind, TargetPolicy};
-use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::ctl::Decision;
@@ -337,7 +337,7 @@ fn a_coordinator_refuses_what_no_agent_may_reach() {
         request.owner = None;
         let request = Request::RunRequested(Box::new(request));
         let state = RunState::default().evolve(1, now, Record::Request(&request));
-        decide(&state, &Hearing::default(), policy, now)
+        decide(&state, &Observations::default(), policy, now)
     };
     let Some(Decision::RunRefused(refused)) = first(&Policy::default()) else {
         panic!("it is taken");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::log::ctl::{Decision, Ending, StartCancelled, StartScheduled, StopReason};
@@ -34,7 +34,7 @@ enum Entry {
 struct Coordinator {
     read: usize,
     state: RunState,
-    hearing: Hearing,
+    hearing: Observations,
     /// Its clock ahead of the true time, in µs; all clocks are slow by as much at the beginning.
     ahead_us: u64,
 }
@@ -72,9 +72,9 @@ impl World {
         let coordinator = |ahead_us| Coordinator {
             read: 0,
             state: RunState::default(),
-            hearing: Hearing {
+            hearing: Observations {
                 since: now,
-                ..Hearing::default()
+                ..Observations::default()
             },
             ahead_us,
         };
@@ -164,7 +164,7 @@ impl World {
             let at = self.now.plus_us(coordinator.ahead_us);
             let predecessor_dead = self.dice.chance(50);
             if self.dice.chance(percent) {
-                let heard = Heard {
+                let heard = LastSeen {
                     at,
                     predecessor_dead,
                     has: BTreeSet::new(),
@@ -225,9 +225,9 @@ impl World {
         let coordinator = &mut self.coordinators[place];
         coordinator.read = 0;
         coordinator.state = RunState::default();
-        coordinator.hearing = Hearing {
+        coordinator.hearing = Observations {
             since: now.plus_us(coordinator.ahead_us),
-            ..Hearing::default()
+            ..Observations::default()
         };
     }
 
@@ -414,11 +414,11 @@ fn who_fetches_bodies_has_the_time_for_it() {
     let request = plans::request(plan, 1, 1, &mut dice);
     let (policy, now) = (Policy::default(), Timestamp(1_800_000_000_000_000));
     let holder = plans::holder(0, 0);
-    let heard = |at| Hearing {
+    let heard = |at| Observations {
         since: now,
         agents: [(
             holder.clone(),
-            Heard {
+            LastSeen {
                 at,
                 predecessor_dead: false,
                 has: BTreeSet::new(),
@@ -426,7 +426,7 @@ fn who_fetches_bodies_has_the_time_for_it() {
             },
         )]
         .into(),
-        ..Hearing::default()
+        ..Observations::default()
     };
     let offer = Fact {
         boot_id: holder.boot_id.clone(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::assign::{deal, map_bytes_max, shard_count, take_over};
 use loadpilot_engine::control::decide::scale_up::join;
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::Envelope;
 use loadpilot_events::id::{EventId, Holder};
@@ -97,10 +97,10 @@ fn assigned(want: u32, limit: u64) -> Decision {
     let mut dice = Dice::new(1);
     let plan = plans::plan(&mut dice);
     let request = Request::RunRequested(Box::new(plans::request(plan, want, want, &mut dice)));
-    let mut hearing = Hearing {
+    let mut hearing = Observations {
         since: NOW,
         message_bytes_max: Some(limit),
-        ..Hearing::default()
+        ..Observations::default()
     };
     let policy = Policy::default();
     let state = RunState::default().evolve(1, NOW, Record::Request(&request));
@@ -118,7 +118,7 @@ fn assigned(want: u32, limit: u64) -> Decision {
             }),
         };
         state = state.evolve(3 + number, NOW, Record::Fact(&holder.agent, &fact));
-        let heard = Heard {
+        let heard = LastSeen {
             at: NOW,
             predecessor_dead: false,
             has: BTreeSet::new(),
@@ -148,7 +148,7 @@ fn a_run_whose_map_does_not_fit_is_refused_with_numbers() {
         ("agents.want", "10000")
     );
     assert!(
-        problem.rule.contains("takes 1048576 (max_payload)"),
+        problem.rule.contains("1048576 (max_payload)"),
         "{}",
         problem.rule
     );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::Decision;
@@ -40,9 +40,9 @@ fn in_python(want: u32, min: u32) -> RunRequested {
 }
 
 /// What a coordinator heard just now.
-fn heard(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Hearing {
+fn heard(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Observations {
     let heard = |(holder, has): &(Holder, BTreeSet<Capability>)| {
-        let heard = Heard {
+        let heard = LastSeen {
             at,
             predecessor_dead: false,
             recovering: BTreeSet::new(),
@@ -50,10 +50,10 @@ fn heard(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Hearing {
         };
         (holder.clone(), heard)
     };
-    Hearing {
+    Observations {
         since: NOW,
         agents: agents.iter().map(heard).collect(),
-        ..Hearing::default()
+        ..Observations::default()
     }
 }
 

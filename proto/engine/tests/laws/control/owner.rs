@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::req::Request;
@@ -16,12 +16,12 @@ const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
 const DAY_US: u64 = 86_400_000_000;
 
 /// A coordinator that has listened for `listened_us`, and heard the owner `heard_us` after NOW.
-fn hearing(listened_us: u64, owner: &OwnerId, heard_us: Option<u64>) -> Hearing {
+fn hearing(listened_us: u64, owner: &OwnerId, heard_us: Option<u64>) -> Observations {
     let heard = heard_us.map(|after| (owner.clone(), NOW.plus_us(after)));
-    Hearing {
+    Observations {
         since: Timestamp(NOW.0 - listened_us),
         owners: BTreeMap::from_iter(heard),
-        ..Hearing::default()
+        ..Observations::default()
     }
 }
 

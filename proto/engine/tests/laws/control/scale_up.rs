@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::assign::deal;
 use loadpilot_engine::control::decide::scale_up::join;
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::{Holding, LossReason};
@@ -94,7 +94,7 @@ proptest! {
 /// A run under way, and who is heard around it.
 struct Story {
     state: RunState,
-    hearing: Hearing,
+    hearing: Observations,
     policy: Policy,
     now: Timestamp,
     seq: u64,
@@ -114,9 +114,9 @@ impl Story {
         request.agents.wait_us = 1_000_000;
         let mut story = Self {
             state: RunState::default(),
-            hearing: Hearing {
+            hearing: Observations {
                 since: now,
-                ..Hearing::default()
+                ..Observations::default()
             },
             policy: Policy::default(),
             now,
@@ -181,7 +181,7 @@ impl Story {
     }
 
     fn heard(&mut self, number: u64) {
-        let heard = Heard {
+        let heard = LastSeen {
             at: self.now,
             predecessor_dead: false,
             has: BTreeSet::new(),
@@ -259,9 +259,9 @@ fn one_move_at_a_time() {
 fn who_is_full_is_left_alone() {
     let mut story = Story::started(2, 1);
     story.heard(1);
-    story.hearing.full.insert(plans::holder(1, 0));
+    story.hearing.at_capacity.insert(plans::holder(1, 0));
     assert!(story.decide().is_none());
-    story.hearing.full.clear();
+    story.hearing.at_capacity.clear();
     assert!(story.decide().is_some());
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::control::agent_view::AgentView;
 use loadpilot_engine::control::assign::deal;
-use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
-use loadpilot_engine::control::steer::RateChange;
 use loadpilot_engine::fold::planned::Planned;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::{DueTimes, Workload};
 use loadpilot_events::Envelope;
@@ -292,9 +292,9 @@ impl Story {
 
     fn answer(&mut self, at_s: u64) -> Option<Decision> {
         let now = Timestamp(at_s * 1_000_000);
-        let hearing = Hearing {
+        let hearing = Observations {
             since: now,
-            ..Hearing::default()
+            ..Observations::default()
         };
         let decision = decide(&self.state, &hearing, &Policy::default(), now)?;
         self.take(at_s, &decision);

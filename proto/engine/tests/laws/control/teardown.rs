@@ -3,7 +3,7 @@
 //! Commands come, look, claim what they saw, play and die at any moment; the log takes an append at
 //! its exact last sequence only. Who lives and who plays is counted here, beside the law.
 
-use loadpilot_engine::control::teardown::{Debt, NotOwed};
+use loadpilot_engine::control::teardown::{ClaimRefusal, TeardownState};
 use loadpilot_engine::verify::{Invariant, Verifier};
 use loadpilot_events::id::{EventId, OwnerId, RunId};
 use loadpilot_events::log::ctl::{Decision, RunRefused};
@@ -23,7 +23,7 @@ use crate::rules::plans;
 enum Stage {
     Looks,
     /// It has seen this debt at this last sequence; the run was over or not.
-    Saw(Box<Debt>, usize, bool),
+    Saw(Box<TeardownState>, usize, bool),
     Plays,
     Gone,
 }
@@ -81,8 +81,8 @@ fn run_requested() -> Request {
     Request::RunRequested(Box::new(plans::request(plan, 1, 1, &mut dice)))
 }
 
-fn fold(log: &[Request]) -> Debt {
-    let mut debt = Debt::default();
+fn fold(log: &[Request]) -> TeardownState {
+    let mut debt = TeardownState::default();
     log.iter().for_each(|request| debt.evolve(request));
     debt
 }
@@ -115,7 +115,7 @@ impl World {
                 self.commands[0].1 = Stage::Gone;
                 return;
             }
-            if fold(&self.log).may_ask(&first) {
+            if fold(&self.log).may_request(&first) {
                 self.log.push(next);
             }
         }
@@ -151,8 +151,8 @@ impl World {
                     }
                     // Somebody wrote meanwhile: it looks again.
                     Ok(_) => Stage::Looks,
-                    Err(NotOwed::Settled | NotOwed::Nothing) => Stage::Gone,
-                    Err(NotOwed::NotOver | NotOwed::Held(_)) => Stage::Looks,
+                    Err(ClaimRefusal::Settled | ClaimRefusal::Nothing) => Stage::Gone,
+                    Err(ClaimRefusal::NotOver | ClaimRefusal::Held(_)) => Stage::Looks,
                 }
             }
             Stage::Plays => {
@@ -267,12 +267,12 @@ proptest! {
 #[test]
 fn a_run_is_not_asked_for_when_its_teardown_was_taken() {
     let mut log = vec![setup(owner(0))];
-    assert!(fold(&log).may_ask(&owner(0)));
-    assert!(!fold(&log).may_ask(&owner(1)), "it set nothing up");
+    assert!(fold(&log).may_request(&owner(0)));
+    assert!(!fold(&log).may_request(&owner(1)), "it set nothing up");
     log.push(claim(owner(1), Some(owner(0))));
-    assert!(!fold(&log).may_ask(&owner(0)));
+    assert!(!fold(&log).may_request(&owner(0)));
     log.push(finish(owner(1)));
-    assert!(!fold(&log).may_ask(&owner(0)));
+    assert!(!fold(&log).may_request(&owner(0)));
 }
 
 /// Broken if a claim that the log should never have taken goes unnamed.
@@ -284,17 +284,17 @@ fn what_must_not_stand_there_is_named() {
         (
             vec![run_requested(), taken()],
             Some(1),
-            "nothing was set up",
+            "there was no setup",
         ),
         (
             vec![setup(one.clone()), setup(two.clone()), run_requested()],
             None,
-            "the setup was begun before",
+            "there was a setup before",
         ),
         (
             vec![run_requested(), setup(one.clone())],
             None,
-            "the run was asked for before its setup",
+            "the run was requested before its setup",
         ),
         (
             vec![setup(one.clone()), run_requested(), taken()],
@@ -304,7 +304,7 @@ fn what_must_not_stand_there_is_named() {
         (
             vec![setup(one.clone()), taken(), run_requested()],
             None,
-            "the run is asked for after its teardown",
+            "the run is requested after its teardown began",
         ),
         (
             vec![
@@ -313,7 +313,7 @@ fn what_must_not_stand_there_is_named() {
                 claim(two.clone(), None),
             ],
             Some(2),
-            "it is not in the place of who owes it",
+            "it does not take over from the owner of the teardown",
         ),
         (
             vec![
@@ -323,7 +323,7 @@ fn what_must_not_stand_there_is_named() {
                 finish(one.clone()),
             ],
             Some(2),
-            "it is finished by somebody on whom it is not",
+            "its claimant is not the owner of the teardown",
         ),
         (
             vec![
@@ -334,7 +334,7 @@ fn what_must_not_stand_there_is_named() {
                 finish(two.clone()),
             ],
             Some(2),
-            "it was finished before",
+            "it was already finished",
         ),
         (
             vec![
@@ -344,7 +344,7 @@ fn what_must_not_stand_there_is_named() {
                 claim(one.clone(), Some(two.clone())),
             ],
             Some(2),
-            "the claimant was found gone before",
+            "the claimant was found gone earlier",
         ),
     ];
     for (log, end, what) in cases {

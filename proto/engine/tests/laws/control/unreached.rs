@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::decide::unanswered::{UNANSWERED_US, unanswered};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
-use loadpilot_engine::tally::unreached::{Reach, UNANSWERED_US, unanswered};
+use loadpilot_engine::tally::unreached::Reach;
 use loadpilot_engine::tally::{CallEnd, Phases, Tally};
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
@@ -74,20 +75,20 @@ fn decided(
     request.no_early_abort = no_early_abort;
     let (policy, now) = (Policy::default(), NOW.plus_us(6_000_000));
     let holders = [plans::holder(0, 0), plans::holder(1, 0)];
-    let heard = Heard {
+    let heard = LastSeen {
         at: now,
         predecessor_dead: false,
         has: BTreeSet::new(),
         recovering: BTreeSet::new(),
     };
-    let hearing = Hearing {
+    let hearing = Observations {
         since: NOW,
         agents: holders
             .iter()
             .map(|one| (one.clone(), heard.clone()))
             .collect(),
         unreached,
-        ..Hearing::default()
+        ..Observations::default()
     };
     let request = Request::RunRequested(Box::new(request));
     let mut state = RunState::default().evolve(1, NOW, Record::Request(&request));
@@ -190,7 +191,7 @@ proptest! {
             (Outcome::Ok, None),
         ];
         let mut reach = Reach::default();
-        prop_assert_eq!(reach.said(&run()), None, "before the start");
+        prop_assert_eq!(reach.report(&run()), None, "before the start");
         let (mut is_reached, mut calls, mut first) = (false, 0, None::<u32>);
         for (look, ends) in looks.iter().enumerate() {
             let mut tally = Tally::new();
@@ -204,9 +205,9 @@ proptest! {
                 }
             }
             reach.add(&tally.take(), TICK_US, look as u64);
-            let found = reach.said(&run());
+            let found = reach.report(&run());
             prop_assert_eq!(found.is_none(), is_reached);
-            prop_assert_eq!(reach.is_in_vain(), !is_reached && calls > 0);
+            prop_assert_eq!(reach.is_unreached(), !is_reached && calls > 0);
             if let Some(found) = found {
                 prop_assert_eq!(found.calls, calls);
                 prop_assert_eq!(found.until_us, look as u64);

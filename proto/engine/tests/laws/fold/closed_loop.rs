@@ -232,14 +232,14 @@ proptest! {
         let to_us = from_us + spread_us;
         plan.rest = Some(Rest::Wait { from_us, to_us });
         let workload = Workload::new(&plan, seed);
-        let rested_us = workload.rested_us(user, k, began_us, ended_us);
-        prop_assert!((ended_us + from_us..=ended_us + to_us).contains(&rested_us));
-        prop_assert_eq!(rested_us, workload.rested_us(user, k, began_us, ended_us));
+        let next_start_us = workload.next_start_us(user, k, began_us, ended_us);
+        prop_assert!((ended_us + from_us..=ended_us + to_us).contains(&next_start_us));
+        prop_assert_eq!(next_start_us, workload.next_start_us(user, k, began_us, ended_us));
         prop_assert!(workload.begin_us_of_user(user) <= to_us);
         plan.rest = Some(Rest::Pacing { every_us: to_us });
         let workload = Workload::new(&plan, seed);
-        let rested_us = workload.rested_us(user, k, began_us, ended_us);
-        prop_assert_eq!(rested_us, ended_us.max(began_us + to_us));
+        let next_start_us = workload.next_start_us(user, k, began_us, ended_us);
+        prop_assert_eq!(next_start_us, ended_us.max(began_us + to_us));
         let begins = (0..1_000).map(|user| workload.begin_us_of_user(user));
         prop_assert!(begins.eq((0..1_000).map(|user| to_us * user / 1_000)));
     }
@@ -326,8 +326,8 @@ fn what_users_think_is_drawn_evenly() {
     let mut counts = [0; 10];
     for user in 0..10 {
         for k in 0..1_000 {
-            let rested_us = workload.rested_us(user, k, 0, 0) - from_us;
-            counts[usize::try_from(rested_us).expect("below ten")] += 1;
+            let next_start_us = workload.next_start_us(user, k, 0, 0) - from_us;
+            counts[usize::try_from(next_start_us).expect("below ten")] += 1;
         }
     }
     // 1,000 of each are expected, with a standard deviation of 30.

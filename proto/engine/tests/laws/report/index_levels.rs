@@ -7,7 +7,7 @@ use loadpilot_engine::report::percentiles::{ladder, ms, percentile_us};
 use loadpilot_engine::report::report;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_engine::report::what_if::what_if;
-use loadpilot_engine::tally::packed_histogram::{Grain, Sparse};
+use loadpilot_engine::tally::packed_histogram::{PackedHistogram, Precision};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, Tally};
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::answers::what_if::WhatIf;
@@ -150,7 +150,7 @@ proptest! {
         for (seq, payload) in (1..).zip(deltas(&calls)) {
             data.add_indexed(&control, (&agent, "delta", seq, &payload), &mut index);
             if dice.chance(10) {
-                index.settle();
+                index.compact();
             }
         }
         prop_assert!(data.quarantined.is_empty(), "{:?}", data.quarantined);
@@ -173,7 +173,7 @@ proptest! {
             let found = heat(run, &slice).expect("it is sound");
             for (band, edges) in found.bounds_us.windows(2).enumerate() {
                 let lies = |call: &&Ended| {
-                    let least = Grain::Latency.least(Grain::Latency.bucket(call.response_us));
+                    let least = Precision::Latency.least(Precision::Latency.bucket(call.response_us));
                     inside(call) && (edges[0]..edges[1]).contains(&least)
                 };
                 let count = calls.iter().filter(lies).count() as u64;
@@ -215,14 +215,14 @@ proptest! {
     #[test]
     fn buckets_are_those_of_hdr_histogram(values in prop::collection::vec(1_u64..1 << 41, 1..50)) {
         for (grain, mut hist) in [
-            (Grain::Latency, hist::latency()),
-            (Grain::Phase, hist::anatomy()),
+            (Precision::Latency, hist::latency()),
+            (Precision::Phase, hist::anatomy()),
         ] {
             for &value in &values {
                 hist::record(&mut hist, value);
                 prop_assert_eq!(grain.least(grain.bucket(value)), hist.lowest_equivalent(value));
             }
-            let unpacked = Sparse::of(&hist, grain).hist(grain);
+            let unpacked = PackedHistogram::of(&hist, grain).hist(grain);
             prop_assert_eq!(hist::encode(&unpacked), hist::encode(&hist));
             prop_assert_eq!(unpacked.mean().to_bits(), hist.mean().to_bits());
         }
@@ -239,9 +239,9 @@ proptest! {
             values.iter().for_each(|&value| hist::record(&mut hist, value));
             hist
         };
-        let mut sum = Sparse::of(&of(&ours), Grain::Latency);
-        sum.add(&Sparse::of(&of(&theirs), Grain::Latency));
+        let mut sum = PackedHistogram::of(&of(&ours), Precision::Latency);
+        sum.add(&PackedHistogram::of(&of(&theirs), Precision::Latency));
         let both: Vec<u64> = ours.iter().chain(&theirs).copied().collect();
-        prop_assert_eq!(sum, Sparse::of(&of(&both), Grain::Latency));
+        prop_assert_eq!(sum, PackedHistogram::of(&of(&both), Precision::Latency));
     }
 }

@@ -1,7 +1,7 @@
 //! Whoever is asked for more than it offered is named, and nobody else.
 
-use loadpilot_engine::control::decide::{Hearing, Policy, decide};
-use loadpilot_engine::control::overcommit::overasked;
+use loadpilot_engine::control::decide::{Observations, Policy, decide};
+use loadpilot_engine::control::overcommit::overcommit_warnings;
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::evt::CapacityOffered;
@@ -24,7 +24,7 @@ fn offered(peak_rps: u64, users: Option<u32>, offers: &[u64]) -> RunState {
     let request = plans::request(plan, 1, 1, &mut dice);
     let request = Request::RunRequested(Box::new(request));
     let state = RunState::default().evolve(1, NOW, Record::Request(&request));
-    let created = decide(&state, &Hearing::default(), &Policy::default(), NOW);
+    let created = decide(&state, &Observations::default(), &Policy::default(), NOW);
     let mut state = state.evolve(2, NOW, Record::Decision(&created.expect("it is created")));
     let created = state.created.as_deref_mut().expect("it is created");
     created.plan.users = users;
@@ -59,7 +59,7 @@ proptest! {
     ) {
         let state = offered(peak_rps, None, &offers);
         let holdings = dealt(offers.len() as u64);
-        let told = overasked(&state, &holdings);
+        let told = overcommit_warnings(&state, &holdings);
         let mut expected = 0;
         for (holding, offer) in holdings.iter().zip(&offers) {
             let asked = peak_rps as f64 * holding.shards.len() as f64 / 256.0;
@@ -81,10 +81,19 @@ proptest! {
 fn without_a_rate_or_an_offer_there_is_nothing_to_compare() {
     let holdings = dealt(1);
     assert_eq!(
-        overasked(&offered(1_000, Some(3), &[1]), &holdings).len(),
+        overcommit_warnings(&offered(1_000, Some(3), &[1]), &holdings).len(),
         0
     );
-    assert_eq!(overasked(&offered(1_000, None, &[]), &holdings).len(), 0);
-    assert_eq!(overasked(&RunState::default(), &holdings).len(), 0);
-    assert_eq!(overasked(&offered(1_000, None, &[1]), &holdings).len(), 1);
+    assert_eq!(
+        overcommit_warnings(&offered(1_000, None, &[]), &holdings).len(),
+        0
+    );
+    assert_eq!(
+        overcommit_warnings(&RunState::default(), &holdings).len(),
+        0
+    );
+    assert_eq!(
+        overcommit_warnings(&offered(1_000, None, &[1]), &holdings).len(),
+        1
+    );
 }

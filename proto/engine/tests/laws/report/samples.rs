@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::report;
-use loadpilot_engine::report::samples::{HEAD, NoSamples, Sheet};
+use loadpilot_engine::report::samples::{HEADER, NoSamples, SampleTable};
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{Ledger, Rows, Tally};
 use loadpilot_events::id::BootId;
@@ -126,14 +126,14 @@ proptest! {
     fn the_table_agrees_with_the_report(seed: u64) {
         let history = History::new(seed);
         let control = control(&history, &history.control);
-        let sheet = match Sheet::new(&control) {
+        let sheet = match SampleTable::new(&control) {
             Ok(sheet) => sheet,
             Err(none) => {
                 prop_assert_eq!(none, NoSamples::NeverStarted);
                 return Ok(());
             }
         };
-        let (mut data, mut text, mut lines) = (Projection::default(), HEAD.to_owned(), 0);
+        let (mut data, mut text, mut lines) = (Projection::default(), HEADER.to_owned(), 0);
         for record in &history.data {
             let Kind::Delta(agent) = &record.kind else { panic!("only deltas") };
             let (subject, payload) = (&record.subject, &record.payload);
@@ -199,7 +199,7 @@ fn names_are_no_formulas() {
             record.payload = serde_json::to_vec(&value).expect("JSON");
         }
         let control = control(&history, &history.control);
-        let sheet = Sheet::new(&control).expect("it was started");
+        let sheet = SampleTable::new(&control).expect("it was started");
         let (mut data, mut text) = (Projection::default(), String::new());
         for record in &history.data {
             let Kind::Delta(agent) = &record.kind else {

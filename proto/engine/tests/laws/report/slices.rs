@@ -6,7 +6,7 @@ use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::{Projection, first_measured_tick};
-use loadpilot_engine::report::agent_stats::attendance;
+use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::report;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
@@ -48,7 +48,7 @@ impl Whole {
             let taken = (agent, &*record.subject, record.seq, &*record.payload);
             self.data.add_indexed(&self.control, taken, &mut self.index);
         }
-        self.index.settle();
+        self.index.compact();
     }
 
     pub(crate) fn run(&self) -> Indexed<'_> {
@@ -250,7 +250,7 @@ proptest! {
         let calls = tasks().flat_map(|task| &task.calls);
         prop_assert_eq!(calls.map(|call| call.finished).sum::<u64>(), timed);
         let slice = Slice { agents: None, tasks: None, outcomes: None, ..slice };
-        let all = attendance(whole.run(), &slice).expect("it is sound").agents;
+        let all = agent_stats(whole.run(), &slice).expect("it is sound").agents;
         let sum = |of: fn(&loadpilot_events::answers::agent_stats::AgentOverTime) -> &Vec<u64>| {
             all.iter().flat_map(of).sum::<u64>()
         };

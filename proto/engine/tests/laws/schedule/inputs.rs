@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loadpilot_engine::check;
 use loadpilot_engine::schedule::feed::Feeder;
-use loadpilot_engine::schedule::random::{Draws, Whose};
+use loadpilot_engine::schedule::random::{DrawScope, Draws};
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::plan::script::{Feed, Script};
@@ -66,7 +66,7 @@ proptest! {
         let workload = Arc::new(Workload::new(&plan, seed));
         let found = by_agents(workload.planned(), dice, || {
             let mut feeder = Feeder::new(Arc::clone(&workload), 0, &feed);
-            Box::new(move |n| feeder.row(Whose::Arrival(n)))
+            Box::new(move |n| feeder.row(DrawScope::Arrival(n)))
         });
         let takes = |n: &u64| feed.tasks.contains(&workload.task_of(*n));
         prop_assert!(found.iter().all(|(n, row)| row.is_some() == takes(n)));
@@ -94,7 +94,7 @@ proptest! {
         let mut rows = Vec::new();
         for user in 0..users {
             for k in 0..each {
-                rows.extend(feeder.row(Whose::Iteration { user, k }));
+                rows.extend(feeder.row(DrawScope::Iteration { user, k }));
             }
         }
         let taken = rows.len();
@@ -114,14 +114,14 @@ proptest! {
         let planned = 200;
         let found = by_agents(planned, dice, || {
             Box::new(move |n| {
-                let mut draws = Draws::new(seed, Whose::Arrival(n));
+                let mut draws = Draws::new(seed, DrawScope::Arrival(n));
                 [draws.next_value(), draws.next_value()]
             })
         });
-        prop_assert!(found.iter().all(|(&n, drawn)| *drawn == values(Whose::Arrival(n))));
+        prop_assert!(found.iter().all(|(&n, drawn)| *drawn == values(DrawScope::Arrival(n))));
         let users = (0..50).flat_map(|user| {
-            let iterations = (0..3).map(move |k| Whose::Iteration { user, k });
-            iterations.chain([Whose::Start(user), Whose::Stop(user)])
+            let iterations = (0..3).map(move |k| DrawScope::Iteration { user, k });
+            iterations.chain([DrawScope::Start(user), DrawScope::Stop(user)])
         });
         let mut all: Vec<u64> = found.into_values().flatten().collect();
         all.extend(users.flat_map(values));
@@ -136,10 +136,10 @@ proptest! {
 /// computed elsewhere, from the description of the algorithm.
 #[test]
 fn draws_and_rows_never_change() {
-    let mut draws = Draws::new(42, Whose::Arrival(7));
+    let mut draws = Draws::new(42, DrawScope::Arrival(7));
     let values = [17_827_859_353_565_190_651, 8_380_536_125_436_695_559];
     assert_eq!([draws.next_value(), draws.next_value()], values);
-    let mut draws = Draws::new(42, Whose::Iteration { user: 3, k: 5 });
+    let mut draws = Draws::new(42, DrawScope::Iteration { user: 3, k: 5 });
     assert_eq!(draws.next_value(), 13_861_402_319_546_250_630);
     let plan = plans::plan(&mut Dice::new(1));
     let feed = Feed {
@@ -149,7 +149,7 @@ fn draws_and_rows_never_change() {
     };
     let mut feeder = Feeder::new(Arc::new(Workload::new(&plan, 42)), 0, &feed);
     let rows: Vec<_> = (0..10)
-        .filter_map(|user| feeder.row(Whose::Start(user)))
+        .filter_map(|user| feeder.row(DrawScope::Start(user)))
         .collect();
     assert_eq!(rows, [1, 8, 4, 3, 5, 0, 9, 7, 2, 6]);
 }

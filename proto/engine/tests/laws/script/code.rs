@@ -42,16 +42,19 @@ fn unsound_code_is_refused_with_its_place() {
     let cases = [
         (
             json!({"set": {"local": 99, "to": none}}),
-            "must use local variables that it has",
+            "must use declared local variables",
         ),
         (
             json!({"keep": {"name": "a", "value": none}}),
-            "must keep something in on_start only",
+            "must store attributes in on_start only",
         ),
-        (json!("break"), "must leave loops only where there is one"),
+        (
+            json!("break"),
+            "must use break and continue inside loops only",
+        ),
         (
             json!({"do": header}),
-            "must not write out the value of a secret header",
+            "must not contain the value of a secret header",
         ),
         (
             json!({"sleep": {"us": u64::MAX}}),
@@ -65,11 +68,11 @@ fn unsound_code_is_refused_with_its_place() {
             json!({"while": {"test": none, "does": [
                 {"within": {"does": ["continue"], "line": 1}},
             ]}}),
-            "must leave loops only where there is one",
+            "must use break and continue inside loops only",
         ),
         (
             json!({"do": {"row": {"feed": 0}}}),
-            "must take rows of feeds that it has",
+            "must take rows of declared feeds",
         ),
         (
             json!({"measure": {"kind": "rate", "name": "a b", "line": 1}}),
@@ -84,11 +87,11 @@ fn unsound_code_is_refused_with_its_place() {
         ),
         (
             json!({"do": {"call": {"function": "rand_int", "to": [none], "line": 1}}}),
-            "must call functions with what they take",
+            "must call functions with arguments that they accept",
         ),
         (
             json!({"pick": {"from": 99, "place": 0, "answer": 0, "line": 1}}),
-            "must use local variables that it has",
+            "must use declared local variables",
         ),
     ];
     for (statement, rule) in cases {
@@ -101,7 +104,7 @@ fn unsound_code_is_refused_with_its_place() {
     }
     let rows = problems(|plan| plan["code"]["rows"] = json!({"sha256": "0", "bytes": 0}));
     assert!(
-        rows[0].starts_with("code.rows must be there when there are feeds"),
+        rows[0].starts_with("code.rows must be present exactly when there are feeds"),
         "{rows:?}"
     );
     let deep = (0..25).fold(none, |inner, _| json!({"not": inner}));
@@ -111,7 +114,7 @@ fn unsound_code_is_refused_with_its_place() {
         plan["code"]["tasks"][0]["check"]["body"]["does"] = json!([asks]);
     });
     assert!(
-        in_check[0].contains("must not ask for anything in a check"),
+        in_check[0].contains("must not send requests or rest in a check"),
         "{in_check:?}"
     );
 }

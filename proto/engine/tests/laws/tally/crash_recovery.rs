@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
-use loadpilot_engine::tally::crash_recovery::{self, Books, InFlight, Mark, Thread, Told};
+use loadpilot_engine::tally::crash_recovery::{
+    self, Checkpoint, InFlight, TallyEvent, Thread, Watermark,
+};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 use loadpilot_events::id::{BootId, Holder};
 use loadpilot_events::log::assign::{Holding, Loss, LossReason};
@@ -67,34 +69,34 @@ const THREADS: usize = 3;
 /// A thread with all that it ever told, by number.
 #[derive(Default)]
 struct Teller {
-    told: Vec<Told>,
+    told: Vec<TallyEvent>,
     tally: Tally,
     turn: u32,
 }
 
 impl Teller {
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: TallyEvent) {
         match &told {
-            Told::Call(end) => {
+            TallyEvent::Call(end) => {
                 self.tally.started(key(end.tick));
-                self.told.push(Told::Started(key(end.tick)));
+                self.told.push(TallyEvent::Started(key(end.tick)));
                 self.tally.call(end);
             }
-            Told::Dropped(key, reason) => self.tally.dropped(*key, *reason),
-            Told::TaskError(key) => self.tally.task_error(*key),
-            Told::TaskRaised(key, last) => self.tally.task_raised(*key, *last),
-            Told::Check(key, passed) => self.tally.check(*key, *passed),
+            TallyEvent::Dropped(key, reason) => self.tally.dropped(*key, *reason),
+            TallyEvent::TaskError(key) => self.tally.task_error(*key),
+            TallyEvent::TaskRaised(key, last) => self.tally.task_raised(*key, *last),
+            TallyEvent::Check(key, passed) => self.tally.check(*key, *passed),
             other => panic!("not told here: {other:?}"),
         }
         self.told.push(told);
     }
 
     /// What nobody has closed by the mark: what a file of numbered records gives.
-    fn left(&self, mark: Mark) -> Thread {
+    fn left(&self, mark: Watermark) -> Thread {
         let numbered = self.told.iter().zip(1..);
         let open = numbered.filter(|(_, number)| !mark.covers(*number));
         Thread {
-            told: open.map(|(told, _)| told.clone()).collect(),
+            events: open.map(|(told, _)| told.clone()).collect(),
             ..Thread::default()
         }
     }
@@ -169,29 +171,29 @@ proptest! {
         let mut whole = Tally::new();
         let mut ledger = Ledger::new(boot());
         let mut pending = loadpilot_engine::tally::Rows::default();
-        let mut marks = vec![Mark::default(); THREADS];
-        let mut books = Books::default();
+        let mut marks = vec![Watermark::default(); THREADS];
+        let mut books = Checkpoint::default();
         let mut closed = Vec::new();
         for (thread, step) in steps {
             let told = match step {
-                Step::Call(tick, us) => Told::Call(call(tick, us)),
-                Step::Drop(tick) => Told::Dropped(key(tick), DropReason::Late),
-                Step::TaskError(tick) => Told::TaskError(key(tick)),
-                Step::TaskRaised(tick, last) => Told::TaskRaised(key(tick), last),
-                Step::Check(passed) => Told::Check(key(0), passed),
+                Step::Call(tick, us) => TallyEvent::Call(call(tick, us)),
+                Step::Drop(tick) => TallyEvent::Dropped(key(tick), DropReason::Late),
+                Step::TaskError(tick) => TallyEvent::TaskError(key(tick)),
+                Step::TaskRaised(tick, last) => TallyEvent::TaskRaised(key(tick), last),
+                Step::Check(passed) => TallyEvent::Check(key(0), passed),
                 Step::Harvest => {
                     for (teller, mark) in tellers.iter_mut().zip(&mut marks) {
                         pending.merge(teller.tally.take());
                         teller.turn += 1;
                         let (turn, number) = (teller.turn, teller.told.len() as u64);
-                        *mark = Mark { turn, number, unrecorded: 0 };
+                        *mark = Watermark { turn, number, unrecorded: 0 };
                     }
                     continue;
                 }
                 Step::Close => {
                     let rows = std::mem::take(&mut pending);
                     closed.extend(ledger.close(rows, 0, 0, Gauges::default()));
-                    books = Books {
+                    books = Checkpoint {
                         last_seq: ledger.last_seq(),
                         to_us: 0,
                         totals: ledger.totals().clone(),
@@ -200,15 +202,15 @@ proptest! {
                     continue;
                 }
             };
-            if let Told::Call(end) = &told {
+            if let TallyEvent::Call(end) = &told {
                 whole.started(key(end.tick));
                 whole.call(end);
             }
             match &told {
-                Told::Dropped(key, reason) => whole.dropped(*key, *reason),
-                Told::TaskError(key) => whole.task_error(*key),
-                Told::TaskRaised(key, last) => whole.task_raised(*key, *last),
-                Told::Check(key, passed) => whole.check(*key, *passed),
+                TallyEvent::Dropped(key, reason) => whole.dropped(*key, *reason),
+                TallyEvent::TaskError(key) => whole.task_error(*key),
+                TallyEvent::TaskRaised(key, last) => whole.task_raised(*key, *last),
+                TallyEvent::Check(key, passed) => whole.check(*key, *passed),
                 _ => {}
             }
             tellers[thread].tell(told);
@@ -249,7 +251,7 @@ fn calls_in_flight_are_indeterminate_and_spoil_their_arrivals_once() {
         last_us: 9_000,
         ..Thread::default()
     };
-    let tail = crash_recovery::close(boot(), &Books::default(), &[Ok(thread)]);
+    let tail = crash_recovery::close(boot(), &Checkpoint::default(), &[Ok(thread)]);
     assert_eq!(tail.reported.indeterminate, 3);
     let calls = BTreeMap::from([(Outcome::Indeterminate, 3)]);
     assert_eq!(tail.reported.totals.calls, calls);
@@ -263,18 +265,18 @@ fn calls_in_flight_are_indeterminate_and_spoil_their_arrivals_once() {
 /// Broken if something that is missing were passed over in silence, or its window claimed.
 #[test]
 fn what_is_missing_is_named_and_its_window_stays_open() {
-    let books = Books {
+    let books = Checkpoint {
         last_seq: 4,
         to_us: 5_000,
         marks: vec![
-            Mark {
+            Watermark {
                 turn: 1,
                 number: 3,
                 unrecorded: 2,
             };
             2
         ],
-        ..Books::default()
+        ..Checkpoint::default()
     };
     let thread = |unrecorded| Thread {
         unrecorded,
@@ -321,7 +323,8 @@ impl Replaced {
         let request = Request::RunRequested(Box::new(plans::request(plan, 1, 1, &mut dice)));
         let (killed, heir) = (plans::holder(0, 0), plans::holder(0, 1));
         let state = RunState::default().evolve(1, start, Record::Request(&request));
-        let created = decide(&state, &Hearing::default(), &policy, start).expect("it is created");
+        let created =
+            decide(&state, &Observations::default(), &policy, start).expect("it is created");
         let held_by = |holder: &Holder| {
             vec![Holding {
                 holder: holder.clone(),
@@ -376,13 +379,13 @@ impl Replaced {
     /// The seal at `now`, if it is due, when the heir was heard last at `heard`.
     fn seal(&self, recovering: &[&Holder], heard: Timestamp, now: Timestamp) -> Option<RunSealed> {
         let boots = recovering.iter().map(|holder| holder.boot_id.clone());
-        let heard = Heard {
+        let heard = LastSeen {
             at: heard,
             predecessor_dead: true,
             recovering: boots.collect(),
             has: BTreeSet::new(),
         };
-        let hearing = Hearing {
+        let hearing = Observations {
             agents: [(self.heir.clone(), heard)].into(),
             owners: self
                 .state
@@ -390,7 +393,7 @@ impl Replaced {
                 .map(|owner| (owner.clone(), now))
                 .into_iter()
                 .collect(),
-            ..Hearing::default()
+            ..Observations::default()
         };
         match decide(&self.state, &hearing, &self.policy, now) {
             Some(Decision::RunSealed(sealed)) => Some(sealed),

@@ -25,8 +25,7 @@ from ...control.terminal import safe, say, write_product
 from ...local import teardown_locks
 from ...local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ...local.stack import StackFault
-from ...nearest import nearest
-from ...problem import Problem, Refused
+from ...problem import Problem, Refused, nearest
 from ..flags.options import pairs_of
 from ..output import results
 from ..output.plan_summary import pairs

@@ -1,6 +1,6 @@
-"""Which coordinator takes a run over HTTP, as flags and environment name it.
+"""The coordinator that takes a run over HTTP, from flags and environment.
 
-Must never show a token, nor name a coordinator to which secrets would travel in the clear.
+Must never show a token, nor accept an address to which secrets would travel unencrypted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ApiFlags:
 
 
 def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem]) -> Api | None:
-    """Read which coordinator takes the run; None when none is named. No token is quoted."""
+    """Read the address and credentials; None without an address. Never quotes a token."""
     place = "--coordinator-url" if flags.coordinator_url else URL_VARIABLE
     url = flags.coordinator_url or environ.get(URL_VARIABLE) or None
     if url is None:
@@ -65,7 +65,7 @@ def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem
             "--coordinator-token-file": flags.coordinator_token_file,
             "--coordinator-cacert": flags.coordinator_cacert,
         }
-        what = "is for a coordinator, and none was named; add --coordinator-url URL"
+        what = "is for a coordinator; add --coordinator-url URL"
         problems += [Problem(flag, what) for flag, value in said.items() if value is not None]
         return None
     _check(place, url, problems)
@@ -87,7 +87,7 @@ def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem
 
 
 def _check(place: str, url: str, problems: list[Problem]) -> None:
-    """Name what is wrong with an address."""
+    """Add the problems of an address."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -98,5 +98,5 @@ def _check(place: str, url: str, problems: list[Problem]) -> None:
     if not sound:
         problems.append(rule(place, "must be https://host[:port]", shown(url)))
     elif parts.scheme == "http" and not LOOPBACK.fullmatch(parts.hostname or ""):
-        must = "must be https:// unless it is this machine: token and secrets travel to it"
+        must = "must be https:// off loopback: token and secrets travel to it"
         problems.append(rule(place, must, shown(url)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import UnknownCommandError, UnknownOptionError
 
-from ...nearest import nearest
+from ...problem import nearest
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError

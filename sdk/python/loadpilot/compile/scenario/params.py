@@ -12,8 +12,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...inputs.params import ParameterError
-from ...nearest import nearest
-from ...problem import Problem
+from ...problem import Problem, nearest
 from ...scenario_file.bundle import imported_beside
 from ...scenario_file.source import SourceFile
 

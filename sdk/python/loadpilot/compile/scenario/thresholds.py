@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...metrics import is_name
-from ...nearest import nearest
-from ...problem import Problem, rule, shown
+from ...problem import Problem, nearest, rule, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -212,7 +212,7 @@ fn gather(remains: &Remains, me: &Holder, created: &RunCreated) -> Result<(Kept,
 fn thread(
     path: &Path,
     owner: &RingOwner,
-    mark: crash_recovery::Mark,
+    mark: crash_recovery::Watermark,
 ) -> Result<crate::fire::Leftover, String> {
     let core = owner.core;
     let unreadable = |why: String| format!("the ring of thread {core} cannot be read: {why}");

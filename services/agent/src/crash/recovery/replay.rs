@@ -5,7 +5,7 @@
 
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::RowKey;
-use loadpilot_engine::tally::crash_recovery::{InFlight, Thread, Told};
+use loadpilot_engine::tally::crash_recovery::{InFlight, TallyEvent, Thread};
 use loadpilot_events::limits::OTHER_CALLS;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::script::CallName;
@@ -31,7 +31,7 @@ pub(super) fn thread(left: &Leftover, plan: &Plan, workload: &Workload) -> Threa
     }
     for note in &left.notes {
         match reader.noted(note) {
-            Some(told) => thread.told.push(told),
+            Some(told) => thread.events.push(told),
             None => thread.unrecorded = thread.unrecorded.saturating_add(1),
         }
     }
@@ -54,10 +54,10 @@ impl Reader<'_> {
         let (block, index) = record.arrival.draws();
         if self.workload.is_sampled(block, index, record.call) {
             let sample = end.sample(record.arrival.whose(), record.due_us);
-            thread.told.push(Told::Sample(sample));
+            thread.events.push(TallyEvent::Sample(sample));
         }
         thread.last_us = thread.last_us.max(record.due_us + end.response_us);
-        thread.told.push(Told::Call(end));
+        thread.events.push(TallyEvent::Call(end));
     }
 
     fn in_flight(&self, record: &CallRecord, thread: &mut Thread) {
@@ -78,7 +78,7 @@ impl Reader<'_> {
     fn began(&self, record: &CallRecord, thread: &mut Thread) {
         let is_first = record.schedule_lag_us.is_some();
         if is_first && !self.left.closed.covers_turn(record.turn) {
-            thread.told.push(Told::Started(self.key(record)));
+            thread.events.push(TallyEvent::Started(self.key(record)));
         }
     }
 
@@ -98,7 +98,7 @@ impl Reader<'_> {
             }
         });
         let call = name.call;
-        thread.told.push(Told::Name(name));
+        thread.events.push(TallyEvent::Name(name));
         call
     }
 
@@ -114,20 +114,20 @@ impl Reader<'_> {
     }
 
     /// `None`: its text is not there.
-    fn noted(&self, note: &Note) -> Option<Told> {
+    fn noted(&self, note: &Note) -> Option<TallyEvent> {
         let key = note.key;
         Some(match note.what {
-            Noted::Started => Told::Started(key),
-            Noted::Dropped(reason) => Told::Dropped(key, reason),
-            Noted::TaskError => Told::TaskError(key),
-            Noted::TaskRaised(last) => Told::TaskRaised(key, last),
-            Noted::Check { passed } => Told::Check(key, passed),
+            Noted::Started => TallyEvent::Started(key),
+            Noted::Dropped(reason) => TallyEvent::Dropped(key, reason),
+            Noted::TaskError => TallyEvent::TaskError(key),
+            Noted::TaskRaised(last) => TallyEvent::TaskRaised(key, last),
+            Noted::Check { passed } => TallyEvent::Check(key, passed),
             Noted::Metric { text, value } => {
-                Told::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)
+                TallyEvent::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)
             }
             Noted::Raised { text } => {
                 let (task, by, words) = self.left.texts.raised.get(&text)?.clone();
-                Told::Raised(task, by, words)
+                TallyEvent::Raised(task, by, words)
             }
         })
     }

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loadpilot_engine::tally::crash_recovery::Books;
+use loadpilot_engine::tally::crash_recovery::Checkpoint;
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
 
@@ -113,7 +113,7 @@ impl Spool {
     ///
     /// # Panics
     /// When the books are of more threads than were said.
-    pub fn close(&mut self, books: &Books) {
+    pub fn close(&mut self, books: &Checkpoint) {
         let text = serde_json::to_vec(books).expect("books have a JSON form");
         assert!(FRAME_HEAD_BYTES + text.len() <= self.layout.slot, "room");
         self.entries += 1;

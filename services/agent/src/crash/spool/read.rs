@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use loadpilot_engine::tally::crash_recovery::Books;
+use loadpilot_engine::tally::crash_recovery::Checkpoint;
 use loadpilot_events::RunId;
 use loadpilot_events::id::{AgentId, BootId, Holder};
 
@@ -26,7 +26,7 @@ pub struct Kept {
     /// On how many threads it counted.
     pub threads: u32,
     /// Its books; those of a process that has closed nothing when it had not.
-    pub books: Books,
+    pub books: Checkpoint,
     /// Its deltas that are closed and not known to be stored, by number.
     pub deltas: BTreeMap<u64, Bytes>,
 }
@@ -89,7 +89,7 @@ pub fn read(bytes: &[u8]) -> Result<Kept, NotASpool> {
 }
 
 /// The newest books that were written whole.
-fn books(bytes: &[u8], layout: &Layout) -> Books {
+fn books(bytes: &[u8], layout: &Layout) -> Checkpoint {
     let found = (0..2).filter_map(|place| {
         let at = layout.slot_at(place);
         let (number, content) = frame(&bytes[at..at + layout.slot])?;

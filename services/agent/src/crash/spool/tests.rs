@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use bytes::Bytes;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::id::{AgentId, BootId};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -36,19 +36,19 @@ fn found(spool: &Spool) -> Kept {
     read(&fs::read(spool.path()).expect("the file")).expect("a spool")
 }
 
-fn books(last_seq: u64) -> Books {
-    Books {
+fn books(last_seq: u64) -> Checkpoint {
+    Checkpoint {
         last_seq,
         to_us: last_seq * 10,
         marks: vec![
-            Mark {
+            Watermark {
                 turn: 3,
                 number: last_seq * 100,
                 unrecorded: 0,
             };
             2
         ],
-        ..Books::default()
+        ..Checkpoint::default()
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use loadpilot_engine::schedule::workload::Workload;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_engine::tally::{CallEnd, RowKey, Rows, Tally};
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
@@ -224,7 +224,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// What was taken up to `mark` is in a delta.
-    pub(crate) fn close(&self, mark: Mark) {
+    pub(crate) fn close(&self, mark: Watermark) {
         self.recorder.close(mark);
     }
 

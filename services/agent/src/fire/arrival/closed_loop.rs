@@ -143,7 +143,7 @@ impl Roster {
             let (k, began_us) = known
                 .get(&user)
                 .map_or((0, now_us), |state| (state.iterations, state.began_us));
-            self.workload.rested_us(user, k, began_us, now_us)
+            self.workload.next_start_us(user, k, began_us, now_us)
         };
         if rested_us <= now_us {
             return self.next(user, now_us);

@@ -7,10 +7,10 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Stop(DropReason),
     Cancel,
     Harvest(oneshot::Sender<Harvest>),
-    Close(Mark),
+    Close(Watermark),
     /// Lets users clean up, and says when they have.
     Retire(oneshot::Sender<()>),
 }
@@ -65,7 +65,7 @@ pub struct Harvest {
     /// CPU time that the thread has used in all, in µs.
     pub cpu_us: u64,
     /// Up to where its ring holds what is in the rows; `None` when it has none.
-    pub mark: Option<Mark>,
+    pub mark: Option<Watermark>,
     /// Calls that found no room in the ring since the last harvest.
     pub unrecorded: u64,
 }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{io, thread};
 
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::workload::Workload;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
 use loadpilot_events::log::outcome::DropReason;
@@ -161,7 +161,7 @@ impl Core {
     }
 
     /// What was harvested up to `mark` is in a delta: its room in the ring is free.
-    pub fn close(&self, mark: Mark) {
+    pub fn close(&self, mark: Watermark) {
         self.tell(Command::Close(mark));
     }
 

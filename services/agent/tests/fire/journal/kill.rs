@@ -14,7 +14,7 @@ use std::time::Duration;
 use loadpilot_agent::fire::{CallRecord, Leftover, Name, RING_BYTES_DEFAULT, Ring, RingOwner};
 use loadpilot_agent::fire::{RingPlace, read_ring};
 use loadpilot_engine::tally::Ledger;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 use loadpilot_events::log::delta::Gauges;
 use loadpilot_events::{Outcome, Plan};
@@ -140,7 +140,7 @@ fn after_a_kill_every_request_is_accounted_for() {
             .map(|core| {
                 let name = format!("{RUN}.agent-1.boot.{core}.ring");
                 let bytes = fs::read(folder.join(name)).expect("the file stays");
-                read_ring(&bytes, Mark::default()).expect("a whole ring")
+                read_ring(&bytes, Watermark::default()).expect("a whole ring")
             })
             .collect();
         account(&seen, &left, &closed_calls(folder));

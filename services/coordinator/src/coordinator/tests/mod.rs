@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::*;
 
-mod aside;
 mod newer;
+mod teardown;
 mod world;
 use world::{SECOND, T0, World, agent, beat, offer, ready, request, run, subjects};
 

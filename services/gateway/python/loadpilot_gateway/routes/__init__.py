@@ -1,1 +1,1 @@
-"""What can be asked for, one file for each kind of question."""
+"""The routes of the API, one file for each kind of request."""

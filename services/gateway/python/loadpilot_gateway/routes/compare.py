@@ -1,6 +1,6 @@
-"""Runs side by side: the figures of each report, and how far the others are from the first.
+"""Comparison of runs: figures of their reports, and differences from the first run.
 
-Nothing is folded here; each figure is one that a report holds.
+Must never fold: each figure is taken from a report.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from loadpilot._generated.report import ArrivalCounts, Certificate, Ladder, Rates, RunFacts, Verdict
 
 from ..limits import COMPARED_MAX
-from .given import RUN, Here, Known, is_known, says_no, tagged, told
+from .dependencies import RUN, Here, IfNoneMatch, etag_of, matches, says_no, tagged_response
 
 router = APIRouter(tags=["runs"])
 LADDERS = ("response", "service", "response_ok", "response_failed")
@@ -26,7 +26,7 @@ OF_RATES = ("achieved_rps", "planned_rps", "shortfall_pct")
 
 
 class Ladders(BaseModel):
-    """Both latencies; null where nothing was measured."""
+    """Response and service times; null where nothing was measured."""
 
     response: Ladder | None
     service: Ladder | None
@@ -36,7 +36,7 @@ class Ladders(BaseModel):
 
 
 class Compared(BaseModel):
-    """One of the runs."""
+    """One of the compared runs."""
 
     run: str
     scenario: str
@@ -53,13 +53,13 @@ class Compared(BaseModel):
 
 
 class Difference(BaseModel):
-    """One figure of one run against that of the first."""
+    """One figure of one run, and that of the first run."""
 
     run: str
     figure: str = Field(examples=["response.p99_us"])
     first: float | None
     value: float | None
-    percent: float | None = Field(description="Null where there is nothing to take a share of.")
+    percent: float | None = Field(description="Null where the first value is absent or 0.")
 
 
 class Comparison(BaseModel):
@@ -76,21 +76,21 @@ Named = Annotated[str, Field(pattern=RUN)]
 async def compare(
     here: Here,
     run: Annotated[list[Named], Query(min_length=2, max_length=COMPARED_MAX)],
-    known: Known = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Set runs side by side; differences are against the first."""
+    """Compare runs; differences are from the first."""
     texts = [await here.of_reading(one, lambda reading: reading.report()) for one in run]
-    tag = tagged("".join(texts))
-    if is_known(tag, known):
-        return told(tag, None)
+    etag = etag_of("".join(texts))
+    if matches(etag, if_none_match):
+        return tagged_response(etag, None)
     compared = [beside(json.loads(text)) for text in texts]
     first, *others = compared
     differences = [found for other in others for found in against(first, other)]
-    return told(tag, json.dumps({"runs": compared, "differences": differences}))
+    return tagged_response(etag, json.dumps({"runs": compared, "differences": differences}))
 
 
 def beside(report: dict[str, Any]) -> dict[str, Any]:
-    """Take what is compared out of a report."""
+    """Take the compared parts out of a report."""
     latency = report["latency"]
     return {
         "run": report["run"]["id"],
@@ -104,7 +104,7 @@ def beside(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def against(first: dict[str, Any], other: dict[str, Any]) -> list[dict[str, Any]]:
-    """Tell how far the figures of a run are from those of the first."""
+    """List the differences between the figures of a run and those of the first."""
     ours, theirs = figures(first), figures(other)
     return [
         {
@@ -119,7 +119,7 @@ def against(first: dict[str, Any], other: dict[str, Any]) -> list[dict[str, Any]
 
 
 def figures(one: dict[str, Any]) -> dict[str, float | None]:
-    """List what is compared of a run, by name."""
+    """List the compared figures of a run, by name."""
     found: dict[str, float | None] = {}
     for kind in ("response", "service"):
         ladder = one["latency"][kind] or {}
@@ -130,7 +130,7 @@ def figures(one: dict[str, Any]) -> dict[str, float | None]:
 
 
 def percent(first: float | None, value: float | None) -> float | None:
-    """Tell by how much a figure is more; of nothing there is no share."""
+    """The difference in percent of the first value; None where that is absent or 0."""
     if first is None or value is None:
         return None
     if first == value:

@@ -1,4 +1,4 @@
-"""A run as it goes on, as server-sent events."""
+"""Live views of runs, as server-sent events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from ..follow import Watcher
-from .given import INT_MAX, OF_RUN, Here, Run
+from ..runs.follow import Watcher
+from .dependencies import INT_MAX, OF_RUN, Here, Run
 
 router = APIRouter(tags=["live"])
 
@@ -18,7 +18,8 @@ async def _watching(
     here: Here,
     run: Run,
     last_event_id: Annotated[
-        int, Header(ge=0, le=INT_MAX, description="The last line of the story that is known.")
+        int,
+        Header(ge=0, le=INT_MAX, description="Id of the last `story` event that the caller has."),
     ] = 0,
 ) -> AsyncIterator[Watcher]:
     log = await here.log_of(run)
@@ -34,7 +35,7 @@ async def live(watcher: Annotated[Watcher, Depends(_watching)]) -> AsyncIterable
     """Follow a run: `snapshot` (a Snapshot), `story` (a StoryLine, its id resumes), then `sealed`.
 
     `unstored` (a string) says why the log stores nothing of the run at the moment, `fault` (a
-    Problem) that it cannot be followed any more. A comment comes every 15 s.
+    Problem) why following ended. A comment is sent every 15 s.
     """
     async for event in watcher.events():
         yield event

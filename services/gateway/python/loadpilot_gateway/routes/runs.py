@@ -1,4 +1,4 @@
-"""Runs as they are: a list of them, and of each its report, plan and story."""
+"""The list of runs, and the report, plan, story and agents of each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from loadpilot._generated.report import Ending, Report, RunState, StoryLine
 from loadpilot.control.outcome import RunOutcome
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
-from ..logs import Listed
-from .given import INT_MAX, OF_RUN, RUN, Asked, AsOf, Here, says_no
+from ..runs.logs import Listed
+from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Here, Tagged, says_no
 
 router = APIRouter(tags=["runs"])
 
@@ -27,12 +27,12 @@ class RunListed(BaseModel):
     target: str
     state: RunState
     ending: Ending | None
-    created_at: int = Field(description="In µs since 1970.")
+    created_at: int = Field(description="In µs since 1970-01-01 UTC.")
     profile_us: int
     tags: dict[str, str]
-    log: str = Field(description="Which log holds it.")
+    log: str = Field(description="Name of the log that holds the run.")
     outcome: RunOutcome | None = Field(
-        description="What became of it: null while it goes on, and while its log is being read."
+        description="Verdict and figures; null while the run goes on or its log is being read."
     )
 
 
@@ -40,18 +40,18 @@ class RunsListed(BaseModel):
     """Runs, newest first."""
 
     runs: list[RunListed]
-    next: str | None = Field(description="What to send as `cursor` for those after these.")
+    next: str | None = Field(description="Value of `cursor` for the next page.")
 
 
 class Story(BaseModel):
-    """A part of a run's story."""
+    """One page of a run's story."""
 
     lines: list[StoryLine]
-    next: int | None = Field(description="What to send as `after` for the lines after these.")
+    next: int | None = Field(description="Value of `after` for the next page.")
 
 
 class Wanted(BaseModel):
-    """Which runs."""
+    """Filter and page of the list."""
 
     model_config = {"extra": "forbid"}
 
@@ -61,18 +61,18 @@ class Wanted(BaseModel):
         default=[], max_length=NAMED_MAX
     )
     tag: list[Annotated[str, Field(pattern=r"^[^:]{1,63}:.{0,256}$")]] = Field(
-        default=[], max_length=NAMED_MAX, description="NAME:VALUE; all of them must fit."
+        default=[], max_length=NAMED_MAX, description="NAME:VALUE; a run must have all of them."
     )
     q: str = Field(
         default="",
         max_length=TEXT_CHARS_MAX,
-        description="A text that stands in id, scenario, target or tags.",
+        description="A text in id, scenario, target or tags of the run.",
     )
     limit: int = Field(default=LISTED_DEFAULT, ge=1, le=LISTED_MAX)
     cursor: str | None = Field(default=None, pattern=RUN)
 
     def fits(self, one: Listed) -> bool:
-        """Whether a run is one of them."""
+        """Whether a run passes the filter."""
         tags: dict[str, str] = one["tags"]
         pairs = (tag.partition(":") for tag in self.tag)
         words = [one["run"], one["scenario"], one["target"], *tags, *tags.values()]
@@ -99,29 +99,29 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
-async def report(asked: Asked, as_of_us: AsOf = None) -> Response:
-    """Fold the log of a run: its report, byte for byte that of `loadpilot report --json`."""
-    return await asked.answer(lambda reading: reading.report(as_of_us))
+async def report(tagged: Tagged, as_of_us: AsOf = None) -> Response:
+    """Fold the log into the report, byte for byte that of `loadpilot report --json`."""
+    return await tagged.answer(lambda reading: reading.report(as_of_us))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)
-async def plan(here: Here, asked: Asked) -> Response:
-    """Tell what a run is."""
-    text = await here.of_run(asked.run, lambda session: session.plan(asked.run))
-    return await asked.answer(lambda _: f'{{"plan":{text}}}')
+async def plan(here: Here, tagged: Tagged) -> Response:
+    """Return the plan of a run."""
+    text = await here.of_run(tagged.run, lambda session: session.plan(tagged.run))
+    return await tagged.answer(lambda _: f'{{"plan":{text}}}')
 
 
 @router.get("/runs/{run}/story", response_model=Story, responses=OF_RUN)
 async def story(
-    asked: Asked,
+    tagged: Tagged,
     after: Annotated[int, Query(ge=0, le=INT_MAX)] = 0,
     limit: Annotated[int, Query(ge=1, le=LISTED_MAX)] = LISTED_MAX,
 ) -> Response:
-    """Tell what happened to a run, from a place in its log on."""
-    return await asked.answer(lambda reading: reading.story(after, limit))
+    """Return the story of a run after a sequence of its log."""
+    return await tagged.answer(lambda reading: reading.story(after, limit))
 
 
 @router.get("/runs/{run}/agents", response_model=Attendance, responses=OF_RUN)
-async def attendance(asked: Asked, as_of_us: AsOf = None) -> Response:
-    """Tell who generated the load, and how each fared over time."""
-    return await asked.answer(lambda reading: reading.agents(as_of_us))
+async def attendance(tagged: Tagged, as_of_us: AsOf = None) -> Response:
+    """Return the agents of a run, and their state and figures over time."""
+    return await tagged.answer(lambda reading: reading.agents(as_of_us))

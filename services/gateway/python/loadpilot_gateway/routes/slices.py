@@ -1,4 +1,4 @@
-"""Any part of a run: figures over time, spread of response times, errors, other verdicts."""
+"""Parts of a run: figures over time, distribution of response times, errors, other verdicts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from loadpilot._generated.what_if_answer import WhatIfAnswer
 from loadpilot.compile.scenario.thresholds import Measurable, threshold
 
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
-from ..problem import UNSOUND, Code, No
-from .given import INT_MAX, OF_RUN, Asked, Here, Run
+from ..problem import UNPROCESSABLE, ApiError, Code
+from .dependencies import INT_MAX, OF_RUN, Here, Run, Tagged
 
 if TYPE_CHECKING:
     from loadpilot import _native
@@ -31,7 +31,7 @@ Named = Annotated[str, Field(max_length=TEXT_CHARS_MAX)]
 
 
 class Slice(BaseModel):
-    """Which part; times are in µs after the start, by when calls were due."""
+    """A part of a run. Times are in µs after the start, and select calls by when they were due."""
 
     model_config = {"extra": "forbid"}
 
@@ -43,22 +43,24 @@ class Slice(BaseModel):
     agents: list[Named] = Field(default=[], max_length=NAMED_MAX)
     outcomes: list[Outcome] = Field(default=[], max_length=NAMED_MAX)
     percentiles: list[Annotated[float, Field(gt=0, le=100)]] = Field(default=[], max_length=20)
-    as_of_us: Us | None = Field(default=None, description="As the log told it at that instant.")
+    as_of_us: Us | None = Field(
+        default=None, description="Answer from the log as of this time, in µs after start."
+    )
 
     def text(self) -> str:
-        """Write it as the native module takes it: what is not said is left out."""
+        """Write JSON for the native module, without defaults."""
         said = self.model_dump(mode="json", exclude_defaults=True)
         return json.dumps(said, ensure_ascii=False)
 
 
 class Question(BaseModel):
-    """By what a run is judged instead."""
+    """Gates and times by which to judge the run instead."""
 
     model_config = {"extra": "forbid"}
 
     thresholds: list[dict[str, Any]] | dict[str, str | float] | None = Field(
         default=None,
-        description="Gates as a scenario says them, or as its plan does; null: those of the plan.",
+        description="Gates as in a scenario or as in a plan; null: those of the run's plan.",
     )
     warm_up_us: Us | None = None
     from_us: Us | None = None
@@ -70,26 +72,26 @@ Sliced = Annotated[Slice, Query()]
 
 
 @router.get("/runs/{run}/series", response_model=Series, responses=OF_RUN)
-async def series(asked: Asked, sliced: Sliced) -> Response:
-    """Tell the figures of a slice over time."""
-    return await asked.answer(lambda reading: reading.series(sliced.text()))
+async def series(tagged: Tagged, sliced: Sliced) -> Response:
+    """Return the figures of a slice over time."""
+    return await tagged.answer(lambda reading: reading.series(sliced.text()))
 
 
 @router.get("/runs/{run}/heat", response_model=Heat, responses=OF_RUN)
-async def heat(asked: Asked, sliced: Sliced) -> Response:
-    """Tell how the response times of a slice are spread over time."""
-    return await asked.answer(lambda reading: reading.heat(sliced.text()))
+async def heat(tagged: Tagged, sliced: Sliced) -> Response:
+    """Return the distribution of the response times of a slice over time."""
+    return await tagged.answer(lambda reading: reading.heat(sliced.text()))
 
 
 @router.get("/runs/{run}/errors", response_model=Errors, responses=OF_RUN)
-async def errors(asked: Asked, sliced: Sliced) -> Response:
-    """Tell what went wrong in a slice, call by call."""
-    return await asked.answer(lambda reading: reading.errors(sliced.text()))
+async def errors(tagged: Tagged, sliced: Sliced) -> Response:
+    """Return the errors in a slice, by call."""
+    return await tagged.answer(lambda reading: reading.errors(sliced.text()))
 
 
 @router.post("/runs/{run}/verdict", response_model=WhatIfAnswer, responses=OF_RUN)
 async def verdict(here: Here, run: Run, question: Question) -> Response:
-    """Judge a run by other gates, or another part of it. Nothing is kept."""
+    """Judge a run by other gates, or another part of it. Stores nothing."""
     wanted = question.model_dump(exclude_none=True)
 
     def judged(reading: _native.Reading) -> str:
@@ -101,13 +103,13 @@ async def verdict(here: Here, run: Run, question: Question) -> Response:
 
 
 def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read gates as a scenario says them; raises No with everything that is wrong."""
+    """Read gates as in a scenario; raises ApiError with all mistakes."""
     if len(said) > GATES_MAX:
         rule = f"must be at most {GATES_MAX} gates"
         wrong = [{"field": "thresholds", "rule": rule, "value": str(len(said))}]
-        raise No(UNSOUND, Code.USAGE, "too many gates", wrong)
+        raise ApiError(UNPROCESSABLE, Code.USAGE, "too many gates", wrong)
     tasks = [task["name"] for task in report["tasks"]]
-    # A log does not say which tasks have checks: one that was never passed is not measured.
+    # A log does not say which tasks have checks: a check that never ran is not measured.
     gated = Measurable(tasks, tasks, runs_in_python=True)
     read = [(key, *threshold("thresholds", key, limit, gated)) for key, limit in said.items()]
     problems = [
@@ -116,5 +118,5 @@ def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str
         for problem in found
     ]
     if problems:
-        raise No(UNSOUND, Code.USAGE, "these gates cannot be judged", problems)
+        raise ApiError(UNPROCESSABLE, Code.USAGE, "invalid gates", problems)
     return [built for _, built, _ in read if built is not None]

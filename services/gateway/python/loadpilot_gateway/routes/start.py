@@ -1,4 +1,4 @@
-"""Asking for runs. What is posted is read and judged by the native module, without the GIL."""
+"""Requests for runs. The native module reads and checks the body, without the GIL."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from pydantic import BaseModel, Field
 from loadpilot import _native
 
 from ..limits import TEXT_CHARS_MAX
-from ..problem import LARGE, Code, No, Wrong
-from .given import Caller, Here, says_no
+from ..problem import CONTENT_TOO_LARGE, ApiError, Code, Wrong
+from .dependencies import Caller, Here, says_no
 
 router = APIRouter(tags=["start"])
 SEED_BITS = 53
-"""JSON readers that know only doubles must read a seed exactly."""
+"""Size of a seed: JSON readers that know only doubles read it exactly."""
 
 
 class AgentsWanted(BaseModel):
-    """How many agents."""
+    """Number of agents."""
 
     model_config = {"extra": "forbid"}
 
     want: int = Field(ge=1, le=4096)
     min: int | None = Field(
-        default=None, ge=1, description="So many suffice when the wait is over."
+        default=None, ge=1, description="Number that suffices at the end of the wait."
     )
     wait_us: int | None = Field(default=None, ge=0)
 
 
 class RunWanted(BaseModel):
-    """A run that somebody asks for."""
+    """A request for a run."""
 
     model_config = {"extra": "forbid"}
 
@@ -45,23 +45,23 @@ class RunWanted(BaseModel):
     lead_us: int | None = Field(default=None, ge=0)
     needs: list[str] = []
     no_early_abort: bool = Field(
-        default=False, description="Go on where every call fails to connect."
+        default=False, description="Do not abort a run whose calls all fail to connect."
     )
     secrets: dict[str, str] = Field(default={}, description="The value of each secret handle.")
-    bodies: dict[str, str] = Field(default={}, description="Base64, by the hash the plan names.")
+    bodies: dict[str, str] = Field(default={}, description="Base64, by the SHA-256 in the plan.")
 
 
 class Started(BaseModel):
-    """A run that was asked for."""
+    """A requested run."""
 
     run: str
 
 
 class Checked(BaseModel):
-    """What a plan amounts to."""
+    """The result of checking a plan."""
 
     problems: list[Wrong]
-    facts: dict[str, Any] | None = Field(description="Null when the plan is not sound.")
+    facts: dict[str, Any] | None = Field(description="Null for an invalid plan.")
 
 
 BODY: dict[str, Any] = {
@@ -72,7 +72,7 @@ BODY: dict[str, Any] = {
 }
 TAKES = says_no(
     HTTPStatus.REQUEST_TIMEOUT,
-    LARGE,
+    CONTENT_TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
 
@@ -82,7 +82,7 @@ async def check(here: Here, request: Request) -> Response:
     """Check a plan, or a request for a run, without starting anything."""
     async with here.reading:
         body = await posted(request)
-        told = await here.asking(lambda: _native.check_asked(body, here.given.all))
+        told = await here.asking(lambda: _native.check_asked(body, here.defaults.as_tuple))
     return Response(told, media_type="application/json")
 
 
@@ -93,7 +93,10 @@ async def check(here: Here, request: Request) -> Response:
     responses={
         **TAKES,
         **says_no(HTTPStatus.CONFLICT),
-        HTTPStatus.OK.value: {"model": Started, "description": "It was asked for before."},
+        HTTPStatus.OK.value: {
+            "model": Started,
+            "description": "The key's run, which was requested before.",
+        },
     },
     openapi_extra=BODY,
 )
@@ -107,16 +110,16 @@ async def start(
             alias="Idempotency-Key",
             pattern=r"^[!-~]+$",
             max_length=TEXT_CHARS_MAX,
-            description="The same key and the same request: the same run, however often sent.",
+            description="The same key and request give the same run, however often sent.",
         ),
     ] = None,
 ) -> Response:
-    """Ask for a run. Nobody owns it: it goes on when the caller is gone."""
+    """Ask for a run. It has no owner: it goes on when the caller is gone."""
     async with here.reading:
         body = await posted(request)
         seed = secrets.randbits(SEED_BITS)
         told = await here.submit(
-            lambda session: _native.ask(session, body, here.given.all, seed, key, caller)
+            lambda session: _native.ask(session, body, here.defaults.as_tuple, seed, key, caller)
         )
     here.logs.first.forget()
     asked = json.loads(told)
@@ -125,9 +128,9 @@ async def start(
 
 
 async def posted(request: Request) -> bytes:
-    """Read a body that says itself what it is; raises No."""
+    """Read a body of `application/json`; raises ApiError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         detail = "Content-Type must be application/json"
-        raise No(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, Code.NOT_JSON, detail)
+        raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, Code.NOT_JSON, detail)
     return await request.body()

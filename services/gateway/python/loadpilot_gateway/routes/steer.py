@@ -1,4 +1,4 @@
-"""Acting on a run that runs: each wish is a request in the log, its answer what was decided."""
+"""Steering: each action is a request in the log, and the answer is the decision on it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from loadpilot.problem import Refused
 
 from ..gateway import Gateway
 from ..limits import TEXT_CHARS_MAX
-from ..problem import UNSOUND, Code, No
-from ..sessions import Lane
-from .given import Caller, Here, Run, says_no
+from ..problem import UNPROCESSABLE, ApiError, Code
+from ..runs.sessions import Lane
+from .dependencies import Caller, Here, Run, says_no
 
 router = APIRouter(tags=["steer"])
 ACTED = says_no(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 
 
 class Decided(BaseModel):
-    """What was decided."""
+    """A decision."""
 
     run: str
-    words: str = Field(description="The same words as the command line's.")
-    answer: dict[str, Any] = Field(description="The same as facts.")
+    words: str = Field(description="The decision in the words of the command line.")
+    answer: dict[str, Any] = Field(description="The decision as fields.")
 
 
 class RateWanted(BaseModel):
-    """Another rate."""
+    """The rate to change to."""
 
     model_config = {"extra": "forbid"}
 
@@ -43,18 +43,18 @@ class RateWanted(BaseModel):
 
 @router.post("/runs/{run}/rate", response_model=Decided, responses=ACTED)
 async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Decided:
-    """Change the rate of a run from a few seconds ahead on."""
+    """Change the rate of a run, effective some seconds later."""
     try:
         urps = rate_urps("rate", wanted.rate)
     except Refused as refused:
         wrong = [{"field": "rate", "rule": str(refused), "value": wanted.rate}]
-        raise No(UNSOUND, Code.USAGE, str(refused).removeprefix(": "), wrong) from None
+        raise ApiError(UNPROCESSABLE, Code.USAGE, str(refused).removeprefix(": "), wrong) from None
     return await steer(here, run, "rate", caller, urps)
 
 
 @router.post("/runs/{run}/halt", response_model=Decided, responses=ACTED)
 async def halt(here: Here, caller: Caller, run: Run) -> Decided:
-    """Throw the kill switch: agents cut off what is in flight, coordinator or not."""
+    """Throw the kill switch: agents cancel what is in flight, without a coordinator, too."""
     await here.act(run, lambda session: session.halt(run), Lane.KEPT)
     answer = await here.act(run, lambda session: stop_halted(session, run, caller))
     return decided(run, "stop", answer)
@@ -67,14 +67,14 @@ async def wish(
     run: Run,
     wish: Annotated[Literal["stop", "pause", "resume"], Path()],
 ) -> Decided:
-    """Stop a run, pause it, or let it go on."""
+    """Stop, pause or resume a run."""
     return await steer(here, run, wish, caller)
 
 
 async def steer(
     here: Gateway, run: str, wish: str, caller: str, urps: int | None = None
 ) -> Decided:
-    """Ask for something, wait for the decision, and tell it."""
+    """Store the request, and wait for the decision."""
     text = await here.act(
         run, lambda session: session.steer(run, wish, caller, ANSWER_TIMEOUT_SECS, urps)
     )
@@ -82,10 +82,10 @@ async def steer(
 
 
 def decided(run: str, wish: str, answer: dict[str, Any]) -> Decided:
-    """Tell what became of a wish; raises No."""
+    """Build the answer for a decision; raises ApiError where nothing changed."""
     words, code = in_words(answer, wish)
     if code is ExitCode.PASSED:
         return Decided(run=run, words=words, answer=answer)
     if code is ExitCode.USAGE:
-        raise No(HTTPStatus.CONFLICT, Code.USAGE, words)
-    raise No(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, words)
+        raise ApiError(HTTPStatus.CONFLICT, Code.USAGE, words)
+    raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, words)

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use loadpilot_engine::tally::Rows;
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::DropReason;
 use tokio::sync::watch;
@@ -300,7 +300,7 @@ impl<W: Wire> Slots<W> {
     }
 
     /// What was taken up to `mark` is in a delta.
-    pub(crate) fn close(&self, mark: Mark) {
+    pub(crate) fn close(&self, mark: Watermark) {
         self.calls.close(mark);
     }
 

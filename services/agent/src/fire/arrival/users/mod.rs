@@ -19,7 +19,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use loadpilot_engine::control::decide::timeouts::SCRIPT_TIMEOUTS;
-use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_engine::tally::CallEnd;
 use loadpilot_events::limits::{RAISED_BYTES_MAX, TRACE_BYTES_MAX};
 use loadpilot_events::log::delta::LastCall;
@@ -269,10 +269,10 @@ impl<W: Wire> Calls<W> {
     /// Whose a part of a user is, and when it is due.
     fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
         let whose = match arrival.map(|arrival| arrival.name) {
-            Some(Name::Planned(n)) => Whose::Arrival(n),
-            Some(Name::Iteration { user, k }) => Whose::Iteration { user, k },
-            None if part == Part::Stop => Whose::Stop(user),
-            None => Whose::Start(user),
+            Some(Name::Planned(n)) => DrawScope::Arrival(n),
+            Some(Name::Iteration { user, k }) => DrawScope::Iteration { user, k },
+            None if part == Part::Stop => DrawScope::Stop(user),
+            None => DrawScope::Start(user),
         };
         let due = match arrival {
             Some(arrival) => self.shown_at(arrival.due),

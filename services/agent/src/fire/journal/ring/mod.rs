@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
@@ -191,7 +191,7 @@ impl Ring {
 
     /// What ended by now was harvested; later calls go to the other half when that is free.
     fn turn(&mut self) -> Turned {
-        let mark = Mark {
+        let mark = Watermark {
             turn: self.turn,
             number: self.next - 1,
             unrecorded: self.unrecorded.1,
@@ -213,7 +213,7 @@ impl Ring {
     }
 
     /// What was harvested up to `mark` is in a delta: one store, so that it is closed as a whole.
-    fn close(&mut self, mark: Mark) {
+    fn close(&mut self, mark: Watermark) {
         self.closed = self.closed.max(mark.number);
         let word = (u64::from(mark.turn) << NUMBER_BITS) | mark.number;
         self.map.store_u64(layout::CLOSED_AT, word);

@@ -3,7 +3,7 @@
 //! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a call
 //! twice.
 
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 
 use super::layout::{
@@ -32,7 +32,7 @@ pub struct Leftover {
     pub texts: ReadTexts,
     /// Up to where all of it is in deltas. An arrival whose first call began in a later turn was
     /// not reported as started.
-    pub closed: Mark,
+    pub closed: Watermark,
     /// Finished calls and notes that found no room since the start: as many may be missing here.
     pub unrecorded: u64,
     /// Calls in flight that had no place.
@@ -66,7 +66,7 @@ pub enum NotARing {
 ///
 /// # Errors
 /// Why they are not a whole ring of this version.
-pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
+pub fn read(bytes: &[u8], closed: Watermark) -> Result<Leftover, NotARing> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
     let header = header.ok_or(NotARing::Foreign)?;
@@ -86,7 +86,7 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
     }
     let owner = owner(header).ok_or(NotARing::Nameless)?;
     let word = word_u64(header, CLOSED_AT);
-    let heard = Mark {
+    let heard = Watermark {
         turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
         number: word & NUMBER_MAX,
         unrecorded: 0,

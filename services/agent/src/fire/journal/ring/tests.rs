@@ -115,7 +115,7 @@ struct Model {
     in_flight: BTreeMap<u32, CallRecord>,
     /// By turn of their end.
     finished: BTreeMap<u32, Vec<CallRecord>>,
-    marks: BTreeMap<u32, Mark>,
+    marks: BTreeMap<u32, Watermark>,
     closed_turn: u32,
 }
 
@@ -173,7 +173,7 @@ proptest! {
             if count % 16 > 0 {
                 continue;
             }
-            let left = read(&fs::read(&path).expect("the file"), Mark::default()).expect("a ring");
+            let left = read(&fs::read(&path).expect("the file"), Watermark::default()).expect("a ring");
             let finished: Vec<CallRecord> = model.finished.values().flatten().copied().collect();
             prop_assert_eq!(left.finished, finished);
             let in_flight: Vec<CallRecord> = model.in_flight.values().copied().collect();
@@ -201,7 +201,7 @@ proptest! {
             bytes[at] = value;
         }
         bytes.truncate(len);
-        let _ = read(&bytes, Mark::default());
+        let _ = read(&bytes, Watermark::default());
     }
 }
 
@@ -224,16 +224,16 @@ fn a_kill_inside_an_end_is_told_apart() {
 
     let mut torn = seats.clone();
     torn[at + 4..at + 40].copy_from_slice(&ended[at + 4..at + 40]);
-    let left = read(&torn, Mark::default()).expect("a ring");
+    let left = read(&torn, Watermark::default()).expect("a ring");
     assert_eq!((left.finished.len(), left.in_flight.len()), (0, 3));
 
     let mut both = seats;
     both[at..at + RECORD_BYTES].copy_from_slice(&ended[at..at + RECORD_BYTES]);
     let last = layout::ENDED_AT..layout::ENDED_AT + 8;
     both[last.clone()].copy_from_slice(&ended[last]);
-    let left = read(&both, Mark::default()).expect("a ring");
+    let left = read(&both, Watermark::default()).expect("a ring");
     assert_eq!((left.finished.len(), left.in_flight.len()), (1, 2));
-    assert_eq!(read(&ended, Mark::default()).expect("a ring"), left);
+    assert_eq!(read(&ended, Watermark::default()).expect("a ring"), left);
 }
 
 /// Broken if a full ring lost calls without a word, or wrote beyond its room.
@@ -249,14 +249,22 @@ fn what_finds_no_room_is_counted() {
         ring.end(0, &begun(n, 1).with_end(&end_of(n)));
     }
     ring.begin(ring.layout.seats, &begun(half + 8, 1));
-    let left = read(&fs::read(ring.path()).expect("the file"), Mark::default()).expect("a ring");
+    let left = read(
+        &fs::read(ring.path()).expect("the file"),
+        Watermark::default(),
+    )
+    .expect("a ring");
     assert_eq!(left.finished.len() as u64, half);
     assert_eq!((left.unrecorded, left.seatless), (7, 1));
     let turned = ring.turn();
     assert_eq!(turned.unrecorded, 7);
     assert_eq!(ring.turn().unrecorded, 0, "told once");
     ring.close(turned.mark.expect("a ring has marks"));
-    let left = read(&fs::read(ring.path()).expect("the file"), Mark::default()).expect("a ring");
+    let left = read(
+        &fs::read(ring.path()).expect("the file"),
+        Watermark::default(),
+    )
+    .expect("a ring");
     assert_eq!((left.finished.len(), left.unrecorded), (0, 7));
 }
 
@@ -306,7 +314,7 @@ fn a_ring_that_cannot_be_made_is_an_error_and_no_file() {
     );
 }
 
-fn leftover(ring: &Ring, closed: Mark) -> Leftover {
+fn leftover(ring: &Ring, closed: Watermark) -> Leftover {
     read(&fs::read(ring.path()).expect("the file"), closed).expect("a ring")
 }
 
@@ -323,11 +331,14 @@ fn the_books_are_believed_before_the_ring() {
     let mark = ring.turn().mark.expect("a ring has marks");
     ring.begin(0, &begun(3, 2));
     ring.end(0, &begun(3, 2).with_end(&end_of(3)));
-    assert_eq!(leftover(&ring, Mark::default()).finished.len(), 4);
+    assert_eq!(leftover(&ring, Watermark::default()).finished.len(), 4);
     let left = leftover(&ring, mark);
     assert_eq!((left.finished.len(), left.closed.turn), (1, 1));
     ring.close(mark);
-    assert_eq!(leftover(&ring, Mark::default()).finished, left.finished);
+    assert_eq!(
+        leftover(&ring, Watermark::default()).finished,
+        left.finished
+    );
 }
 
 /// Broken if a call that had its answer, and waited for its check only, were called in flight; or
@@ -339,10 +350,13 @@ fn a_call_that_is_held_is_finished() {
     let mut ring = Ring::create(&place, &owner(0), &plan(100, None), 8).expect("room");
     ring.begin(2, &begun(5, 1));
     ring.hold(2, &begun(5, 1).with_end(&end_of(5)));
-    let held = leftover(&ring, Mark::default());
+    let held = leftover(&ring, Watermark::default());
     assert_eq!((held.finished.len(), held.in_flight.len()), (1, 0));
     ring.end(2, &begun(5, 1).with_end(&end_of(5)));
-    assert_eq!(leftover(&ring, Mark::default()).finished, held.finished);
+    assert_eq!(
+        leftover(&ring, Watermark::default()).finished,
+        held.finished
+    );
 }
 
 /// Broken if anything but calls came back from the ring as something else, or without its words.
@@ -391,7 +405,7 @@ fn notes_come_back_with_their_words() {
     };
     pen.name(&name);
     pen.name(&name);
-    let left = read(&fs::read(path).expect("the file"), Mark::default()).expect("a ring");
+    let left = read(&fs::read(path).expect("the file"), Watermark::default()).expect("a ring");
     let noted: Vec<Noted> = left.notes.iter().map(|note| note.what).collect();
     let metric = |value| Noted::Metric { text: 0, value };
     let expected = [

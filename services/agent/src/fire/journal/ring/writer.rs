@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_engine::tally::{CallEnd, Phases, RowKey};
 use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::log::metrics::MetricValue;
@@ -21,7 +21,7 @@ use crate::fire::journal::record::CallRecord;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Turned {
     /// Up to where calls are harvested; `None` without a ring.
-    pub mark: Option<Mark>,
+    pub mark: Option<Watermark>,
     /// Calls that found no room since the turn before.
     pub unrecorded: u64,
 }
@@ -185,7 +185,7 @@ impl Recorder {
     }
 
     /// What was harvested up to `mark` is in a delta.
-    pub(crate) fn close(&self, mark: Mark) {
+    pub(crate) fn close(&self, mark: Watermark) {
         if let Some(ring) = &self.ring {
             ring.borrow_mut().close(mark);
         }

@@ -1,0 +1,76 @@
+//! Changes of the rate and pauses of a run, and its unanswered requests to steer: a fold.
+//!
+//! A pause takes effect when an agent receives it. Its holder counts each arrival that is due in
+//! the pause as dropped.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::schedule::rate_change::RateChange;
+
+/// A request to steer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SteeringRequest {
+    Rate(Rate),
+    Pause,
+    Resume,
+}
+
+/// How a run was steered, and the requests without an answer.
+#[derive(Debug, Clone, Default)]
+pub struct Steering {
+    /// Unanswered requests with their authors, by stream sequence.
+    pub(crate) unanswered: BTreeMap<u64, (SteeringRequest, String)>,
+    /// Every change of the rate, in the order of their decisions.
+    pub rates: Vec<RateChange>,
+    /// Since when the run is paused, if it is.
+    pub paused_at: Option<Timestamp>,
+    /// Number of answered requests.
+    pub(crate) answered: usize,
+}
+
+impl Steering {
+    pub(crate) fn on_request(&mut self, seq: u64, request: &Request) {
+        let (wanted, by) = match request {
+            Request::RunRequested(_)
+            | Request::StopRequested(_)
+            | Request::SetupClaimed(_)
+            | Request::SetupKept(_)
+            | Request::TeardownClaimed(_)
+            | Request::TeardownFinished(_) => return,
+            Request::RateChangeRequested(request) => {
+                (SteeringRequest::Rate(request.rate), &request.by)
+            }
+            Request::PauseRequested(request) => (SteeringRequest::Pause, &request.by),
+            Request::ResumeRequested(request) => (SteeringRequest::Resume, &request.by),
+        };
+        self.unanswered.insert(seq, (wanted, by.clone()));
+    }
+
+    pub(crate) fn on_rate_changed(&mut self, changed: &RateChanged) {
+        self.answer(changed.request);
+        self.rates.push(RateChange::of(changed));
+    }
+
+    pub(crate) fn on_paused(&mut self, paused: &Paused) {
+        self.answer(paused.request);
+        self.paused_at.get_or_insert(paused.paused_at);
+    }
+
+    pub(crate) fn on_resumed(&mut self, resumed: &Resumed) {
+        self.answer(resumed.request);
+        self.paused_at = None;
+    }
+
+    pub(crate) fn on_refused(&mut self, refused: &SteeringRefused) {
+        self.answer(refused.request);
+    }
+
+    fn answer(&mut self, request: u64) {
+        self.unanswered.remove(&request);
+        self.answered += 1;
+    }
+}

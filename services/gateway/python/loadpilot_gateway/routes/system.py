@@ -1,0 +1,94 @@
+"""The caller, the agents, sign-in of browsers, and the probes of this process."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel, Field
+
+from loadpilot import _native
+from loadpilot.control.protocols import LISTEN_SECS
+
+from ..problem import ApiError, Code, unavailable
+from ..runs.sessions import Lane
+from .dependencies import Caller, Here, says_no
+
+router = APIRouter(tags=["people"])
+probes = APIRouter(tags=["probes"])
+
+
+class Me(BaseModel):
+    """The caller and its permissions."""
+
+    user: str
+    can_start: bool
+    can_steer: bool
+    logs: list[str] = Field(description="Names of the logs.")
+    agents: int | None = Field(description="Number of agents started here; null on a fleet.")
+    version: str
+
+
+class Agents(BaseModel):
+    """The agents of the fleet or stack."""
+
+    agents: list[dict[str, Any]] = Field(description="As `loadpilot agents --json` prints them.")
+
+
+class Token(BaseModel):
+    """A token that opens a browser's session."""
+
+    model_config = {"extra": "forbid"}
+
+    token: Annotated[str, Field(max_length=512)]
+
+
+@router.get("/me", responses=says_no())
+async def me(here: Here, caller: Caller) -> Me:
+    """Return the caller and its permissions."""
+    logs = await here.asking(here.logs.every)
+    return Me(
+        user=caller,
+        can_start=True,
+        can_steer=True,
+        logs=[log.name for log in logs],
+        agents=here.local_agents,
+        version=here.version,
+    )
+
+
+@router.get("/agents", responses=says_no())
+async def agents(here: Here) -> Agents:
+    """Listen for agents for a few seconds; concurrent requests share one answer."""
+    return Agents(agents=json.loads(await here.heard(LISTEN_SECS)))
+
+
+@router.post("/session", status_code=HTTPStatus.NO_CONTENT, responses=says_no())
+async def session(request: Request, shown: Token) -> Response:
+    """Open a browser's session: set a cookie for a token."""
+    authenticator = request.app.state.authenticator
+    if not authenticator.opened_by(shown.token):
+        detail = "invalid token; the link's token opens one browser, once"
+        challenge = {"WWW-Authenticate": "Bearer"}
+        raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail, headers=challenge)
+    headers = {"Set-Cookie": authenticator.new_cookie(), "Cache-Control": "no-store"}
+    return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+
+
+@probes.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> str:
+    """Answer 200 while this process lives."""
+    return "ok\n"
+
+
+@probes.get("/readyz", response_class=PlainTextResponse, responses=says_no())
+async def readyz(here: Here) -> str:
+    """Answer 200 when the log can be read."""
+    try:
+        await here.of_first(lambda session: session.log_state(), Lane.KEPT)
+    except _native.Refused as refused:
+        raise unavailable(str(refused)) from None
+    return "ready\n"

@@ -1,0 +1,1 @@
+"""The runs of one or more logs: connections, indexed runs, lists, outcomes and live views."""

@@ -1,0 +1,187 @@
+"""Live views: one follower for each watched run serves all of its watchers.
+
+A watcher has no queue: it holds its position in the story, and takes the newest snapshot when it is
+ready. A watcher that does not read costs the buffer of its connection, and delays no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from bisect import bisect_right
+from http import HTTPStatus
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from fastapi.sse import ServerSentEvent
+
+from loadpilot import _native
+from loadpilot.local.stack import StackFault
+
+from ..limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
+from ..problem import ApiError, Code, unavailable
+from .sessions import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from .logs import Log
+
+WATCH_SECS = 0.5
+"""Interval at which a follower looks whether it has watchers."""
+LINGER_SECS = 5.0
+"""How long a run is followed after its last watcher left: most reconnect."""
+SNAPSHOT, UNSTORED = '{"snapshot":', '{"unstored":'
+
+
+class Followed:
+    """One watched run. All but its thread runs on the event loop."""
+
+    def __init__(self, run: str, log: Log, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the run and its log; `start` begins."""
+        self.run = run
+        self.watchers = 0
+        self.changed = asyncio.Event()
+        self.lines: list[tuple[int, str]] = []
+        self.snapshot: tuple[int, str] = (0, "")
+        self.unstored: tuple[int, str] = (0, "")
+        """Number of such events so far, and the newest."""
+        self.end: ServerSentEvent | None = None
+        self._log = log
+        self._loop = loop
+        self._left = False
+
+    def start(self) -> None:
+        """Start the thread that follows."""
+        Thread(target=self._follow, name=f"follow-{self.run}", daemon=True).start()
+
+    def leave(self) -> None:
+        """End the thread."""
+        self._left = True
+
+    def finish(self, event: str, data: str) -> None:
+        """Send all watchers a last event."""
+        if self.end is None:
+            self.end = ServerSentEvent(event=event, raw_data=data)
+            self._wake()
+
+    def after(self, seq: int) -> list[tuple[int, str]]:
+        """List the lines of the story after a sequence of the log."""
+        return self.lines[bisect_right(self.lines, seq, key=lambda line: line[0]) :]
+
+    def _follow(self) -> None:
+        event, data = "sealed", "{}"
+        try:
+            with self._log.lend(Lane.FOLLOW) as session:
+                watch = session.watch(self.run)
+                while not self._left:
+                    change = watch.next(WATCH_SECS)
+                    if change is None:
+                        continue
+                    if change.startswith('{"sealed"'):
+                        break
+                    self._loop.call_soon_threadsafe(self._take, change)
+        except (_native.Fault, _native.Refused, StackFault, OSError) as error:
+            event, data = "fault", unavailable(str(error)).text()
+        except RuntimeError:
+            return  # The event loop is closed, and all watchers with it.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.finish, event, data)
+
+    def _take(self, change: str) -> None:
+        if change.startswith(SNAPSHOT):
+            self.snapshot = (self.snapshot[0] + 1, change[len(SNAPSHOT) : -1])
+        elif change.startswith(UNSTORED):
+            self.unstored = (self.unstored[0] + 1, change[len(UNSTORED) : -1])
+        else:
+            line = json.loads(change)["story"]
+            self.lines.append((line["seq"], json.dumps(line, ensure_ascii=False)))
+            # A watcher that is further behind reads the story page by page.
+            del self.lines[:-STORY_LINES_MAX]
+        self._wake()
+
+    def _wake(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+class Watcher:
+    """One live view."""
+
+    def __init__(self, followed: Followed, after: int) -> None:
+        """Take the run, and the sequence of the last line that the caller has."""
+        self._followed = followed
+        self._after = after
+
+    async def events(self) -> AsyncIterator[ServerSentEvent]:
+        """Yield events until the run is over."""
+        followed, shown, warned = self._followed, 0, 0
+        while True:
+            changed = followed.changed
+            for seq, text in followed.after(self._after):
+                self._after = seq
+                yield ServerSentEvent(event="story", id=str(seq), raw_data=text)
+            count, snapshot = followed.snapshot
+            if count > shown:
+                shown = count
+                yield ServerSentEvent(event="snapshot", raw_data=snapshot)
+            count, why = followed.unstored
+            if count > warned:
+                warned = count
+                yield ServerSentEvent(event="unstored", raw_data=why)
+            # More may have come while the caller read: the end is sent after all of it.
+            if changed is not followed.changed:
+                continue
+            if followed.end is not None:
+                yield followed.end
+                return
+            await changed.wait()
+
+
+class Hub:
+    """All watched runs."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._followed: dict[str, Followed] = {}
+        self._watchers = 0
+
+    def join(self, run: str, log: Log, after: int) -> tuple[Followed, Watcher]:
+        """Add a watcher of a run; raises ApiError at a limit."""
+        followed = self._followed.get(run)
+        if followed is None or followed.end is not None:
+            if len(self._followed) >= FOLLOWED_MAX:
+                raise busy("runs are followed here")
+            followed = Followed(run, log, asyncio.get_running_loop())
+            self._followed[run] = followed
+            followed.start()
+        if self._watchers >= WATCHERS_MAX:
+            raise busy("live views are open here")
+        followed.watchers += 1
+        self._watchers += 1
+        return followed, Watcher(followed, after)
+
+    def leave(self, followed: Followed) -> None:
+        """Remove a watcher; the follower of a run ends LINGER_SECS after its last one."""
+        followed.watchers -= 1
+        self._watchers -= 1
+        if not followed.watchers:
+            asyncio.get_running_loop().call_later(LINGER_SECS, self._forget, followed)
+
+    def close(self) -> None:
+        """End all views."""
+        for followed in self._followed.values():
+            followed.leave()
+            followed.finish("fault", unavailable("this gateway shuts down; connect again").text())
+
+    def _forget(self, followed: Followed) -> None:
+        if followed.watchers:
+            return
+        followed.leave()
+        if self._followed.get(followed.run) is followed:
+            del self._followed[followed.run]
+
+
+def busy(what: str) -> ApiError:
+    """Build the answer for a limit that is reached."""
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.BUSY, f"too many {what}; try again later")

@@ -1,0 +1,327 @@
+"""The logs with the runs: that of a fleet, or those of a directory, one of which takes new runs.
+
+Must never show a token, nor answer from a list that is out of date.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from loadpilot.control.nats_settings import Server
+from loadpilot.local.folders import connect, log_dirs
+from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
+
+from ..problem import unknown_run
+from .sessions import Lane, Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from loadpilot import _native
+    from loadpilot.local.stack import Address
+
+LISTING_SECS = 1.0
+"""Lifetime of a list of runs; a run that is started here ends it at once."""
+DELETED_SECS = 10.0
+"""Maximum delay until a deleted run leaves the list of a log that is not written."""
+IDLE_SECS = 20.0
+"""How long the server of a past log runs after the last question."""
+
+Listed = dict[str, Any]
+"""A run in a list, as the native module returns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The runs of a log at one time."""
+
+    at: float
+    """When it was last known to be current."""
+    read_at: float
+    """When it was read."""
+    state: str
+    """Position of the log then."""
+    runs: list[Listed]
+
+
+class Log(ABC):
+    """One log."""
+
+    def __init__(self, name: str, cache: Path) -> None:
+        """Take its name, and the folder of its indexed runs."""
+        self.name = name
+        self.cache = cache
+        self._asking = Lock()
+        self._listing: Listing | None = None
+
+    @abstractmethod
+    def lend(self, lane: Lane = Lane.ASK) -> AbstractContextManager[_native.Session]:
+        """Lend a connection of a lane; raises Fault, Refused, StackFault."""
+
+    @abstractmethod
+    def read(self, run: str) -> AbstractContextManager[_native.Reading]:
+        """Lend the reading of a run; raises as `lend` does."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all connections."""
+
+    @contextmanager
+    def join(self) -> Iterator[_native.Session]:
+        """Connect to ask for a run; raises Fault when no coordinator would take it."""
+        with self.lend() as session:
+            yield session
+
+    def runs(self, *, now: bool = False) -> list[Listed]:
+        """List its runs, at most LISTING_SECS old or of now; concurrent calls share a read."""
+        with self._asking:
+            if self._listing is None or now or not self._is_true(self._listing.at):
+                with self.lend(Lane.KEPT) as session:
+                    self._listing = self._listed(session, self._listing)
+            return self._listing.runs
+
+    def holds(self, run: str) -> bool:
+        """Whether the log holds a run, or held it within LISTING_SECS."""
+        return is_in(run, self.runs()) or is_in(run, self.runs(now=True))
+
+    def _listed(self, session: _native.Session, before: Listing | None) -> Listing:
+        """Read the list, unless the log was not written since the last one."""
+        at = monotonic()
+        state = session.log_state()
+        if before is not None and before.state == state and at - before.read_at < DELETED_SECS:
+            return replace(before, at=at)
+        rows = json.loads(session.runs())
+        known = {one["run"] for one in rows}
+        for file in self.cache.glob("*.reading"):
+            if file.stem not in known:
+                # Its run was deleted; another gateway may delete the file, too.
+                file.unlink(missing_ok=True)
+        return Listing(at, at, state, [{**one, "log": self.name} for one in rows])
+
+    def forget(self) -> None:
+        """End the validity of the list after a write."""
+        self._listing = None
+
+    def _is_true(self, at: float) -> bool:
+        return monotonic() - at < LISTING_SECS
+
+
+class OpenLog(Log):
+    """The log of a fleet, or of a stack that runs as long as this process."""
+
+    def __init__(self, place: Server | Address, cache: Path) -> None:
+        """Take its server, and the folder of its indexed runs."""
+        here = getattr(place, "log_dir", None)
+        name = str(here.name) if here is not None else getattr(place, "place", "")
+        super().__init__(name, cache)
+        self._place = place
+        self._sessions = Sessions(lambda: visit(place), cache)
+
+    @contextmanager
+    def join(self) -> Iterator[_native.Session]:
+        """Connect if there is a coordinator: without one a run would start at any later time."""
+        if not isinstance(self._place, Server):
+            with self.lend() as session:
+                yield session
+            return
+        session = self._place.join()
+        try:
+            yield session
+        finally:
+            session.close()
+
+    @contextmanager
+    def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
+        """Lend a connection of a lane."""
+        with self._sessions.lend(lane) as session:
+            yield session
+
+    @contextmanager
+    def read(self, run: str) -> Iterator[_native.Reading]:
+        """Lend the reading of a run."""
+        with self._sessions.indexed_runs.of(run) as reading:
+            yield reading
+
+    def close(self) -> None:
+        """End all connections."""
+        self._sessions.close()
+
+
+class FolderLog(Log):
+    """A past log, or one of another command: opened for a question, closed IDLE_SECS later."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        """Take its folder, and the folder of its indexed runs."""
+        super().__init__(folder.name, cache)
+        self._folder = folder
+        self._lock = Lock()
+        self._open: tuple[LocalStack, Sessions] | None = None
+        self._users = 0
+        self._used_at = monotonic()
+        self._seen: object = None
+
+    @contextmanager
+    def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
+        """Lend a connection of a lane."""
+        with self._used() as sessions, sessions.lend(lane) as session:
+            yield session
+
+    @contextmanager
+    def read(self, run: str) -> Iterator[_native.Reading]:
+        """Lend the reading of a run."""
+        with self._used() as sessions, sessions.indexed_runs.of(run) as reading:
+            yield reading
+
+    @contextmanager
+    def _used(self) -> Iterator[Sessions]:
+        """Open it if it is closed; `rest` closes it when it is unused."""
+        with self._lock:
+            self._open = self._open or self._opened()
+            self._users += 1
+            _, sessions = self._open
+        try:
+            yield sessions
+        except Exception as error:
+            if not isinstance(error, ValueError):
+                self._drop(sessions)
+            raise
+        finally:
+            with self._lock:
+                self._users -= 1
+                self._used_at = monotonic()
+
+    def runs(self, *, now: bool = False) -> list[Listed]:
+        """List its runs; while its files do not change, the list stays valid."""
+        seen = None if (self._folder / STACK_FILE).exists() and self._open is None else self._look()
+        if seen is None or seen != self._seen:
+            self.forget()
+        found = super().runs(now=now and self._seen is None)
+        self._seen = self._look()
+        return found
+
+    def rest(self) -> None:
+        """Close it if it was unused for IDLE_SECS."""
+        with self._lock:
+            is_idle = not self._users and monotonic() - self._used_at > IDLE_SECS
+            ended, self._open = (self._open, None) if is_idle else (None, self._open)
+        if ended is not None:
+            end(*ended)
+
+    def close(self) -> None:
+        """End all connections, and the server if it was started here."""
+        with self._lock:
+            ended, self._open = self._open, None
+        if ended is not None:
+            end(*ended)
+
+    def _is_true(self, at: float) -> bool:
+        return self._seen is not None or super()._is_true(at)
+
+    def _look(self) -> object:
+        """Return names and sizes of its files, which change with each write."""
+        blocks = sorted(self._folder.glob("store/**/*.blk"))
+        return [(str(one), one.stat().st_size) for one in blocks if one.exists()]
+
+    def _opened(self) -> tuple[LocalStack, Sessions]:
+        stack = LocalStack.for_reading(self._folder)
+        try:
+            place = stack.ready(lambda: False)
+        except StackFault:
+            stack.stop()
+            raise
+        if place is None:
+            raise StackFault(f"the log {self._folder} could not be opened")
+        return stack, Sessions(lambda: connect(place), self.cache)
+
+    def _drop(self, sessions: Sessions) -> None:
+        """Close it after a fault, so that the next question opens it again."""
+        with self._lock:
+            ours = self._open is not None and self._open[1] is sessions
+            ended, self._open = (self._open, None) if ours else (None, self._open)
+        if ended is not None:
+            end(*ended)
+
+
+class Logs:
+    """All logs of this gateway."""
+
+    def __init__(self, first: Log, cache: Path, root: Path | None = None) -> None:
+        """Take the log that takes new runs, and the folder of past logs, if there is one."""
+        self.first = first
+        self._cache = cache
+        self._root = root
+        self._past: dict[str, FolderLog] = {}
+        self._where: dict[str, Log] = {}
+        self._lock = Lock()
+
+    def every(self) -> list[Log]:
+        """List the logs, with those that other commands created meanwhile."""
+        if self._root is None:
+            return [self.first]
+        with self._lock:
+            folders = {one.name: one for one in log_dirs(self._root)}
+            folders.pop(self.first.name, None)
+            for name, folder in folders.items():
+                if name not in self._past:
+                    self._past[name] = FolderLog(folder, self._cache / name)
+            gone = [name for name in self._past if name not in folders]
+            for name in gone:
+                self._past.pop(name).close()
+            return [self.first, *self._past.values()]
+
+    def runs(self) -> list[Listed]:
+        """List the runs of all logs, newest first."""
+        found: list[Listed] = []
+        for log in self.every():
+            rows = log.runs()
+            for one in rows:
+                self._where[one["run"]] = log
+            found += rows
+        return sorted(found, key=lambda one: str(one["run"]), reverse=True)
+
+    def of(self, run: str) -> Log:
+        """Find the log that holds a run; raises ApiError."""
+        if self._root is None and self.first.holds(run):
+            return self.first
+        if self._root is not None and run not in self._where:
+            self.runs()
+        log = self._where.get(run)
+        if log is None or not log.holds(run):
+            raise unknown_run(run)
+        return log
+
+    def rest(self) -> None:
+        """Close unused past logs."""
+        with self._lock:
+            past = list(self._past.values())
+        for log in past:
+            log.rest()
+
+    def close(self) -> None:
+        """Close all logs."""
+        for log in [self.first, *self._past.values()]:
+            log.close()
+
+
+def is_in(run: str, listed: list[Listed]) -> bool:
+    """Whether a list has a run."""
+    return any(one["run"] == run for one in listed)
+
+
+def visit(place: Server | Address) -> _native.Session:
+    """Connect to a running server."""
+    return place.visit() if isinstance(place, Server) else connect(place)
+
+
+def end(stack: LocalStack, sessions: Sessions) -> None:
+    """End a server and the connections to it."""
+    sessions.close()
+    stack.stop()

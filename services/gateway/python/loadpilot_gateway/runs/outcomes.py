@@ -1,0 +1,64 @@
+"""Outcomes of ended runs for lists: each run is folded once, in the background.
+
+Must never delay a list by more than WAIT_SECS: folding a run of hours takes seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from fastapi import HTTPException
+
+from loadpilot import _native
+from loadpilot._generated.report import Report
+from loadpilot.control.outcome import RunOutcome, outcome
+from loadpilot.local.stack import StackFault
+
+from ..limits import OUTCOMES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .logs import Listed
+
+WAIT_SECS = 0.5
+"""Maximum delay of a list for outcomes; later ones are in the next list."""
+UNREADABLE = (_native.Fault, _native.Refused, StackFault, OSError, HTTPException)
+"""Errors of a fold: an unreachable log, or a run that was deleted meanwhile."""
+
+
+class Outcomes:
+    """The outcomes of up to OUTCOMES_MAX runs, by when they were last listed."""
+
+    def __init__(self, report: Callable[[str], Awaitable[str]]) -> None:
+        """Take the function that reads a report as JSON; it may raise one of UNREADABLE."""
+        self._report = report
+        self._known: OrderedDict[str, RunOutcome] = OrderedDict()
+        self._wanted: list[str] = []
+        self._folding: asyncio.Task[None] | None = None
+
+    async def of(self, listed: list[Listed]) -> dict[str, RunOutcome]:
+        """Find the outcomes that are ready within WAIT_SECS; the others are folded later."""
+        ended = [str(one["run"]) for one in listed if one["ending"] is not None]
+        self._wanted = [run for run in ended if run not in self._known]
+        if self._wanted:
+            if self._folding is None or self._folding.done():
+                self._folding = asyncio.get_running_loop().create_task(self._fold())
+            await asyncio.wait([self._folding], timeout=WAIT_SECS)
+        found = {run: self._known[run] for run in ended if run in self._known}
+        for run in found:
+            self._known.move_to_end(run)
+        return found
+
+    async def _fold(self) -> None:
+        """Fold the runs of the newest list, one at a time."""
+        while self._wanted:
+            run = self._wanted.pop(0)
+            with suppress(*UNREADABLE):
+                text = await self._report(run)
+                self._known[run] = outcome(Report.model_validate_json(text))
+            while len(self._known) > OUTCOMES_MAX:
+                self._known.popitem(last=False)

@@ -1,0 +1,175 @@
+"""The guard: rejects requests before they reach a route, and adds headers for browsers.
+
+Requests with a foreign Origin are rejected on every path. On loopback, which any page in a local
+browser reaches, Host must name loopback, against DNS rebinding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from ..limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
+from ..problem import CONTENT_TOO_LARGE, ApiError, Code
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from .auth import Authenticator
+
+API = "/api/"
+ASSETS = "/assets/"
+"""Files of the web UI whose names hold a hash of their content."""
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Paths that probes reach by address, without a proxy."""
+OPEN = PROBES | {"/api/v1/session"}
+"""Paths without authentication: probes and sign-in. Files of the web UI need none either."""
+POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
+"""Paths that take large bodies."""
+SCHEMES = frozenset({"http", "https"})
+CLOSE = {"Connection": "close"}
+POLICY = (
+    "default-src 'self'; base-uri 'none'; object-src 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"x-frame-options", b"DENY"),
+)
+KEPT = (b"cache-control", b"public, max-age=31536000, immutable")
+FRESH = (b"cache-control", b"no-cache")
+LASTING = (b"strict-transport-security", b"max-age=31536000")
+HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,5}))?")
+
+
+class Guard:
+    """ASGI middleware in front of the application."""
+
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, is_loopback: bool) -> None:
+        """Take the application, and whether the gateway listens on loopback only."""
+        self._app = app
+        self._authenticator = authenticator
+        self._is_loopback = is_loopback
+        self._once = {"host", "origin", "authorization"}
+        if authenticator.proxy is not None:
+            self._once.add(authenticator.proxy.header)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer with an error."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                more = [LASTING] if self._authenticator.is_tls else []
+                if not scope["path"].startswith(API):
+                    named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
+                    more.append(KEPT if named else FRESH)
+                message["headers"] = [*message.get("headers", []), *HEADERS, *more]
+            await send(message)
+
+        try:
+            scope.setdefault("state", {})["caller"] = self._caller(scope)
+            limited = within(scope, receive)
+        except ApiError as error:
+            await error.response()(scope, receive, guarded)
+            return
+        await self._app(scope, limited, guarded)
+
+    def _caller(self, scope: Scope) -> str | None:
+        """Find the name of the caller; raises ApiError for a request that is rejected."""
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            if key in headers and key in self._once:
+                raise forbidden(f"the header {key} is repeated")
+            headers[key] = f"{headers[key]}; {text}" if key in headers else text
+        host = HOST.fullmatch(headers.get("host", ""))
+        if host is None:
+            raise forbidden("Host must be host or host:port")
+        proxy = self._authenticator.proxy
+        path: str = scope["path"]
+        if proxy is None:
+            if self._is_loopback and not is_loopback(host["name"]):
+                raise forbidden("Host must be localhost or a loopback address")
+        elif proxy.names and path not in PROBES and host["name"].lower() not in proxy.names:
+            raise forbidden("Host must be one of LOADPILOT_GATEWAY_PUBLIC_NAMES")
+        scheme = None if proxy is not None else "https" if self._authenticator.is_tls else "http"
+        if "origin" in headers and not is_same(headers["origin"], scheme, headers["host"]):
+            raise forbidden("requests of other origins are rejected")
+        peer = (scope.get("client") or ("", 0))[0]
+        caller = self._authenticator.caller(headers, peer)
+        if caller is None and path.startswith(API) and path not in OPEN:
+            how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"
+            challenge = {"WWW-Authenticate": "Bearer"}
+            raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
+        return caller
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host is `localhost` or a loopback address."""
+    if name.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_same(origin: str, scheme: str | None, host: str) -> bool:
+    """Whether an origin is this server; behind a proxy, which may end TLS, by host only."""
+    kind, _, rest = origin.partition("://")
+    return rest.lower() == host.lower() and (kind == scheme if scheme else kind in SCHEMES)
+
+
+def forbidden(why: str) -> ApiError:
+    """Build the answer for a request that is rejected."""
+    return ApiError(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
+
+
+def within(scope: Scope, receive: Receive) -> Receive:
+    """Limit size and time of a request's body; raises ApiError at once or from `receive`."""
+    if scope["method"] != "POST":
+        return receive
+    most = POST_BYTES_MAX if scope["path"] in POSTED else BODY_BYTES_MAX
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    if length.isdigit() and int(length[:20]) > most:
+        raise too_large(most)
+    deadline: float | None = None
+    size = 0
+    whole = False
+
+    async def received() -> Message:
+        nonlocal deadline, size, whole
+        if whole:
+            # After the body only the end of the connection comes: without a timeout.
+            return await receive()
+        deadline = deadline or asyncio.get_running_loop().time() + BODY_SECS
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError:
+            late = f"the body must come within {BODY_SECS:.0f} s"
+            raise ApiError(HTTPStatus.REQUEST_TIMEOUT, Code.TOO_SLOW, late, headers=CLOSE) from None
+        size += len(message.get("body", b""))
+        if size > most:
+            raise too_large(most)
+        whole = not message.get("more_body", False)
+        return message
+
+    return received
+
+
+def too_large(most: int) -> ApiError:
+    """Build the answer for a body that is too large, the rest of which is not read."""
+    detail = f"the body must be at most {most} bytes"
+    return ApiError(CONTENT_TOO_LARGE, Code.TOO_LARGE, detail, headers=CLOSE)

@@ -1,0 +1,187 @@
+"""Answers about runs are those of the command line, from any gateway, however often."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from services.gateway.tests.gateways import API, Gateway, Gateways, cli_report, plan
+from tests.e2e.support.http_calls import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+
+def test_a_run_from_its_request_to_its_report(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if an answer differs from the counts of the target or from the command line, or
+    depends on the gateway or its cache."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway, other = gateways.start(), gateways.start()
+    asked = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)})
+    assert asked.status == 202, asked.body
+    run = asked.json["run"]
+    events = gateway.see_end(run)
+    assert events[-1].kind == "sealed"
+    story = [event for event in events if event.kind == "story"]
+    assert any("run created" in event.data["text"] for event in story)
+    assert [int(event.id or 0) for event in story] == [event.data["seq"] for event in story]
+    snapshots = [event.data for event in events if event.kind == "snapshot"]
+    assert snapshots
+    assert all(event.id is None for event in events if event.kind == "snapshot")
+
+    told = gateway.api(f"/runs/{run}")
+    assert told.body.decode() == cli_report(loadpilot, fleet, run)
+    assert told.json["arrivals"]["started"] == oracle.counts().received == 150
+    asked_for = (
+        f"/runs/{run}",
+        f"/runs/{run}/story",
+        f"/runs/{run}/plan",
+        "/runs",
+        f"/compare?run={run}&run={run}",
+        f"/runs/{run}/series?percentiles=50&percentiles=99.9&tasks=often",
+        f"/runs/{run}/heat?bucket_us=1000000",
+        f"/runs/{run}/errors?outcomes=ok&outcomes=timeout",
+        f"/runs/{run}/agents",
+        f"/runs/{run}?as_of_us=1000000",
+        f"/runs/{run}/series?as_of_us=1000000",
+    )
+    report = told.json
+    assert outcome_of(gateway) == outcome_of(other)
+    assert outcome_of(gateway) == {
+        "verdict": "PASS",
+        "p99_us": report["latency"]["response"]["p99_us"],
+        "requests_per_sec": oracle.counts().received * 1e6 / report["rates"]["measured_us"],
+        "errors_total": 0,
+        "error_rate_pct": 0.0,
+    }
+    answers = {path: gateway.api(path) for path in asked_for}
+    assert {one.status for one in answers.values()} == {200}
+    assert {path: other.api(path).body for path in asked_for} == {
+        path: one.body for path, one in answers.items()
+    }
+    gateways.processes[0].signal(signal.SIGTERM)
+    assert gateways.processes[0].end(20).code == 0
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+    again = gateways.start()
+    assert outcome_of(again)
+    assert {path: again.api(path).body for path in asked_for} == {
+        path: one.body for path, one in answers.items()
+    }
+    lines = answers[f"/runs/{run}/story"].json["lines"]
+    assert [event.data for event in story] == lines
+    resumed = story[2].id or ""
+    with again.live(run, {"Last-Event-ID": resumed}) as live:
+        rest = [event for event in live.events() if event.kind == "story"]
+    assert [event.data for event in rest] == lines[3:]
+    (listed,) = answers["/runs"].json["runs"]
+    assert (listed["run"], listed["state"], listed["ending"]) == (run, "sealed", "completed")
+    assert json.loads(told.body)["run"]["id"] == run
+
+
+def test_any_part_of_a_run_can_be_asked_for(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if parts do not add up to the counts of the target, another verdict uses other
+    figures, or an answer that the caller has is sent again."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway = gateways.start()
+    oracle.delay(20)
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)}).json["run"]
+    gateway.see_end(run)
+    report = gateway.api(f"/runs/{run}").json
+
+    series = gateway.api(f"/runs/{run}/series").json
+    assert sum(series["finished"]) == series["total"]["finished"] == oracle.counts().received
+    assert series["total"]["response"] == report["latency"]["response"]
+    by_task = [
+        gateway.api(f"/runs/{run}/series?tasks={task['name']}").json["finished"]
+        for task in report["tasks"]
+    ]
+    assert [sum(tick) for tick in zip(*by_task, strict=True)] == series["finished"]
+    heat = gateway.api(f"/runs/{run}/heat").json
+    assert sum(map(sum, heat["counts"])) == oracle.counts().received
+    (agent,) = gateway.api(f"/runs/{run}/agents").json["agents"]
+    assert (agent["agent"], sum(agent["started"])) == ("a-1", 150)
+
+    own = gateway.tell(f"/runs/{run}/verdict", {})
+    assert own.json["verdict"] == report["verdict"]
+    assert own.json["latency"] == report["latency"]
+    for gates in (
+        {"p99_ms": 10, "error_rate": "< 1"},
+        [{"metric": "p99_ms", "limit": 10}, {"metric": "error_rate", "limit": 1, "operator": "<"}],
+    ):
+        judged = gateway.tell(f"/runs/{run}/verdict", {"thresholds": gates}).json
+        assert judged["verdict"]["passed"] is False
+        first, second = judged["verdict"]["thresholds"]
+        assert (first["passed"], second["passed"]) == (False, True)
+        assert judged["broke_at_us"][0] is not None
+        assert judged["broke_at_us"][1] is None
+    assert gateway.api(f"/runs/{run}").json == report, "a question changed the run"
+    for question, place in (
+        ({"thresholds": {"p99": 10}}, "unknown metric"),
+        ({"thresholds": {"p99_ms": "fast"}}, "must be a number"),
+        ({"thresholds": {"nobody:p99_ms": 10}}, "unknown task"),
+        ({"thresholds": {f"t{n}:p99_ms": 1 for n in range(201)}}, "at most 200"),
+        ({"thresholds": [{"metric": "fast"}]}, ""),
+        ({"warm_up_us": -1}, ""),
+        ({"from_us": 2, "to_us": 1}, ""),
+        ({"nonsense": 1}, ""),
+    ):
+        refused = gateway.tell(f"/runs/{run}/verdict", question)
+        assert refused.status == 422, (question, refused.body)
+        assert place in refused.problems, (question, refused.body)
+    for path in (
+        "series?tasks=nobody",
+        "series?from_us=5",
+        "series?from_us=2000000&to_us=1000000",
+        "series?bucket_us=0",
+        "series?bucket_us=99999999999999999999",
+        "series?percentiles=101",
+        "series?percentiles=nan",
+        "series?outcomes=fine",
+        "heat?agents=nobody",
+        "errors?nonsense=1",
+        "agents?as_of_us=-1",
+    ):
+        refused = gateway.api(f"/runs/{run}/{path}")
+        assert refused.status == 422, (path, refused.body)
+        assert refused.json["problems"], path
+
+    path = f"{API}/runs/{run}/series?bucket_us=1000000"
+    tag = tag_of(gateway, path)
+    known = gateway.ask("GET", path, headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (known.status, known.body) == (304, b"")
+    assert tag_of(gateway, path + "&tasks=often") != tag
+    assert tag_of(gateways.start(), path) == tag
+
+
+def outcome_of(gateway: Gateway) -> object:
+    """The outcome of the only run, once its log was read."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        (listed,) = gateway.api("/runs").json["runs"]
+        if listed["outcome"] is not None:
+            return listed["outcome"]
+    raise AssertionError(listed)
+
+
+def tag_of(gateway: Gateway, path: str) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    response.read()
+    connection.close()
+    assert response.status == 200
+    return response.headers["ETag"]
