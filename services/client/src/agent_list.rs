@@ -72,8 +72,8 @@ impl Session {
     /// # Errors
     /// A fault of the bus.
     pub async fn agents(&self, listen_for: Duration) -> Result<Vec<ListedAgent>, SessionError> {
-        let heard = self.beats(listen_for).await?;
-        let mut agents: BTreeMap<Holder, ListedAgent> = heard
+        let beats = self.beats(listen_for).await?;
+        let mut agents: BTreeMap<Holder, ListedAgent> = beats
             .into_iter()
             .map(|(holder, beats)| (holder.clone(), listed(holder, &beats)))
             .collect();
@@ -98,7 +98,7 @@ impl Session {
     async fn beats(&self, listen_for: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
         let (bus, subjects) = self.parts();
         let mut messages = bus.subscribe(&subjects.heartbeat_all()).await?;
-        let mut heard: BTreeMap<Holder, Beats> = BTreeMap::new();
+        let mut beats: BTreeMap<Holder, Beats> = BTreeMap::new();
         let until = Instant::now() + listen_for;
         while let Ok(Some(message)) = timeout_at(until, messages.next()).await {
             let at = (Instant::now(), now());
@@ -108,14 +108,14 @@ impl Session {
                 continue;
             };
             let boot_id = beat.boot_id.clone();
-            add_beat(&mut heard, Holder { agent, boot_id }, beat, at);
+            add_beat(&mut beats, Holder { agent, boot_id }, beat, at);
         }
-        Ok(heard)
+        Ok(beats)
     }
 }
 
 fn add_beat(
-    heard: &mut BTreeMap<Holder, Beats>,
+    beats: &mut BTreeMap<Holder, Beats>,
     holder: Holder,
     beat: AgentBeat,
     (at, wall): (Instant, Timestamp),
@@ -123,10 +123,10 @@ fn add_beat(
     let micros = |at: Timestamp| i64::try_from(at.0).unwrap_or(i64::MAX);
     let about = beat.about.as_ref();
     let ahead_us = about.map(|about| micros(about.at).saturating_sub(micros(wall)));
-    match heard.get_mut(&holder) {
+    match beats.get_mut(&holder) {
         None => {
             let (first, last) = ((at, beat.clone()), (at, beat));
-            heard.insert(
+            beats.insert(
                 holder,
                 Beats {
                     first,

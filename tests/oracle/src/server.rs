@@ -1,4 +1,4 @@
-//! The counted listener and its threads. While a behaviour closes it, no connection is accepted.
+//! The counted listener and its threads. While `refuse` is in force, no connection is accepted.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -326,7 +326,7 @@ impl IndexedRun {
         }
     }
 
-    /// The verdict of the run under other gates or objectives.
+    /// The verdict of the run under other gates, warm-up or bounds of time.
     ///
     /// # Errors
     /// Every problem of the question; or a fault of the bus.
