@@ -1,7 +1,7 @@
-//! Identifiers. All of them are subject tokens (`[a-z0-9_-]`), parsed once at the door.
+//! Identifiers. All of them are subject tokens (`[a-z0-9_-]`), parsed where they enter.
 //!
-//! Must never be taken from a payload where a subject names the same thing: identity is what NATS
-//! permissions can check.
+//! Where a subject names the same thing, its token counts and not the payload: NATS permissions can
+//! check subjects only.
 
 use std::fmt;
 
@@ -25,12 +25,12 @@ macro_rules! token {
             /// Parses a subject token.
             ///
             /// # Errors
-            /// When it is empty, too long or holds a character outside `[a-z0-9_-]`.
+            /// When it is empty, too long or contains a character outside `[a-z0-9_-]`.
             pub fn parse(text: &str) -> Result<Self, Problem> {
                 token($field, text).map(|()| Self(text.to_owned()))
             }
 
-            /// The token itself.
+            /// The text of the token.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -59,27 +59,27 @@ macro_rules! token {
 }
 
 token!(
-    /// One execution of one plan: a ULID in lower case, so that ids sort by creation.
+    /// Id of one execution of one plan: a ULID in lower case, so that ids sort by creation.
     RunId, "run"
 );
 token!(
-    /// A tenant: the second token of every subject.
+    /// Name of a tenant: the second token of every subject.
     TenantId, "tenant"
 );
 token!(
-    /// An agent as its operator names it; it outlives its processes.
+    /// Name of an agent, set by its operator; it outlives the agent's processes.
     AgentId, "agent"
 );
 token!(
-    /// One process of an agent: a ULID in lower case, new at every start.
+    /// Id of one process of an agent: a ULID in lower case, new at every start.
     BootId, "boot_id"
 );
 token!(
-    /// One stored event: equal ids are the same event, however often it was sent.
+    /// Id of one stored event; a repeated send has the same id.
     EventId, "id"
 );
 token!(
-    /// An attached command line that keeps a run alive.
+    /// Id of an attached command line that keeps a run alive.
     OwnerId, "owner"
 );
 
@@ -116,14 +116,14 @@ impl EventId {
     }
 }
 
-/// A process that can hold shards. A new boot of an agent is a new holder.
+/// Process that can hold shards. A new boot of an agent is a new holder.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Holder {
-    /// Whose process.
+    /// Agent of the process.
     pub agent: AgentId,
-    /// Which process.
+    /// Process of the agent.
     pub boot_id: BootId,
 }
 

@@ -1,11 +1,25 @@
-//! The nouns of LoadPilot: every type that is stored in the log or sent between parts.
+//! Types of LoadPilot that are stored in the log or sent between processes.
 //!
-//! One file per step of a run, named as the step is named everywhere else: [`plan`],
-//! [`log::assign`], [`log::start`], [`log::delta`], [`answers::report`]. Everything here is data
-//! with a JSON form (`proto/schema`, `proto/golden`). This crate must never do I/O, read a clock or
-//! the environment, or decide anything: the laws live in `loadpilot-engine`.
+//! Everything here is data with a JSON form (`proto/schema`, `proto/golden`). This crate does no
+//! I/O, reads no clock and no environment, and decides nothing: the laws are in `loadpilot-engine`.
+//!
+//! In the order of a run:
+//!
+//! - [`plan`]: what a run executes
+//! - [`log`]: what the log stores: request events, decisions, facts and deltas
+//! - [`answers`]: what is computed from a log: report, live view, slices
+//! - [`wire`]: subjects, heartbeats and schemas
+//!
+//! Below all of them:
+//!
+//! - [`id`]: identifiers of runs, agents, events
+//! - [`units`]: instants, rates, durations
+//! - [`limits`]: maximum sizes of the formats
+//! - [`refusal`]: problems that a user can fix
+//! - [`rules`]: version of the rules by which a run is judged
 
 pub mod answers;
+mod defaults;
 pub mod id;
 pub mod limits;
 pub mod log;

@@ -1,119 +1,125 @@
-//! Every size limit of the formats, by name. Must never hold a tunable: those live in the plan.
+//! Size limits of the formats, by name. Settings that users may change are in the plan.
 
-/// Longest value that a refusal quotes, in characters.
+/// Maximum length of a value that a refusal quotes, in characters.
 pub const PROBLEM_VALUE_CHARS_MAX: usize = 120;
-/// Mistakes that are told of one request: whoever makes more mends the first ones first.
+/// Maximum number of problems shown of one request; further ones are counted.
 pub const PROBLEMS_MAX: usize = 100;
-/// Largest plan as JSON, in bytes (NATS carries 1 MiB a message; RunCreated repeats the plan).
+/// Maximum size of a plan as JSON, in bytes (NATS carries 1 MiB per message; RunCreated repeats the
+/// plan).
 pub const PLAN_BYTES_MAX: usize = 512 * 1024;
-/// Largest request body, in bytes: agents hold each whole in memory.
+/// Maximum size of a request body, in bytes: agents hold each whole body in memory.
 pub const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// All bodies that one plan keeps in the object store, together, in bytes.
+/// Maximum size of all content of one plan in the object store, in bytes.
 pub const OBJECTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Deepest nesting of statements and expressions in code. Each is up to four levels of JSON, of
-/// which readers take 128, and messages that carry a plan have some of their own.
+/// Maximum nesting of statements and expressions in code. Each level takes up to four levels of
+/// JSON; readers accept 128, and messages that carry a plan add some of their own.
 pub const CODE_DEPTH_MAX: usize = 20;
-/// Most local variables of one function of code.
+/// Maximum number of local variables of one function of code.
 pub const CODE_LOCALS_MAX: usize = 200;
-/// Longest rest in code, in microseconds (a day).
+/// Maximum duration of a wait in code, in µs (a day).
 pub const SLEEP_US_MAX: u64 = 86_400_000_000;
-/// Most tasks in a plan.
+/// Maximum number of tasks of a plan.
 pub const TASKS_MAX: usize = 1_000;
-/// Most steps in one task.
+/// Maximum number of steps of one task.
 pub const STEPS_MAX: usize = 100;
-/// Most calls (steps of all tasks) in a plan.
+/// Maximum number of calls (steps of all tasks) of a plan.
 pub const CALLS_MAX: usize = 2_000;
-/// Largest sum of task weights: the length of one block of the task permutation.
+/// Maximum sum of task weights: the length of one block of the task permutation.
 pub const WEIGHT_SUM_MAX: u64 = 1 << 20;
-/// Most pieces of a profile.
+/// Maximum number of pieces of a profile.
 pub const PIECES_MAX: usize = 10_000;
-/// Highest rate, in millionths of an arrival per second (10 million per second).
+/// Maximum rate, in millionths of an arrival per second (10 million per second).
 pub const RATE_MAX_URPS: u64 = 10_000_000_000_000;
-/// How often one run can be steered: each time costs whoever computes its arrivals a little.
+/// Maximum number of changes by steering in one run: each makes computing its arrivals a little
+/// more expensive.
 pub const STEERED_MAX: usize = 1_000;
-/// Longest profile, in microseconds (11 days): keeps the exact arithmetic inside 128 bits.
+/// Maximum length of a profile, in µs (11 days): keeps the exact arithmetic inside 128 bits.
 pub const PROFILE_US_MAX: u64 = 950_400_000_000;
-/// Longest time-out or wait, in microseconds (10 min: the range of the histograms).
+/// Maximum timeout or wait, in µs (10 min: the range of the histograms).
 pub const TIMEOUT_US_MAX: u64 = 600_000_000;
-/// Longest scenario, task, step, header, secret or agent name, in bytes.
+/// Maximum length of the name of a scenario, task, step, header, secret or agent, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
-/// Longest header value, in bytes.
+/// Maximum length of a header value, in bytes.
 pub const HEADER_VALUE_BYTES_MAX: usize = 16 * 1024;
-/// Most headers in one step.
+/// Maximum number of headers of one step.
 pub const HEADERS_MAX: usize = 64;
-/// Longest base path of a target, in bytes.
+/// Maximum length of the base path of a target, in bytes.
 pub const BASE_PATH_BYTES_MAX: usize = 1024;
-/// Longest path with query, in bytes.
+/// Maximum length of a path with query, in bytes.
 pub const PATH_BYTES_MAX: usize = 8 * 1024;
-/// Most calls of a task in Python that an agent tells apart by name; the others go together.
+/// Maximum number of call names of a Python task that an agent distinguishes; further ones share
+/// [`OTHER_CALLS`].
 pub const CALL_NAMES_MAX: usize = 200;
-/// What the others are called.
+/// Name of the further calls.
 pub const OTHER_CALLS: &str = "(other calls)";
-/// Most different errors of a task in Python that an agent tells apart in a tick.
+/// Maximum number of distinct errors of a Python task that an agent distinguishes in a tick;
+/// further ones share [`OTHER_ERRORS`].
 pub const RAISED_MAX: usize = 20;
-/// What the others are called.
+/// Text of the further errors.
 pub const OTHER_ERRORS: &str = "(other errors)";
-/// Longest text of an error raised in Python, in bytes.
+/// Maximum length of the text of a Python error, in bytes.
 pub const RAISED_BYTES_MAX: usize = 400;
-/// Longest traceback of one, in bytes: the lines of the user's that led to it.
+/// Maximum length of its traceback, in bytes: the user's lines that led to it.
 pub const TRACE_BYTES_MAX: usize = 1_000;
-/// Most parameters of a plan.
+/// Maximum number of parameters of a plan.
 pub const PARAMETERS_MAX: usize = 200;
-/// Longest value of a parameter, in bytes: what a header can carry.
+/// Maximum length of the value of a parameter, in bytes: what a header can carry.
 pub const PARAMETER_BYTES_MAX: usize = 16 * 1024;
-/// Most tags of a plan.
+/// Maximum number of tags of a plan.
 pub const TAGS_MAX: usize = 20;
-/// Most feeds of a scenario.
+/// Maximum number of feeds of a scenario.
 pub const FEEDS_MAX: usize = 100;
-/// Most values that a task adds to metrics of the scenario's own: they are kept until it has ended.
+/// Maximum number of values that one task adds to own metrics: they are held until it ends.
 pub const MEASURED_MAX: usize = 100_000;
-/// Most metrics of a scenario's own: names are for people to read, not for values.
+/// Maximum number of own metrics of a scenario: names are for people, not for values.
 pub const METRICS_MAX: usize = 100;
-/// Most exchanges of a run that are written out.
+/// Maximum number of debug exchanges of a run.
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
-/// Longest head of an answer that is written out, in bytes.
+/// Maximum length of the head of a response in a debug exchange, in bytes.
 pub const SEEN_HEAD_BYTES_MAX: usize = 8 * 1024;
-/// Most thresholds in a plan.
+/// Maximum number of thresholds of a plan.
 pub const THRESHOLDS_MAX: usize = 200;
-/// Most needs of a run beside those of its plan, and most labels of an agent.
+/// Maximum number of needs of a run beside those of its plan, and of labels of an agent.
 pub const NEEDS_MAX: usize = 20;
-/// Most agents one run may ask for.
+/// Maximum number of agents of one run.
 pub const AGENTS_MAX: u32 = 10_000;
-/// Most shards of a run: the next power of two above sixteen for each agent.
+/// Maximum number of shards of a run: the next power of two above sixteen per agent.
 pub const SHARDS_MAX: u32 = 1 << 18;
-/// Most holders that a seal names one by one: so many final counts fit a message of 1 MiB. Of more
-/// the facts say who spoke its last words.
+/// Maximum number of holders that a seal names one by one, so that their final counts fit in a
+/// message of 1 MiB. Above it the facts contain the names.
 pub const SEAL_NAMES_MAX: usize = 1_024;
-/// Longest rest of a user of a closed loop, in µs: a day.
+/// Maximum think time of a user of a closed loop, in µs (a day).
 pub const REST_MAX_US: u64 = 24 * 3_600 * 1_000_000;
-/// Most users of a closed loop.
+/// Maximum number of users of a closed loop.
 pub const USERS_MAX: u32 = 1_000_000;
-/// Largest seed: JSON readers that know only doubles must read it exactly.
+/// Maximum seed: JSON readers that know only doubles read it exactly.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
-/// A delta above this many bytes is split into the next sequence number.
+/// Maximum size of a delta, in bytes; a larger one is split into the next sequence number.
 pub const DELTA_BYTES_MAX: usize = 200 * 1024;
-/// Most calls that one delta tells one by one.
+/// Maximum number of samples in one delta.
 pub const SAMPLES_PER_DELTA_MAX: usize = 8_192;
-/// Longest text of calls told one by one in a delta, in bytes.
+/// Maximum length of the encoded samples of one delta, in bytes.
 pub const SAMPLES_BYTES_MAX: usize = 96 * 1024;
-/// Most calls that an agent tells one by one in a tick; the others are counted as not told.
+/// Maximum number of samples of an agent in a tick; further ones are counted as dropped.
 pub const SAMPLES_PER_TICK_MAX: usize = 100_000;
-/// Most control events that one heartbeat reply brings; the rest comes with the next.
+/// Maximum number of control events in one heartbeat reply; the next reply continues.
 pub const NEWS_EVENTS_MAX: usize = 64;
-/// Most counts that the histograms of one delta hold together when it is read (256 MiB): 800 rows
-/// with answers of up to ten minutes have as many.
+/// Maximum number of counts of all histograms of one delta when it is read (256 MiB): equal to 800
+/// rows with responses of up to ten minutes.
 pub const HIST_COUNTS_PER_DELTA_MAX: usize = 1 << 25;
-/// Most counts above zero that the histograms of a delta have for each byte of it. Times that were
-/// measured take more bytes: no more than five such counts fit in one.
+/// Maximum number of counts above zero in the histograms of a delta, for each of its bytes.
+/// Measured times take more bytes: at most five such counts fit in one.
 pub const HIST_FILLED_PER_BYTE_MAX: usize = 16;
-/// Histogram counts that a reader keeps for each call of a run (1 MiB): those of eight outcomes
-/// with answers of up to ten seconds.
+/// Number of histogram counts that a reader holds for each call of a run (1 MiB): those of eight
+/// outcomes with responses of up to ten seconds.
 pub const HIST_COUNTS_PER_CALL: u64 = 1 << 17;
-/// Histogram counts that a reader keeps of one agent beside those for each call.
+/// Number of histogram counts that a reader holds of one agent beside those for each call.
 pub const HIST_COUNTS_PER_AGENT_MIN: u64 = 1 << 22;
-/// Most histogram counts that a reader keeps of one agent, however many calls there are (2 GiB).
+/// Maximum number of histogram counts that a reader holds of one agent, for any number of calls (2
+/// GiB).
 pub const HIST_COUNTS_PER_AGENT_MAX: u64 = 1 << 28;
-/// Most histogram counts that a live view holds (256 MiB); its latency leaves out what is beyond.
+/// Maximum number of histogram counts of a live view (256 MiB); its latency omits values beyond.
 pub const HIST_COUNTS_LIVE_MAX: usize = 1 << 25;
-/// Most of all agents together: so many times those of one. They share what they agree on.
+/// Maximum number of histogram counts of all agents together, as a multiple of one agent's: agents
+/// share the counts in which they agree.
 pub const HIST_COUNTS_RUN_FACTOR: u64 = 2;

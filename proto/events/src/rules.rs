@@ -1,12 +1,11 @@
 //! The version of the rules by which a run is judged.
 //!
-//! The version stands in the run, so that a log keeps its report when the rules change. Must never
-//! be raised for a log that was written under an earlier one.
+//! The run contains its version, so that a log keeps its report when the rules change.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// By which rules the figures and the verdict of a run come out. Ordered: later rules are greater.
+/// Version of the rules for figures and verdict of a run. Later versions are greater.
 #[derive(
     Debug,
     Clone,
@@ -22,17 +21,17 @@ use serde::{Deserialize, Serialize};
     JsonSchema,
 )]
 pub enum Rules {
-    /// The first rules: those of every log that names none.
+    /// The first rules: those of every log without a version.
     #[default]
     #[serde(rename = "1")]
     V1,
     /// A task that raised is an error, a run that offered less than 95 % of its plan fails, and
-    /// what contradicts a holder's own totals is set aside.
+    /// rows that contradict a holder's own totals are set aside.
     #[serde(rename = "2")]
     V2,
 }
 
 impl Rules {
-    /// The rules of new runs.
+    /// Rules of new runs.
     pub const CURRENT: Self = Self::V2;
 }

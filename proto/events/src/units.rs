@@ -1,7 +1,7 @@
-//! Units: wall-clock instants, rates and the grammar in which people write durations and rates.
+//! Units: instants, rates, and the grammar in which people write durations and rates.
 //!
 //! Everything is an integer: microseconds for time, millionths of an arrival per second for rates,
-//! so that two machines can never disagree about a sum. Must never read a clock.
+//! so that two machines compute the same sum.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::refusal::Problem;
 /// Microseconds in one second.
 pub const SECOND_US: u64 = 1_000_000;
 
-/// An instant: microseconds since the Unix epoch, UTC.
+/// Instant in µs since the Unix epoch, UTC.
 #[derive(
     Debug,
     Clone,
@@ -43,11 +43,11 @@ impl Timestamp {
     }
 }
 
-/// A rate in millionths of an arrival per second.
+/// Rate in millionths of an arrival per second.
 ///
-/// What a person writes is rounded *down* to this grain: a rate such as 100/m then yields at most
-/// the number of arrivals that was asked for, never one more (the last one is still counted,
-/// because the number of arrivals is the integral rounded up).
+/// A rate that a person writes is rounded *down* to this unit: a rate such as 100/m then yields at
+/// most the requested number of arrivals. The last one is still counted, because the number of
+/// arrivals is the integral rounded up.
 #[derive(
     Debug,
     Clone,

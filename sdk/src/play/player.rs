@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use loadpilot_agent::fire::{Aside, AsideSetup, Program, Troupe};
+use loadpilot_agent::fire::{Hooks, HooksSetup, Program, VirtualUsersSetup};
 use loadpilot_agent::runs::bodies::Bodies;
 use loadpilot_agent::runs::secrets::Secrets;
 use loadpilot_agent::users::prepared_users::States;
@@ -74,14 +74,14 @@ impl Scripting for AtHand {
 #[pyclass(name = "Player", module = "loadpilot._native")]
 pub(crate) struct PyPlayer {
     runtime: Runtime,
-    aside: Mutex<Option<Aside>>,
+    aside: Mutex<Option<Hooks>>,
     playing: Mutex<Option<oneshot::Receiver<Result<(), String>>>>,
 }
 
 impl PyPlayer {
     fn begin(
         &self,
-        ask: impl FnOnce(&Aside) -> oneshot::Receiver<Result<(), String>>,
+        ask: impl FnOnce(&Hooks) -> oneshot::Receiver<Result<(), String>>,
     ) -> PyResult<()> {
         let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
         let aside = aside.as_ref();
@@ -116,7 +116,7 @@ impl PyPlayer {
         let policy = target_policy(py, &allow_targets)?;
         let program = Program::compile_with(&plan, &run, &secrets, &Bodies::new(), policy);
         let program = program.map_err(|fault| PyValueError::new_err(fault.to_string()))?;
-        let troupe = Troupe {
+        let troupe = VirtualUsersSetup {
             scripting: Arc::new(AtHand(scenario)),
             bundle: Bytes::new(),
             file: String::new(),
@@ -129,14 +129,14 @@ impl PyPlayer {
             users: (0..users).collect(),
             states: None,
         };
-        let setup = AsideSetup {
+        let setup = HooksSetup {
             run,
             plan: Arc::new(plan),
             program: Arc::new(program),
-            troupe,
+            users_setup: troupe,
         };
         // The thread wants the interpreter at once.
-        let aside = py.detach(|| Aside::spawn(setup));
+        let aside = py.detach(|| Hooks::spawn(setup));
         let aside = aside.map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -153,11 +153,11 @@ impl PyPlayer {
     }
 
     fn prepare(&self) -> PyResult<()> {
-        self.begin(Aside::prepare)
+        self.begin(Hooks::prepare)
     }
 
     fn retire(&self) -> PyResult<()> {
-        self.begin(Aside::retire)
+        self.begin(Hooks::retire)
     }
 
     fn call_off(&self) {

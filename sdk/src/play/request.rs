@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use loadpilot_agent::fire::Composed;
+use loadpilot_agent::fire::CompiledCalls;
 use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::{Method, Stream};
 use pyo3::exceptions::PyValueError;
@@ -52,7 +52,7 @@ impl PyRequest {
             },
             tokens_max,
             listen_us,
-            composed: Composed::default(),
+            composed: CompiledCalls::default(),
         })))
     }
 
@@ -94,7 +94,7 @@ impl PyRequest {
             stream: self.0.stream,
             tokens_max: self.0.tokens_max,
             listen_us: self.0.listen_us,
-            composed: Composed::default(),
+            composed: CompiledCalls::default(),
         })))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use loadpilot_agent::fire::Composed;
+use loadpilot_agent::fire::CompiledCalls;
 use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::Method;
 use pyo3::prelude::*;
@@ -62,7 +62,7 @@ impl Made {
             stream: None,
             tokens_max: None,
             listen_us: None,
-            composed: Composed::default(),
+            composed: CompiledCalls::default(),
         };
         let built = each(extras, |said| match said {
             Said::Header(name, value) => request.headers.push((name.to_owned(), value.to_owned())),

@@ -25,8 +25,8 @@ pub fn overcommit_warnings(state: &RunState, holdings: &[Holding]) -> Vec<String
         let (assigned_rps, offered_rps) = (assigned.as_rps(), offer.rate.as_rps());
         (assigned > offer.rate).then(|| {
             format!(
-                "warning: {agent} is asked for up to {assigned_rps} arrivals per second and offered \
-                 {offered_rps}; more agents share them, --capacity says that it can do more"
+                "warning: {agent} is asked for up to {assigned_rps} arrivals per second and \
+                 offered {offered_rps}; more agents share them, --capacity says that it can do more"
             )
         })
     };

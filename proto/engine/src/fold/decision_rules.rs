@@ -88,7 +88,11 @@ impl Past {
         );
         let known = begins || self.created.is_some();
         self.rule(known, Invariant::Created, "the run was not created yet");
-        match decided.decision {
+        self.judge(decided.decision);
+    }
+
+    fn judge(&mut self, decision: &Decision) {
+        match decision {
             Decision::RunCreated(created) => {
                 let first = self.last_seq == 0;
                 self.rule(

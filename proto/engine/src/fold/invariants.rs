@@ -93,12 +93,12 @@ impl Invariant {
                  is the rate or the pause alone"
             }
             Self::Owed => {
-                "a setup is begun once, before its run is requested; its teardown has one owner at a \
-                 time, follows the end, and is finished once"
+                "a setup is begun once, before its run is requested; its teardown has one owner \
+                 at a time, follows the end, and is finished once"
             }
             Self::Seal => {
-                "the seal names the decision before it and every process that ever held shards, with \
-                 its last words in the log or as missing"
+                "the seal names the decision before it and every process that ever held shards, \
+                 with its last words in the log or as missing"
             }
             Self::End => "after the end nothing is decided but to archive or to delete the run",
             Self::Readable => "every event can be read, and its figures are possible for this run",

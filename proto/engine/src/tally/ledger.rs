@@ -62,80 +62,10 @@ impl Ledger {
         to_us: u64,
         gauges: Gauges,
     ) -> Vec<DeltaReported> {
-        let mut open = OpenDelta::default();
-        let mut parts = Vec::new();
-        for (key, sums) in rows.arrivals {
-            open.make_room(80 + 20 * sums.dropped.len(), &mut parts);
-            open.arrivals.push(sums.row(key));
-        }
-        for (key, sums) in rows.calls {
-            let row = sums.row(key);
-            let bytes = 200
-                + 12 * row.status.len()
-                + 40 * row.causes.len()
-                + row.response.0.len()
-                + row.service.0.len()
-                + rows
-                    .names
-                    .get(&row.call)
-                    .map_or(0, |named| 60 + named.name.len());
-            open.make_room(bytes, &mut parts);
-            open.calls.push(row);
-        }
-        for (key, sums) in rows.anatomy {
-            let row = sums.row(key);
-            let bytes = 80
-                + row
-                    .phases
-                    .values()
-                    .map(|hist| 24 + hist.0.len())
-                    .sum::<usize>();
-            open.make_room(bytes, &mut parts);
-            open.anatomy.push(row);
-        }
-        let mut traces = rows.traces;
-        for (key, count) in rows.raised {
-            let trace = traces.remove(&key);
-            let (task, by, text) = key;
-            let bytes = 80 + text.len() + trace.as_ref().map_or(0, String::len);
-            open.make_room(bytes, &mut parts);
-            open.raised.push(RaisedRow {
-                task,
-                by,
-                text,
-                count,
-                trace,
-            });
-        }
-        for row in rows.metrics.iter().flat_map(|(key, sums)| sums.rows(*key)) {
-            let values = match &row.added {
-                Added::Trend { values } => values.len(),
-                Added::Counter { .. } | Added::Rate { .. } => 1,
-            };
-            open.make_room(120 + row.name.len() + 20 * values, &mut parts);
-            open.metrics.push(row);
-        }
-        for seen in rows.exchanges {
-            let lines = seen.request.iter().chain(&seen.answer);
-            let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
-            open.make_room(bytes, &mut parts);
-            open.exchanges.push(seen);
-        }
-        open.samples_dropped = rows.samples_dropped;
-        let sampled: BTreeSet<u16> = rows.samples.iter().map(|sample| sample.call).collect();
-        for text in encoded(rows.samples) {
-            if !open.samples.is_empty() {
-                parts.push(std::mem::take(&mut open));
-            }
-            open.make_room(text.0.len(), &mut parts);
-            open.sampled.clone_from(&sampled);
-            open.samples = text;
-        }
-        parts.push(open);
+        let parts = split(rows);
         let mut gauges = gauges;
         let mut deltas = Vec::with_capacity(parts.len());
-        for mut part in parts {
-            part.names = part.used(&rows.names);
+        for part in parts {
             deltas.push(self.number(part, from_us, to_us, &gauges));
             // Counters are reported once.
             (gauges.retransmits, gauges.listen_overflows) = (0, 0);
@@ -176,6 +106,84 @@ impl Ledger {
             gauges: gauges.clone(),
         }
     }
+}
+
+/// Splits rows into parts that fit one delta each.
+fn split(rows: Rows) -> Vec<OpenDelta> {
+    let mut open = OpenDelta::default();
+    let mut parts = Vec::new();
+    for (key, sums) in rows.arrivals {
+        open.make_room(80 + 20 * sums.dropped.len(), &mut parts);
+        open.arrivals.push(sums.row(key));
+    }
+    for (key, sums) in rows.calls {
+        let row = sums.row(key);
+        let bytes = 200
+            + 12 * row.status.len()
+            + 40 * row.causes.len()
+            + row.response.0.len()
+            + row.service.0.len()
+            + rows
+                .names
+                .get(&row.call)
+                .map_or(0, |named| 60 + named.name.len());
+        open.make_room(bytes, &mut parts);
+        open.calls.push(row);
+    }
+    for (key, sums) in rows.anatomy {
+        let row = sums.row(key);
+        let bytes = 80
+            + row
+                .phases
+                .values()
+                .map(|hist| 24 + hist.0.len())
+                .sum::<usize>();
+        open.make_room(bytes, &mut parts);
+        open.anatomy.push(row);
+    }
+    let mut traces = rows.traces;
+    for (key, count) in rows.raised {
+        let trace = traces.remove(&key);
+        let (task, by, text) = key;
+        let bytes = 80 + text.len() + trace.as_ref().map_or(0, String::len);
+        open.make_room(bytes, &mut parts);
+        open.raised.push(RaisedRow {
+            task,
+            by,
+            text,
+            count,
+            trace,
+        });
+    }
+    for row in rows.metrics.iter().flat_map(|(key, sums)| sums.rows(*key)) {
+        let values = match &row.added {
+            Added::Trend { values } => values.len(),
+            Added::Counter { .. } | Added::Rate { .. } => 1,
+        };
+        open.make_room(120 + row.name.len() + 20 * values, &mut parts);
+        open.metrics.push(row);
+    }
+    for seen in rows.exchanges {
+        let lines = seen.request.iter().chain(&seen.answer);
+        let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
+        open.make_room(bytes, &mut parts);
+        open.exchanges.push(seen);
+    }
+    open.samples_dropped = rows.samples_dropped;
+    let sampled: BTreeSet<u16> = rows.samples.iter().map(|sample| sample.call).collect();
+    for text in encoded(rows.samples) {
+        if !open.samples.is_empty() {
+            parts.push(std::mem::take(&mut open));
+        }
+        open.make_room(text.0.len(), &mut parts);
+        open.sampled.clone_from(&sampled);
+        open.samples = text;
+    }
+    parts.push(open);
+    for part in &mut parts {
+        part.names = part.used(&rows.names);
+    }
+    parts
 }
 
 /// The rows of a delta that is still being filled.

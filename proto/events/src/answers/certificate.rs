@@ -1,66 +1,66 @@
-//! The certificate: whether a run can be trusted at all, with the evidence.
+//! The certificate: whether the figures of a run can be trusted, with the evidence.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether the run can be trusted.
+/// Whether the figures of a run can be trusted.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Grade {
-    /// The figures are the target's.
+    /// The figures describe the target.
     Valid,
     /// The figures are usable, with the findings in mind.
     Degraded,
-    /// The figures say more about the generator or the gaps than about the target.
+    /// The figures describe the load generator or the gaps more than the target.
     Invalid,
 }
 
-/// Whether the run can be trusted, with the evidence.
+/// Whether the figures of a run can be trusted, with the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Certificate {
-    /// The worst grade of all findings.
+    /// Worst grade of all findings.
     pub grade: Grade,
-    /// What was found; empty when VALID.
+    /// Findings; empty when VALID.
     pub findings: Vec<Finding>,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// The generator reached arrivals late.
+    /// The load generator reached arrivals late.
     ScheduleLag,
-    /// The generator dropped arrivals.
+    /// The load generator dropped arrivals.
     GeneratorDrops,
-    /// An agent's processor was the limit.
+    /// The processor of an agent was the limit.
     AgentCpu,
-    /// Nobody reported some arrivals.
+    /// Some arrivals were not reported.
     LostInterval,
-    /// Arrivals were offered by a holder that had been superseded.
+    /// A superseded holder offered arrivals.
     Excess,
-    /// The generator ran out of ports or file descriptors.
+    /// The load generator ran out of ports or file descriptors.
     LocalResources,
-    /// Clocks are not known well enough.
+    /// The offsets of clocks are not known precisely enough.
     ClockBound,
-    /// The run is not sealed, or it ended otherwise than by its profile or its user.
+    /// The run is not sealed, or neither its profile nor its user ended it.
     Unfinished,
     /// Events or deltas were unreadable or contradicted the log.
     Quarantined,
-    /// Started arrivals whose calls did not all come to an end of their own.
+    /// Some calls of started arrivals did not end by themselves.
     Coverage,
-    /// Rows of a feed were used again, and nobody said that they may be.
+    /// Feed rows were used again without permission (`cycles`).
     FeederWrapAround,
 }
 
-/// One reason not to trust the run blindly.
+/// One reason for doubt about the figures of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What it is about.
+    /// Subject of the finding.
     pub kind: FindingKind,
-    /// How bad it is.
+    /// Severity of the finding.
     pub grade: Grade,
-    /// What was measured and the limit it crossed, for people.
+    /// Measured value and the limit that it crossed, as text for people.
     pub evidence: String,
 }

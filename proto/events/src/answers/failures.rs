@@ -1,4 +1,4 @@
-//! What went wrong in a part of a run, call by call.
+//! Errors in a part of a run, by task and call.
 
 use std::collections::BTreeMap;
 
@@ -11,54 +11,55 @@ use crate::log::delta::TaskRaises;
 use crate::log::outcome::Outcome;
 use crate::plan::script::Raised;
 
-/// Most different texts of a task that an answer holds.
+/// Maximum number of distinct error texts of a task in one answer.
 pub const RAISED_TOLD_MAX: usize = 50;
 
-/// How the calls of a slice ended that were not ok.
+/// Calls of a slice that were not ok, by how they ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Errors {
-    /// Of which run.
+    /// Id of the run.
     pub run: RunId,
-    /// By task, in the order of the plan.
+    /// Tasks, in the order of the plan.
     pub tasks: Vec<TaskErrors>,
 }
 
-/// What went wrong in one task.
+/// Errors of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskErrors {
-    /// Its name.
+    /// Name of the task.
     pub task: String,
-    /// Finished calls of the slice; by rules 2 also one for each time that it raised without a
-    /// call.
+    /// Number of finished calls of the slice; by rules 2 plus one for each time that the task
+    /// raised without a call.
     pub finished: u64,
-    /// Those that were not ok; by rules 2 also the last one of each arrival that raised.
+    /// Number of those that were not ok; by rules 2 including the last call of each arrival that
+    /// raised.
     pub errors: u64,
-    /// Arrivals of the slice in which it raised; null when there were none, by rules 1, and where
-    /// calls or outcomes are picked out.
+    /// Number of arrivals of the slice that raised an error. Null without any, by rules 1, and
+    /// where calls or outcomes are selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_raises: Option<TaskRaises>,
-    /// By call: those of the plan in order, then those made in Python by name.
+    /// Calls of the plan in order, then those made in Python by name.
     pub calls: Vec<CallErrors>,
-    /// What its checks and itself raised, the most frequent first, in the whole run: the log does
-    /// not say when.
+    /// Errors that the task and its check raised, the most frequent first, in the whole run: the
+    /// log does not contain their times.
     pub raised: Vec<Raised>,
-    /// How many more different texts there are.
+    /// Number of further distinct texts.
     pub raised_more: u64,
 }
 
-/// What went wrong in one call.
+/// Errors of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallErrors {
-    /// Its name.
+    /// Name of the call.
     pub call: String,
-    /// Finished calls of the slice.
+    /// Number of finished calls of the slice.
     pub finished: u64,
-    /// Those that were not ok.
+    /// Number of those that were not ok.
     pub errors: u64,
-    /// How they ended, ok and unfinished ones too.
+    /// Number of calls by outcome, ok and unfinished ones included.
     pub outcomes: BTreeMap<Outcome, u64>,
-    /// Why those without a complete answer had none.
+    /// Number of calls without a complete response, by outcome and cause.
     pub causes: BTreeMap<Outcome, BTreeMap<Cause, u64>>,
-    /// Answers by outcome and status code.
+    /// Number of responses by outcome and status code.
     pub status: BTreeMap<Outcome, BTreeMap<u16, u64>>,
 }

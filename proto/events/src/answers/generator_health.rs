@@ -1,38 +1,38 @@
-//! How the generator fared, as reports tell it: what else than the target could be in the figures.
+//! Health of the load generator: influences on the figures other than the target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::report::Ladder;
-use crate::plan::connections::is_default;
+use crate::answers::latency::Ladder;
+use crate::defaults::is_default;
 
-/// How the generator itself fared.
+/// Health of the load generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorReport {
-    /// From due until the pacer reached the arrival, in the measured time.
+    /// Time from due until the pacer reached the arrival, in the measured time.
     pub schedule_lag: Option<Ladder>,
-    /// From there until dispatch.
+    /// Time from there until dispatch.
     pub queue: Option<Ladder>,
-    /// Connections opened.
+    /// Number of connections opened.
     pub connections_opened: u64,
-    /// Calls that used an open connection.
+    /// Number of calls on a connection that was already open.
     pub connections_reused: u64,
-    /// Requests that were sent a second time on another connection, because the first one turned
-    /// out to be closed: the target may have seen them twice.
+    /// Number of requests sent a second time because their first connection had closed: the target
+    /// may have received them twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resent: u64,
-    /// TCP segments that the kernel of one agent's machine sent again during the run, for whomever:
-    /// the most of any machine.
+    /// Number of TCP segments retransmitted during the run by one agent's machine, for all its
+    /// processes; the maximum of all machines.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retransmits_max: u64,
-    /// Connections that found the queue of a listener on an agent's machine full during the run,
-    /// the most of any machine: of interest when the target is there.
+    /// Number of connections during the run that found a full listener queue on one agent's
+    /// machine; the maximum of all machines. Relevant when the target runs there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub listen_overflows_max: u64,
-    /// The busiest firing thread of any delta, in thousandths of its core.
+    /// Maximum CPU use of a firing thread in any delta, in thousandths of its core.
     pub busiest_core_permille: u64,
-    /// Share of deltas in which a firing thread was above 90 % of its core, in percent.
+    /// Share of deltas in which a firing thread used more than 90 % of its core, in percent.
     pub busy_deltas_pct: f64,
-    /// The longest that a firing thread was late for its own timer, in µs.
+    /// Longest delay of a firing thread behind its own timer, in µs.
     pub stall_us_max: u64,
 }

@@ -1,4 +1,17 @@
-//! What is computed from a log: the report, the live view and the answers to questions about a run.
+//! Answers computed from a log: the report, the live view and answers to questions about a run.
+//!
+//! - [`report`]: the closed report of a run
+//! - [`certificate`]: whether the figures can be trusted
+//! - [`latency`]: percentiles, corrected and uncorrected
+//! - [`streams`]: streamed responses
+//! - [`generator_health`]: load of the generator itself
+//! - [`gaps`]: lost, excess and late data
+//! - [`timeline`]: decisions and facts as text
+//! - [`live`]: the live view
+//! - [`slice`]: a part of a run, its series and heat map
+//! - [`failures`]: errors of a part of a run
+//! - [`agent_stats`]: agents of a run over time
+//! - [`what_if`]: the verdict by other thresholds
 
 pub mod agent_stats;
 pub mod certificate;

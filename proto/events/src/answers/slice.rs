@@ -1,134 +1,137 @@
-//! What part of a run somebody asks about, and the figures of it over time.
+//! Slices: the part of a run that a question is about, and its figures over time.
 //!
-//! Times are µs after the start, by due time, and whole ticks: rows know no more. Must never hold a
-//! percentile that was not read from a merged histogram.
+//! Times are due times in µs after the start, in whole ticks: rows have no finer resolution.
+//! Percentiles come from merged histograms.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::report::Ladder;
+use crate::answers::latency::Ladder;
 use crate::id::{AgentId, RunId};
 use crate::log::outcome::Outcome;
 
-/// Most values in one list of a slice.
+/// Maximum number of values in one list of a slice.
 pub const SLICE_NAMES_MAX: usize = 1_000;
-/// Most percentiles that one answer has.
+/// Maximum number of percentiles of one answer.
 pub const SLICE_PERCENTILES_MAX: usize = 20;
-/// Most buckets of one answer.
+/// Maximum number of buckets of one answer.
 pub const SLICE_BUCKETS_MAX: u64 = 100_000;
-/// Buckets that an answer has at most unless their length is asked for.
+/// Maximum number of buckets of an answer whose question gives no bucket length.
 pub const SLICE_BUCKETS: u64 = 600;
 
-/// A part of a run. What is absent leaves nothing out.
+/// Part of a run. An absent field restricts nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
-    /// From this due time on: a whole number of ticks; absent: 0.
+    /// First due time, in µs after the start: a whole number of ticks. Absent: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_us: Option<u64>,
-    /// Up to this due time, exclusive: a whole number of ticks; absent: the end of the profile.
+    /// End of the due time, exclusive, in µs after the start: a whole number of ticks. Absent: the
+    /// end of the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_us: Option<u64>,
-    /// The grain of the answer: a whole number of ticks; absent: the least that gives no more than
+    /// Length of a bucket in µs: a whole number of ticks. Absent: the shortest with at most
     /// [`SLICE_BUCKETS`] buckets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_us: Option<u64>,
-    /// Of these tasks only, by name.
+    /// Names of the tasks to include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Vec<String>>,
-    /// Of these calls only, by name: what is told of arrivals is that of their tasks.
+    /// Names of the calls to include; figures of arrivals are those of their tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<String>>,
-    /// What these agents did only.
+    /// Names of the agents to include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<AgentId>>,
-    /// Calls that ended so only.
+    /// Outcomes of the calls to include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<Vec<Outcome>>,
-    /// Which percentiles are told, above 0 and up to 100; absent: 50, 95 and 99.
+    /// Percentiles to compute, above 0 and up to 100. Absent: 50, 95 and 99.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentiles: Option<Vec<f64>>,
-    /// As the log was when the run's clock showed this; absent: all of it.
+    /// Instant of the run's clock, in µs after the start, whose state of the log is used. Absent:
+    /// the whole log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_us: Option<u64>,
 }
 
-/// Figures of a slice, bucket by bucket: each list has one value a bucket.
+/// Figures of a slice over time: each list has one value per bucket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// Of which run.
+    /// Id of the run.
     pub run: RunId,
-    /// The grain of the log in µs.
+    /// Length of a tick of the log in µs.
     pub tick_us: u64,
-    /// The grain of this answer in µs; the last bucket may be shorter.
+    /// Length of a bucket in µs; the last bucket may be shorter.
     pub bucket_us: u64,
-    /// Where each bucket begins, in µs after the start.
+    /// Begin of each bucket, in µs after the start.
     pub from_us: Vec<u64>,
-    /// Arrivals planned; null where agents, calls or outcomes are picked out, which no plan knows.
+    /// Number of arrivals planned; null where agents, calls or outcomes are selected, which the
+    /// plan does not know.
     pub planned: Vec<Option<u64>>,
-    /// Arrivals started.
+    /// Number of arrivals started.
     pub started: Vec<u64>,
-    /// Arrivals dropped, for whatever reason, by agents.
+    /// Number of arrivals that agents dropped, for any reason.
     pub dropped: Vec<u64>,
-    /// Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
-    /// task that raised without a call.
+    /// Number of finished calls; by rules 2, unless calls or outcomes are selected, plus one for
+    /// each task that raised without a call.
     pub finished: Vec<u64>,
-    /// Finished calls that were not ok; by those rules also the last one of each task that raised,
-    /// and one for each that raised without a call.
+    /// Number of finished calls that were not ok; by the same rules including the last call of each
+    /// task that raised, plus one for each that raised without a call.
     pub errors: Vec<u64>,
-    /// How calls ended, the unfinished ones too; only outcomes that happened.
+    /// Number of calls by outcome, unfinished ones included; only outcomes that occurred.
     pub outcomes: BTreeMap<Outcome, Vec<u64>>,
-    /// Which percentiles are told.
+    /// Percentiles that were computed.
     pub percentiles: Vec<f64>,
-    /// Response time in µs by percentile (`p50`, `p99_9`) and `max`; null when nothing finished.
+    /// Response time in µs by percentile (`p50`, `p99_9`) and `max`; null when no call finished.
     pub response: BTreeMap<String, Vec<Option<u64>>>,
-    /// Service time, likewise.
+    /// Service time in µs by percentile and `max`; null when no call finished.
     pub service: BTreeMap<String, Vec<Option<u64>>>,
-    /// The whole slice as one.
+    /// Figures of the whole slice.
     pub total: SliceTotal,
 }
 
-/// A whole slice as one.
+/// Figures of a whole slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceTotal {
-    /// Arrivals planned; null as in [`Series::planned`].
+    /// Number of arrivals planned; null as in [`Series::planned`].
     pub planned: Option<u64>,
-    /// Arrivals started.
+    /// Number of arrivals started.
     pub started: u64,
-    /// Arrivals dropped by agents.
+    /// Number of arrivals that agents dropped.
     pub dropped: u64,
-    /// Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
-    /// task that raised without a call.
+    /// Number of finished calls; by rules 2, unless calls or outcomes are selected, plus one for
+    /// each task that raised without a call.
     pub finished: u64,
-    /// Finished calls that were not ok; by those rules also the last one of each task that raised,
-    /// and one for each that raised without a call.
+    /// Number of finished calls that were not ok; by the same rules including the last call of each
+    /// task that raised, plus one for each that raised without a call.
     pub errors: u64,
-    /// How calls ended.
+    /// Number of calls by outcome.
     pub outcomes: BTreeMap<Outcome, u64>,
-    /// Response time; null when nothing finished.
+    /// Response time; null when no call finished.
     pub response: Option<Ladder>,
-    /// Service time.
+    /// Service time; null when no call finished.
     pub service: Option<Ladder>,
-    /// Corrected p99 over uncorrected p99; null in a closed loop and when nothing finished.
+    /// CO factor: corrected p99 / uncorrected p99; null in a closed loop and when no call finished.
     pub co_factor: Option<f64>,
 }
 
-/// How response times are spread over time: finished calls by bucket and latency.
+/// Heat map: finished calls by bucket and response time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Heat {
-    /// Of which run.
+    /// Id of the run.
     pub run: RunId,
-    /// The grain of the log in µs.
+    /// Length of a tick of the log in µs.
     pub tick_us: u64,
-    /// The grain of this answer in µs; the last bucket may be shorter.
+    /// Length of a bucket in µs; the last bucket may be shorter.
     pub bucket_us: u64,
-    /// Where each bucket begins, in µs after the start.
+    /// Begin of each bucket, in µs after the start.
     pub from_us: Vec<u64>,
-    /// Edges of the bands of latency in µs, four to each power of two: band b holds what is at
-    /// least `bounds_us[b]` and below `bounds_us[b + 1]`. Empty when nothing finished.
+    /// Bounds of the bands in µs, four to each power of two: band b holds values from
+    /// `bounds_us[b]` to below `bounds_us[b + 1]`. Empty when no call finished.
     pub bounds_us: Vec<u64>,
-    /// For each bucket the finished calls of each band.
+    /// Number of finished calls of each band, for each bucket.
     pub counts: Vec<Vec<u64>>,
 }

@@ -1,20 +1,19 @@
-//! What a report says of streamed answers: how long until they begin to say something, and how
-//! steadily they go on.
+//! Streamed responses in a report: time to the first token, and from token to token.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::report::Ladder;
+use crate::answers::latency::Ladder;
 
-/// What streamed answers were like, in the measured time.
+/// Streamed responses, in the measured time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StreamReport {
-    /// Tokens that came.
+    /// Number of tokens received.
     pub tokens: u64,
-    /// From due to the first token, corrected.
+    /// Time from due to the first token, corrected.
     pub first_token: Option<Ladder>,
-    /// From dispatch to the first token, uncorrected.
+    /// Time from dispatch to the first token, uncorrected.
     pub first_token_service: Option<Ladder>,
-    /// From one token to the next; null when no answer had two.
+    /// Time from one token to the next; null when no response had two.
     pub token_gap: Option<Ladder>,
 }

@@ -1,6 +1,6 @@
-//! A run judged again by other gates, or by another part of its time.
+//! A run judged by other thresholds, or over another part of its time.
 //!
-//! Must never change what was measured: only what of it counts, and against which limits.
+//! A what-if changes which measurements count and against which limits, never a measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,23 +11,24 @@ use crate::log::delta::TaskRaises;
 use crate::plan::threshold::Threshold;
 use crate::rules::Rules;
 
-/// A question to the log of a run. What is absent stays as the plan has it.
+/// Question how a run would have been judged. An absent field stays as in the plan.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhatIf {
-    /// The gates, as a plan has them.
+    /// Thresholds, as in a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thresholds: Option<Vec<Threshold>>,
-    /// What is due before this is not judged; rounded up to a whole tick, as that of a plan is.
+    /// Length of the warm-up in µs, rounded up to a whole tick as in a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up_us: Option<u64>,
-    /// What is due before this is not judged either: a whole number of ticks.
+    /// Begin of the judged due time, in µs after the start: a whole number of ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_us: Option<u64>,
-    /// Nor what is due from here on: a whole number of ticks.
+    /// End of the judged due time, exclusive, in µs after the start: a whole number of ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_us: Option<u64>,
-    /// As the log was when the run's clock showed this; absent: all of it.
+    /// Instant of the run's clock, in µs after the start, whose state of the log is used. Absent:
+    /// the whole log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_us: Option<u64>,
 }
@@ -35,38 +36,38 @@ pub struct WhatIf {
 /// How the run would have been judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIfAnswer {
-    /// Pass or fail of the gates.
+    /// Pass or fail of the thresholds.
     pub verdict: Verdict,
-    /// Whether the run can be trusted at all.
+    /// Whether the figures can be trusted.
     pub certificate: Certificate,
     /// Latency of all finished calls in the judged time.
     pub latency: Latency,
-    /// Offered against planned, in the judged time.
+    /// Offered against planned arrivals, in the judged time.
     pub rates: Rates,
-    /// Every planned arrival of the whole run, as in the report: gates of dropped arrivals look at
-    /// all of them.
+    /// Planned arrivals of the whole run, as in the report: thresholds on dropped arrivals use all
+    /// of them.
     pub arrivals: ArrivalCounts,
-    /// Calls that ended, in the judged time.
+    /// Number of calls that ended, in the judged time.
     pub requests_total: u64,
-    /// Errors in the judged time, as in the report.
+    /// Number of errors in the judged time, counted as in the report.
     pub errors_total: u64,
     /// Errors in percent of finished calls, as in the report.
     #[serde(default)]
     pub error_rate_pct: Option<f64>,
-    /// Arrivals of the judged time whose task raised an error; null when there were none. Of a log
-    /// that does not tell how the calls before had ended, the least number that it proves.
+    /// Number of arrivals of the judged time that raised an error; null without any. Of a log
+    /// without the outcomes of the calls before, the least number that it proves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_raises: Option<TaskRaises>,
-    /// By which rules it is judged here: always the newest.
+    /// Version of the rules of this answer: always the newest.
     pub rules: Rules,
-    /// By which rules its report is judged.
+    /// Version of the rules of the run's report.
     pub rules_of_run: Rules,
-    /// Where the judged time begins, in µs after the start.
+    /// Begin of the judged time, in µs after the start.
     pub judged_from_us: u64,
-    /// Where it ends.
+    /// End of the judged time, in µs after the start.
     pub judged_to_us: u64,
-    /// For each gate the due time, in µs after the start, from which on it did not hold any more
-    /// over the judged time so far. Null where it holds in the end, and for gates that look at
-    /// neither response time nor error rate.
+    /// For each threshold the due time, in µs after the start, from which it no longer held over
+    /// the judged time so far. Null for a threshold that holds in the end, and for one on neither
+    /// response time nor error rate.
     pub broke_at_us: Vec<Option<u64>>,
 }

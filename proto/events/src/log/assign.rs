@@ -1,70 +1,73 @@
-//! Who holds which shards.
+//! Which holder has which shards, and how a map of shards is read.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::Holder;
+use crate::limits::SHARDS_MAX;
+use crate::log::shards::{self, Piece};
 
-/// The number of the assignment in force; it fences the older ones. The first one is 1.
+/// Number of the assignment in force, from 1; it fences the earlier ones.
 pub type Generation = u32;
 
-/// How many agents a run wants and how long it waits for them.
+/// Number of agents of a run, and how long it waits for them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentsWanted {
-    /// Start as soon as this many have offered capacity; at least 1.
+    /// Number of agents at which the run starts without further waiting; at least 1.
     pub want: u32,
-    /// Start with this many when the wait is over; at least 1, at most `want`.
+    /// Number of agents that suffice when the wait is over; 1 to `want`.
     pub min: u32,
-    /// How long to wait for `want`, in µs.
+    /// Maximum wait for `want` agents, in µs.
     pub wait_us: u64,
 }
 
-/// The shards of one holder.
+/// Shards of one holder.
 ///
-/// It is read as part of a whole map only, which is judged before it is unfolded.
+/// It is read only as part of a whole map, which is checked before its strides are expanded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Holding {
-    /// Who.
+    /// Process that holds the shards.
     pub holder: Holder,
-    /// Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
-    /// strides of them, `[first, step, count]`.
-    #[serde(serialize_with = "crate::log::shards::serialize")]
-    #[schemars(with = "Vec<crate::log::shards::Piece>")]
+    /// Shards held, sorted: the arrivals with `n mod shards` in this list. Stored as shards and
+    /// strides `[first, step, count]`.
+    #[serde(serialize_with = "shards::serialize")]
+    #[schemars(with = "Vec<Piece>")]
     pub shards: Vec<u32>,
 }
 
-/// Who owned which shards from a tick on.
+/// Which holders had which shards from a tick on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardMap {
-    /// Its number.
+    /// Number of the assignment.
     pub generation: Generation,
-    /// The first due tick it is in force for, until a later one begins.
+    /// First due tick of this map; it holds until a later map begins.
     pub from_tick: u32,
-    /// Every shard that somebody held.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    /// Every shard that had a holder.
+    #[serde(deserialize_with = "deserialize_map")]
     pub holdings: Vec<Holding>,
 }
 
-/// Why a holder no longer holds anything.
+/// Why a holder lost its shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossReason {
-    /// Nothing was heard from it for the lost time.
+    /// No heartbeat arrived for longer than the lost time.
     Silent,
     /// A new process of the same agent appeared.
     Replaced,
-    /// It said that it leaves.
+    /// The agent announced that it leaves.
     Left,
-    /// It said that it cannot do its shards.
+    /// The agent reported that it cannot perform its shards.
     Failed,
-    /// It fenced itself.
+    /// The agent fenced itself.
     Isolated,
-    /// It was not ready in time.
+    /// The agent was not ready in time.
     NotReady,
 }
 
 impl LossReason {
-    /// The same for people, after the name of an agent.
+    /// The reason as text for people, to follow the name of an agent.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -78,11 +81,56 @@ impl LossReason {
     }
 }
 
-/// A holder that lost its shards, and why.
+/// Holder that lost its shards, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// Who.
+    /// Process that lost its shards.
     pub holder: Holder,
-    /// Why.
+    /// Why it lost them.
     pub reason: LossReason,
+}
+
+/// Stored form of a holding.
+#[derive(Deserialize)]
+struct Stored {
+    holder: Holder,
+    shards: Vec<Piece>,
+}
+
+/// Reads a whole map of shards.
+///
+/// Any writer of the log may send a forged map: one of more than [`SHARDS_MAX`] shards, or with a
+/// shard number above 32 bits, is an error before its strides are expanded.
+pub(crate) fn deserialize_map<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<Holding>, D::Error> {
+    let stored = Vec::<Stored>::deserialize(from)?;
+    let count: usize = stored
+        .iter()
+        .flat_map(|holding| &holding.shards)
+        .fold(0, |sum, piece| sum.saturating_add(piece.count()));
+    if count > SHARDS_MAX as usize {
+        return Err(D::Error::custom(format!(
+            "a map has {count} shards; the maximum of a run is {SHARDS_MAX}"
+        )));
+    }
+    if let Some(piece) = stored
+        .iter()
+        .flat_map(|holding| &holding.shards)
+        .find(|piece| !piece.is_whole())
+    {
+        let most = u32::MAX;
+        return Err(D::Error::custom(format!("{piece:?} exceeds shard {most}")));
+    }
+    Ok(stored.into_iter().map(unfold).collect())
+}
+
+fn unfold(Stored { holder, shards }: Stored) -> Holding {
+    let has_strides = shards.iter().any(|piece| piece.is_stride());
+    let mut shards: Vec<u32> = shards.into_iter().flat_map(Piece::shards).collect();
+    if has_strides {
+        // Strides interleave; a list written one by one keeps its order.
+        shards.sort_unstable();
+    }
+    Holding { holder, shards }
 }

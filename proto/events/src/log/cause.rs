@@ -1,13 +1,13 @@
-//! Why a call got no complete answer: the cause behind its outcome, as the system or the protocol
-//! named it. A closed set: a new member is a new version.
+//! Why a call got no complete response: the cause behind its outcome, as the system or the protocol
+//! names it. A closed set: a new member is a new version.
 //!
-//! An outcome says whose fault it is, a cause what to look at. Must never steer anything: gates and
-//! rates know outcomes only.
+//! The outcome says whose fault it is, the cause what to examine. Thresholds and rates use outcomes
+//! only.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a call got no complete answer.
+/// Why a call got no complete response.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -15,51 +15,51 @@ use serde::{Deserialize, Serialize};
 pub enum Cause {
     /// The target's name was not resolved.
     NameNotResolved,
-    /// It has no address of the kind that was asked for.
+    /// The target has no address of the required family.
     NoSuchAddress,
-    /// Nobody listens, or the list of waiting connections is full (ECONNREFUSED).
+    /// No process listens, or the listener's queue is full (ECONNREFUSED).
     Refused,
-    /// The peer cut the connection off (ECONNRESET, ECONNABORTED).
+    /// The peer reset the connection (ECONNRESET, ECONNABORTED).
     Reset,
-    /// Written to a connection that the peer had closed (EPIPE).
+    /// The agent wrote to a connection that the peer had closed (EPIPE).
     BrokenPipe,
-    /// No way there (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
+    /// No route to the target (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
     Unreachable,
-    /// The system gave up on a peer that acknowledged nothing (ETIMEDOUT).
+    /// The peer acknowledged nothing and the system gave up (ETIMEDOUT).
     SystemTimeout,
-    /// The system or a firewall forbids it (EACCES, EPERM).
+    /// The system or a firewall denies the connection (EACCES, EPERM).
     Denied,
     /// No socket at the path (ENOENT).
     NoSuchSocket,
-    /// The peer closed before the first byte of an answer.
+    /// The peer closed the connection before the first byte of a response.
     Unanswered,
-    /// The peer closed inside an answer.
+    /// The peer closed the connection inside a response.
     Truncated,
-    /// What came was not HTTP.
+    /// The response was not HTTP.
     NotHttp,
-    /// A head, trailers or a line of chunks beyond its limit.
+    /// A response head, trailers or a chunk line exceeds its limit.
     TooLong,
-    /// The peer broke the rules of HTTP/2, or says that we did.
+    /// The peer violated HTTP/2, or reports that the agent did.
     Http2,
-    /// The peer reset the stream of HTTP/2.
+    /// The peer reset the HTTP/2 stream.
     StreamReset,
-    /// The peer closed the connection of HTTP/2 in an orderly way before the answer (GOAWAY).
+    /// The peer closed the HTTP/2 connection in an orderly way before the response (GOAWAY).
     GoneAway,
-    /// Nobody we trust vouches for the certificate.
+    /// No trusted authority signed the certificate.
     CertificateUntrusted,
-    /// The certificate is out of its time.
+    /// The certificate has expired or is not valid yet.
     CertificateExpired,
     /// The certificate is for another name.
     CertificateOtherName,
-    /// The certificate is wrong in another way.
+    /// The certificate is invalid for another reason.
     CertificateInvalid,
-    /// The target wants a client certificate, or another one.
+    /// The target requires a client certificate, or another one.
     ClientCertificate,
-    /// No version, cipher or protocol in common.
+    /// No TLS version, cipher or protocol in common.
     TlsMismatch,
     /// The target ended TLS with another alert.
     TlsAlert,
-    /// What came was not TLS.
+    /// The peer's bytes were not TLS.
     NotTls,
     /// No local port left (EADDRNOTAVAIL, EADDRINUSE).
     NoPorts,
@@ -67,28 +67,28 @@ pub enum Cause {
     NoFds,
     /// No memory left (ENOMEM, ENOBUFS).
     NoMemory,
-    /// Cut off while the name was resolved.
+    /// Cut off during the resolution of the name.
     WhileResolving,
-    /// Cut off while the connection was opened.
+    /// Cut off during the connect.
     WhileConnecting,
-    /// Cut off inside the TLS handshake.
+    /// Cut off during the TLS handshake.
     WhileSecuring,
-    /// Cut off while it waited for a stream of HTTP/2.
+    /// Cut off while the call waited for an HTTP/2 stream.
     WhileWaitingForAStream,
     /// Cut off while the request was written.
     WhileSending,
-    /// Cut off before the first byte of the answer.
+    /// Cut off before the first byte of the response.
     BeforeFirstByte,
-    /// Cut off before the last byte of the answer.
+    /// Cut off before the last byte of the response.
     BeforeLastByte,
-    /// Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
+    /// Another cause; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
     Other,
     /// The agent may not connect there (`--allow-target`).
     NotAllowed,
 }
 
 impl Cause {
-    /// All causes, in the order in which they are declared.
+    /// All causes, in the order of their declaration.
     pub const ALL: [Self; 36] = [
         Self::NameNotResolved,
         Self::NoSuchAddress,
@@ -128,7 +128,7 @@ impl Cause {
         Self::NotAllowed,
     ];
 
-    /// The same for people.
+    /// The cause as text for people.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

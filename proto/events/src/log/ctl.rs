@@ -1,13 +1,14 @@
 //! Decisions of coordinators about one run, in total order. Subject `….ctl`.
 //!
-//! Whatever `decide` took from a clock or a heartbeat is written into the event, so that folding
-//! the log needs neither.
+//! What `decide` takes from a clock or a heartbeat is written into the event, so that folding the
+//! log needs neither.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::id::{Holder, OwnerId};
 use crate::log::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::log::cause::Cause;
@@ -15,45 +16,44 @@ use crate::log::delta::Totals;
 use crate::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::plan::Plan;
 use crate::plan::capability::Capability;
-use crate::plan::connections::is_default;
 use crate::refusal::Problem;
 use crate::rules::Rules;
 use crate::units::Timestamp;
 
-/// What may stand on a run's control subject.
+/// Decision about one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Decision {
-    /// The request was sound: the run exists.
+    /// The run exists: its request was valid.
     RunCreated(Box<RunCreated>),
-    /// The request was not sound, or nobody could serve it; nothing was started.
+    /// The request was invalid, or no agent could serve it. Nothing was started.
     RunRefused(RunRefused),
     /// Shards have holders: generation 1.
     ShardsAssigned(ShardsAssigned),
-    /// All holders are ready: the run starts at this instant.
+    /// All holders are ready, and the start instant is fixed.
     StartScheduled(StartScheduled),
     /// The run will not start.
     StartCancelled(StartCancelled),
-    /// Shards change hands at a tick: the next generation.
+    /// Shards change holders at a tick: the next generation.
     ShardsReassigned(ShardsReassigned),
-    /// Holders were lost and nobody can take over for now.
+    /// Holders were lost and no agent can take over their shards for now.
     CapacityReduced(CapacityReduced),
-    /// From a tick on the rate is another one: the next generation.
+    /// The rate changes at a tick: the next generation.
     RateChanged(RateChanged),
     /// Arrivals are dropped until the run is resumed.
     Paused(Paused),
-    /// Arrivals are started again.
+    /// Arrivals start again.
     Resumed(Resumed),
     /// A request to steer changed nothing.
     SteeringRefused(SteeringRefused),
-    /// No arrival is started from this instant on.
+    /// No arrival starts from this instant on.
     StopScheduled(StopScheduled),
-    /// The run is over: the report folds exactly up to here.
+    /// The run is over: the report folds the log up to here.
     RunSealed(RunSealed),
 }
 
 impl Decision {
-    /// What each kind is called in the log.
+    /// Name of each kind in the log, in the order of the variants.
     pub const TYPES: [&'static str; 13] = [
         "RunCreated",
         "RunRefused",
@@ -71,85 +71,96 @@ impl Decision {
     ];
 }
 
-/// The run exists.
+/// The run exists: its request was valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunCreated {
-    /// What to run.
+    /// Plan of the run.
     pub plan: Plan,
-    /// SHA-256 of the plan's canonical JSON.
+    /// SHA-256 of the plan's canonical JSON, in lower-case hex.
     pub plan_hash: String,
-    /// Fixes, with the plan, every arrival.
+    /// Random seed; with the plan it fixes every arrival.
     pub seed: u64,
-    /// On how many agents.
+    /// Number of agents, and the wait for them.
     pub agents: AgentsWanted,
-    /// The attached command line, if any.
+    /// Attached command line. Absent: the run is detached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerId>,
-    /// From the decision to start to the start, in µs.
+    /// Time between the decision to start and the start, in µs.
     pub lead_us: u64,
-    /// The number of shards, fixed for the whole run.
+    /// Number of shards, fixed for the whole run.
     pub shards: u32,
-    /// When the wait for agents ends.
+    /// End of the wait for agents.
     pub gather_by: Timestamp,
-    /// What its agents must be able to do, beside what follows from the plan.
+    /// Capabilities that each agent must have, beside those that the plan requires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Capability>,
-    /// By which rules the run is judged. Absent: the first ones.
+    /// Version of the rules by which the run is judged. Absent: rules 1.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Rules,
 }
 
-/// Nothing was started, and why.
+impl RunCreated {
+    /// All capabilities that the run requires of each agent: those of the plan and those of the
+    /// request.
+    #[must_use]
+    pub fn needed(&self) -> BTreeSet<Capability> {
+        let mut needed = self.plan.needs();
+        needed.extend(self.needs.iter().cloned());
+        needed
+    }
+}
+
+/// The request was invalid, or no agent could serve it. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRefused {
-    /// At least one.
+    /// Why the run was refused; at least one problem.
     pub problems: Vec<Problem>,
 }
 
-/// Shards have holders.
+/// Shards have holders: generation 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsAssigned {
-    /// Always 1.
+    /// Number of the assignment; always 1.
     pub generation: Generation,
-    /// Together they hold every shard exactly once.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    /// Shards of each holder; together every shard exactly once.
+    #[serde(deserialize_with = "crate::log::assign::deserialize_map")]
     pub holdings: Vec<Holding>,
-    /// Holders that are not ready by then lose their shards.
+    /// Deadline for readiness; holders that are not ready by then lose their shards.
     pub ready_by: Timestamp,
 }
 
-/// The run starts.
+/// All holders are ready, and the start instant is fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StartScheduled {
-    /// Due times count from here, on the coordinators' clock.
+    /// Start of the run, on the coordinators' clock. Due times count from here.
     pub start_at: Timestamp,
 }
 
 /// The run will not start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StartCancelled {
-    /// Why, for people to read.
+    /// Why, as text for people.
     pub reason: String,
 }
 
-/// Shards change hands.
+/// Shards change holders at a tick: the next generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsReassigned {
-    /// One more than before.
+    /// Number of the assignment; one more than before.
     pub generation: Generation,
     /// The whole map from `takeover_tick` on; each shard at most once.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    #[serde(deserialize_with = "crate::log::assign::deserialize_map")]
     pub holdings: Vec<Holding>,
-    /// The first tick that belongs to the new map; earlier ones stay with the old one.
+    /// First due tick of the new map; earlier ticks stay with the old one.
     pub takeover_tick: u32,
-    /// Who lost shards, and why.
+    /// Holders that lost shards, and why.
     pub losses: Vec<Loss>,
 }
 
-/// Holders were lost and nobody can take over for now.
+/// Holders were lost and no agent can take over their shards for now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityReduced {
-    /// Who lost shards, and why.
+    /// Holders that lost shards, and why.
     pub losses: Vec<Loss>,
 }
 
@@ -157,21 +168,21 @@ pub struct CapacityReduced {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StopReason {
-    /// Somebody asked.
+    /// A user or a coordinator requested it.
     Requested {
-        /// Who, for people to read.
+        /// Who requested it, as text for people.
         by: String,
     },
-    /// The attached command line was not heard for the owner time.
+    /// The attached command line was silent for longer than the owner timeout.
     OwnerGone,
-    /// Every agent was lost and none came back in time.
+    /// Every agent was lost and none returned in time.
     NobodyLeft,
-    /// The log takes no more deltas: what is offered now could not be reported.
+    /// The log stores no more deltas, so further load could not be reported.
     LogFull,
 }
 
 impl StopReason {
-    /// The same for people.
+    /// The reason as text for people.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -183,21 +194,21 @@ impl StopReason {
     }
 }
 
-/// No arrival is started from this instant on.
+/// No arrival starts from this instant on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopScheduled {
     /// The instant, on the coordinators' clock.
     pub stop_at: Timestamp,
-    /// Why.
+    /// Why the run stops.
     pub reason: StopReason,
-    /// What was found, where the run is stopped because nothing answered: then it is a coordinator
-    /// that asked.
+    /// Failed calls, where a coordinator stops the run because no server responds. Absent: another
+    /// reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
 }
 
 impl StopScheduled {
-    /// Why, for people, of a run against `target`.
+    /// The reason as text for people; `target` is the target of the run.
     #[must_use]
     pub fn words(&self, target: &str) -> String {
         match &self.unanswered {
@@ -210,15 +221,15 @@ impl StopScheduled {
 /// Calls of a run, all of which failed to connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unanswered {
-    /// How many, from the first call of the run on.
+    /// Number of calls since the start of the run.
     pub calls: u64,
-    /// Why, where that is known.
+    /// Number of these calls by cause, where the cause is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub causes: BTreeMap<Cause, u64>,
 }
 
 impl Unanswered {
-    /// The same for people, of a run against `target`.
+    /// The finding as text for people; `target` is the target of the run.
     #[must_use]
     pub fn words(&self, target: &str) -> String {
         let mut causes: Vec<(&Cause, &u64)> = self.causes.iter().collect();
@@ -241,63 +252,64 @@ impl Unanswered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It offered its whole profile.
+    /// The run offered its whole profile.
     Completed,
-    /// It was stopped by its user.
+    /// A user stopped the run.
     Stopped,
-    /// Its owner or all of its agents were gone.
+    /// The owner or all agents of the run were gone.
     Abandoned,
-    /// It never started, though it was created.
+    /// The run was created and never started.
     Failed,
-    /// A later local stack found it unfinished.
+    /// A later local stack found the run unfinished.
     Aborted,
     /// The log had no room left.
     LogFull,
 }
 
-/// The last words of one holder.
+/// Final count of one holder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Final {
-    /// Who.
+    /// Process that finished.
     pub holder: Holder,
-    /// Its last delta's sequence number; 0 when it sent none.
+    /// Sequence number of its last delta; 0 when it sent none.
     pub final_seq: u64,
-    /// What it counted in all.
+    /// Everything that it counted in the run.
     pub totals: Totals,
 }
 
-/// The run is over.
+/// The run is over: the report folds the log up to here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSealed {
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
-    /// The control event before this one, as a stream sequence of LP_CTL.
+    /// Stream sequence in LP_CTL of the control event before this one.
     pub ctl_seq: u64,
-    /// The last fact that counts, as a stream sequence of LP_CTL.
+    /// Stream sequence in LP_CTL of the last fact that counts.
     pub evt_seq: u64,
-    /// The last delta that may count, as a stream sequence of LP_DATA.
+    /// Stream sequence in LP_DATA of the last delta that may count.
     pub data_seq: u64,
-    /// Who finished, with what.
+    /// Final count of each holder that finished.
     pub finals: Vec<Final>,
-    /// Who held shards and never said its last words.
+    /// Holders that never reported a final count.
     pub missing: Vec<Holder>,
-    /// How many those are, where they are more than [`crate::limits::SEAL_NAMES_MAX`]: then both
-    /// lists are empty, since a message has to hold the seal; the facts up to `evt_seq` say who.
+    /// Number of holders, where there are more than [`crate::limits::SEAL_NAMES_MAX`]. Both lists
+    /// are then empty, since the seal must fit in one message; the facts up to `evt_seq` contain
+    /// the names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unnamed: Option<Unnamed>,
 }
 
-/// How many holders a seal stands for without naming them.
+/// Number of holders that a seal counts without naming them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unnamed {
-    /// They said their last words.
+    /// Number of holders that reported a final count.
     pub finished: u32,
-    /// They never did.
+    /// Number of holders that never did.
     pub missing: u32,
 }
 
 impl RunSealed {
-    /// How many holders never said their last words.
+    /// Number of holders that never reported a final count.
     #[must_use]
     pub fn missing_count(&self) -> usize {
         self.unnamed

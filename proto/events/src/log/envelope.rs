@@ -8,13 +8,13 @@ use crate::log::ctl::Decision;
 use crate::log::shards;
 use crate::units::Timestamp;
 
-/// The version of the event formats that this build writes wherever it suffices.
+/// Version of the event formats that this build writes wherever it suffices.
 pub const EVENT_VERSION: u16 = 1;
 
-/// The version of decisions with strides of shards (ADR 0030): the newest that this build reads.
+/// Version of decisions with strides of shards (ADR 0030): the newest that this build reads.
 pub const EVENT_VERSION_STRIDES: u16 = 2;
 
-/// The least version whose readers understand a decision.
+/// Lowest version whose readers understand a decision.
 #[must_use]
 pub fn version_of(decision: &Decision) -> u16 {
     let map = match decision {
@@ -32,16 +32,16 @@ pub fn version_of(decision: &Decision) -> u16 {
     }
 }
 
-/// One stored event: what happened, which one it is, and when its writer says it happened.
+/// One stored event with its version, its id and its writer's time.
 ///
-/// `at` is the writer's wall clock and informs people; order comes from the stream's sequence.
+/// `at` is the writer's wall clock and informs people; the order comes from the stream's sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope<E> {
     /// Version of the event formats.
     pub v: u16,
-    /// Equal ids are the same event, however often it was sent.
+    /// Id of the event; a repeated send has the same id.
     pub id: EventId,
-    /// The writer's wall clock, in µs since the Unix epoch.
+    /// Wall clock of the writer.
     pub at: Timestamp,
     /// What happened.
     pub event: E,

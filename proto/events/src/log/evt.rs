@@ -1,6 +1,6 @@
 //! Facts that one agent states about itself in one run. Subject `….evt.<agent>`.
 //!
-//! Who states them is the subject's last token; a payload only adds which process of it.
+//! The last token of the subject names the agent; the payload only adds the process.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,9 @@ use crate::units::{Rate, Timestamp};
 /// One fact and the process that states it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact {
-    /// Which process of the agent.
+    /// Process of the agent.
     pub boot_id: BootId,
-    /// What it states.
+    /// What the process states.
     pub what: What,
 }
 
@@ -24,53 +24,53 @@ pub struct Fact {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum What {
-    /// It could take part: a reservation that expires.
+    /// The agent can take part: a reservation that expires.
     CapacityOffered(CapacityOffered),
-    /// It has everything it needs for its shards.
+    /// The agent has everything that its shards require.
     ShardsReady(ShardsReady),
-    /// It reached the start.
+    /// The agent reached the start.
     ShardsStarted(ShardsStarted),
-    /// It will send nothing more for this run, neither requests nor deltas.
+    /// The agent will send nothing more for this run, neither requests nor deltas.
     ShardsFinished(ShardsFinished),
-    /// It cannot do its shards.
+    /// The agent cannot perform its shards.
     ShardsFailed(ShardsFailed),
-    /// Its operator ends it; it drains.
+    /// The operator ends the agent; it drains.
     AgentLeaving,
-    /// It stopped by itself because it had lost control.
+    /// The agent fenced itself because it had lost control.
     IsolationStop(IsolationStop),
-    /// It was killed, and a later process of its agent has reported what it left. The only fact
-    /// that one process states for another.
+    /// The process was killed, and a later process of its agent has reported its tail. The only
+    /// fact that one process states about another.
     TailReported(TailReported),
 }
 
-/// It could take part.
+/// The agent can take part: a reservation that expires.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityOffered {
-    /// What it still has to give.
+    /// Free capacity of the agent.
     pub rate: Rate,
-    /// Threads that fire requests.
+    /// Number of firing threads.
     pub cores: u32,
-    /// The offer is void after this instant.
+    /// End of the offer.
     pub expires: Timestamp,
-    /// The product's version.
+    /// Version of the agent's build.
     pub version: String,
 }
 
-/// It has everything it needs.
+/// The agent has everything that its shards require.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsReady {
-    /// For which assignment.
+    /// Number of the assignment.
     pub generation: Generation,
-    /// How far its clock is from the coordinator's.
+    /// Offset of its clock from the coordinator's.
     pub clock: ClockEstimate,
-    /// Most arrivals it will have in flight.
+    /// Maximum number of arrivals that it will have in flight.
     pub max_in_flight: u32,
 }
 
-/// It reached the start.
+/// The agent reached the start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsStarted {
-    /// For which assignment.
+    /// Number of the assignment.
     pub generation: Generation,
 }
 
@@ -82,84 +82,84 @@ pub enum FinishReason {
     Completed,
     /// The run was stopped.
     Stopped,
-    /// Its shards went to others.
+    /// Other holders took over its shards.
     Superseded,
-    /// Its operator ended it.
+    /// The operator ended the agent.
     Left,
-    /// It had lost control.
+    /// The agent had lost control.
     Isolated,
 }
 
-/// It will send nothing more.
+/// The agent will send nothing more for this run, neither requests nor deltas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsFinished {
-    /// Why.
+    /// Why the holder finished.
     pub reason: FinishReason,
-    /// Its last delta's sequence number.
+    /// Sequence number of its last delta; 0 when it sent none.
     pub final_seq: u64,
-    /// What it counted in all.
+    /// Everything that it counted in the run.
     pub totals: Totals,
 }
 
-/// Why a holder cannot go on.
+/// Why a holder cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
-    /// It could not get ready: secrets, requests or threads.
+    /// The preparation failed: secrets, requests or threads.
     NotPrepared,
-    /// The scenario cannot be loaded in Python, or its users could not be prepared.
+    /// The Python scenario cannot be loaded, or the preparation of its users failed.
     Scenario,
-    /// Its firing threads broke down.
+    /// Its firing threads failed.
     Broken,
-    /// The log takes no more deltas: the run must end, whoever fires.
+    /// The log stores no more deltas: the run must end, on every agent.
     LogFull,
     /// The log refuses a delta for another reason.
     LogRefuses,
 }
 
-/// It cannot do its shards.
+/// The agent cannot perform its shards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsFailed {
-    /// For which assignment.
+    /// Number of the assignment.
     pub generation: Generation,
-    /// Why.
+    /// Kind of the failure.
     pub cause: FailureCause,
-    /// Why, for people to read.
+    /// Why, as text for people.
     pub reason: String,
 }
 
-/// It stopped by itself.
+/// The agent fenced itself because it had lost control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IsolationStop {
-    /// When, by its own clock.
+    /// When, by the agent's own clock.
     pub fenced_at: Timestamp,
-    /// The last control event it had seen, as a stream sequence.
+    /// Stream sequence of the last control event that it had seen.
     pub ctl_seq: u64,
-    /// Why, for people to read.
+    /// Why, as text for people.
     pub reason: String,
 }
 
-/// A later process has reported what this one left when it was killed.
+/// The tail of a killed process, reported by a later process of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TailReported {
-    /// Its last delta's sequence number.
+    /// Sequence number of its last delta; 0 when it sent none.
     pub final_seq: u64,
-    /// What it counted in all.
+    /// Everything that it counted in the run.
     pub totals: Totals,
-    /// Calls that were in flight when it was killed, among them.
+    /// Number of its calls that were in flight when it was killed; part of `totals`.
     pub indeterminate: u64,
-    /// What could not be read; absent: everything that it counted is in its deltas.
+    /// What could not be read. Absent: its deltas contain everything that it counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<TailLost>,
 }
 
-/// A stretch of time of which a killed process may have counted more than was found.
+/// Interval in which a killed process may have counted more than was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TailLost {
-    /// Where it begins, in µs after the start: the end of its last delta that is whole.
+    /// Begin, in µs after the start: the end of its last complete delta.
     pub from_us: u64,
-    /// Its last sign of life, in µs after the start.
+    /// Last sign of life of the process, in µs after the start.
     pub to_us: u64,
-    /// Why, for people to read.
+    /// Why, as text for people.
     pub reason: String,
 }

@@ -1,7 +1,7 @@
-//! Exchanges written out, for whoever looks for a mistake in a scenario: what was sent and what
-//! came back, without bodies.
+//! Debug exchanges: request and response headers of the first arrivals of a run, without bodies,
+//! for finding mistakes in a scenario.
 //!
-//! Part of a delta, and so of the log. Must never hold a secret: whoever fills it masks.
+//! They are part of a delta, and so of the log: the writer masks secrets.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,24 +12,24 @@ use crate::log::outcome::Outcome;
 /// One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeSeen {
-    /// The arrival; in a closed loop the user.
+    /// Number of the arrival; in a closed loop of the user.
     pub arrival: u64,
-    /// The call, by its place in the plan's list of calls.
+    /// Index of the call in the plan's list of calls.
     pub call: u16,
-    /// The request line and the header lines, secrets masked.
+    /// Request line and header lines, secrets masked.
     pub request: Vec<String>,
-    /// Bytes of the request's body.
+    /// Size of the request's body in bytes.
     pub request_body_bytes: u64,
-    /// The status line and the header lines of the answer, secrets masked, cut where they are too
-    /// long; none when none came.
+    /// Status line and header lines of the response, secrets masked, cut where they are too long;
+    /// empty without a response.
     pub answer: Vec<String>,
-    /// Bytes that came, headers included where the engine sees them.
+    /// Bytes received, headers included where the HTTP engine sees them.
     pub received_bytes: u64,
-    /// How it ended.
+    /// How the call ended.
     pub outcome: Outcome,
-    /// Why there is no complete answer.
+    /// Why there is no complete response. Absent: there is one, or the cause is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// End − due, in µs.
+    /// Response time, end − due, in µs.
     pub response_us: u64,
 }

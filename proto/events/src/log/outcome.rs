@@ -3,40 +3,40 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How one call ended. Transport beats check beats status.
+/// How one call ended. A transport error takes precedence over a check, a check over a status.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Answered below 400, or a check passed.
+    /// Status below 400, or a check passed.
     Ok,
-    /// Answered 400–499.
+    /// Status 400–499.
     #[serde(rename = "http_4xx")]
     Http4xx,
-    /// Answered 500–599.
+    /// Status 500 or above.
     #[serde(rename = "http_5xx")]
     Http5xx,
-    /// A check of the scenario refused the answer.
+    /// A check of the scenario rejected the response.
     CheckFailed,
     /// No connection: refused, unreachable, name not found.
     Connect,
     /// The TLS handshake failed.
     Tls,
-    /// No complete answer within the time-out, counted from dispatch.
+    /// No complete response within the timeout, counted from dispatch.
     Timeout,
-    /// The connection broke or the answer was not HTTP.
+    /// The connection broke or the response was not HTTP.
     Io,
-    /// The generator lacked ports, file descriptors or memory: not the target's fault.
+    /// The load generator lacked ports, file descriptors or memory: not the target's fault.
     Local,
     /// Cut off by the end of the run or by an abort.
     Cancelled,
-    /// Sent, and the agent died before it knew the end.
+    /// Sent, and the agent died before the end of the call.
     Indeterminate,
 }
 
 impl Outcome {
-    /// All outcomes in the order in which they are shown.
+    /// All outcomes, in the order in which they are shown.
     pub const ALL: [Self; 11] = [
         Self::Ok,
         Self::Http4xx,
@@ -51,19 +51,19 @@ impl Outcome {
         Self::Indeterminate,
     ];
 
-    /// Whether the call came to an end of its own; the others only lower coverage.
+    /// Whether the call ended by itself; the other outcomes only lower coverage.
     #[must_use]
     pub fn is_finished(self) -> bool {
         !matches!(self, Self::Cancelled | Self::Indeterminate)
     }
 
-    /// Whether it counts as an error in `error_rate`.
+    /// Whether the call counts as an error in `error_rate`.
     #[must_use]
     pub fn is_error(self) -> bool {
         self.is_finished() && self != Self::Ok
     }
 
-    /// The name used in JSON and shown to people.
+    /// Name in JSON and in texts for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome of an answered call without a check. 3xx is ok: redirects are off.
+    /// Outcome of a response without a check. 3xx is ok: steps follow no redirect.
     #[must_use]
     pub fn of_status(status: u16) -> Self {
         match status {
@@ -92,36 +92,37 @@ impl Outcome {
     }
 }
 
-/// Why an arrival that was planned never started.
+/// Why a planned arrival never started.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum DropReason {
-    /// The pacer reached it more than `max_lateness` after its due time.
+    /// The pacer reached the arrival more than `max_lateness_us` after its due time.
     Late,
-    /// No slot of `max_in_flight` became free within `max_wait`.
+    /// No slot of `max_in_flight` became free within `max_wait_us`.
     NoSlot,
-    /// No idle user became free.
+    /// No user became idle.
     NoUser,
     /// The agent had fenced itself.
     Fenced,
     /// The run was paused.
     Paused,
-    /// The run was stopped before it was due, or while it waited.
+    /// The run was stopped before the arrival was due, or while it waited.
     Stopped,
-    /// Nobody held its shard.
+    /// Its shard had no holder.
     Unowned,
 }
 
 impl DropReason {
-    /// Whether the generator, not the user's will, is to blame; judged by the certificate.
+    /// Whether the load generator, and no decision of a user, is the reason; the certificate judges
+    /// it.
     #[must_use]
     pub fn is_generators_fault(self) -> bool {
         matches!(self, Self::Late | Self::Fenced | Self::Unowned)
     }
 
-    /// The name used in JSON and shown to people.
+    /// Name in JSON and in texts for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

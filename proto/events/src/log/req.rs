@@ -1,7 +1,7 @@
-//! Requests: what a user asked for, stored before anybody decides, and what the user's side took
-//! upon itself. Subject `….req`.
+//! Request events: what a user requests, stored before a decision, and which command plays setup
+//! and teardown. Subject `….req`.
 //!
-//! Stored in the past tense: it happened that somebody asked.
+//! They are named in the past tense: the request happened.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,33 +13,33 @@ use crate::log::teardown::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFin
 use crate::plan::Plan;
 use crate::plan::capability::Capability;
 
-/// What may stand on a run's request subject.
+/// Request event of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Request {
-    /// Somebody asked for a run.
+    /// A run was requested.
     RunRequested(Box<RunRequested>),
-    /// Somebody asked to stop it.
+    /// A stop of the run was requested.
     StopRequested(StopRequested),
-    /// Somebody asked for another rate.
+    /// Another rate was requested.
     RateChangeRequested(RateChangeRequested),
-    /// Somebody asked to start nothing for a while.
+    /// A pause was requested.
     PauseRequested(PauseRequested),
-    /// Somebody asked to go on after a pause.
+    /// The end of a pause was requested.
     ResumeRequested(ResumeRequested),
-    /// Somebody began to play what comes before a run: what comes after it is owed from now on.
+    /// A command began to play the setup: from now on the teardown is owed.
     SetupClaimed(Box<SetupClaimed>),
-    /// What the setup has left so far is kept for the teardown.
+    /// The state that the setup has left so far is stored for the teardown.
     SetupKept(SetupKept),
-    /// Somebody takes the teardown upon himself.
+    /// A command takes over the teardown.
     TeardownClaimed(TeardownClaimed),
     /// The teardown was played to its end: nothing is owed any more.
     TeardownFinished(TeardownFinished),
 }
 
 impl Request {
-    /// Whether it is no request of a run but about what its submitter plays, which coordinators
-    /// have nothing to do with.
+    /// Whether the event is about setup or teardown, which the submitter plays and coordinators
+    /// ignore.
     #[must_use]
     pub fn is_aside(&self) -> bool {
         match self {
@@ -56,31 +56,32 @@ impl Request {
     }
 }
 
-/// Somebody asked for a run.
+/// A run was requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRequested {
-    /// What to run.
+    /// Plan of the run.
     pub plan: Plan,
-    /// Fixes, with the plan, every arrival; at most 2^53 − 1.
+    /// Random seed; with the plan it fixes every arrival. At most 2^53 − 1.
     pub seed: u64,
-    /// On how many agents.
+    /// Number of agents, and the wait for them.
     pub agents: AgentsWanted,
-    /// The attached command line; the run stops when it is gone for 10 s. Absent: detached.
+    /// Attached command line; the run stops when it is silent for 10 s. Absent: detached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerId>,
-    /// From the decision to start to the start, in µs.
+    /// Time between the decision to start and the start, in µs.
     pub lead_us: u64,
-    /// What its agents must be able to do, beside what follows from the plan.
+    /// Capabilities that each agent must have, beside those that the plan requires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Capability>,
-    /// Whether the run goes on where every call fails to connect; else a coordinator stops it soon.
+    /// Whether the run continues when every call fails to connect; otherwise a coordinator stops it
+    /// early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_early_abort: bool,
 }
 
-/// Somebody asked to stop a run.
+/// A stop of the run was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequested {
-    /// Who, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
 }

@@ -1,11 +1,11 @@
-//! Single calls as they travel in a delta, beside the rows that count them: columns of small
-//! numbers in base64.
+//! Samples: single calls of a delta, beside the rows that count them, as columns of small numbers
+//! in base64.
 //!
 //! Version 1: one byte of version, the number of calls, then one column after the other in the
-//! order of `COLUMNS`. Numbers are LEB128. A column holds what its calls differ by from the ones
-//! before (or the values as they are); a run of zeroes is a 0 and its length. So a column that
-//! hardly changes costs next to nothing, and most calls some ten bytes in all. Must never fail to
-//! give back what was put in, and never panic on whatever text it is given.
+//! order of `COLUMNS`. Numbers are LEB128. A column holds the differences between successive calls,
+//! or plain values; a run of zeroes is a 0 and its length. So a column that hardly changes costs
+//! next to nothing, and most calls take some ten bytes in all. Decoding returns what was encoded,
+//! and never panics on any text.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -21,42 +21,43 @@ const VERSION: u8 = 1;
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Its user, in a closed loop.
+    /// Number of its user, in a closed loop.
     pub user: Option<u32>,
-    /// Its arrival: n, or the count of the user's iterations.
+    /// Number n of its arrival; in a closed loop the number of the user's iteration.
     pub number: u64,
-    /// The generation held at the due tick of its arrival.
+    /// Generation held at the due tick of its arrival.
     pub generation: Generation,
-    /// The due tick of its arrival.
+    /// Due tick of its arrival.
     pub tick: u32,
-    /// The call, by its place in the plan's list of calls.
+    /// Index of the call in the plan's list of calls.
     pub call: u16,
-    /// How it ended.
+    /// How the call ended.
     pub outcome: Outcome,
-    /// The status code, when it was answered.
+    /// Status code, if there was a response.
     pub status: Option<u16>,
-    /// When it was due, in µs after the start.
+    /// Due time, in µs after the start.
     pub due_us: u64,
-    /// End − due, in µs.
+    /// Response time, end − due, in µs.
     pub response_us: u64,
-    /// End − dispatch, in µs.
+    /// Service time, end − dispatch, in µs.
     pub service_us: u64,
-    /// From the request being written to the first byte of the answer, in µs.
+    /// From the written request to the first byte of the response, in µs.
     pub first_byte_us: Option<u64>,
     /// Bytes written.
     pub sent_bytes: u64,
     /// Bytes read.
     pub received_bytes: u64,
-    /// Whether it found its connection open; `None` when it got none.
+    /// Whether its connection was already open; `None` without a connection.
     pub reused: Option<bool>,
 }
 
-/// Calls in base64 of their columns; empty text is none.
+/// Samples: base64 of their columns (format in `events/src/log/samples.rs`); empty text is no
+/// sample.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct EncodedSamples(pub String);
 
-/// Why text is not a list of calls.
+/// Why a text is not a list of samples.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not samples: {0}")]
 pub struct NotSamples(&'static str);
@@ -64,23 +65,23 @@ pub struct NotSamples(&'static str);
 /// How a column is written.
 #[derive(Debug, Clone, Copy)]
 enum Change {
-    /// As it is.
+    /// The plain value.
     None,
-    /// By how much it differs from the value before.
+    /// Difference from the value before.
     Step,
-    /// By how much that differs from the step before: for what grows evenly.
+    /// Difference from the step before: for values that grow evenly.
     Pace,
 }
 
-/// A number of a call, and how to put it back.
+/// One number of a call: how to read it and how to restore it.
 struct Column {
     change: Change,
     of: fn(&Sample) -> u64,
     put: fn(&mut Sample, u64) -> Option<()>,
 }
 
-/// In this order, since some are said by what others are: the first byte by the service time, that
-/// by the response time.
+/// The order matters, since some columns are relative to others: the first byte to the service
+/// time, the service time to the response time.
 const COLUMNS: [Column; 15] = [
     column(
         Change::Step,
@@ -217,15 +218,15 @@ const fn column(
 }
 
 impl EncodedSamples {
-    /// Whether there are none.
+    /// Whether there is no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Encodes calls into as many texts as their limits ask for: [`SAMPLES_PER_DELTA_MAX`] calls,
-/// [`SAMPLES_BYTES_MAX`] bytes. Calls that are sorted by due time take the least room.
+/// Encodes calls into as many texts as the limits require: at most [`SAMPLES_PER_DELTA_MAX`] calls
+/// and [`SAMPLES_BYTES_MAX`] bytes each. Calls sorted by due time take the least room.
 #[must_use]
 pub fn encode(samples: &[Sample]) -> Vec<EncodedSamples> {
     let mut texts = Vec::new();
@@ -245,7 +246,7 @@ pub fn encode(samples: &[Sample]) -> Vec<EncodedSamples> {
 /// Decodes calls.
 ///
 /// # Errors
-/// Why the text is none of [`encode`]'s.
+/// When the text was not written by [`encode`].
 pub fn decode(text: &EncodedSamples) -> Result<Vec<Sample>, NotSamples> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -257,22 +258,23 @@ pub fn decode(text: &EncodedSamples) -> Result<Vec<Sample>, NotSamples> {
     let bytes = bytes.map_err(|_| NotSamples("not base64"))?;
     let mut rest = bytes.as_slice();
     if rest.split_off_first() != Some(&VERSION) {
-        return Err(NotSamples("of another version"));
+        return Err(NotSamples("unknown version"));
     }
     let calls = take(&mut rest).and_then(|calls| usize::try_from(calls).ok());
     let calls = calls.filter(|calls| (1..=SAMPLES_PER_DELTA_MAX).contains(calls));
-    let mut samples = vec![NOTHING; calls.ok_or(NotSamples("too many calls or none"))?];
+    let mut samples = vec![EMPTY; calls.ok_or(NotSamples("invalid number of calls"))?];
     for column in &COLUMNS {
         let read = read_column(column, &mut rest, &mut samples);
-        read.ok_or(NotSamples("a column is broken"))?;
+        read.ok_or(NotSamples("invalid column"))?;
     }
     match rest.is_empty() {
         true => Ok(samples),
-        false => Err(NotSamples("something follows")),
+        false => Err(NotSamples("trailing bytes")),
     }
 }
 
-const NOTHING: Sample = Sample {
+/// A call before its columns are read.
+const EMPTY: Sample = Sample {
     user: None,
     number: 0,
     generation: 0,
@@ -289,7 +291,7 @@ const NOTHING: Sample = Sample {
     reused: None,
 };
 
-/// What a column expects after the values before.
+/// Prediction of a column's next value from the values before.
 #[derive(Default)]
 struct Expected {
     last: u64,
@@ -297,10 +299,10 @@ struct Expected {
 }
 
 impl Expected {
-    /// By how much `value` differs.
+    /// Difference of `value` from the prediction.
     fn change(&mut self, change: Change, value: u64) -> u64 {
         let (last, step) = (self.last, self.step);
-        self.note(value);
+        self.advance(value);
         match change {
             Change::None => value,
             Change::Step => zigzag(value.wrapping_sub(last)),
@@ -308,18 +310,19 @@ impl Expected {
         }
     }
 
-    /// The value that differs by `by`.
+    /// The value with the difference `by` from the prediction.
     fn value(&mut self, change: Change, by: u64) -> u64 {
         let value = match change {
             Change::None => by,
             Change::Step => self.last.wrapping_add(unzigzag(by)),
             Change::Pace => self.last.wrapping_add(self.step).wrapping_add(unzigzag(by)),
         };
-        self.note(value);
+        self.advance(value);
         value
     }
 
-    fn note(&mut self, value: u64) {
+    /// Advances the prediction beyond `value`.
+    fn advance(&mut self, value: u64) {
         self.step = value.wrapping_sub(self.last);
         self.last = value;
     }
@@ -394,7 +397,7 @@ fn take(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Small numbers for small changes of either sign.
+/// Maps small changes of either sign to small numbers.
 fn zigzag(change: u64) -> u64 {
     (change << 1) ^ (change >> 63).wrapping_neg()
 }

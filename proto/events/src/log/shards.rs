@@ -1,51 +1,50 @@
-//! Lists of shards as they are stored: strides of them in three numbers each.
+//! Stored form of lists of shards: strides of three numbers each (ADR 0030).
 //!
-//! Shards are dealt one by one, so that of a thousand agents each holds every thousandth: written
-//! out, the map of a run would grow with agents times shards and soon be larger than a message of
-//! the server. A list is stored as shards and strides `[first, step, count]`, mixed, and never
-//! longer than written out. Plain lists, as they were stored before, are read as they are.
-//!
-//! Whoever may write may forge: a map that would unfold into more shards than a run can have is
-//! refused before it is unfolded. Must never drop or repeat a shard.
+//! Shards are dealt one by one, so that each of a thousand agents holds every thousandth shard. As
+//! a plain list the map of a run would grow with agents times shards and soon exceed the server's
+//! largest message. A list is stored as shards and strides `[first, step, count]`, mixed, and is
+//! never longer than the plain list. Plain lists of earlier versions are read unchanged. No shard
+//! is dropped or repeated.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::id::Holder;
-use crate::limits::SHARDS_MAX;
-use crate::log::assign::Holding;
-
-/// Fewest shards that are worth a stride; fewer are written out.
+/// Minimum number of shards of a stride; fewer are written one by one.
 const STRIDE_MIN: u32 = 3;
 
-/// Steps that are tried from a shard on: to its next neighbours. Whoever took over from more others
-/// at once has some shards written out.
+/// Number of steps tried from a shard: to its nearest neighbours. A holder that took over from more
+/// holders at once has some shards written one by one.
 const STEPS_TRIED: usize = 8;
 
-/// A piece of a list of shards.
+/// One shard, or a stride of shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Piece {
     /// One shard.
     One(u32),
-    /// `[first, step, count]`: the shards first, first + step, … of which there are count.
+    /// Stride `[first, step, count]`: the `count` shards first, first + step, …
     Stride(u32, u32, u32),
 }
 
 impl Piece {
-    fn count(self) -> usize {
+    /// Whether it is written as `[first, step, count]`.
+    pub(super) fn is_stride(self) -> bool {
+        matches!(self, Self::Stride(..))
+    }
+
+    /// How many shards it stands for.
+    pub(super) fn count(self) -> usize {
         match self {
             Self::One(_) => 1,
             Self::Stride(_, _, count) => count as usize,
         }
     }
 
-    /// What it stands for, up to the greatest number that a shard can have.
-    fn shards(self) -> impl Iterator<Item = u32> {
+    /// Its shards, up to the largest number that a shard can have.
+    pub(super) fn shards(self) -> impl Iterator<Item = u32> {
         let (first, step, count) = match self {
             Self::One(shard) => (shard, 0, 1),
             Self::Stride(first, step, count) => (first, step, count),
@@ -53,14 +52,14 @@ impl Piece {
         (0..count).map_while(move |nth| first.checked_add(step.checked_mul(nth)?))
     }
 
-    /// Whether all of it are numbers that a shard can have.
-    fn is_whole(self) -> bool {
+    /// Whether all its shards are within the range of a shard number.
+    pub(super) fn is_whole(self) -> bool {
         self.shards().count() == self.count()
     }
 }
 
-/// The pieces of a list. Strides are looked for in ascending lists only, and may interleave:
-/// whoever took over the shards of others has several of them. Any other list is written out.
+/// Pieces of a list. Strides are searched in ascending lists only, and may interleave: a holder
+/// that took over the shards of others has several. Any other list is written one by one.
 #[must_use]
 pub fn pieces(shards: &[u32]) -> Vec<Piece> {
     if !shards.is_sorted_by(|one, next| one < next) {
@@ -88,13 +87,10 @@ pub fn pieces(shards: &[u32]) -> Vec<Piece> {
 
 /// Whether a list is stored with strides.
 pub(crate) fn has_strides(shards: &[u32]) -> bool {
-    let pieces = pieces(shards);
-    pieces
-        .iter()
-        .any(|piece| matches!(piece, Piece::Stride(..)))
+    pieces(shards).iter().any(|piece| piece.is_stride())
 }
 
-/// How many shards there are from `first` on by `step`, itself included.
+/// Number of shards of the stride from `first` by `step`, `first` included.
 fn stride_length(rest: &BTreeSet<u32>, first: u32, step: u32) -> u32 {
     let mut count = 1;
     let mut next = first.checked_add(step);
@@ -105,7 +101,7 @@ fn stride_length(rest: &BTreeSet<u32>, first: u32, step: u32) -> u32 {
     count
 }
 
-/// Whether a stride is shorter than its shards written out with the commas between them.
+/// Whether a stride is shorter than its shards written one by one with commas.
 fn saves(stride: Piece) -> bool {
     let Piece::Stride(first, step, count) = stride else {
         return false;
@@ -122,48 +118,4 @@ fn digits(number: u32) -> usize {
 /// Stores a list as its pieces.
 pub(crate) fn serialize<S: Serializer>(shards: &[u32], to: S) -> Result<S::Ok, S::Error> {
     pieces(shards).serialize(to)
-}
-
-/// What is stored of a holding.
-#[derive(Deserialize)]
-struct Stored {
-    holder: Holder,
-    shards: Vec<Piece>,
-}
-
-/// Reads a whole map.
-pub(crate) fn map<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Holding>, D::Error> {
-    let stored = Vec::<Stored>::deserialize(from)?;
-    let count: usize = stored
-        .iter()
-        .flat_map(|holding| &holding.shards)
-        .fold(0, |sum, piece| sum.saturating_add(piece.count()));
-    if count > SHARDS_MAX as usize {
-        return Err(D::Error::custom(format!(
-            "a map of {count} shards: a run has at most {SHARDS_MAX}"
-        )));
-    }
-    if let Some(piece) = stored
-        .iter()
-        .flat_map(|holding| &holding.shards)
-        .find(|piece| !piece.is_whole())
-    {
-        let most = u32::MAX;
-        return Err(D::Error::custom(format!(
-            "{piece:?} goes beyond shard {most}"
-        )));
-    }
-    Ok(stored.into_iter().map(unfold).collect())
-}
-
-fn unfold(Stored { holder, shards }: Stored) -> Holding {
-    let has_strides = shards
-        .iter()
-        .any(|piece| matches!(piece, Piece::Stride(..)));
-    let mut shards: Vec<u32> = shards.into_iter().flat_map(Piece::shards).collect();
-    if has_strides {
-        // Strides interleave; a list that was written out is taken as it stands.
-        shards.sort_unstable();
-    }
-    Holding { holder, shards }
 }

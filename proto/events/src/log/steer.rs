@@ -1,7 +1,7 @@
-//! Steering a run that runs: what users ask for, and what coordinators make of it.
+//! Steering a running run: what users request, and the decision on each request.
 //!
-//! Each request gets one answer, which names it by its sequence. Must never hold what a request
-//! means: that is the law's (`loadpilot-engine`, `steer`).
+//! Each request gets one decision, which names it by its stream sequence. The effect of a request
+//! is decided in `loadpilot-engine`, `steer`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,82 +9,82 @@ use serde::{Deserialize, Serialize};
 use crate::log::assign::{Generation, Holding};
 use crate::units::{Rate, Timestamp};
 
-/// Somebody asked for another rate.
+/// Another rate was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChangeRequested {
-    /// Who, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
-    /// What the rest of the profile is to be.
+    /// Rate for the rest of the profile.
     pub rate: Rate,
 }
 
-/// Somebody asked to start nothing for a while.
+/// A pause was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PauseRequested {
-    /// Who, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
 }
 
-/// Somebody asked to go on after a pause.
+/// The end of a pause was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumeRequested {
-    /// Who, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
 }
 
 /// From a tick on the profile is constant at another rate; its end stays.
 ///
-/// It is a generation of its own with the same holdings, so that whoever hears of it too late has
-/// offered what is superseded, and nothing counts twice.
+/// The change is a generation of its own with the same holdings: what an agent offers before it
+/// learns of the change is superseded, and nothing counts twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChanged {
-    /// The request that it answers, as a stream sequence of LP_CTL.
+    /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who asked, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
-    /// One more than before.
+    /// Number of the assignment; one more than before.
     pub generation: Generation,
-    /// The whole map from `from_tick` on: as it was.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    /// The whole map from `from_tick` on; unchanged.
+    #[serde(deserialize_with = "crate::log::assign::deserialize_map")]
     pub holdings: Vec<Holding>,
-    /// The first due tick of the new rate.
+    /// First due tick of the new rate.
     pub from_tick: u32,
-    /// The rate that was planned there.
+    /// Rate planned at that tick before.
     pub was: Rate,
-    /// The rate from there on.
+    /// Rate from that tick on.
     pub rate: Rate,
 }
 
-/// Arrivals are dropped until the run is resumed; its time goes on.
+/// Arrivals are dropped until the run is resumed; its time continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Paused {
-    /// The request that it answers, as a stream sequence of LP_CTL.
+    /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who asked, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
-    /// From when on, on the coordinators' clock.
+    /// Begin of the pause, on the coordinators' clock.
     pub paused_at: Timestamp,
 }
 
-/// Arrivals are started again.
+/// Arrivals start again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resumed {
-    /// The request that it answers, as a stream sequence of LP_CTL.
+    /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who asked, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
-    /// From when on, on the coordinators' clock.
+    /// End of the pause, on the coordinators' clock.
     pub resumed_at: Timestamp,
 }
 
-/// A request changed nothing.
+/// A request to steer changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SteeringRefused {
-    /// The request that it answers, as a stream sequence of LP_CTL.
+    /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who asked, for people to read.
+    /// Who requested it, as text for people.
     pub by: String,
-    /// Why.
+    /// Why nothing changed.
     pub why: NotSteered,
 }
 
@@ -98,16 +98,16 @@ pub enum NotSteered {
     RateOutOfRange,
     /// The run ends before the change could take effect.
     TooLate,
-    /// It is paused.
+    /// The run is already paused.
     AlreadyPaused,
-    /// It is not paused.
+    /// The run is not paused.
     NotPaused,
-    /// It was steered [`crate::limits::STEERED_MAX`] times.
+    /// The run was steered [`crate::limits::STEERED_MAX`] times.
     TooOften,
 }
 
 impl NotSteered {
-    /// The same for people: what the run is or would have to be, and what to do instead.
+    /// The reason as text for people, with an alternative where there is one.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -125,16 +125,16 @@ impl NotSteered {
     }
 }
 
-/// One change that a user made to a run that ran.
+/// One change that a user made to a running run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Steered {
     /// When it was decided.
     pub at: Timestamp,
-    /// Who asked for it.
+    /// Who requested it, as text for people.
     pub by: String,
-    /// From when on, in µs after the start.
+    /// When it took effect, in µs after the start.
     pub from_us: u64,
-    /// What it was.
+    /// What changed.
     pub change: Change,
 }
 
@@ -142,15 +142,15 @@ pub struct Steered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Change {
-    /// Another rate.
+    /// The rate changed.
     Rate {
-        /// What was planned.
+        /// Rate planned before.
         was: Rate,
-        /// What is planned from there on.
+        /// Rate planned from there on.
         rate: Rate,
     },
-    /// Nothing is started.
+    /// The run was paused.
     Paused,
-    /// Arrivals are started again.
+    /// The run was resumed.
     Resumed,
 }

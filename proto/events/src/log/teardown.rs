@@ -1,8 +1,8 @@
-//! Setup and teardown of a run, which its submitter plays: who took what upon himself.
+//! Claims of setup and teardown, which the submitter of a run plays.
 //!
-//! They stand on the run's request subject, each appended at its exact last sequence, so that of
-//! several candidates one wins; no coordinator is asked, since a setup is played before there is a
-//! run and a teardown when it is over. Must never hold a secret, nor the key of a sealed state.
+//! They are on the run's request subject, each appended at its exact last sequence, so that one of
+//! several candidates wins. No coordinator takes part, since a setup is played before the run
+//! exists and a teardown when it is over. They contain no secret, nor the key of a sealed state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,46 +10,45 @@ use serde::{Deserialize, Serialize};
 use crate::id::OwnerId;
 use crate::plan::{Object, Plan};
 
-/// Somebody began to play what comes before a run; from now on what comes after it is owed.
+/// A command began to play the setup: from now on the teardown is owed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SetupClaimed {
-    /// Which command: it beats under this name.
+    /// Command that plays the setup; its heartbeats have this name.
     pub claimant: OwnerId,
-    /// Who, for people to read.
+    /// Who started it, as text for people.
     pub by: String,
-    /// What is to be run.
+    /// Plan of the run to come.
     pub plan: Plan,
-    /// What every draw of the run follows from; at most 2^53 − 1.
+    /// Random seed of every draw of the run; at most 2^53 − 1.
     pub seed: u64,
-    /// The scenario's files, a zip archive in the object store: whoever plays the teardown loads
-    /// it from there.
+    /// Scenario's files, a zip archive in the object store, from which the teardown is loaded.
     pub bundle: Object,
-    /// The file in it that defines the scenario, `shop.py`.
+    /// File in the bundle that defines the scenario, such as `shop.py`.
     pub file: String,
-    /// The methods that are played when the run is over, in this order.
+    /// Methods to play when the run is over, in this order.
     pub teardowns: Vec<String>,
-    /// Whether the users are prepared by the submitter, and clean up there.
+    /// Whether the submitter prepares the users and plays their clean-up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub users: bool,
 }
 
-/// What the setup has left so far is kept for whoever plays the teardown.
+/// The state that the setup has left so far is stored for the teardown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetupKept {
-    /// Whose setup.
+    /// Command that plays the setup.
     pub claimant: OwnerId,
-    /// The states, sealed and in the object store; they replace those before them.
+    /// User states, sealed, in the object store; they replace the earlier ones.
     pub states: Object,
 }
 
-/// Somebody takes the teardown upon himself.
+/// A command takes over the teardown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeardownClaimed {
-    /// Which command: it beats under this name.
+    /// Command that plays the teardown; its heartbeats have this name.
     pub claimant: OwnerId,
-    /// Who, for people to read.
+    /// Who started it, as text for people.
     pub by: String,
-    /// Who owed it and is gone. Absent: it was the claimant himself.
+    /// Command that owed the teardown and is gone. Absent: the claimant itself owed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<OwnerId>,
 }
@@ -57,9 +56,9 @@ pub struct TeardownClaimed {
 /// The teardown was played to its end: nothing is owed any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeardownFinished {
-    /// By which command.
+    /// Command that played it.
     pub claimant: OwnerId,
-    /// The methods that failed; people were told why.
+    /// Methods that failed; the command printed why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! What agents can do beyond sending what a plan spells out, and what runs need of them.
+//! Capabilities: what some agents can do, and what runs require of them.
 //!
-//! Readers take names that they do not know: a fleet may be newer than whoever reads its log. Must
-//! never name what every agent can do.
+//! Readers accept unknown names: a fleet may be newer than the reader of its log. What every agent
+//! can do has no name here.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,14 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::NAME_BYTES_MAX;
-use crate::log::ctl::RunCreated;
 use crate::plan::Plan;
 use crate::refusal::Problem;
 
-/// The capability of agents that run scenarios in Python.
+/// Capability of agents that run scenarios in Python.
 const PYTHON: &str = "python";
 
-/// Something that some agents can do: `python`, or a label that its operator gave an agent,
+/// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -27,7 +26,7 @@ const PYTHON: &str = "python";
 pub struct Capability(String);
 
 impl Capability {
-    /// To run scenarios in Python.
+    /// The capability to run scenarios in Python.
     #[must_use]
     pub fn python() -> Self {
         Self(PYTHON.to_owned())
@@ -47,7 +46,7 @@ impl Capability {
         Err(Problem::new(field, rule, text))
     }
 
-    /// Its name.
+    /// Name of the capability.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -63,8 +62,8 @@ impl fmt::Display for Capability {
 impl TryFrom<String> for Capability {
     type Error = Problem;
     fn try_from(text: String) -> Result<Self, Problem> {
-        let mut words = text.split('=');
-        if text.len() <= NAME_BYTES_MAX && words.all(is_word) {
+        let mut parts = text.split('=');
+        if text.len() <= NAME_BYTES_MAX && parts.all(is_word) {
             return Ok(Self(text));
         }
         let rule = "must be 1 to 128 letters, digits and . _ - =";
@@ -79,21 +78,10 @@ impl From<Capability> for String {
 }
 
 impl Plan {
-    /// What agents must be able to do to run it.
+    /// Capabilities that the plan requires of agents.
     #[must_use]
     pub fn needs(&self) -> BTreeSet<Capability> {
         self.script.iter().map(|_| Capability::python()).collect()
-    }
-}
-
-impl RunCreated {
-    /// All that the run needs of each of its agents: what follows from the plan, and what somebody
-    /// asked for.
-    #[must_use]
-    pub fn needed(&self) -> BTreeSet<Capability> {
-        let mut needed = self.plan.needs();
-        needed.extend(self.needs.iter().cloned());
-        needed
     }
 }
 
@@ -106,7 +94,7 @@ fn is_word(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A label that reads like `python` would give an agent work that it cannot do.
+    /// Broken if a label could be the name `python`: its agent would get work that it cannot do.
     #[test]
     fn labels_are_pairs_and_names_may_be_unknown() {
         for (text, is_label, is_name) in [

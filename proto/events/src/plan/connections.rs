@@ -1,70 +1,72 @@
-//! How a run speaks to its target: protocol, connections and their reuse, addresses, TLS.
+//! How a run connects to its target: protocol, connections and their reuse, addresses, TLS.
 //!
-//! Part of the plan, so that a report can say under which conditions it was made. Must never hold a
-//! private key: that is a secret handle.
+//! Part of the plan, so that a report shows the conditions of its run. A private key is a secret
+//! handle.
 
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Everything about connections; the defaults are those of an ordinary HTTP client.
+use crate::defaults::is_default;
+
+/// Connection settings; the defaults are those of an ordinary HTTP client.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Connections {
-    /// Which HTTP is spoken.
+    /// Version of HTTP.
     #[serde(skip_serializing_if = "is_default")]
     pub http: Http,
-    /// Most connections that one agent has open to the target at a time; arrivals that find none
-    /// free wait in the queue. No limit of its own when absent.
+    /// Maximum number of open connections of one agent to the target; arrivals without a connection
+    /// wait in the queue. Absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
-    /// Connections that each agent opens before the run starts; none when absent.
+    /// Number of connections that each agent opens before the run starts. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_first: Option<u32>,
-    /// HTTP/2 only: most requests at a time on one connection; 100 when absent.
+    /// Maximum number of concurrent requests on one HTTP/2 connection. Absent: 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams_max: Option<u32>,
-    /// How many calls may use a connection that is open already.
+    /// Which calls may use an open connection.
     #[serde(skip_serializing_if = "is_default")]
     pub reuse: Reuse,
-    /// A connection is closed after this many requests.
+    /// Maximum number of requests of a connection; then it is closed. Absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_max: Option<u32>,
-    /// A connection that is older than this, in µs, takes no further request.
+    /// Maximum age of a connection for a further request, in µs. Absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_us_max: Option<u64>,
-    /// Where to connect instead of to the target, whose name stays in Host and in TLS:
+    /// Address to connect to in place of the target, whose name stays in Host and in TLS:
     /// `host:port`, or `unix:/path` for a socket of the agent's machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
-    /// Addresses of the agent's machine to connect from, in turn, each with a range of ports if
-    /// the system is not to choose them: see [`Source`].
+    /// Addresses of the agent's machine to connect from, in turn, each with an optional range of
+    /// ports: `10.0.0.5` or `10.0.0.5:20000-30000`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// Only addresses of this family are connected to; all that the name stands for when absent.
+    /// Address family to connect to. Absent: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<IpFamily>,
-    /// The target's name is resolved again when the answer is older than this, in µs; once per run
-    /// when absent.
+    /// Maximum age of a name resolution, in µs; then the target's name is resolved again. Absent:
+    /// once per run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_us: Option<u64>,
-    /// For https.
+    /// TLS settings of an https target.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: TlsSettings,
 }
 
-/// Where connections come from: what one of `sources` says.
+/// Local address of connections: one entry of `sources`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// An address of the agent's machine.
+    /// Address of the agent's machine.
     pub address: IpAddr,
-    /// The first and the last port to use; the system chooses when absent.
+    /// First and last local port; the system chooses when absent.
     pub ports: Option<(u16, u16)>,
 }
 
 impl Source {
-    /// Of `10.0.0.5`, `fd00::1`, `10.0.0.5:20000-30000` or `[fd00::1]:20000-30000`; `None` for
+    /// Parses `10.0.0.5`, `fd00::1`, `10.0.0.5:20000-30000` or `[fd00::1]:20000-30000`; `None` for
     /// anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -95,7 +97,7 @@ impl Source {
     }
 }
 
-/// Families of addresses.
+/// Address family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum IpFamily {
     /// IPv4.
@@ -107,7 +109,7 @@ pub enum IpFamily {
 }
 
 impl IpFamily {
-    /// Whether `address` is one of this family.
+    /// Whether `address` belongs to this family.
     #[must_use]
     pub fn has(self, address: IpAddr) -> bool {
         match self {
@@ -116,7 +118,7 @@ impl IpFamily {
         }
     }
 
-    /// As it is written: 4 or 6.
+    /// Digit of the family: 4 or 6.
     #[must_use]
     pub fn digit(self) -> char {
         match self {
@@ -126,69 +128,64 @@ impl IpFamily {
     }
 }
 
-/// Versions of HTTP.
+/// Version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Http {
     /// HTTP/1.1.
     #[default]
     #[serde(rename = "1.1")]
     V1,
-    /// HTTP/2: by ALPN over TLS, by prior knowledge in the clear.
+    /// HTTP/2: by ALPN over TLS, by prior knowledge without TLS.
     #[serde(rename = "2")]
     V2,
-    /// What the target chooses by ALPN; HTTP/1.1 in the clear.
+    /// The target's choice by ALPN; HTTP/1.1 without TLS.
     #[serde(rename = "auto")]
     Auto,
 }
 
-/// How many calls may use a connection that is open already.
+/// Which calls may use an open connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
-    /// Whenever there is one.
+    /// Every call for which there is one.
     #[default]
     Always,
-    /// Each call opens its own.
+    /// No call: each opens its own connection.
     Never,
-    /// This share of the calls, in millionths; which ones is drawn from the seed.
+    /// This share of the calls, in millionths; the seed selects them.
     SharePpm(u32),
 }
 
-/// What a TLS handshake uses beside the defaults.
+/// TLS settings beside the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
-    /// The target's certificate is not verified. The report says so.
+    /// Whether the target's certificate is not verified. The report shows it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// Certificates (PEM) to trust instead of those of the agent's machine.
+    /// Trusted certificates (PEM) in place of those of the agent's machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roots_pem: Option<String>,
-    /// The client's certificate.
+    /// Client certificate. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<TlsIdentity>,
 }
 
-/// A client certificate and the handle of its key.
+/// Client certificate and the handle of its key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsIdentity {
-    /// The certificate and its chain (PEM).
+    /// Certificate and its chain (PEM).
     pub certificate_pem: String,
-    /// The name under which the submitter handed over the private key (PEM).
+    /// Handle of the private key (PEM), a secret that the submitter provides.
     pub key_secret: String,
-}
-
-/// Whether a setting says nothing that is not so anyway.
-pub(crate) fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
-    *setting == T::default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Broken if a range were read as another one, or something else as a range.
+    /// Broken if a range of ports were read as another one, or any other text as a range.
     #[test]
     fn sources_are_addresses_with_or_without_ports() {
         let source = |address: &str, ports| {

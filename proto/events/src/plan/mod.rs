@@ -1,14 +1,29 @@
-//! The plan: what a scenario compiles to. Data only, validated, content-hashed, versioned.
+//! The plan: what a scenario compiles to. Data only, validated, named by the hash of its content,
+//! versioned.
 //!
-//! A plan holds no secret: secret values are handles ([`Text::Secret`]). It never says which agent
-//! does what; that is the assignment's business.
+//! A plan holds no secret: secret values are handles ([`Text::Secret`]). It does not assign work to
+//! agents; decisions do.
+//!
+//! - [`target`]: origin and base path of a target
+//! - [`connections`]: protocol, connections, addresses, TLS
+//! - `method`: HTTP methods
+//! - `object`: content stored outside of the plan
+//! - [`script`]: a scenario that runs in Python on the agents
+//! - [`code`]: a scenario compiled to data, which any agent can play
+//! - [`threshold`]: limits on measured figures
+//! - [`capability`]: what a run requires of its agents
 
 pub mod capability;
 pub mod code;
 pub mod connections;
+mod method;
+mod object;
 pub mod script;
 pub mod target;
 pub mod threshold;
+
+pub use method::Method;
+pub use object::{Object, hex};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +31,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::defaults::is_default;
 use crate::plan::code::Code;
-use crate::plan::connections::{Connections, is_default};
+use crate::plan::connections::Connections;
 use crate::plan::script::{Feed, Prepared, Script};
 use crate::plan::threshold::Threshold;
 use crate::units::Rate;
 
-/// The version of the plan format.
+/// Version of the plan format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PlanSchema {
-    /// The first one.
+    /// The first version.
     #[serde(rename = "loadpilot.plan/1")]
     V1,
 }
@@ -34,120 +50,121 @@ pub enum PlanSchema {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The version of this format.
+    /// Version of this format.
     pub schema: PlanSchema,
-    /// The scenario's name: its class name.
+    /// Name of the scenario: its class name.
     pub scenario: String,
-    /// Where the load goes: `http://host[:port][/path]` or the same with https, no user. The paths
-    /// of calls are relative to it.
+    /// Where the load goes: `http://host[:port][/path]`, or https, without a user. The paths of
+    /// calls are relative to it.
     pub target: String,
-    /// The offered rate over time; of a closed loop its length alone: one piece at rate 0.
+    /// Offered rate over time; of a closed loop only its length, as one piece at rate 0.
     pub profile: Profile,
-    /// A closed loop instead of a rate: that many users, each of which starts its next task when
-    /// its last one ended, until the profile's length is over. Absent: arrivals on schedule.
+    /// Number of users of a closed loop. Each starts its next task when its last one ended, until
+    /// the end of the profile. Absent: arrivals on schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
-    /// What those users do between two tasks. Absent: nothing, the next one follows at once.
+    /// Think time of those users between two tasks. Absent: none, the next task starts at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
-    /// How due times spread inside the profile.
+    /// Distribution of due times inside the profile.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// What the scenario asked for by name when it was compiled, and what it was given.
+    /// Parameters that the scenario read when it was compiled, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Text>,
-    /// What people tell this run from others by; it changes nothing.
+    /// Tags by which people distinguish runs; they change nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// What an arrival may do; at least one.
+    /// Tasks of the scenario; at least one.
     pub tasks: Vec<Task>,
-    /// Arrivals due before this, in µs after the start, are offered and counted but left out of
-    /// thresholds, ladder, error rate and achieved rate.
+    /// Length of the warm-up in µs after the start. Arrivals due in it are offered and counted, but
+    /// left out of thresholds, percentiles, error rate and achieved rate.
     pub warm_up_us: u64,
-    /// A call without a complete answer after this many µs from dispatch is a time-out.
+    /// Timeout of a call for a complete response, in µs from dispatch.
     pub timeout_us: u64,
-    /// What may take less time than that.
+    /// Shorter timeouts for parts of a call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timeouts: PhaseTimeouts,
-    /// An arrival that found no slot after this many µs from its due time is dropped.
+    /// Maximum wait for a slot, in µs from due; then the arrival is dropped.
     pub max_wait_us: u64,
-    /// An arrival that the pacer reaches later than this many µs after its due is dropped.
+    /// Maximum lateness of the pacer, in µs from due; then the arrival is dropped.
     pub max_lateness_us: u64,
-    /// The grain of deltas and series in µs; ticks are aligned to the start.
+    /// Length of a tick of deltas and series in µs; ticks are counted from the start.
     pub tick_us: u64,
-    /// Most arrivals that one agent has in flight; its own default when absent.
+    /// Maximum number of arrivals in flight on one agent. Absent: the agent's own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
-    /// The gates; none means that only the certificate can fail the run.
+    /// Thresholds; without any, only the certificate can fail the run.
     #[serde(default)]
     pub thresholds: Vec<Threshold>,
-    /// A request header that carries `<run>/<arrival>/<step>`, when wanted; in a closed loop
-    /// `<run>/<user>.<generation>.<k>/<step>`, k counting what that holder started for that user.
+    /// Request header that carries `<run>/<arrival>/<step>`. In a closed loop it carries
+    /// `<run>/<user>.<generation>.<k>/<step>`, with k the number of tasks that the holder started
+    /// for the user. Absent: no header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
-    /// The exchanges of the first so many arrivals, or users, are written out in the log.
+    /// Number of arrivals, or users, from the first on, whose debug exchanges the log stores.
     #[serde(default, skip_serializing_if = "is_default")]
     pub debug_requests: u32,
-    /// How the target is spoken to.
+    /// Connection settings.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections: Connections,
-    /// The share of calls, in millionths, that deltas tell one by one beside counting them: which
-    /// ones is drawn from the seed. Absent: none.
+    /// Share of calls, in millionths, that deltas also store as samples; the seed selects them.
+    /// Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_ppm: Option<u32>,
-    /// The scenario runs in Python: its tasks have no steps. Absent: everything is compiled.
+    /// Scenario that runs in Python: its tasks have no steps. Absent: everything is compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
-    /// The scenario's tasks look at answers, and agents need no Python for it: they have no steps
-    /// but code. Absent: there is no code.
+    /// Scenario whose tasks examine responses and that agents play without Python: its tasks have
+    /// code in place of steps. Absent: no code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
 }
 
-/// What a user of a closed loop does between two tasks. Users begin evenly over the first rest, so
-/// that they do not march in step.
+/// Think time of a user of a closed loop between two tasks. Users start spread evenly over the
+/// first think time, so that they do not run in step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rest {
-    /// Thinks for so long after a task, drawn evenly from the seed.
+    /// Think time after each task, drawn from a uniform distribution by the seed.
     Wait {
-        /// At least, in µs.
+        /// Minimum, in µs.
         from_us: u64,
-        /// At most, in µs.
+        /// Maximum, in µs.
         to_us: u64,
     },
-    /// Begins a task so long after it began the last one, or at once when that took longer.
+    /// Fixed time between the starts of two tasks; a task that took longer is followed at once.
     Pacing {
-        /// In µs.
+        /// Interval, in µs.
         every_us: u64,
     },
 }
 
-/// The offered rate over time: pieces one after the other, each linear.
+/// Offered rate over time: linear pieces, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The shape the user asked for; for showing only, the pieces are the truth.
+    /// Shape that the user requested; for display only, the pieces count.
     pub shape: Shape,
-    /// At least one; the sum of their lengths is the run's length.
+    /// Pieces, at least one; the sum of their lengths is the length of the run.
     pub pieces: Vec<Piece>,
 }
 
 impl Profile {
-    /// Whether it says a length and nothing else, as that of a closed loop must.
+    /// Whether the profile has only a length, as a closed loop requires.
     #[must_use]
     pub fn is_length_only(&self) -> bool {
         let still = |piece: &Piece| piece.from == Rate(0) && piece.to == Rate(0);
         self.shape == Shape::Closed && matches!(&self.pieces[..], [piece] if still(piece))
     }
 
-    /// The length of the run in µs.
+    /// Length of the run in µs.
     #[must_use]
     pub fn duration_us(&self) -> u64 {
         self.pieces.iter().map(|p| p.duration_us).sum()
     }
 
-    /// The highest rate of the profile.
+    /// Highest rate of the profile.
     #[must_use]
     pub fn peak(&self) -> Rate {
         let ends = self.pieces.iter().flat_map(|p| [p.from, p.to]);
@@ -155,21 +172,21 @@ impl Profile {
     }
 }
 
-/// The named shapes of a profile.
+/// Named shape of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// Linear from 0 to the rate, then steady.
     Ramp,
-    /// The full rate at once.
+    /// The full rate from the start.
     Constant,
-    /// Equal windows of rising rate.
+    /// Windows of equal length and rising rate.
     Step,
-    /// Thirds of 20 %, 100 %, 20 %.
+    /// Thirds at 20 %, 100 % and 20 % of the rate.
     Spike,
     /// Any list of stages.
     Stages,
-    /// No rate at all: as fast as the users of a closed loop are answered.
+    /// No rate: the users of a closed loop set the pace.
     Closed,
 }
 
@@ -179,32 +196,32 @@ pub enum Shape {
 pub struct Piece {
     /// Length in µs; at least 1.
     pub duration_us: u64,
-    /// Rate at its begin, in millionths of an arrival per second.
+    /// Rate at its begin.
     pub from: Rate,
-    /// Rate at its end, in millionths of an arrival per second.
+    /// Rate at its end.
     pub to: Rate,
 }
 
-/// How due times spread inside the profile.
+/// Distribution of due times inside the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Evenly: arrival n is due where the integral of the rate reaches n.
     #[default]
     Uniform,
-    /// As seeded random points, sorted, in blocks of 1,024 of the integral.
+    /// Seeded random points, sorted, in blocks of 1,024 of the integral.
     Poisson,
 }
 
-/// What one arrival does: a program of steps.
+/// What one arrival does: a sequence of steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// Unique in the plan.
+    /// Name, unique in the plan.
     pub name: String,
-    /// Its share: weight out of the sum of weights; at least 1.
+    /// Share of the task: its weight out of the sum of all weights; at least 1.
     pub weight: u32,
-    /// Calls in order; at least one, unless the scenario runs in Python.
+    /// Calls in order; at least one, except in a scenario with a script or code.
     pub steps: Vec<Step>,
 }
 
@@ -212,35 +229,35 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What reports call it, `GET /api/user` unless renamed.
+    /// Name in reports, `GET /api/user` unless renamed.
     pub name: String,
-    /// The method.
+    /// HTTP method.
     pub method: Method,
     /// Path with query, starting with `/`.
     pub path: String,
-    /// Sent in this order, after Host.
+    /// Headers, sent in this order after Host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<Header>,
-    /// The request body, if any.
+    /// Request body. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
-    /// Overrides the plan's time-out, in µs.
+    /// Timeout of this call in µs. Absent: the plan's timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_us: Option<u64>,
-    /// The answer is a stream of tokens, whose times are taken.
+    /// What counts as a token of a streamed response. Absent: the response is not streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Stream>,
-    /// Of a streamed answer: after so many tokens the client hangs up, and the answer counts as
-    /// whole.
+    /// Maximum number of tokens of a streamed response; then the client disconnects, and the
+    /// response counts as complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<u32>,
-    /// Of a streamed answer: so many µs after dispatch the client hangs up, and an answer that has
-    /// begun counts as whole. Below the call's time-out.
+    /// Maximum time of a streamed response, in µs from dispatch; then the client disconnects, and a
+    /// response that has begun counts as complete. Less than the call's timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_us: Option<u64>,
 }
 
-/// What counts as a token of a streamed answer.
+/// What counts as a token of a streamed response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -252,92 +269,42 @@ pub enum Stream {
     Chunks,
 }
 
-/// Time-outs of parts of a call; each also ends with the call's own time-out.
+/// Timeouts of parts of a call; the call's own timeout ends each part, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PhaseTimeouts {
-    /// A connection that is not open after this many µs is a time-out: from the resolution of the
-    /// name to the end of the TLS handshake.
+    /// Timeout of a connection in µs, from name resolution to the end of the TLS handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_us: Option<u64>,
-    /// An answer whose first byte has not come this many µs after the request was written is a
-    /// time-out.
+    /// Timeout of the first byte of a response, in µs after the request was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_us: Option<u64>,
-}
-
-/// HTTP methods that a step may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names are the documentation")]
-pub enum Method {
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
-    Head,
-    Options,
-}
-
-impl Method {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Get,
-        Self::Post,
-        Self::Put,
-        Self::Patch,
-        Self::Delete,
-        Self::Head,
-        Self::Options,
-    ];
-
-    /// The one of this name on the wire.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
-    }
-
-    /// The name on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Head => "HEAD",
-            Self::Options => "OPTIONS",
-        }
-    }
 }
 
 /// One request header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// A header field name (RFC 9110 token).
+    /// Header field name (RFC 9110 token).
     pub name: String,
-    /// Its value.
+    /// Header value.
     pub value: Text,
 }
 
-/// Text of a request or a parameter: written out, or a handle to a secret that only agents
-/// resolve.
+/// Text of a request or a parameter: a literal, or the handle of a secret that only agents resolve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Text {
-    /// Written out.
+    /// The text itself.
     Literal(String),
-    /// The name under which the submitter handed over the value.
+    /// Secret that the submitter provided.
     Secret {
-        /// The handle.
+        /// Handle of the secret.
         secret: String,
     },
 }
 
-/// A request body.
+/// Request body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Body {
@@ -345,33 +312,12 @@ pub enum Body {
     Text(String),
     /// Bytes in standard base64 with padding.
     Base64(String),
-    /// Bytes too many for a plan: kept in the object store, once, under their hash.
+    /// Bytes too large for a plan: stored once in the object store, under their hash.
     Object(Object),
 }
 
-/// A body that is kept beside the plan, by its content.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Object {
-    /// SHA-256 of the bytes, in lower-case hex: what they are called, and what proves them.
-    pub sha256: String,
-    /// How many bytes there are.
-    pub bytes: u64,
-}
-
-impl Object {
-    /// Names `content`.
-    #[must_use]
-    pub fn of(content: &[u8]) -> Self {
-        Self {
-            sha256: hex(&Sha256::digest(content)),
-            bytes: content.len() as u64,
-        }
-    }
-}
-
 impl Plan {
-    /// The canonical JSON form: fields in the order of this file.
+    /// Canonical JSON form: fields in the order of this file.
     ///
     /// # Panics
     /// Never for a plan read from JSON: every value has a JSON form.
@@ -386,13 +332,15 @@ impl Plan {
         hex(&Sha256::digest(self.to_json().as_bytes()))
     }
 
-    /// Every call of the plan with its task's index: a call's number is its place in this list.
+    /// Every call of the plan with the index of its task: a call's number is its index in this
+    /// list.
     pub fn calls(&self) -> impl Iterator<Item = (usize, &Step)> {
         let tasks = self.tasks.iter().enumerate();
         tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
     }
 
-    /// What is kept beside the plan, large bodies, scripts, states and rows, sorted, each once.
+    /// Content stored outside of the plan, sorted, without duplicates: large bodies, scripts,
+    /// states and feed rows.
     pub fn objects(&self) -> BTreeSet<&Object> {
         let bodies = self.calls().filter_map(|(_, step)| step.body.as_ref());
         let bodies = bodies.filter_map(|body| match body {
@@ -405,7 +353,7 @@ impl Plan {
         bodies.chain(bundle).chain(states).chain(rows).collect()
     }
 
-    /// The data that its scenario takes rows of.
+    /// Feeds of the scenario.
     #[must_use]
     pub fn feeds(&self) -> &[Feed] {
         let script = self.script.as_ref().map(|script| &script.feeds);
@@ -413,21 +361,21 @@ impl Plan {
         feeds.map_or(&[], Vec::as_slice)
     }
 
-    /// What was prepared for its scenario before the run was asked for.
+    /// State that was prepared for the scenario before the run was requested.
     #[must_use]
     pub fn prepared(&self) -> Option<&Prepared> {
         self.script.as_ref()?.prepared.as_ref()
     }
 
-    /// How many users do what the tasks say, one arrival at a time each; `None` when tasks are
-    /// steps, which need nobody.
+    /// Number of users that play the tasks, each with one arrival at a time; `None` when tasks are
+    /// steps, which need no user.
     #[must_use]
     pub fn crew(&self) -> Option<u32> {
         let script = self.script.as_ref().map(|script| script.users);
         script.or(self.code.as_ref().map(|code| code.users))
     }
 
-    /// Names of further request headers whose values are secret, in lower case.
+    /// Names of further request headers with secret values, in lower case.
     #[must_use]
     pub fn secret_headers(&self) -> &[String] {
         let script = self.script.as_ref().map(|script| &script.secret_headers);
@@ -435,14 +383,14 @@ impl Plan {
         names.map_or(&[], Vec::as_slice)
     }
 
-    /// The bytes of those objects together: what each agent fetches before the start.
+    /// Size of those objects together, in bytes: what each agent fetches before the start.
     #[must_use]
     pub fn objects_bytes(&self) -> u64 {
         let sizes = self.objects().into_iter().map(|object| object.bytes);
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// The handles of all secrets that the plan needs, sorted, each once.
+    /// Handles of all secrets that the plan needs, sorted, without duplicates.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         let headers = self.calls().flat_map(|(_, step)| &step.headers);
@@ -460,16 +408,4 @@ impl Plan {
         names.dedup();
         names
     }
-}
-
-/// `bytes` in lower-case hex.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a String cannot fail");
-            text
-        })
 }

@@ -1,150 +1,150 @@
-//! Scenarios that run in Python on the agents: where their source is, and what only Python can say.
+//! Scenarios that run in Python on the agents: their source, and what only Python can report.
 //!
-//! Calls made in Python are not in the plan: deltas name them. Must never hold a secret, and no
-//! more of a user's text than fits in [`crate::limits::RAISED_BYTES_MAX`].
+//! Calls made in Python are not in the plan: deltas name them. A text of a user is cut at
+//! [`crate::limits::RAISED_BYTES_MAX`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Object;
-use crate::plan::connections::is_default;
+use crate::defaults::is_default;
+use crate::plan::object::Object;
 
-/// A scenario that agents run in Python, one instance of its class for each virtual user.
+/// Scenario that agents run in Python, one instance of its class for each user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The source files, a zip archive that is kept beside the plan.
+    /// Source files: a zip archive in the object store.
     pub bundle: Object,
-    /// The file in it that defines the scenario, `shop.py`.
+    /// File in the bundle that defines the scenario, such as `shop.py`.
     pub file: String,
-    /// Virtual users over all agents, each with one arrival at a time; in a closed loop as many as
-    /// that has.
+    /// Number of users over all agents, each with one arrival at a time; in a closed loop equal to
+    /// its users.
     pub users: u32,
-    /// Names of further request headers whose values are secret, in lower case.
+    /// Names of further request headers with secret values, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_headers: Vec<String>,
-    /// The data that its tasks and users take rows of.
+    /// Feeds of its tasks and users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<Feed>,
-    /// The tasks that have a check, by their places in the plan, rising.
+    /// Tasks with a check, by index in the plan, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked: Vec<u16>,
-    /// What was prepared before the run was asked for. Absent: agents prepare all users.
+    /// State prepared before the run was requested. Absent: agents prepare all users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared: Option<Prepared>,
 }
 
-/// Data of a scenario, of which each arrival takes a row: the rows are in the bundle.
+/// Feed of a scenario: each arrival takes one row. The rows are in the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Feed {
-    /// What the scenario calls it.
+    /// Name in the scenario.
     pub name: String,
-    /// How many rows there are; at least 1.
+    /// Number of rows; at least 1.
     pub rows: u64,
-    /// The tasks that take rows, by their places in the plan, rising.
+    /// Tasks that take rows, by index in the plan, ascending.
     pub tasks: Vec<u16>,
-    /// Users take rows too, while they are prepared and clean up.
+    /// Whether users also take rows during preparation and clean-up.
     #[serde(default, skip_serializing_if = "is_default")]
     pub prepares: bool,
-    /// Rows are meant to be used again when there are no more.
+    /// Whether rows may be used again when there are no more.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cycles: bool,
-    /// Rows are taken in an order that the seed fixes; absent: in the order of the data.
+    /// Whether the seed fixes the order of rows. Absent: the order of the data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shuffled: bool,
 }
 
-/// What became of a feed in a run.
+/// Use of a feed in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeedFacts {
-    /// What the scenario calls it.
+    /// Name in the scenario.
     pub name: String,
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: u64,
-    /// How many arrivals were planned that take one, up to a stop, in a closed loop how many there
-    /// were; or how many users, if they are more.
+    /// Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
+    /// took one. Number of users, if that is greater.
     pub taken: u64,
-    /// Rows are meant to be used again when there are no more.
+    /// Whether rows may be used again when there are no more.
     pub cycles: bool,
 }
 
-/// What `@setup`, or the `on_start` of all users, left on the side of whoever asked for the run.
+/// State that `@setup`, or the `on_start` of all users, left at the submitter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepared {
-    /// The states, sealed (`loadpilot_agent::users::prepared_users`) and kept beside the plan: only
-    /// who has the key can read them.
+    /// User states in the object store, sealed (`loadpilot_agent::users::prepared_users`): reading
+    /// them requires the key.
     pub states: Object,
-    /// The handle of the key, which is a secret and is shredded when the run is over.
+    /// Handle of the key, a secret that is destroyed when the run is over.
     pub key_secret: String,
-    /// Whether every user's state is among them, so that agents prepare nobody and clean up after
-    /// nobody; else they hold what the users share.
+    /// Whether the states of all users are included, so that agents play no preparation and no
+    /// clean-up. Otherwise only the state that users share is included.
     pub users: bool,
 }
 
-/// A call that a task in Python made: its number holds in the delta that says it, and nowhere else.
+/// Name of a call made in Python; its number is valid in its own delta only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallName {
-    /// The number; not that of a call of the plan.
+    /// Number of the call; not that of a call of the plan.
     pub call: u16,
-    /// The task that made it, by its place in the plan.
+    /// Index in the plan of the task that made the call.
     pub task: u16,
-    /// What it is called, `GET /api/user` unless the task names it.
+    /// Name of the call, `GET /api/user` unless the task names it.
     pub name: String,
 }
 
-/// What a check or a task raised, in the same words each time.
+/// Error that a check or a task raised, with its count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RaisedRow {
-    /// The task, by its place in the plan.
+    /// Index of the task in the plan.
     pub task: u16,
-    /// What of it.
+    /// Part of the scenario that raised it.
     pub by: RaisedBy,
-    /// The kind of the error, its message and its place: `AssertionError: no cart (shop.py:23)`.
+    /// Type of the error, its message and its line: `AssertionError: no cart (shop.py:23)`.
     pub text: String,
-    /// How many times.
+    /// Number of times.
     pub count: u64,
-    /// The lines of the user's that led to it, the outermost first, `shop.py:40 in buy`, each on a
-    /// line of its own: in the first delta of a process that has the text.
+    /// Traceback: the user's lines that led to the error, outermost first, such as `shop.py:40 in
+    /// buy`, one per line. Only in a process's first delta with this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// Which part of a scenario in Python raised an error, or what else is to be said of it.
+/// Part of a Python scenario that raised an error, or another remark about it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum RaisedBy {
-    /// `check_…`: the call that it looked at counts as `check_failed`.
+    /// `check_…`: the call that it examined counts as `check_failed`.
     Check,
-    /// The task itself: its arrival counts among the task errors.
+    /// The task itself: its arrival counts as a task error.
     Task,
-    /// Neither raised anything, but the task kept every user of its agent waiting.
+    /// No error: the task blocked every user of its agent.
     Blocking,
 }
 
-/// Checks that looked at an answer.
+/// Number of checks that examined a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
-    /// Those that passed.
+    /// Number of checks that passed.
     pub passed: u64,
-    /// Those that failed.
+    /// Number of checks that failed.
     pub failed: u64,
 }
 
-/// What a check or a task raised in the whole run.
+/// Error that a check or a task raised, with its count in the whole run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Raised {
-    /// What of the task.
+    /// Part of the scenario that raised it.
     pub by: RaisedBy,
-    /// The kind of the error, its message and its place.
+    /// Type of the error, its message and its line.
     pub text: String,
-    /// How many times.
+    /// Number of times.
     pub count: u64,
-    /// The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
-    /// each on a line of its own; absent where no agent told any.
+    /// Traceback of one of them: the user's lines, outermost first, such as `shop.py:40 in buy`,
+    /// one per line. Absent: no agent reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }

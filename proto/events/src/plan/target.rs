@@ -1,7 +1,7 @@
-//! A plan's target: the origin that it names, and the base path below which its calls are.
+//! A plan's target: its origin, and the base path of its calls.
 //!
 //! Paths of calls are relative to the target. A redirect may lead to a path outside the base path;
-//! such a path is written with a second slash in front, which no scenario can write.
+//! such a path has a second slash in front, which no scenario can write.
 
 /// Splits `http://host:8080/api/v2` into its origin and its base path, which may be empty.
 #[must_use]
@@ -11,7 +11,7 @@ pub fn split(target: &str) -> (&str, &str) {
     target.split_at(end.map_or(target.len(), |at| authority + at))
 }
 
-/// The path on the wire of a path that is relative to the target.
+/// Path on the wire of a path that is relative to the target.
 #[must_use]
 pub fn full_path(base: &str, path: &str) -> String {
     match path.strip_prefix('/') {

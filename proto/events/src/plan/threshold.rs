@@ -1,14 +1,15 @@
-//! Thresholds: what a gate measures, in which unit, and in which direction.
+//! Thresholds: what each measures, in which unit, and which side of the limit passes.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+// A threshold names a figure of an own metric as the report of the metric does.
 use crate::log::metrics::OwnMetric;
 
 /// What a threshold measures. Latencies are corrected (counted from due) and cover every finished
-/// call outside the warm-up, failures and time-outs included.
+/// call outside the warm-up, failures and timeouts included.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -29,33 +30,33 @@ pub enum Metric {
     P9999Ms,
     MaxMs,
     MeanMs,
-    /// From due to the first token of a streamed answer.
+    /// From due to the first token of a streamed response.
     P50FirstTokenMs,
     P95FirstTokenMs,
     P99FirstTokenMs,
-    /// From one token of a streamed answer to the next.
+    /// From one token of a streamed response to the next.
     P50TokenGapMs,
     P95TokenGapMs,
     P99TokenGapMs,
-    /// Percent of finished calls that were not ok. A task that raised makes its last call one of
-    /// them; one that raised without a call adds one to both sides.
+    /// Percentage of finished calls that were not ok. The last call of a task that raised counts as
+    /// not ok; a task that raised without a call adds one such call.
     ErrorRate,
-    /// Arrivals whose task raised an error.
+    /// Number of arrivals whose task raised an error.
     TaskErrors,
-    /// Percent of planned arrivals that were dropped, for whatever reason.
+    /// Percentage of planned arrivals that were dropped, for any reason.
     DroppedRate,
-    /// Percent by which started arrivals fell short of planned ones.
+    /// Percentage by which started arrivals fell short of planned ones.
     Shortfall,
     /// Started arrivals per second: more is better.
     AchievedRps,
-    /// Percent of checks that passed, of those that looked at an answer: more is better.
+    /// Percentage of checks that passed, of those that examined a response: more is better.
     Checks,
-    /// A figure of a metric of the scenario's own: [`Threshold::own`] says which.
+    /// Figure of an own metric, named by [`Threshold::own`].
     Own,
 }
 
 impl Metric {
-    /// All metrics that are ours, in the order in which help texts list them.
+    /// All built-in metrics, in the order in which help texts list them.
     pub const ALL: [Self; 21] = [
         Self::P50Ms,
         Self::P75Ms,
@@ -80,7 +81,7 @@ impl Metric {
         Self::Checks,
     ];
 
-    /// The key that people write and JSON stores.
+    /// Key that people write and JSON stores.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -109,14 +110,14 @@ impl Metric {
         }
     }
 
-    /// Whether it compares what was done with what was planned: a closed loop plans nothing, so
-    /// that such a gate could pass there by accident only.
+    /// Whether the metric compares results with the plan. A closed loop plans nothing, so that such
+    /// a threshold could pass there only by accident.
     #[must_use]
     pub fn needs_schedule(self) -> bool {
         matches!(self, Self::DroppedRate | Self::Shortfall)
     }
 
-    /// Which side of the limit passes, unless a threshold says it itself.
+    /// Which side of the limit passes, unless a threshold has its own operator.
     #[must_use]
     pub fn operator(self) -> Operator {
         match self {
@@ -129,16 +130,16 @@ impl Metric {
 /// Which side of the limit passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Operator {
-    /// The measured value must not exceed the limit.
+    /// The measured value does not exceed the limit.
     #[serde(rename = "<=")]
     AtMost,
-    /// The measured value must reach the limit.
+    /// The measured value reaches the limit.
     #[serde(rename = ">=")]
     AtLeast,
-    /// The measured value must be less than the limit.
+    /// The measured value is less than the limit.
     #[serde(rename = "<")]
     Below,
-    /// The measured value must be more than the limit.
+    /// The measured value is more than the limit.
     #[serde(rename = ">")]
     Above,
 }
@@ -154,29 +155,29 @@ impl fmt::Display for Operator {
     }
 }
 
-/// One gate of a plan.
+/// Limit on one measured figure of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
     /// What is measured.
     pub metric: Metric,
-    /// For one task only; the whole run when absent.
+    /// Name of the task that is measured. Absent: the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// Milliseconds, percent or arrivals per second, as the metric says; finite and ≥ 0. For a
-    /// metric of the scenario's own whatever that is counted in, finite.
+    /// Limit in milliseconds, percent or arrivals per second, depending on the metric; finite and ≥
+    /// 0. Of an own metric: in its own unit, finite.
     pub limit: f64,
-    /// Which side of the limit passes; absent: as the metric says.
+    /// Which side of the limit passes. Absent: the default of the metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Operator>,
-    /// The metric of the scenario's own and its figure, if and only if that is what is measured.
+    /// Own metric and figure, if and only if `metric` is `own`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<OwnMetric>,
 }
 
 impl Threshold {
-    /// The key as people write it: `p99_ms`, or `browse:p99_ms` for one task, `cart_value.p95` of
-    /// a metric of the scenario's own.
+    /// Key as people write it: `p99_ms`, `browse:p99_ms` for one task, `cart_value.p95` for an own
+    /// metric.
     #[must_use]
     pub fn key(&self) -> String {
         let metric = match &self.own {
@@ -189,7 +190,7 @@ impl Threshold {
         }
     }
 
-    /// Which side of the limit passes.
+    /// Which side of the limit passes. Absent: the default of the metric.
     #[must_use]
     pub fn operator(&self) -> Operator {
         self.operator.unwrap_or_else(|| self.metric.operator())

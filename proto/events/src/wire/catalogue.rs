@@ -1,6 +1,7 @@
 //! The event catalogue as Markdown, from the same types as the schemas: `proto/README.md`.
 //!
-//! A cell is one line, and what Markdown would read in it is escaped: a formatter changes nothing.
+//! A cell is one line, and characters with a meaning in Markdown are escaped, so that a formatter
+//! changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +37,13 @@ const STORED: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Types that the catalogue leaves to `schema/plan.json`: compiled Python.
+/// Type that the catalogue leaves to `schema/plan.json`: compiled Python.
 const ONLY_IN_THE_SCHEMA: &str = "Code";
 
 /// Maximum length of a line of prose, in characters.
 const COLUMNS_MAX: usize = 100;
 
-/// Words of a field's name that are a unit, the last one in the name counts.
+/// Words of a field's name that are units; the last one in the name counts.
 const UNITS: [(&str, &str); 6] = [
     ("us", "µs"),
     ("bytes", "bytes"),

@@ -1,4 +1,10 @@
-//! What travels over NATS without being stored, and the subjects under which everything travels.
+//! What is sent over NATS without being stored, the subjects of all messages, and the contract
+//! files.
+//!
+//! - [`subject`]: subjects of all messages
+//! - [`heartbeat`]: heartbeats and their replies
+//! - [`schema`]: committed JSON Schemas
+//! - [`catalogue`]: the event catalogue, `proto/README.md`
 
 pub mod catalogue;
 pub mod heartbeat;

@@ -1,4 +1,4 @@
-//! The contract as files: which types have a committed JSON Schema, under which name.
+//! The committed JSON Schemas: which types have one, under which name.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

@@ -1,36 +1,36 @@
-//! Subjects. They are built and taken apart here and nowhere else.
+//! Subjects. They are built and parsed here and nowhere else.
 
 use crate::id::{AgentId, OwnerId, RunId, TenantId};
 use crate::refusal::Problem;
 
-/// The default first token of every subject.
+/// First token of every subject by default.
 pub const DEFAULT_PREFIX: &str = "lp";
 
-/// The default tenant: a laptop has one.
+/// Tenant by default: a laptop has one.
 pub const DEFAULT_TENANT: &str = "local";
 
-/// The subjects of one tenant.
+/// Subjects of one tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subjects {
     prefix: String,
     tenant: TenantId,
 }
 
-/// A stored subject, taken apart.
+/// Parsed stored subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSubject {
-    /// Whose.
+    /// Tenant of the subject.
     pub tenant: TenantId,
-    /// Which run.
+    /// Run of the subject.
     pub run: RunId,
-    /// What stands there.
+    /// Kind of the events there.
     pub kind: Kind,
 }
 
-/// What stands on a stored subject of a run.
+/// Kind of the events on a stored subject of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// Requests of users.
+    /// Request events of users.
     Req,
     /// Decisions of coordinators.
     Ctl,
@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 impl Subjects {
-    /// The subjects of `tenant` under `prefix`.
+    /// Subjects of `tenant` under `prefix`.
     ///
     /// # Errors
     /// When either is not a token.
@@ -56,7 +56,7 @@ impl Subjects {
         })
     }
 
-    /// Requests of users about one run.
+    /// Request events about one run.
     #[must_use]
     pub fn req(&self, run: &RunId) -> String {
         format!("{}.{}.run.{run}.req", self.prefix, self.tenant)
@@ -92,13 +92,13 @@ impl Subjects {
         format!("{}.{}.run.{run}.delta.*", self.prefix, self.tenant)
     }
 
-    /// Every request about any run of the tenant.
+    /// Request events about all runs of the tenant.
     #[must_use]
     pub fn req_of_all_runs(&self) -> String {
         format!("{}.{}.run.*.req", self.prefix, self.tenant)
     }
 
-    /// Everything stored in LP_CTL about all runs of the tenant.
+    /// Everything in LP_CTL about all runs of the tenant.
     #[must_use]
     pub fn control_of_all_runs(&self) -> Vec<String> {
         let base = format!("{}.{}.run.*", self.prefix, self.tenant);
@@ -109,7 +109,7 @@ impl Subjects {
         ]
     }
 
-    /// Everything stored about one run, in either stream.
+    /// Everything stored about one run, in both streams.
     #[must_use]
     pub fn everything_of(&self, run: &RunId) -> String {
         format!("{}.{}.run.{run}.>", self.prefix, self.tenant)
@@ -127,25 +127,25 @@ impl Subjects {
         format!("{}.{}.live.*", self.prefix, self.tenant)
     }
 
-    /// Signs of life of one agent.
+    /// Heartbeats of one agent.
     #[must_use]
     pub fn heartbeat(&self, agent: &AgentId) -> String {
         format!("{}.{}.hb.{agent}", self.prefix, self.tenant)
     }
 
-    /// Signs of life of an owner.
+    /// Heartbeats of an owner.
     #[must_use]
     pub fn owner_heartbeat(&self, owner: &OwnerId) -> String {
         format!("{}.{}.hb.{owner}", self.prefix, self.tenant)
     }
 
-    /// Signs of life of everybody in the tenant.
+    /// Heartbeats of all agents and owners of the tenant.
     #[must_use]
     pub fn heartbeat_all(&self) -> String {
         format!("{}.{}.hb.*", self.prefix, self.tenant)
     }
 
-    /// Clock samples on request.
+    /// Requests for clock samples.
     #[must_use]
     pub fn clock(&self) -> String {
         format!("{}.{}.clock", self.prefix, self.tenant)
@@ -163,25 +163,26 @@ impl Subjects {
         format!("{}.{}.halt.*", self.prefix, self.tenant)
     }
 
-    /// The hand-over of one run's secrets to one agent.
+    /// Handover of one run's secrets to one agent.
     #[must_use]
     pub fn secret(&self, run: &RunId, agent: &AgentId) -> String {
         format!("{}.{}.secret.{run}.{agent}", self.prefix, self.tenant)
     }
 
-    /// The same where coordinators of before answer: it does not name the agent.
+    /// Handover of one run's secrets by coordinators of earlier versions: it does not name the
+    /// agent.
     #[must_use]
     pub fn secret_of_anyone(&self, run: &RunId) -> String {
         format!("{}.{}.secret.{run}", self.prefix, self.tenant)
     }
 
-    /// The hand-over of the secrets of all runs of the tenant.
+    /// Handover of the secrets of all runs of the tenant.
     #[must_use]
     pub fn secret_all(&self) -> String {
         format!("{}.{}.secret.*.*", self.prefix, self.tenant)
     }
 
-    /// The run and the agent of a [`Subjects::secret`]; `None` when it is not one.
+    /// Run and agent of a [`Subjects::secret`]; `None` for any other subject.
     #[must_use]
     pub fn secret_of(subject: &str) -> Option<(RunId, AgentId)> {
         let (before, agent) = subject.rsplit_once('.')?;
@@ -189,49 +190,49 @@ impl Subjects {
         Some((run, AgentId::parse(agent).ok()?))
     }
 
-    /// The key of one run's secrets in the key-value bucket.
+    /// Key of one run's secrets in the key-value bucket.
     #[must_use]
     pub fn secret_key(&self, run: &RunId) -> String {
         format!("{}.secret.{run}", self.tenant)
     }
 
-    /// A key that holds nothing: it is put to see whether the server stores anything.
+    /// Key without content: putting it shows whether the server stores anything.
     #[must_use]
     pub fn probe_key(&self, run: &RunId) -> String {
         format!("{}.probe.{run}", self.tenant)
     }
 
-    /// The key of the secrets that the teardown of one run needs, in the key-value bucket.
+    /// Key of the secrets for the teardown of one run, in the key-value bucket.
     #[must_use]
     pub fn owed_key(&self, run: &RunId) -> String {
         format!("{}.owed.{run}", self.tenant)
     }
 
-    /// There, the key of what its setup left under this hash.
+    /// Key, in the same bucket, of the setup state with this hash.
     #[must_use]
     pub fn owed_state_key(&self, run: &RunId, sha256: &str) -> String {
         format!("{}.{sha256}", self.owed_key(run))
     }
 
-    /// The name of a body in the object store; a tenant never reads another's.
+    /// Name of a body in the object store; it contains the tenant.
     #[must_use]
     pub fn object(&self, sha256: &str) -> String {
         format!("{}{sha256}", self.objects())
     }
 
-    /// What the names of all bodies of the tenant begin with.
+    /// Common prefix of the names of all bodies of the tenant.
     #[must_use]
     pub fn objects(&self) -> String {
         format!("{}.{}.body.", self.prefix, self.tenant)
     }
 
-    /// The last token of a core subject such as `….hb.<agent>` or `….live.<run>`.
+    /// Last token of a core subject such as `….hb.<agent>` or `….live.<run>`.
     #[must_use]
     pub fn last_token(subject: &str) -> &str {
         subject.rsplit('.').next().unwrap_or(subject)
     }
 
-    /// Takes a stored subject apart; `None` when it is not one of ours.
+    /// Parses a stored subject; `None` for any other subject.
     #[must_use]
     pub fn parse(&self, subject: &str) -> Option<RunSubject> {
         let mut tokens = subject.split('.');

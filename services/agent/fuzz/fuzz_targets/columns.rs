@@ -1,4 +1,4 @@
-//! Searches for bytes that break the law of `columns`: calls told one by one.
+//! Searches for bytes that break the law of `columns`: the columns of sampled calls.
 
 #![no_main]
 

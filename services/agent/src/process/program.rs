@@ -62,7 +62,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         None => None,
     };
     log_to_stderr();
-    fire::keep_at_hand();
+    fire::tune_allocator();
     if let Err(error) = fd_limits::make_room(u64::from(config.max_in_flight) + SPARE_FDS) {
         tracing::warn!(%error, "new connections may have to wait for the table of open files");
     }

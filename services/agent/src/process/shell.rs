@@ -10,7 +10,7 @@ use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{BootId, Capability, Holder, Rate};
 use ulid::Ulid;
 
-use crate::fire::RingPlace;
+use crate::fire::RingSettings;
 use crate::process::liveness_file::AliveFile;
 use crate::process::timeouts::Timing;
 use crate::users::script::Scripting;
@@ -40,7 +40,7 @@ pub struct Shell {
     pub targets: TargetPolicy,
     /// Where firing threads note what they count, and deltas lie until they are stored; `None`:
     /// nowhere.
-    pub rings: Option<RingPlace>,
+    pub rings: Option<RingSettings>,
     /// What runs scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,
     /// The file that is touched whenever it is heard.

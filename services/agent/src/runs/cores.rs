@@ -17,8 +17,8 @@ use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
 use crate::fire::{
-    self, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Pool, Program, Ring, RingOwner,
-    RingPlace, Troupe, Warmed, portion,
+    self, ConnectionQuota, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Preconnected,
+    Program, Ring, RingOwner, RingSettings, VirtualUsersSetup, portion,
 };
 use crate::process::gauges::CoreFigures;
 use crate::runs::RETIRE_PATIENCE;
@@ -42,9 +42,9 @@ pub(super) struct Common {
     /// Whose threads they are.
     pub(super) me: Holder,
     /// Where they note the calls of the open tick, if anywhere.
-    pub(super) rings: Option<RingPlace>,
+    pub(super) rings: Option<RingSettings>,
     /// Who performs its arrivals, when the scenario runs in Python.
-    pub(super) troupe: Option<Troupe>,
+    pub(super) troupe: Option<VirtualUsersSetup>,
     /// Until when anything may be started.
     pub(super) lease: Lease,
 }
@@ -140,10 +140,10 @@ impl Cores {
         };
         for index in 0..cores {
             let slots = portion(max_in_flight, index, cores);
-            let pool = Pool::part(settings, index, cores);
+            let pool = ConnectionQuota::part(settings, index, cores);
             let troupe = common.troupe.as_ref().map(|troupe| {
                 let users = users_at(common, &troupe.users, &homes, (index, cores));
-                Troupe {
+                VirtualUsersSetup {
                     users,
                     ..troupe.clone()
                 }
@@ -161,8 +161,8 @@ impl Cores {
         common: &Common,
         (index, cores): (u32, u32),
         slots: u32,
-        pool: Pool,
-        troupe: Option<Troupe>,
+        pool: ConnectionQuota,
+        troupe: Option<VirtualUsersSetup>,
     ) -> Result<(), Fault> {
         let ring = common.ring(index, slots)?;
         self.rings
@@ -173,11 +173,11 @@ impl Cores {
             workload: common.workload.clone(),
             program: common.program.clone(),
             max_in_flight: slots,
-            pool,
+            quota: pool,
             name: format!("fire-{index}"),
             place: (index, cores),
             ring,
-            troupe,
+            users_setup: troupe,
             lease: common.lease.clone(),
         })?);
         Ok(())
@@ -208,10 +208,10 @@ impl Cores {
 
     /// What became of the connections to open before the start, once that is known. A thread that
     /// died is told of by the next harvest.
-    pub(super) async fn warmed(&self) -> Warmed {
-        let mut sum = Warmed::default();
+    pub(super) async fn warmed(&self) -> Preconnected {
+        let mut sum = Preconnected::default();
         for core in &self.cores {
-            sum = sum.and(core.warmed().await.unwrap_or_default());
+            sum = sum.and(core.preconnected().await.unwrap_or_default());
         }
         sum
     }
@@ -222,7 +222,7 @@ impl Cores {
     /// What it raised.
     pub(super) async fn staffed(&self) -> Result<(), String> {
         for core in &self.cores {
-            core.staffed().await?;
+            core.users_prepared().await?;
         }
         Ok(())
     }
@@ -299,7 +299,7 @@ impl Cores {
 
 /// On how many threads users may live. An interpreter has one: more cores are more agents. In an
 /// open loop an arrival is served by whoever is idle on its thread, which few could not do well.
-fn threads_max(troupe: &Troupe) -> u32 {
+fn threads_max(troupe: &VirtualUsersSetup) -> u32 {
     if !troupe.scripting.is_spread() {
         return 1;
     }

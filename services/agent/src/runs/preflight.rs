@@ -9,7 +9,7 @@ use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Http, Reuse, Source};
 
-use crate::fire::{STREAMS_MAX, systems_ports};
+use crate::fire::{STREAMS_MAX, system_port_range};
 use crate::process::config::SPARE_FDS;
 use crate::process::shell::Shell;
 
@@ -46,7 +46,7 @@ pub(super) fn check(
             limit: shell.fds,
         });
     }
-    let ports = ports(plan, systems_ports());
+    let ports = ports(plan, system_port_range());
     if ports.is_some_and(|ports| ports < connections) {
         tracing::warn!(
             connections,

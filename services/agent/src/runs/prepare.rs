@@ -14,7 +14,7 @@ use loadpilot_events::plan::script;
 use loadpilot_events::plan::{Object, Plan, Text};
 use thiserror::Error;
 
-use crate::fire::{self, Lease, Program, Troupe, Warmed};
+use crate::fire::{self, Lease, Preconnected, Program, VirtualUsersSetup};
 use crate::fleet::clock::{self, Alignment};
 use crate::runs::bodies;
 use crate::runs::cores::{Common, Cores};
@@ -111,7 +111,7 @@ pub(super) async fn prepare(
     let bodies = bodies::fetch(shell, plan).await?;
     let policy = fire::with_own_servers(&shell.targets).await;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
-    fire::judge_target(&program).await?;
+    fire::check_target(&program).await?;
     let workload = Arc::new(Workload::new(plan, created.seed));
     let troupe = troupe(shell, (created, &workload), holds, &bodies, &secrets)?;
     let common = Common {
@@ -163,7 +163,7 @@ fn troupe(
     holds: &[Hold],
     bodies: &bodies::Bodies,
     secrets: &Secrets,
-) -> Result<Option<Troupe>, Unable> {
+) -> Result<Option<VirtualUsersSetup>, Unable> {
     let plan = &created.plan;
     let Some(count) = plan.crew() else {
         return Ok(None);
@@ -203,7 +203,7 @@ fn troupe(
         }
         users.push(count);
     }
-    Ok(Some(Troupe {
+    Ok(Some(VirtualUsersSetup {
         scripting,
         bundle,
         file,
@@ -231,8 +231,8 @@ fn parameters(plan: &Plan, secrets: &Secrets) -> Secrets {
 
 /// A connection that could not be opened ahead of time is no reason not to start: the calls that
 /// need one try again, and are counted. But it must not go unsaid.
-fn say_warmed(run: &RunId, warmed: Warmed) {
-    let Warmed { opened, failed, .. } = warmed;
+fn say_warmed(run: &RunId, warmed: Preconnected) {
+    let Preconnected { opened, failed, .. } = warmed;
     match warmed.last_failure {
         None => tracing::info!(%run, opened, "connections opened before the start"),
         Some(failure) => tracing::warn!(

@@ -13,7 +13,7 @@ use loadpilot_engine::schedule::feed::Feeder;
 use loadpilot_events::plan::code::Code;
 use loadpilot_script::{Act, Program, Sources, Turn, Wish};
 
-use crate::fire::Composed;
+use crate::fire::CompiledCalls;
 use crate::users::script::{
     Answer, Ended, Heard, Measured, Next, Occasion, Part, Request, Scenario, Scripting, Source,
     User,
@@ -156,7 +156,7 @@ fn request_of(wish: &Wish) -> Arc<Request> {
             stream: None,
             tokens_max: None,
             listen_us: None,
-            composed: Composed::default(),
+            composed: CompiledCalls::default(),
         })
     })
 }

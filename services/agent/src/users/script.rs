@@ -22,7 +22,7 @@ use loadpilot_events::plan::script::Feed;
 use loadpilot_events::plan::{Method, Stream};
 use loadpilot_script::requests::answer::Counted;
 
-use crate::fire::Composed;
+use crate::fire::CompiledCalls;
 use crate::users::prepared_users::States;
 
 /// An interpreter.
@@ -190,7 +190,7 @@ pub struct Request {
     /// It hangs up so many µs after dispatch, and an answer that has begun counts as whole.
     pub listen_us: Option<u64>,
     /// What the engine made of it, of which nobody else knows anything.
-    pub composed: Composed,
+    pub composed: CompiledCalls,
 }
 
 /// What a user hears.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use loadpilot_agent::fire::{Leftover, Name};
+use loadpilot_agent::fire::{ArrivalId, RingContents};
 use loadpilot_bus::Limits;
 use loadpilot_events::Outcome;
 use loadpilot_events::log::evt::FinishReason;
@@ -102,11 +102,11 @@ async fn users_of_a_closed_loop_are_spread_over_the_cores() {
     plan.code = Some(serde_json::from_value(code).expect("code"));
     world.begin(plan).await;
     world.script.deltas_stored(3).await;
-    let users = |ring: &Leftover| -> BTreeSet<u32> {
+    let users = |ring: &RingContents| -> BTreeSet<u32> {
         let calls = ring.finished.iter().chain(&ring.in_flight);
         let users = calls.filter_map(|call| match call.arrival {
-            Name::Iteration { user, .. } => Some(user),
-            Name::Planned(_) => None,
+            ArrivalId::Iteration { user, .. } => Some(user),
+            ArrivalId::Planned(_) => None,
         });
         users.collect()
     };

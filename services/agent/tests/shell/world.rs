@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use loadpilot_agent::fire::{Leftover, RING_BYTES_DEFAULT, RingPlace, read_ring};
+use loadpilot_agent::fire::{RING_BYTES_DEFAULT, RingContents, RingSettings, read_ring};
 use loadpilot_agent::fleet::agent::{self, Exit};
 use loadpilot_agent::process::shell::Shell;
 use loadpilot_agent::process::signals::Shutdown;
@@ -81,7 +81,7 @@ impl World {
             max_in_flight: 100,
             fds: 1_000,
             targets: TargetPolicy::local(),
-            rings: Some(RingPlace {
+            rings: Some(RingSettings {
                 folder: state.path().to_owned(),
                 bytes_max: RING_BYTES_DEFAULT,
             }),
@@ -201,7 +201,7 @@ impl World {
     }
 
     /// What a kill would leave now.
-    pub(crate) fn rings(&self) -> Vec<Leftover> {
+    pub(crate) fn rings(&self) -> Vec<RingContents> {
         let files = std::fs::read_dir(self.state.path()).expect("a folder");
         let files = files.map(|file| file.expect("a file").path());
         let rings = files.filter(|path| path.extension().is_some_and(|kind| kind == "ring"));

@@ -137,6 +137,10 @@ impl Index {
             let key = (row.tick, row.task);
             self.metrics.entry(key).or_default().add(sums);
         }
+        self.add_gauges(control, agent, delta);
+    }
+
+    fn add_gauges(&mut self, control: &Control, agent: u16, delta: &DeltaReported) {
         let plan = control.state.created.as_ref().map(|created| &created.plan);
         let tick_us = plan.map_or(1, |plan| plan.tick_us.max(1));
         // A window ends some time after its tick.

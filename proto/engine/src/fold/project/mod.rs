@@ -80,6 +80,27 @@ pub struct HolderSums {
     pub windows: BTreeMap<u64, Reported>,
 }
 
+impl HolderSums {
+    /// Adds what a delta says of its process as a whole.
+    fn add_totals(&mut self, delta: &DeltaReported, prepared: &Prepared<'_>, is_closed_loop: bool) {
+        let totals = &delta.totals;
+        if is_closed_loop {
+            let arrivals = prepared.arrivals.iter();
+            let reported = Reported {
+                from_us: delta.from_us,
+                to_us: delta.to_us,
+                arrivals: arrivals.map(|(_, sums, _)| sums.reported()).sum(),
+                total: totals.started + totals.dropped_total(),
+            };
+            self.windows.insert(delta.seq, reported);
+        }
+        let claim = (delta.seq, totals.started, totals.calls_total());
+        self.claimed = self.claimed.max(claim);
+        self.retransmits += delta.gauges.retransmits;
+        self.listen_overflows += delta.gauges.listen_overflows;
+    }
+}
+
 /// The data side of a run, folded so far.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Projection {
@@ -271,22 +292,25 @@ impl Projection {
         if adds(&delta) {
             sums.last_adding = sums.last_adding.max(delta.seq);
         }
-        let totals = &delta.totals;
         let created = control.state.created.as_ref();
-        if created.is_some_and(|created| created.plan.users.is_some()) {
-            let arrivals = prepared.arrivals.iter();
-            let reported = Reported {
-                from_us: delta.from_us,
-                to_us: delta.to_us,
-                arrivals: arrivals.map(|(_, sums, _)| sums.reported()).sum(),
-                total: totals.started + totals.dropped_total(),
-            };
-            sums.windows.insert(delta.seq, reported);
+        let is_closed_loop = created.is_some_and(|created| created.plan.users.is_some());
+        sums.add_totals(&delta, &prepared, is_closed_loop);
+        self.add_rows(control, &holder, (&delta, &names), &prepared);
+        if let Some(index) = index {
+            index.add(control, &holder.agent, &delta, &prepared);
         }
-        let claim = (delta.seq, totals.started, totals.calls_total());
-        sums.claimed = sums.claimed.max(claim);
-        sums.retransmits += delta.gauges.retransmits;
-        sums.listen_overflows += delta.gauges.listen_overflows;
+        drop(prepared);
+        Ok(Some(delta))
+    }
+
+    /// Adds the rows of a delta that counts.
+    fn add_rows(
+        &mut self,
+        control: &Control,
+        holder: &Holder,
+        (delta, names): (&DeltaReported, &CallNames),
+        prepared: &Prepared<'_>,
+    ) {
         self.generator.add(&delta.gauges);
         self.exchanges.extend(delta.exchanges.iter().cloned());
         while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
@@ -294,16 +318,11 @@ impl Projection {
             self.exchanges.pop_last();
         }
         for (row, sums, excess) in &prepared.arrivals {
-            self.arrival(&holder, row, sums, *excess);
+            self.arrival(holder, row, sums, *excess);
         }
         for (row, sums, excess) in &prepared.calls {
-            self.call(
-                control,
-                &holder,
-                (row, names.call_id(row.call)),
-                sums,
-                *excess,
-            );
+            let call = (*row, names.call_id(row.call));
+            self.call(control, holder, call, sums, *excess);
         }
         for row in &delta.raised {
             let key = (row.task, row.by, row.text.clone());
@@ -322,11 +341,6 @@ impl Projection {
             let key = (window(control, row.tick), names.call_id(row.call));
             self.anatomy.entry(key).or_default().add(sums);
         }
-        if let Some(index) = index {
-            index.add(control, &holder.agent, &delta, &prepared);
-        }
-        drop(prepared);
-        Ok(Some(delta))
     }
 
     fn arrival(&mut self, holder: &Holder, row: &ArrivalRow, more: &ArrivalSums, excess: bool) {

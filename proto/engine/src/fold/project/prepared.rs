@@ -65,26 +65,7 @@ impl<'a> Prepared<'a> {
             prepared.arrivals.push((row, sums, excess));
         }
         for row in &delta.calls {
-            let (response, service) = (decode(&row.response)?, decode(&row.service)?);
-            if response.len() != row.count || service.len() != row.count {
-                return Err(format!(
-                    "call {} of tick {}: {} calls, histograms of {} and {}",
-                    row.call,
-                    row.tick,
-                    row.count,
-                    response.len(),
-                    service.len(),
-                ));
-            }
-            let sums = CallSums {
-                count: row.count,
-                response,
-                service,
-                status: row.status.clone(),
-                causes: row.causes.clone(),
-                sent_bytes: row.sent_bytes,
-                received_bytes: row.received_bytes,
-            };
+            let sums = call_sums(row, decode(&row.response)?, decode(&row.service)?)?;
             let excess = excess(row.tick, row.generation)?;
             prepared.calls.push((row, sums, excess));
         }
@@ -112,6 +93,32 @@ impl<'a> Prepared<'a> {
         decoded.judge(&prepared, bytes)?;
         Ok(prepared)
     }
+}
+
+/// The sums of a row of calls.
+///
+/// # Errors
+/// Histograms that disagree with its count.
+fn call_sums(row: &CallRow, response: Hist, service: Hist) -> Result<CallSums, String> {
+    if response.len() != row.count || service.len() != row.count {
+        return Err(format!(
+            "call {} of tick {}: {} calls, histograms of {} and {}",
+            row.call,
+            row.tick,
+            row.count,
+            response.len(),
+            service.len(),
+        ));
+    }
+    Ok(CallSums {
+        count: row.count,
+        response,
+        service,
+        status: row.status.clone(),
+        causes: row.causes.clone(),
+        sent_bytes: row.sent_bytes,
+        received_bytes: row.received_bytes,
+    })
 }
 
 /// The histograms of one delta, counted while they are decoded.

@@ -173,7 +173,8 @@ proptest! {
             let found = heat(run, &slice).expect("it is sound");
             for (band, edges) in found.bounds_us.windows(2).enumerate() {
                 let lies = |call: &&Ended| {
-                    let least = Precision::Latency.least(Precision::Latency.bucket(call.response_us));
+                    let bucket = Precision::Latency.bucket(call.response_us);
+                    let least = Precision::Latency.least(bucket);
                     inside(call) && (edges[0]..edges[1]).contains(&least)
                 };
                 let count = calls.iter().filter(lies).count() as u64;

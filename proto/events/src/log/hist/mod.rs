@@ -1,12 +1,12 @@
-//! Histograms as they travel: HdrHistogram V2 deflate in base64, which every HdrHistogram library
-//! reads.
+//! Histograms in their stored form: HdrHistogram V2 deflate in base64, which every HdrHistogram
+//! library reads.
 //!
-//! Values are µs. The range grows with the largest value: a value is never clamped silently. Zero
-//! is recorded as 1 µs.
+//! Values are µs. The range grows with the largest value: no value is clamped. Zero is recorded as
+//! 1 µs.
 //!
-//! Whoever may publish may forge: what a header claims is judged before any of it is believed, so
-//! that a hundred bytes cannot ask a reader for gigabytes. Must never panic on whatever text it is
-//! given.
+//! Any publisher may send a forged histogram: [`decode`] checks what a header claims before it
+//! allocates, so that a hundred bytes cannot make a reader allocate gigabytes. It never panics on
+//! any text.
 
 use std::io::Read as _;
 
@@ -19,41 +19,42 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Upper end of the range of an empty histogram, in µs: the least that the library accepts. A run
-/// of many tasks holds thousands of histograms, and most targets answer in little time.
+/// of many tasks holds thousands of histograms, and most targets respond quickly.
 const RANGE_US: u64 = 2;
 
-/// Digits of an anatomy histogram.
+/// Significant digits of an anatomy histogram.
 const DIGITS_MIN: u8 = 2;
-/// Digits of a latency histogram.
+/// Significant digits of a latency histogram.
 const DIGITS_MAX: u8 = 3;
-/// Upper end of the range of any histogram that is read, in µs: 50 days, and the longest run has
+/// Maximum upper end of the range of a histogram that is read, in µs: 50 days; the longest run has
 /// 11.
 pub const HIST_US_MAX: u64 = (1 << 42) - 1;
-/// Most counts of any histogram that is read: three digits up to [`HIST_US_MAX`] are 32 halves of
-/// 2,048 counts, for the powers of two from 2¹¹, and one more half for what lies below.
+/// Maximum number of counts of a histogram that is read: three digits up to [`HIST_US_MAX`] are 32
+/// halves of 2,048 counts, for the powers of two from 2¹¹, and one more half for lower values.
 pub const HIST_COUNTS_MAX: usize = 33 * 1_024;
 
-/// What the V2 form and its deflate form begin with.
+/// First bytes of the V2 form and of its deflate form.
 const V2_COOKIE: u32 = 0x1c84_9313;
 const V2_DEFLATE_COOKIE: u32 = 0x1c84_9314;
-/// Before the deflated bytes: the cookie and their length.
+/// Size of the header before the deflated bytes: the cookie and their length.
 const DEFLATE_HEADER_BYTES: usize = 8;
-/// Before the counts of the V2 form: cookie, length, offset, digits, both ends of the range, ratio.
+/// Size of the header before the counts of the V2 form: cookie, length, offset, digits, both ends
+/// of the range, ratio.
 const HEADER_BYTES: usize = 40;
-/// Longest number of the V2 form.
+/// Maximum size of a number of the V2 form.
 const NUMBER_BYTES_MAX: usize = 9;
-/// Longest V2 form that is inflated.
+/// Maximum size of a V2 form that is inflated.
 const V2_BYTES_MAX: usize = HEADER_BYTES + HIST_COUNTS_MAX * NUMBER_BYTES_MAX;
 
 /// A latency histogram in memory.
 pub type Hist = Histogram<u64>;
 
-/// A histogram in base64 of its V2 deflate form; empty text is the empty histogram.
+/// Histogram: base64 of its HdrHistogram V2 deflate form; empty text is the empty histogram.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct EncodedHistogram(pub String);
 
-/// Why text is not a histogram.
+/// Why a text is not a histogram.
 #[derive(Debug, thiserror::Error)]
 #[error("not a histogram: {0}")]
 pub struct NotAHistogram(String);
@@ -110,7 +111,7 @@ pub fn encode(hist: &Hist) -> EncodedHistogram {
 /// Decodes a histogram; empty text gives the empty latency histogram.
 ///
 /// # Errors
-/// When the text is not base64 of a histogram that [`encode`] could have written.
+/// When the text is not base64 of a histogram that [`encode`] can write.
 pub fn decode(encoded: &EncodedHistogram) -> Result<Hist, NotAHistogram> {
     if encoded.0.is_empty() {
         return Ok(latency());
@@ -127,16 +128,16 @@ pub fn decode(encoded: &EncodedHistogram) -> Result<Hist, NotAHistogram> {
     Ok(hist)
 }
 
-/// The V2 form inside of its deflate form, as far as it may be long.
+/// Inflates the V2 form, up to its maximum size.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, NotAHistogram> {
     let (header, deflated) = bytes
         .split_first_chunk::<DEFLATE_HEADER_BYTES>()
-        .ok_or_else(|| refusal("it ends within its header"))?;
+        .ok_or_else(|| refusal("it ends inside its header"))?;
     if word(header, 0) != V2_DEFLATE_COOKIE {
         return Err(refusal("it is not in V2 deflate form"));
     }
     if usize::try_from(word(header, 4)) != Ok(deflated.len()) {
-        return Err(refusal("its length is not the one it says"));
+        return Err(refusal("its length differs from the one in its header"));
     }
     let mut v2 = Vec::new();
     let most = V2_BYTES_MAX as u64 + 1;
@@ -152,36 +153,38 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, NotAHistogram> {
     Ok(v2)
 }
 
-/// Whether the library may be trusted with this V2 form: it allocates whatever range, precision and
-/// length the header claims, and negates numbers that have no opposite.
+/// Checks whether the library can read this V2 form safely: it allocates whatever range, precision
+/// and length the header claims, and negates numbers that have no opposite.
 fn judge(v2: &[u8]) -> Result<(), NotAHistogram> {
     let (header, counts) = v2
         .split_first_chunk::<HEADER_BYTES>()
-        .ok_or_else(|| refusal("it ends within its header"))?;
+        .ok_or_else(|| refusal("it ends inside its header"))?;
     if word(header, 0) != V2_COOKIE {
-        return Err(refusal("what it deflates is not in V2 form"));
+        return Err(refusal("its inflated content is not in V2 form"));
     }
     if usize::try_from(word(header, 4)) != Ok(counts.len()) {
-        return Err(refusal("the length of its counts is not the one it says"));
+        return Err(refusal(
+            "the length of its counts differs from the one in its header",
+        ));
     }
     let digits = word(header, 12);
     if !(u32::from(DIGITS_MIN)..=u32::from(DIGITS_MAX)).contains(&digits) {
         return Err(NotAHistogram(format!(
-            "{digits} significant digits; {DIGITS_MIN} or {DIGITS_MAX} are read"
+            "{digits} significant digits; {DIGITS_MIN} or {DIGITS_MAX} are allowed"
         )));
     }
     let (low, high) = (long_word(header, 16), long_word(header, 24));
     if low != 1 || !(RANGE_US..=HIST_US_MAX).contains(&high) {
         return Err(NotAHistogram(format!(
-            "a range from {low} to {high}; from 1 to at most {HIST_US_MAX} is read"
+            "a range from {low} to {high}; allowed is 1 to at most {HIST_US_MAX}"
         )));
     }
-    // The least number there is: nine bytes of ones, which no two other numbers make together.
+    // The smallest number is nine bytes of ones, which no two other numbers make together.
     if counts
         .windows(NUMBER_BYTES_MAX)
         .any(|n| n == [0xff; NUMBER_BYTES_MAX])
     {
-        return Err(refusal("a run of 2⁶³ zeroes"));
+        return Err(refusal("a run of 2⁶³ zeroes is not allowed"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Histograms that nobody wrote: each is refused for what it is, before it is believed.
+//! Forged histograms: each is refused with its reason, before the library reads it.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use flate2::write::ZlibEncoder;
 
 use super::*;
 
-/// What a forger fills in; the rest is as it should be.
+/// The header fields that a test forges; the rest is valid.
 #[derive(Debug, Clone)]
 struct Forged {
     says_bytes: u32,
@@ -57,12 +57,12 @@ fn deflated(v2: &[u8]) -> EncodedHistogram {
 
 fn refused(text: &EncodedHistogram) -> String {
     let read = decode(text).map(|hist| hist.len());
-    read.expect_err("nobody wrote this").to_string()
+    read.expect_err("it is forged").to_string()
 }
 
-/// The forger below would prove nothing if what it leaves alone were refused as well.
+/// The tests below would prove nothing if a header without forged fields were refused as well.
 #[test]
-fn what_the_forger_leaves_alone_is_read() {
+fn a_header_without_forged_fields_is_read() {
     let hist = decode(&honest().encode()).expect("a histogram");
     assert_eq!((hist.len(), hist.max()), (1, 1));
 }
@@ -70,7 +70,7 @@ fn what_the_forger_leaves_alone_is_read() {
 /// Broken if a header of forty bytes could make a reader allocate what it claims: four gigabytes of
 /// counts, or 50 MB of a range that no run has.
 #[test]
-fn a_claim_is_judged_before_it_is_believed() {
+fn a_forged_header_is_refused() {
     let claims = [
         (
             Forged {
@@ -183,7 +183,7 @@ fn numbers_out_of_range_are_refused() {
     assert!(said.contains("2⁶³ zeroes"), "{said}");
 }
 
-/// Broken if text that is cut, of another form or with something behind it were read.
+/// Broken if text that is cut, of another form or with trailing bytes were read.
 #[test]
 fn only_the_whole_form_is_read() {
     let whole = honest().encode();

@@ -1,33 +1,33 @@
-//! What is read of metrics of a scenario's own: the figures that a report shows and a gate names.
+//! Figures of own metrics: what a report shows and a threshold names.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A figure of a metric of the scenario's own.
+/// Figure of an own metric.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Of a counter its sum; of a trend or a rate how many values it was given.
+    /// Sum of a counter; number of values of a trend or a rate.
     Count,
-    /// Of a counter its sum per second of the measured time; of a rate the percentage of true.
+    /// Sum of a counter per second of the measured time; percentage of true values of a rate.
     Rate,
-    /// The least value of a trend.
+    /// Smallest value of a trend.
     Min,
-    /// The arithmetic mean of a trend.
+    /// Arithmetic mean of a trend.
     Mean,
-    /// Half of a trend's values are at most this.
+    /// Median of a trend.
     P50,
-    /// 90 % of a trend's values are at most this.
+    /// 90th percentile of a trend.
     P90,
-    /// 95 % of a trend's values are at most this.
+    /// 95th percentile of a trend.
     P95,
-    /// 99 % of a trend's values are at most this.
+    /// 99th percentile of a trend.
     P99,
-    /// The greatest value of a trend.
+    /// Largest value of a trend.
     Max,
 }
 
@@ -45,7 +45,7 @@ impl Figure {
         Self::Mean,
     ];
 
-    /// The word behind the point that people write and JSON stores.
+    /// Name of the figure after the point, as people write it and JSON stores it.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -62,26 +62,26 @@ impl Figure {
     }
 }
 
-/// A figure of a metric of the scenario's own, as a threshold names it: `cart_value.p95`.
+/// Figure of an own metric, as a threshold names it: `cart_value.p95`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnMetric {
-    /// The metric.
+    /// Name of the metric.
     pub name: String,
-    /// What of it.
+    /// Figure of the metric.
     pub figure: Figure,
 }
 
-/// What a scenario measured itself in the measured time, by name.
+/// Own metrics of a scenario in the measured time, by name.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsReport {
-    /// Its counters.
+    /// Counters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, CounterReport>,
-    /// Its trends.
+    /// Trends.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trends: BTreeMap<String, TrendReport>,
-    /// Its rates.
+    /// Rate metrics.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rates: BTreeMap<String, RateReport>,
 }
@@ -89,40 +89,40 @@ pub struct MetricsReport {
 /// One counter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterReport {
-    /// The sum of what was added, each to a millionth.
+    /// Sum of the amounts added, each to a millionth.
     pub count: f64,
-    /// That, per second of the measured time.
+    /// Sum per second of the measured time.
     pub rate: f64,
 }
 
 /// One trend: its values to four significant digits, in the unit of the scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendReport {
-    /// How many values; at least one.
+    /// Number of values; at least 1.
     pub count: u64,
-    /// The least.
+    /// Smallest value.
     pub min: f64,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// 50 %.
+    /// Median.
     pub p50: f64,
-    /// 90 %.
+    /// 90th percentile.
     pub p90: f64,
-    /// 95 %.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: f64,
-    /// The greatest.
+    /// Largest value.
     pub max: f64,
 }
 
-/// One rate.
+/// One rate metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateReport {
-    /// How many values; at least one.
+    /// Number of values; at least 1.
     pub count: u64,
-    /// How many of them were true.
+    /// Number of true values.
     pub trues: u64,
-    /// That, in percent.
+    /// Share of true values, in percent.
     pub rate: f64,
 }

@@ -1,12 +1,12 @@
-//! Metrics of a scenario's own: what it adds to counters, trends and rates by name, as deltas and
-//! reports hold it.
+//! Own metrics of a scenario: what it adds to counters, trends and rates by name, in the form of
+//! deltas and reports.
 //!
-//! What stands in a row is a whole number, so that sums depend on no order. Must never let a float
-//! into a row.
+//! Rows hold whole numbers only, so that no sum depends on an order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::limits::NAME_BYTES_MAX;
 use crate::log::assign::Generation;
 
@@ -14,8 +14,8 @@ mod figures;
 
 pub use figures::{CounterReport, Figure, MetricsReport, OwnMetric, RateReport, TrendReport};
 
-/// Whether a metric may be called that: ASCII letters, digits and `_`, not a digit first. A point
-/// stands between a metric and its figure, a colon behind a task.
+/// Whether a name is valid for a metric: ASCII letters, digits and `_`, not a digit first. A point
+/// separates a metric from its figure, a colon a task from its metric.
 #[must_use]
 pub fn is_metric_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -25,53 +25,54 @@ pub fn is_metric_name(name: &str) -> bool {
         && !name.as_bytes()[0].is_ascii_digit()
 }
 
-/// What was added to one metric by arrivals of one task that were due in one tick.
+/// Values added to one metric by arrivals of one task that were due in one tick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricRow {
-    /// The due tick of the arrival, as for every row.
+    /// Due tick of the arrival.
     pub tick: u32,
-    /// The generation under which the agent held the shard at the due tick.
+    /// Generation under which the agent held the shard at the due tick.
     pub generation: Generation,
-    /// The task, by its place in the plan.
+    /// Index of the task in the plan.
     pub task: u16,
-    /// What the scenario calls it.
+    /// Name of the metric.
     pub name: String,
-    /// What was added.
+    /// Values added.
     pub added: Added,
 }
 
-/// What was added to a metric, by its kind.
+/// Values added to a metric, by its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Added {
-    /// To a counter: a sum, in two parts that a double reads exactly.
+    /// Sum added to a counter, in two parts that a double represents exactly.
     Counter {
-        /// Its whole part.
+        /// Integer part of the sum.
         whole: u64,
-        /// What is beyond it, in millionths; less than a million.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        /// Fractional part of the sum, in millionths; less than a million.
+        #[serde(default, skip_serializing_if = "is_default")]
         millionths: u32,
     },
-    /// To a trend: how often each value, in no order that counts.
+    /// Values added to a trend, with their counts; the order has no meaning.
     Trend {
-        /// Each at most once.
+        /// Each distinct value once.
         values: Vec<TrendCount>,
     },
-    /// To a rate.
+    /// Values added to a rate metric.
     Rate {
-        /// How many values.
+        /// Number of values.
         count: u64,
-        /// How many of them were true.
+        /// Number of true values.
         trues: u64,
     },
 }
 
-/// `[digits, exponent, count]`: so many times a value of a trend.
+/// A value of a trend and its count, as `[digits, exponent, count]`: the value is digits ×
+/// 10^exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendCount(pub i16, pub i8, pub u64);
 
 impl TrendCount {
-    /// The value; `None` if it is not in the one form that a [`Rounded`] has.
+    /// The value; `None` if it is not in the normal form of [`Rounded`].
     #[must_use]
     pub fn value(&self) -> Option<Rounded> {
         let rounded = Rounded {
@@ -85,10 +86,11 @@ impl TrendCount {
     }
 }
 
-/// Decimal exponents of the least value that a trend tells from 0, and of the greatest it takes.
+/// Decimal exponents of the smallest value that a trend distinguishes from 0, and of the largest
+/// that it accepts.
 const LEAST: i8 = -15;
 const GREATEST: i8 = 15;
-/// Powers of ten from 10⁻¹⁵ on: each the double that is nearest.
+/// Powers of ten from 10⁻¹⁵ on, each the nearest double.
 const TENS: [f64; 34] = [
     1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1,
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
@@ -99,8 +101,8 @@ fn ten(exponent: i8) -> f64 {
     TENS[usize::from((exponent - LEAST).unsigned_abs())]
 }
 
-/// A value of a trend, rounded to four significant digits: `digits × 10^exponent`. Zero is 0 and
-/// 0, every other value has digits of 1,000 to 9,999 or below zero the same.
+/// Value of a trend, rounded to four significant digits: `digits × 10^exponent`. Zero is 0 and 0;
+/// every other value has digits with an absolute value of 1,000 to 9,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rounded {
     digits: i16,
@@ -108,11 +110,11 @@ pub struct Rounded {
 }
 
 impl Rounded {
-    /// The greatest value that a trend takes, and with a minus the least.
+    /// Maximum absolute value that a trend accepts.
     pub const MAX: f64 = 1e15;
 
-    /// `value`, rounded; closer to 0 than 10⁻¹⁵ is 0. `None` beyond ±[`Rounded::MAX`] and for what
-    /// is no number.
+    /// Rounds `value`; an absolute value below 10⁻¹⁵ becomes 0. `None` beyond ±[`Rounded::MAX`] and
+    /// for NaN.
     #[must_use]
     pub fn of(value: f64) -> Option<Self> {
         let size = value.abs();
@@ -138,7 +140,7 @@ impl Rounded {
         Some(Self { digits, exponent })
     }
 
-    /// The double that is nearest to it.
+    /// The nearest double.
     #[must_use]
     pub fn value(self) -> f64 {
         let digits = f64::from(self.digits);
@@ -149,23 +151,23 @@ impl Rounded {
         }
     }
 
-    /// With how often it was added.
+    /// The value with its count.
     #[must_use]
     pub fn times(self, count: u64) -> TrendCount {
         TrendCount(self.digits, self.exponent, count)
     }
 }
 
-/// An amount that is added to a counter, in millionths.
+/// Amount added to a counter, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Millionths(u64);
 
 impl Millionths {
-    /// The greatest amount that is added at a time.
+    /// Maximum amount of one addition.
     pub const AMOUNT_MAX: f64 = 1e9;
 
-    /// `amount`, to a millionth; `None` below 0, above [`Millionths::AMOUNT_MAX`], and for what is
-    /// no number.
+    /// Rounds `amount` to a millionth; `None` below 0, above [`Millionths::AMOUNT_MAX`] and for
+    /// NaN.
     #[must_use]
     pub fn of(amount: f64) -> Option<Self> {
         let sound = (0.0..=Self::AMOUNT_MAX).contains(&amount);
@@ -178,13 +180,13 @@ impl Millionths {
         sound.then_some(Self(millionths))
     }
 
-    /// How many.
+    /// Number of millionths.
     #[must_use]
     pub fn count(self) -> u64 {
         self.0
     }
 
-    /// So many; `None` beyond the greatest amount.
+    /// Amount of `count` millionths; `None` above the maximum amount.
     #[must_use]
     pub fn from_count(count: u64) -> Option<Self> {
         #[expect(
@@ -197,21 +199,13 @@ impl Millionths {
     }
 }
 
-/// What a scenario adds to a metric; its kind is the metric's.
+/// Value that a scenario adds to a metric of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricValue {
-    /// An amount.
+    /// Amount of a counter.
     Counter(Millionths),
-    /// A value.
+    /// Value of a trend.
     Trend(Rounded),
-    /// Whether it was so.
+    /// Value of a rate metric.
     Rate(bool),
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
-)]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }

@@ -1,108 +1,107 @@
-//! Tasks, hooks and checks as data: what a scenario compiles to when they look at answers.
+//! Compiled code: tasks, hooks and checks as data, for scenarios that examine responses.
 //!
-//! A small closed language. What its words mean is `loadpilot-engine`'s `eval`: exactly what Python
-//! means by them, to the words of its errors. Nothing here can do more than compute, ask for
-//! requests and rest. Must never hold a secret, and nothing that could change while a run goes on.
+//! A small closed language with the meaning of Python, to the words of its errors;
+//! `loadpilot-script` plays it. Code can compute, send requests and wait, and nothing else. It
+//! holds no secret and does not change during a run.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::method::Method;
+use crate::plan::object::Object;
 use crate::plan::script::Feed;
-use crate::plan::{Method, Object};
 
 mod operators;
 
-pub use operators::{
-    Binary, Compared, Comparison, Entry, Function, Kind, Literal, Metric, Part, Pause, Raisable,
-};
+pub use operators::{Binary, Comparison, Function, Kind, Literal, Metric, Part, Pause, Raisable};
 
-/// A scenario whose users any agent can play, with or without Python.
+/// Scenario that any agent can play, with or without Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Code {
-    /// The file that it was compiled from, as errors name it: `shop.py`.
+    /// File that was compiled, as errors name it: `shop.py`.
     pub file: String,
-    /// The minor version of the Python 3 that compiled it: errors use its words.
+    /// Minor version of the Python 3 that compiled it; its errors have the words of that version.
     pub python_minor: u8,
-    /// Virtual users over all agents, each with one arrival at a time; in a closed loop as many as
-    /// that has.
+    /// Number of users over all agents, each with one arrival at a time; in a closed loop equal to
+    /// its users.
     pub users: u32,
-    /// Names of further request headers whose values are secret, in lower case.
+    /// Names of further request headers with secret values, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_headers: Vec<String>,
-    /// What every user has from its class, by name.
+    /// Attributes of the class, which every user has, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub constants: BTreeMap<String, Literal>,
-    /// The data that its tasks and users take rows of.
+    /// Feeds of its tasks and users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<Feed>,
-    /// The rows of those: a JSON list of a list for each, kept beside the plan.
+    /// Rows of the feeds in the object store: a JSON list with one list for each feed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Object>,
-    /// The preparation of a user; it alone gives a user something of its own.
+    /// Preparation of a user; only it sets attributes of a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_start: Option<Routine>,
-    /// The clean-up of a user.
+    /// Clean-up of a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_stop: Option<Routine>,
-    /// What each task of the plan does, in the plan's order.
+    /// Code of each task, in the order of the plan.
     pub tasks: Vec<TaskCode>,
-    /// Lines that errors show, in order.
+    /// Source lines that errors show, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
 }
 
-/// A line of the file.
+/// One source line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub number: u32,
-    /// What stands there, without the blanks around it.
+    /// Text of the line, without surrounding blanks.
     pub text: String,
 }
 
-/// What a task does, and what is then said of its last answer.
+/// Code of a task and of its check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskCode {
     /// The task itself.
     pub body: Routine,
-    /// Its check, if it has one.
+    /// Check of the task. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
 }
 
-/// What looks at the last answer of a task.
+/// Check of the last response of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// What its first locals are.
+    /// Arguments of the check: its first local variables.
     pub takes: Takes,
-    /// What it says; it can ask for nothing.
+    /// Code of the check; it sends no request.
     pub body: Routine,
 }
 
-/// What a check is given.
+/// Arguments of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Takes {
-    /// The answer itself.
+    /// The response itself.
     Answer,
-    /// Its status code, and its body as JSON, or None when it is none.
+    /// Its status code, and its body as JSON, or None when the body is not JSON.
     StatusAndBody,
 }
 
-/// One function: its local variables and what it does.
+/// One function: its local variables and its statements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Routine {
-    /// The names of its local variables; elsewhere they are numbers, from 0.
+    /// Names of its local variables; statements refer to them by index, from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locals: Vec<String>,
-    /// What it does, one after the other.
+    /// Statements, in order.
     pub does: Vec<Statement>,
 }
 
@@ -110,208 +109,208 @@ pub struct Routine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Statement {
-    /// Asks for a request and waits for its answer.
+    /// Sends a request and waits for its response.
     Send(Box<Send>),
-    /// Rests.
+    /// Waits for a fixed time.
     Sleep {
-        /// How long, in µs.
+        /// Duration in µs.
         us: u64,
     },
-    /// Rests for a time that is computed.
+    /// Waits for a computed time.
     Rest {
-        /// In which way.
+        /// Function that waits.
         how: Pause,
-        /// What it is given.
+        /// Arguments of the function.
         times: Vec<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Adds to a metric of the scenario's own.
+    /// Adds a value to an own metric.
     Measure {
-        /// Its kind; no other has its name.
+        /// Kind of the metric; one kind per name.
         kind: Metric,
-        /// What it is called.
+        /// Name of the metric.
         name: String,
-        /// What is added; absent: 1.
+        /// Value to add. Absent: 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Gives a local variable a value.
+    /// Sets a local variable.
     Set {
-        /// Its number.
+        /// Index of the variable.
         local: u16,
-        /// The value.
+        /// Value.
         to: Expression,
     },
-    /// Gives the user something of its own.
+    /// Sets an attribute of the user.
     Keep {
-        /// What it is called.
+        /// Name of the attribute.
         name: String,
-        /// The value.
+        /// Value.
         value: Expression,
     },
-    /// Computes something and forgets it, but for its errors.
+    /// Evaluates an expression for its errors only.
     Do(Expression),
-    /// Goes one of several ways.
+    /// Executes the first branch whose test is true.
     If {
-        /// The first of them whose test is true is gone.
+        /// Branches, in order.
         ways: Vec<Way>,
-        /// What is done when there is none.
+        /// Statements when no test is true.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         otherwise: Vec<Statement>,
     },
-    /// Does the same for each item of a list, key of a dict or character of a text.
+    /// Loops over the items of a list, the keys of a dict or the characters of a text.
     For {
-        /// The local variable that holds it.
+        /// Index of the loop variable.
         local: u16,
-        /// Whose.
+        /// What the loop iterates over.
         over: Expression,
-        /// What is done.
+        /// Statements of the loop.
         does: Vec<Statement>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Does the same so many times, counting from 0.
+    /// Loops a fixed number of times, counting from 0.
     Repeat {
-        /// The local variable that counts.
+        /// Index of the variable that counts.
         local: u16,
-        /// How many times.
+        /// Number of times.
         times: u32,
-        /// What is done.
+        /// Statements of the loop.
         does: Vec<Statement>,
     },
-    /// Does the same as long as a test is true.
+    /// Loops while a test is true.
     While {
-        /// The test.
+        /// Test.
         test: Expression,
-        /// What is done.
+        /// Statements of the loop.
         does: Vec<Statement>,
     },
-    /// Asks for several requests at a time and waits for all of their answers.
+    /// Sends several requests concurrently and waits for all their responses.
     Batch {
-        /// A list of dicts with the parts of each: `method`, `path`, and those of [`Extra`].
+        /// List of dicts with the parts of each request: `method`, `path`, and those of [`Extra`].
         requests: Expression,
-        /// The names of the steps that they are made in, as those of [`Send`].
+        /// Names of the enclosing steps, as in [`Send`].
         #[serde(default, skip_serializing_if = "String::is_empty")]
         steps: String,
-        /// The local variable that gets the answers.
+        /// Index of the variable that receives the responses. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answers: Option<u16>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Takes one of several answers.
+    /// Takes one of several responses.
     Pick {
-        /// The local variable that holds them.
+        /// Index of the variable that holds the responses.
         from: u16,
-        /// Which; from the end when it is negative.
+        /// Index of the response; from the end when negative.
         place: i64,
-        /// The local variable that gets it.
+        /// Index of the variable that receives it.
         answer: u16,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Does the same for each of several answers.
+    /// Loops over several responses.
     Each {
-        /// The local variable that holds it.
+        /// Index of the loop variable.
         answer: u16,
-        /// The local variable that holds them.
+        /// Index of the variable that holds the responses.
         from: u16,
-        /// What is done.
+        /// Statements of the loop.
         does: Vec<Statement>,
     },
-    /// What a function does that was called here: [`Statement::Return`] ends this alone.
+    /// Body of a function that was called here; [`Statement::Return`] ends only this body.
     Within {
-        /// What it does.
+        /// Statements of the function.
         does: Vec<Statement>,
-        /// The line of the call.
+        /// Line number of the call.
         line: u32,
     },
-    /// Leaves the loop that it is in.
+    /// Leaves the enclosing loop.
     Break,
-    /// Goes on with the next round of the loop that it is in.
+    /// Continues with the next iteration of the enclosing loop.
     Continue,
     /// Raises AssertionError unless a test is true.
     Assert {
-        /// The test.
+        /// Test.
         test: Expression,
-        /// What the error says; its line when absent.
+        /// Message of the error. Absent: its line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         says: Option<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
     /// Raises an error.
     Raise {
-        /// Its kind.
+        /// Type of the error.
         kind: Raisable,
-        /// What it says; its line when absent.
+        /// Message of the error. Absent: its line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         says: Option<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Raises HTTPStatusError when an answer has a status of 400 or more.
+    /// Raises HTTPStatusError when a response has a status of 400 or more.
     RaiseForStatus {
-        /// The local variable that holds the answer.
+        /// Index of the variable that holds the response.
         local: u16,
-        /// The line.
+        /// Line number.
         line: u32,
     },
     /// Ends the function.
     Return,
 }
 
-/// One way that a branch can go.
+/// One branch of an `if`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
-    /// When it is gone.
+    /// Condition of the branch.
     pub test: Expression,
-    /// What is done then.
+    /// Statements of the branch.
     pub does: Vec<Statement>,
 }
 
-/// A request.
+/// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Send {
-    /// Its method.
+    /// HTTP method.
     pub method: Method,
-    /// Its path, and a query if it is written with it.
+    /// Path, with a query if it is part of the text.
     pub path: Expression,
-    /// What else was given, in the order in which it is computed.
+    /// Other arguments, in the order of their evaluation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<Given>,
-    /// Instead of the plan's time-out, in µs.
+    /// Timeout in µs. Absent: the plan's timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_us: Option<u64>,
-    /// Whether it goes on to where a redirect leads.
+    /// Whether redirects are followed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub follows: bool,
-    /// The names of the steps that it is made in, each with what stands behind it: `checkout / `.
+    /// Names of the enclosing steps, each with its separator: `checkout / `.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub steps: String,
-    /// The local variable that gets the answer.
+    /// Index of the variable that receives the response. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<u16>,
-    /// The line.
+    /// Line number.
     pub line: u32,
 }
 
-/// A part of a request beside its method and path.
+/// Argument of a request beside its method and path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Which.
+    /// Which argument.
     pub what: Extra,
-    /// Its value.
+    /// Value.
     pub value: Expression,
 }
 
-/// The parts of a request that can be computed.
+/// Computed part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Extra {
@@ -319,172 +318,192 @@ pub enum Extra {
     Params,
     /// Headers.
     Headers,
-    /// The body as JSON.
+    /// Body as JSON.
     Json,
-    /// The body as a form, or text.
+    /// Body as a form, or text.
     Data,
-    /// The body as text.
+    /// Body as text.
     Content,
-    /// What reports call it.
+    /// Name in reports.
     Name,
 }
 
-/// Something with a value. A line is where Python would say that it raised.
+/// Expression with a value. Its line is where Python would report an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expression {
-    /// A value as it is written.
+    /// Literal value.
     Literal(Literal),
-    /// A local variable.
+    /// Local variable.
     Local {
-        /// Its number.
+        /// Index of the variable.
         local: u16,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Something of the user's own, or of its class.
+    /// Attribute of the user or of its class.
     Own {
-        /// What it is called.
+        /// Name of the attribute.
         name: String,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// A list of these.
+    /// List of these items.
     List(Vec<Expression>),
-    /// A dict of these, in order.
+    /// Dict of these entries, in order.
     Dict(Vec<Entry>),
-    /// The texts of these, joined: an f-string.
+    /// f-string: the joined texts of these parts.
     Join(Vec<Expression>),
-    /// An operation on two values.
+    /// Operation on two values.
     Binary {
-        /// Which.
+        /// Operator.
         operator: Binary,
-        /// On its left.
+        /// Left operand.
         left: Box<Expression>,
-        /// On its right.
+        /// Right operand.
         right: Box<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// The number with the other sign.
+    /// Arithmetic negation.
     Negate {
-        /// Of what.
+        /// Operand.
         of: Box<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Whether it is not true.
+    /// Logical negation.
     Not(Box<Expression>),
-    /// Whether each stands so to the next: `0 < a < 9`.
+    /// Chained comparison: `0 < a < 9`.
     Compare {
-        /// The first.
+        /// First operand.
         first: Box<Expression>,
-        /// The others.
+        /// Other operands with their operators.
         others: Vec<Compared>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// The first that is not true, else the last.
+    /// The first value that is not true, otherwise the last.
     And(Vec<Expression>),
-    /// The first that is true, else the last.
+    /// The first value that is true, otherwise the last.
     Or(Vec<Expression>),
-    /// One of two.
+    /// Conditional expression.
     Choose {
-        /// When it is the first.
+        /// Condition.
         test: Box<Expression>,
-        /// The first.
+        /// Value when it is true.
         then: Box<Expression>,
-        /// The other.
+        /// Value when it is false.
         otherwise: Box<Expression>,
     },
-    /// An item of a list, a value of a dict, a character of a text.
+    /// Item of a list, value of a dict or character of a text.
     Item {
-        /// Of what.
+        /// Container.
         of: Box<Expression>,
-        /// Which.
+        /// Index or key.
         key: Box<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// A part of a list or a text.
+    /// Slice of a list or a text.
     Slice {
-        /// Of what.
+        /// List or text.
         of: Box<Expression>,
-        /// Its begin; None for that of the whole.
+        /// Begin; None for the begin of the whole.
         from: Box<Expression>,
-        /// Its end; the same.
+        /// End; None for the end of the whole.
         to: Box<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// A number as text: `{x:04d}` and `{x:.2f}` of an f-string.
+    /// Formatted number: `{x:04d}` and `{x:.2f}` of an f-string.
     Format {
-        /// The number.
+        /// Number.
         of: Box<Expression>,
-        /// Digits after the point; absent: it must be whole.
+        /// Number of digits after the point. Absent: the number must be an integer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digits: Option<u8>,
-        /// The least width.
+        /// Minimum width in characters.
         width: u8,
-        /// Whether zeros fill it, behind the sign.
+        /// Whether zeros pad it, behind the sign.
         zeros: bool,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// `[item for local in over if test]`
+    /// List comprehension: `[item for local in over if test]`.
     Comprehension {
-        /// The local variable that holds each; nothing else does.
+        /// Index of the loop variable, which has no other use.
         local: u16,
-        /// Over what.
+        /// What the comprehension iterates over.
         over: Box<Expression>,
-        /// What has to be true for an item to be taken.
+        /// Condition for an item. Absent: all items.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         test: Option<Box<Expression>>,
-        /// The item.
+        /// Item.
         item: Box<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// What one of Python's own functions returns.
+    /// Result of a built-in function.
     Call {
-        /// Which.
+        /// Function.
         function: Function,
-        /// What it is given.
+        /// Arguments.
         to: Vec<Expression>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// Whether a value is of one of these types.
+    /// Whether a value has one of these types.
     IsInstance {
-        /// The value.
+        /// Value.
         of: Box<Expression>,
-        /// The types.
+        /// Types.
         kinds: Vec<Kind>,
     },
-    /// A part of an answer.
+    /// Part of a response.
     Answer {
-        /// The local variable that holds it.
+        /// Index of the variable that holds the response.
         local: u16,
-        /// Which.
+        /// Part of it.
         part: Part,
-        /// The line.
+        /// Line number.
         line: u32,
     },
-    /// The row of a feed that this arrival takes, in hooks this user.
+    /// Feed row of this arrival; in hooks of this user.
     Row {
-        /// The feed, by its place.
+        /// Index of the feed.
         feed: u16,
     },
-    /// A header of an answer.
+    /// Header of a response.
     Header {
-        /// The local variable that holds the answer.
+        /// Index of the variable that holds the response.
         local: u16,
-        /// The name of the header.
+        /// Name of the header.
         name: String,
-        /// What stands for it when there is none; absent: that is a KeyError.
+        /// Value without such a header. Absent: a KeyError.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         otherwise: Option<Box<Expression>>,
-        /// The line.
+        /// Line number.
         line: u32,
     },
+}
+
+/// Entry of a dict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Key.
+    pub key: String,
+    /// Value.
+    pub value: Expression,
+}
+
+/// Operand of a chained comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    /// Operator before the operand.
+    pub how: Comparison,
+    /// Operand.
+    pub to: Expression,
 }

@@ -5,29 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Expression;
-
-/// A key and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Entry {
-    /// The key.
-    pub key: String,
-    /// The value.
-    pub value: Expression,
-}
-
-/// How one value stands to the next, and that one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Compared {
-    /// How.
-    pub how: Comparison,
-    /// To what.
-    pub to: Expression,
-}
-
-/// A value as it is written.
+/// Literal value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Literal {
@@ -35,19 +13,19 @@ pub enum Literal {
     None,
     /// True or False.
     Bool(bool),
-    /// A whole number.
+    /// Integer.
     Int(i64),
-    /// Another number, in decimal: text, since not every reader of JSON reads each bit of it.
+    /// Other number, as decimal text, since some JSON readers lose bits of a float.
     Float(String),
     /// Text.
     Text(String),
-    /// A list, or a tuple where that makes no difference.
+    /// List, or a tuple where that makes no difference.
     List(Vec<Literal>),
-    /// A dict with texts as keys, in order.
+    /// Dict with text keys, in order.
     Dict(Vec<(String, Literal)>),
 }
 
-/// Errors that code may raise by name, as Python calls them: what they say is what they were given.
+/// Error type that code may raise, as Python names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names are Python's")]
 pub enum Raisable {
@@ -58,7 +36,7 @@ pub enum Raisable {
     ValueError,
 }
 
-/// Operations on two values.
+/// Operator on two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Binary {
@@ -78,7 +56,7 @@ pub enum Binary {
     Divide,
 }
 
-/// How two values can stand to each other.
+/// Comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
@@ -100,11 +78,11 @@ pub enum Comparison {
     NotIn,
     /// `is`, of None, True and False only.
     Is,
-    /// `is not`, the same.
+    /// `is not`, of None, True and False only.
     IsNot,
 }
 
-/// Python's own functions, and methods of its values, which are then the first they are given.
+/// Built-in function, or method of a value, which is then the first argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
@@ -124,11 +102,11 @@ pub enum Function {
     Lower,
     /// `a.upper()`
     Upper,
-    /// `a.strip()` or `a.strip(signs)`
+    /// `a.strip()` or `a.strip(characters)`
     Strip,
-    /// `a.lstrip()`, the same
+    /// `a.lstrip()` or `a.lstrip(characters)`
     Lstrip,
-    /// `a.rstrip()`, the same
+    /// `a.rstrip()` or `a.rstrip(characters)`
     Rstrip,
     /// `a.split()` or `a.split(separator)`
     Split,
@@ -156,7 +134,7 @@ pub enum Function {
     NowTimestamp,
 }
 
-/// Types that a value can be asked for.
+/// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the documentation")]
@@ -169,23 +147,23 @@ pub enum Kind {
     Dict,
 }
 
-/// Parts of an answer.
+/// Part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Its status code.
+    /// Status code.
     StatusCode,
-    /// Whether that is below 400.
+    /// Whether the status is below 400.
     Ok,
-    /// Its body as text.
+    /// Body as text.
     Text,
-    /// Its body as JSON.
+    /// Body as JSON.
     Json,
-    /// From dispatch to its last byte, in ms.
+    /// Time from dispatch to the last byte, in ms.
     ElapsedMs,
 }
 
-/// Ways to rest, each with what it makes of the time that it is given, and with its own errors.
+/// Function that waits, each with its own arguments and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
@@ -197,14 +175,14 @@ pub enum Pause {
     AsyncioSleep,
 }
 
-/// Kinds of metrics of a scenario's own.
+/// Kind of an own metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// A sum of amounts.
+    /// Sum of amounts.
     Counter,
-    /// A distribution of values.
+    /// Distribution of values.
     Trend,
-    /// A share of values that are true.
+    /// Share of true values.
     Rate,
 }

@@ -213,7 +213,7 @@ fn thread(
     path: &Path,
     owner: &RingOwner,
     mark: crash_recovery::Watermark,
-) -> Result<crate::fire::Leftover, String> {
+) -> Result<crate::fire::RingContents, String> {
     let core = owner.core;
     let unreadable = |why: String| format!("the ring of thread {core} cannot be read: {why}");
     let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;

@@ -10,10 +10,10 @@ use loadpilot_events::limits::OTHER_CALLS;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::script::CallName;
 
-use crate::fire::{CallRecord, Leftover, Name, Note, Noted};
+use crate::fire::{ArrivalId, CallRecord, RingContents, RingEvent, RingEventKind};
 
 /// What a thread left of a run.
-pub(super) fn thread(left: &Leftover, plan: &Plan, workload: &Workload) -> Thread {
+pub(super) fn thread(left: &RingContents, plan: &Plan, workload: &Workload) -> Thread {
     let reader = Reader {
         left,
         workload,
@@ -29,8 +29,8 @@ pub(super) fn thread(left: &Leftover, plan: &Plan, workload: &Workload) -> Threa
     for record in &left.in_flight {
         reader.in_flight(record, &mut thread);
     }
-    for note in &left.notes {
-        match reader.noted(note) {
+    for event in &left.events {
+        match reader.noted(event) {
             Some(told) => thread.events.push(told),
             None => thread.unrecorded = thread.unrecorded.saturating_add(1),
         }
@@ -39,7 +39,7 @@ pub(super) fn thread(left: &Leftover, plan: &Plan, workload: &Workload) -> Threa
 }
 
 struct Reader<'a> {
-    left: &'a Leftover,
+    left: &'a RingContents,
     workload: &'a Workload,
     in_plan: usize,
 }
@@ -51,9 +51,9 @@ impl Reader<'_> {
         };
         self.began(record, thread);
         end.call = self.called(record, thread);
-        let (block, index) = record.arrival.draws();
+        let (block, index) = record.arrival.draw_key();
         if self.workload.is_sampled(block, index, record.call) {
-            let sample = end.sample(record.arrival.whose(), record.due_us);
+            let sample = end.sample(record.arrival.user_and_number(), record.due_us);
             thread.events.push(TallyEvent::Sample(sample));
         }
         thread.last_us = thread.last_us.max(record.due_us + end.response_us);
@@ -67,7 +67,7 @@ impl Reader<'_> {
         let waited_us = record.dispatched_us.saturating_sub(record.due_us);
         thread.in_flight.push(InFlight {
             key: self.key(record),
-            arrival: record.arrival.draws(),
+            arrival: record.arrival.draw_key(),
             call,
             waited_us,
             schedule_lag_us: record.schedule_lag_us,
@@ -77,7 +77,7 @@ impl Reader<'_> {
     /// With its first call an arrival started, unless that is a note of its own.
     fn began(&self, record: &CallRecord, thread: &mut Thread) {
         let is_first = record.schedule_lag_us.is_some();
-        if is_first && !self.left.closed.covers_turn(record.turn) {
+        if is_first && !self.left.closed.covers_turn(record.epoch) {
             thread.events.push(TallyEvent::Started(self.key(record)));
         }
     }
@@ -107,25 +107,25 @@ impl Reader<'_> {
             tick: record.tick,
             generation: record.generation,
             task: match record.arrival {
-                Name::Planned(n) => self.workload.task_of(n),
-                Name::Iteration { user, k } => self.workload.task_of_user(user, k),
+                ArrivalId::Planned(n) => self.workload.task_of(n),
+                ArrivalId::Iteration { user, k } => self.workload.task_of_user(user, k),
             },
         }
     }
 
     /// `None`: its text is not there.
-    fn noted(&self, note: &Note) -> Option<TallyEvent> {
-        let key = note.key;
-        Some(match note.what {
-            Noted::Started => TallyEvent::Started(key),
-            Noted::Dropped(reason) => TallyEvent::Dropped(key, reason),
-            Noted::TaskError => TallyEvent::TaskError(key),
-            Noted::TaskRaised(last) => TallyEvent::TaskRaised(key, last),
-            Noted::Check { passed } => TallyEvent::Check(key, passed),
-            Noted::Metric { text, value } => {
+    fn noted(&self, event: &RingEvent) -> Option<TallyEvent> {
+        let key = event.key;
+        Some(match event.kind {
+            RingEventKind::Started => TallyEvent::Started(key),
+            RingEventKind::Dropped(reason) => TallyEvent::Dropped(key, reason),
+            RingEventKind::TaskError => TallyEvent::TaskError(key),
+            RingEventKind::TaskRaised(last) => TallyEvent::TaskRaised(key, last),
+            RingEventKind::Check { passed } => TallyEvent::Check(key, passed),
+            RingEventKind::Metric { text, value } => {
                 TallyEvent::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)
             }
-            Noted::Raised { text } => {
+            RingEventKind::Raised { text } => {
                 let (task, by, words) = self.left.texts.raised.get(&text)?.clone();
                 TallyEvent::Raised(task, by, words)
             }

@@ -1,4 +1,4 @@
-//! An arrival's calls, one after the other, and what is counted of them.
+//! Performs an arrival's calls, one after the other, and counts them.
 //!
 //! Latency is end − due, for every outcome. Must never send anything after a stop, and allocates
 //! nothing of its own per call.
@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::Watermark;
-use loadpilot_engine::tally::{CallEnd, RowKey, Rows, Tally};
+use loadpilot_engine::tally::{CallEnd, Rows, Tally};
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
 use loadpilot_events::log::cause::Cause;
@@ -22,88 +22,48 @@ use loadpilot_events::plan::connections::Reuse;
 
 use crate::bugs::{Bug, bug};
 
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
-use crate::fire::clock::call_timeout::TimeOut;
+use crate::fire::clock::call_timeout::CallTimer;
 use crate::fire::clock::lease::Lease;
 use crate::fire::http::wire::{Order, Trace, Wire};
-use crate::fire::journal::ring::{Recorder, Turned};
-use crate::fire::request::call_registry::CallNames;
+use crate::fire::journal::ring::EpochEnd;
+use crate::fire::journal::ring::writer::Recorder;
+use crate::fire::request::call_registry::CallRegistry;
 use crate::fire::request::program::{Call, Program};
 use crate::fire::request::progress::Progress;
-use crate::fire::request::scratch::Kit;
+use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
 
-/// Which arrival, for its id; the rest is in its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Name {
-    /// The n-th of the plan.
-    Planned(u64),
-    /// The k-th iteration of a user on this core.
-    Iteration {
-        /// Whose.
-        user: u32,
-        /// Its number among those of this user on this core, from 0.
-        k: u64,
-    },
-}
-
-impl Name {
-    /// Whose arrival it is, and its number: of a schedule, nobody's.
-    pub(crate) fn whose(self) -> (Option<u32>, u64) {
-        match self {
-            Self::Planned(n) => (None, n),
-            Self::Iteration { user, k } => (Some(user), k),
-        }
-    }
-
-    /// What its draws are named by: the block and the index in it.
-    pub(crate) fn draws(self) -> (u64, u64) {
-        match self {
-            Self::Planned(n) => (n, 0),
-            Self::Iteration { user, k } => (u64::from(user), k),
-        }
-    }
-}
-
-/// An arrival that the pacer has reached.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
-    pub name: Name,
-    pub key: RowKey,
-    pub due: MonoTime,
-    /// When the pacer reached it.
-    pub reached: MonoTime,
-}
-
 /// The sending side of one core: its engine, its requests, its counters.
-pub(crate) struct Calls<W> {
+pub(crate) struct ArrivalRunner<W> {
     pub(crate) run: RunId,
     workload: Arc<Workload>,
     pub(crate) program: Arc<Program>,
     wire: W,
     pub(crate) tally: RefCell<Tally>,
     pub(crate) recorder: Recorder,
-    /// Of calls that are not in the plan.
-    pub(crate) names: CallNames,
-    /// What the coordinator's clock shows at due 0.
+    /// Numbers of calls that are not in the plan.
+    pub(crate) registry: CallRegistry,
+    /// Coordinator's clock at due 0.
     start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
-    /// Beyond its end nothing is dispatched, whether or not somebody has said stop.
+    /// Nothing is dispatched after its end, even without a stop.
     lease: Lease,
     cancelled: Cell<bool>,
-    /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
-    broken: Cell<bool>,
+    /// An arrival's task panicked: its calls are lost, so the counts are wrong.
+    panicked: Cell<bool>,
 }
 
-/// How a call ended.
+/// How an exchange ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct ExchangeEnd {
     pub(crate) outcome: Outcome,
     pub(crate) status: Option<u16>,
     pub(crate) cause: Option<Cause>,
 }
 
-impl Ended {
+impl ExchangeEnd {
     fn answered(status: u16) -> Self {
         Self {
             outcome: Outcome::of_status(status),
@@ -128,7 +88,7 @@ pub(crate) struct Begin {
     pub(crate) dispatched: MonoTime,
 }
 
-impl<W: Wire> Calls<W> {
+impl<W: Wire> ArrivalRunner<W> {
     pub(crate) fn new(
         run: RunId,
         workload: Arc<Workload>,
@@ -144,12 +104,12 @@ impl<W: Wire> Calls<W> {
             wire,
             tally: RefCell::default(),
             recorder,
-            names: CallNames::new(place),
+            registry: CallRegistry::new(place),
             start: Cell::new(Timestamp(0)),
             stopped: Cell::new(None),
             lease,
             cancelled: Cell::new(false),
-            broken: Cell::new(false),
+            panicked: Cell::new(false),
         }
     }
 
@@ -157,33 +117,37 @@ impl<W: Wire> Calls<W> {
         &self.wire
     }
 
-    /// What one task of the runtime needs; must be called on the core's runtime.
-    pub(crate) fn kit(&self) -> Kit {
-        Kit::new(self.recorder.seat())
+    /// Scratch buffers with a seat for one task of the runtime; must be called on the core's
+    /// runtime.
+    pub(crate) fn new_scratch(&self) -> Scratch {
+        Scratch::new(self.recorder.take_seat())
     }
 
-    /// One more like `kit`, for a request that goes on beside.
-    pub(crate) fn kit_beside(&self, kit: &Kit) -> Kit {
-        match kit.is_aside() {
-            true => Kit::aside(),
-            false => self.kit(),
+    /// Further buffers like `scratch`, for a request at the same time.
+    pub(crate) fn scratch_for(&self, scratch: &Scratch) -> Scratch {
+        match scratch.is_uncounted() {
+            true => Scratch::uncounted(),
+            false => self.new_scratch(),
         }
     }
 
-    /// Nobody needs it any more.
-    pub(crate) fn put_away(&self, kit: Kit) {
-        self.recorder.leave(kit.seat);
-        kit.others.into_iter().for_each(|kit| self.put_away(kit));
+    /// Frees the seats of unused buffers.
+    pub(crate) fn release_scratch(&self, scratch: Scratch) {
+        self.recorder.release_seat(scratch.seat);
+        scratch
+            .others
+            .into_iter()
+            .for_each(|scratch| self.release_scratch(scratch));
     }
 
-    /// The instant of due 0, and what the coordinator's clock shows then.
-    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
+    /// Sets the instant of due 0, and the coordinator's clock at that instant.
+    pub(crate) fn start_at(&self, start: MonoTime, coordinator_time: Timestamp) {
         self.recorder.start_at(start);
-        self.start.set(shown);
+        self.start.set(coordinator_time);
     }
 
-    /// What the coordinator's clock shows at an instant after due 0.
-    pub(crate) fn shown_at(&self, at: MonoTime) -> Timestamp {
+    /// Coordinator's clock at an instant after due 0.
+    pub(crate) fn coordinator_time_at(&self, at: MonoTime) -> Timestamp {
         let since_us = self.recorder.since_start_us(at);
         Timestamp(self.start.get().0.saturating_add(since_us))
     }
@@ -192,18 +156,18 @@ impl<W: Wire> Calls<W> {
         self.stopped.get()
     }
 
-    /// Why nothing may be dispatched at `now`, if nothing may.
+    /// The reason why nothing may be dispatched at `now`, if there is one.
     pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
         let over = || self.lease.is_over(now).then_some(DropReason::Fenced);
         self.stopped.get().or_else(over)
     }
 
-    /// No call is dispatched any more, not even the next one of a task. The first stop counts.
+    /// Ends all dispatching, even of the next call of a task. The first stop counts.
     pub(crate) fn stop(&self, reason: DropReason) {
         self.stopped.set(self.stopped.get().or(Some(reason)));
     }
 
-    /// Whatever is in flight ends as cancelled when it is next polled.
+    /// Ends what is in flight as cancelled when it is next polled.
     pub(crate) fn cancel(&self) {
         self.cancelled.set(true);
     }
@@ -214,13 +178,13 @@ impl<W: Wire> Calls<W> {
         self.recorder.dropped(arrival.key, reason);
     }
 
-    /// Rows since the last time, and up to where the ring holds what is in them.
+    /// Rows since the last harvest, and up to where the ring holds what is in them.
     ///
     /// # Panics
-    /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
-        assert!(!self.broken.get(), "an arrival's task panicked");
-        (self.tally.borrow_mut().take(), self.recorder.turn())
+    /// An arrival's task panicked: the rows would lack its calls.
+    pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
+        assert!(!self.panicked.get(), "an arrival's task panicked");
+        (self.tally.borrow_mut().take(), self.recorder.end_epoch())
     }
 
     /// What was taken up to `mark` is in a delta.
@@ -228,17 +192,17 @@ impl<W: Wire> Calls<W> {
         self.recorder.close(mark);
     }
 
-    /// To be held by whoever performs arrivals: tokio would only end a task that panics.
+    /// Guard of each task that performs arrivals: tokio would only end a task that panics.
     pub(crate) fn guard(&self) -> PanicGuard<'_> {
-        PanicGuard(&self.broken)
+        PanicGuard(&self.panicked)
     }
 
-    /// Does what an arrival's task says, call by call; returns when the last one ended.
+    /// Performs an arrival's task, call by call; gives the end of the last one.
     pub(crate) async fn perform(
         &self,
         arrival: &Arrival,
         dispatched: MonoTime,
-        kit: &mut Kit,
+        scratch: &mut Scratch,
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
         let mut begin = Begin {
@@ -255,24 +219,24 @@ impl<W: Wire> Calls<W> {
                 all_ok = false;
                 break;
             }
-            self.write_id(arrival, step, &mut kit.id);
+            self.write_id(arrival, step, &mut scratch.id);
             let progress = Progress::new(begin.dispatched);
             let tokens = call.stream.map(|stream| {
-                let tokens = kit.tokens.get_or_init(|| RefCell::new(Tokens::new()));
+                let tokens = scratch.tokens.get_or_init(|| RefCell::new(Tokens::new()));
                 tokens.borrow_mut().begin(stream, call.tokens_max);
                 tokens
             });
-            let seen = self.is_to_be_seen(arrival).then(RefCell::default);
+            let debug_head = self.is_debugged(arrival).then(RefCell::default);
             let order = Order {
                 call,
-                id: self.program.has_ids.then_some(kit.id.as_str()),
+                id: self.program.has_ids.then_some(scratch.id.as_str()),
                 may_reuse: self.may_reuse(arrival, step),
                 progress: &progress,
                 tokens,
-                seen: seen.as_ref(),
-                kept: None,
+                debug_head: debug_head.as_ref(),
+                capture: None,
             };
-            let place = (kit.seat, &mut kit.time_out);
+            let place = (scratch.seat, &mut scratch.call_timer);
             let (outcome, end) = self.call(&order, arrival, begin, &mut trace, place).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
@@ -293,26 +257,26 @@ impl<W: Wire> Calls<W> {
         self.recorder.task_error(arrival.key);
     }
 
-    /// One call, from dispatch to its end; returns how and when it ended.
+    /// Performs one call from dispatch to its end; gives its outcome and its end.
     async fn call(
         &self,
         order: &Order<'_>,
         arrival: &Arrival,
         begin: Begin,
         trace: &mut Trace,
-        (seat, time_out): (u32, &mut TimeOut),
+        (seat, call_timer): (u32, &mut CallTimer),
     ) -> (Outcome, MonoTime) {
         let times = (begin.due, begin.dispatched);
         let recorder = &self.recorder;
         let begun = recorder.begin(seat, arrival, order.call.number, times, &trace.phases);
         let ended = self
-            .exchange(order, begin.dispatched, trace, time_out, true)
+            .exchange(order, begin.dispatched, trace, call_timer, true)
             .await;
         let end = MonoTime::now();
         let call_end = Self::call_end(arrival, order, begin, end, ended, trace);
         self.tally.borrow_mut().call(&call_end);
         self.count_tokens(order, &call_end);
-        self.write_out(order, arrival, &call_end);
+        self.record_debug_exchange(order, arrival, &call_end);
         recorder.end(seat, begun, &call_end);
         self.sample(arrival, begin.due, &call_end);
         (ended.outcome, end)
@@ -324,7 +288,7 @@ impl<W: Wire> Calls<W> {
         order: &Order<'_>,
         begin: Begin,
         end: MonoTime,
-        ended: Ended,
+        ended: ExchangeEnd,
         trace: &Trace,
     ) -> CallEnd {
         let mut phases = trace.phases;
@@ -350,7 +314,7 @@ impl<W: Wire> Calls<W> {
         }
     }
 
-    /// Books the gaps between the tokens of a streamed answer.
+    /// Counts the gaps between the tokens of a streamed answer.
     pub(crate) fn count_tokens(&self, order: &Order<'_>, end: &CallEnd) {
         if let Some(tokens) = order.tokens {
             let key = (end.tick, end.generation, end.call);
@@ -359,36 +323,43 @@ impl<W: Wire> Calls<W> {
         }
     }
 
-    /// Writes an exchange out, if it is to be.
-    pub(crate) fn write_out(&self, order: &Order<'_>, arrival: &Arrival, end: &CallEnd) {
-        if let Some(seen) = order.seen {
-            let answer = seen.borrow().lines(&self.program.masks);
-            let seen = written_out(arrival, order.call, end, answer);
-            self.tally.borrow_mut().exchange(seen);
+    /// Reports the text of an exchange, if requested.
+    pub(crate) fn record_debug_exchange(
+        &self,
+        order: &Order<'_>,
+        arrival: &Arrival,
+        end: &CallEnd,
+    ) {
+        if let Some(debug_head) = order.debug_head {
+            let answer = debug_head.borrow().lines(&self.program.redactor);
+            let debug_head = debug_exchange(arrival, order.call, end, answer);
+            self.tally.borrow_mut().exchange(debug_head);
         }
     }
 
-    /// Whether the exchanges of an arrival are written out.
-    pub(crate) fn is_to_be_seen(&self, arrival: &Arrival) -> bool {
-        match arrival.name {
-            Name::Planned(n) => n < self.program.debug_requests,
-            Name::Iteration { user, k } => k == 0 && u64::from(user) < self.program.debug_requests,
+    /// Whether the exchanges of an arrival are reported as text.
+    pub(crate) fn is_debugged(&self, arrival: &Arrival) -> bool {
+        match arrival.id {
+            ArrivalId::Planned(n) => n < self.program.debug_requests,
+            ArrivalId::Iteration { user, k } => {
+                k == 0 && u64::from(user) < self.program.debug_requests
+            }
         }
     }
 
-    /// One exchange, until it ends by itself, by its time or with the run.
+    /// One exchange, until it ends by itself, by a time-out or with the run.
     pub(crate) async fn exchange(
         &self,
         order: &Order<'_>,
         dispatched: MonoTime,
         trace: &mut Trace,
-        time_out: &mut TimeOut,
+        call_timer: &mut CallTimer,
         is_counted: bool,
-    ) -> Ended {
-        // What belongs to no arrival, a user's clean-up, is sent all the same.
+    ) -> ExchangeEnd {
+        // A request without an arrival, such as a user's clean-up, is sent all the same.
         let is_cancelled = || is_counted && self.cancelled.get();
         if is_cancelled() {
-            return Ended::without(Outcome::Cancelled, None);
+            return ExchangeEnd::without(Outcome::Cancelled, None);
         }
         let deadline = dispatched.plus_us(order.call.timeout_us);
         let hang_up = order.call.listen_us.map(|us| dispatched.plus_us(us));
@@ -396,39 +367,39 @@ impl<W: Wire> Calls<W> {
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(match answer {
-                    Ok(status) => Ended::answered(status),
-                    Err(broken) => Ended::without(broken.outcome, Some(broken.cause)),
+                    Ok(status) => ExchangeEnd::answered(status),
+                    Err(class) => ExchangeEnd::without(class.outcome, Some(class.cause)),
                 });
             }
             let of_stage = order.progress.deadline(&self.program.timeouts);
             let listened = order.progress.status().zip(hang_up);
             let until = [of_stage, listened.map(|(_, until)| until)];
             let until = until.into_iter().flatten().fold(deadline, MonoTime::min);
-            if time_out.poll(cx, until).is_ready() {
+            if call_timer.poll(cx, until).is_ready() {
                 return Poll::Ready(match listened {
-                    Some((status, hang_up)) if hang_up == until => Ended::answered(status),
+                    Some((status, hang_up)) if hang_up == until => ExchangeEnd::answered(status),
                     _ => {
                         let cause = order.progress.stage().cause();
-                        Ended::without(Outcome::Timeout, Some(cause))
+                        ExchangeEnd::without(Outcome::Timeout, Some(cause))
                     }
                 });
             }
             match is_cancelled() {
-                true => Poll::Ready(Ended::without(Outcome::Cancelled, None)),
+                true => Poll::Ready(ExchangeEnd::without(Outcome::Cancelled, None)),
                 false => Poll::Pending,
             }
         })
         .await
     }
 
-    /// Tells a call by itself, if it was drawn.
+    /// Reports a call as a sample, if it was drawn.
     pub(crate) fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
-        let (block, index) = arrival.name.draws();
+        let (block, index) = arrival.id.draw_key();
         if !self.workload.is_sampled(block, index, end.call) {
             return;
         }
         let due_us = self.recorder.since_start_us(due);
-        let sample = end.sample(arrival.name.whose(), due_us);
+        let sample = end.sample(arrival.id.user_and_number(), due_us);
         self.tally.borrow_mut().sample(sample);
     }
 
@@ -439,7 +410,7 @@ impl<W: Wire> Calls<W> {
             Reuse::Never => return false,
             Reuse::SharePpm(share_ppm) => share_ppm,
         };
-        let (block, index) = arrival.name.draws();
+        let (block, index) = arrival.id.draw_key();
         self.workload.reuse_draw_ppm(block, index, step) < share_ppm
     }
 
@@ -449,9 +420,9 @@ impl<W: Wire> Calls<W> {
         }
         id.clear();
         let run = &self.run;
-        let written = match arrival.name {
-            Name::Planned(n) => write!(id, "{run}/{n}/{step}"),
-            Name::Iteration { user, k } => {
+        let written = match arrival.id {
+            ArrivalId::Planned(n) => write!(id, "{run}/{n}/{step}"),
+            ArrivalId::Iteration { user, k } => {
                 write!(id, "{run}/{user}.{}.{k}/{step}", arrival.key.generation)
             }
         };
@@ -459,14 +430,19 @@ impl<W: Wire> Calls<W> {
     }
 }
 
-fn written_out(arrival: &Arrival, call: &Call, end: &CallEnd, answer: Vec<String>) -> ExchangeSeen {
+fn debug_exchange(
+    arrival: &Arrival,
+    call: &Call,
+    end: &CallEnd,
+    answer: Vec<String>,
+) -> ExchangeSeen {
     ExchangeSeen {
-        arrival: match arrival.name {
-            Name::Planned(n) => n,
-            Name::Iteration { user, .. } => user.into(),
+        arrival: match arrival.id {
+            ArrivalId::Planned(n) => n,
+            ArrivalId::Iteration { user, .. } => user.into(),
         },
         call: call.number,
-        request: call.shown.clone(),
+        request: call.debug_lines.clone(),
         request_body_bytes: call.body_bytes,
         answer,
         received_bytes: end.received_bytes,
@@ -476,7 +452,7 @@ fn written_out(arrival: &Arrival, call: &Call, end: &CallEnd, answer: Vec<String
     }
 }
 
-/// Notices a panic.
+/// Records a panic of its task.
 pub(crate) struct PanicGuard<'a>(&'a Cell<bool>);
 
 impl Drop for PanicGuard<'_> {

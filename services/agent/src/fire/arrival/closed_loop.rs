@@ -1,8 +1,8 @@
-//! The closed loop: users that each start their next iteration when their last one has ended, and
-//! they have rested.
+//! The closed loop: each user starts its next iteration when its last one has ended and its rest is
+//! over.
 //!
-//! Nothing here is due before it starts, so nothing can be late: what a slow target costs shows as
-//! iterations that never were. Must never let a user run twice at a time, nor beyond what is held.
+//! Nothing here is due before it starts, so nothing can be late: a slow target shows as fewer
+//! iterations. A user must never run twice at a time, nor outside of what is held.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -18,30 +18,30 @@ use super::schedule_cursor::CoreHold;
 
 /// The users of one core.
 #[derive(Debug)]
-pub(crate) struct Roster {
+pub(crate) struct ClosedLoop {
     workload: Arc<Workload>,
     users: u32,
     holds: RefCell<Vec<CoreHold>>,
-    known: RefCell<BTreeMap<u32, User>>,
-    /// When holds have to be looked at next for users that may join, in µs after the start.
+    states: RefCell<BTreeMap<u32, User>>,
+    /// When holds may let further users join, in µs after the start.
     next_join_us: Cell<Option<u64>>,
-    /// Those that rest, by when they have rested, in µs after the start.
+    /// Resting users by the end of their rest, in µs after the start.
     resting: RefCell<BinaryHeap<Reverse<(u64, u32)>>>,
-    /// Somebody rests who will have rested before everybody else.
-    sooner: Notify,
-    /// Nobody joins or goes on for now.
+    /// Notified when a rest ends before all others.
+    earlier: Notify,
+    /// No user joins or goes on for now.
     paused: Cell<bool>,
-    /// Nobody joins or goes on any more, whatever is held.
+    /// No user joins or goes on any more, whatever is held.
     closed: Cell<bool>,
 }
 
-/// One turn of a user.
+/// One iteration of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Iteration {
     pub user: u32,
     /// Its number among those of this user on this core, from 0.
     pub k: u64,
-    /// Where it is counted.
+    /// Its row key.
     pub key: RowKey,
 }
 
@@ -49,18 +49,18 @@ pub(crate) struct Iteration {
 struct User {
     iterations: u64,
     began_us: u64,
-    doing: Doing,
+    activity: Activity,
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum Doing {
+enum Activity {
     #[default]
-    Nothing,
+    Idle,
     Resting,
-    Iterating,
+    Running,
 }
 
-impl Roster {
+impl ClosedLoop {
     /// Of a workload that has users; `None` for an open one.
     pub(crate) fn new(workload: Arc<Workload>) -> Option<Self> {
         let users = workload.users()?;
@@ -68,10 +68,10 @@ impl Roster {
             workload,
             users,
             holds: RefCell::default(),
-            known: RefCell::default(),
+            states: RefCell::default(),
             next_join_us: Cell::new(None),
             resting: RefCell::default(),
-            sooner: Notify::new(),
+            earlier: Notify::new(),
             paused: Cell::new(false),
             closed: Cell::new(false),
         })
@@ -85,14 +85,14 @@ impl Roster {
         }
     }
 
-    /// Nobody joins or goes on while `paused`; after that everybody may join who is held.
+    /// While `paused` no user joins or goes on; after that all users that are held may join.
     pub(crate) fn pause(&self, paused: bool) {
         if self.paused.replace(paused) && !paused && !self.closed.get() {
             self.next_join_us.set(Some(0));
         }
     }
 
-    /// Nobody joins or goes on any more, whatever is held from now on.
+    /// Ends the loop: no user joins or goes on any more, whatever is held later.
     pub(crate) fn close(&self) {
         self.closed.set(true);
         self.holds.borrow_mut().clear();
@@ -107,12 +107,13 @@ impl Roster {
         next.filter(|_| !self.paused.get())
     }
 
-    /// Waits until [`Self::next_join_us`] has become sooner than it was.
-    pub(crate) async fn sooner(&self) {
-        self.sooner.notified().await;
+    /// Waits until [`Self::next_join_us`] is earlier than before.
+    pub(crate) async fn earlier(&self) {
+        self.earlier.notified().await;
     }
 
-    /// The iterations of users that are held at `now_us` after the start and neither run nor rest.
+    /// The iterations that begin by `now_us` after the start: of users whose rest is over. Lets
+    /// newly held users begin their first rest.
     pub(crate) fn join(&self, now_us: u64) -> Vec<Iteration> {
         if self.next_join_us().is_none_or(|at_us| at_us > now_us) {
             return Vec::new();
@@ -124,23 +125,24 @@ impl Roster {
         let mut rested = Vec::new();
         while let Some((at_us, user)) = self.pop_rested(now_us) {
             rested.extend(self.next(user, now_us));
-            // It begins when it had rested, however late it was noticed: paced users do not drift.
-            if let Some(state) = self.known.borrow_mut().get_mut(&user) {
+            // It begins at the end of its rest, however late that was noticed: paced users do not
+            // drift.
+            if let Some(state) = self.states.borrow_mut().get_mut(&user) {
                 state.began_us = at_us;
             }
         }
         rested
     }
 
-    /// The iteration of `user` that follows at once one that has just ended; `None` when it rests
-    /// before, or its run ends here.
+    /// The iteration of `user` that directly follows one that has just ended; `None` when it rests
+    /// before, or stops here.
     pub(crate) fn follow(&self, user: u32, now_us: u64) -> Option<Iteration> {
         if !self.workload.rests() {
             return self.next(user, now_us);
         }
         let rested_us = {
-            let known = self.known.borrow();
-            let (k, began_us) = known
+            let states = self.states.borrow();
+            let (k, began_us) = states
                 .get(&user)
                 .map_or((0, now_us), |state| (state.iterations, state.began_us));
             self.workload.next_start_us(user, k, began_us, now_us)
@@ -152,12 +154,12 @@ impl Roster {
         None
     }
 
-    /// Lets users that are held and do nothing begin, each at its place in the first rest.
+    /// Lets idle users that are held begin, each at its place in the first rest.
     fn admit(&self, now_us: u64) {
         let is_idle = |user: &u32| {
-            let known = self.known.borrow();
-            let doing = known.get(user).map(|user| &user.doing);
-            doing.is_none_or(|doing| *doing == Doing::Nothing)
+            let states = self.states.borrow();
+            let activity = states.get(user).map(|user| &user.activity);
+            activity.is_none_or(|activity| *activity == Activity::Idle)
         };
         for user in (0..self.users).filter(is_idle) {
             if self.hold_of(user, now_us).is_some() {
@@ -167,10 +169,10 @@ impl Roster {
     }
 
     fn rest(&self, user: u32, until_us: u64) {
-        let mut known = self.known.borrow_mut();
-        let state = known.entry(user).or_default();
-        state.doing = Doing::Resting;
-        // Whoever will have rested after the end, or after a stop, rests for good.
+        let mut states = self.states.borrow_mut();
+        let state = states.entry(user).or_default();
+        state.activity = Activity::Resting;
+        // A rest that ends after the run, or after a stop, never ends.
         if self.closed.get() || until_us >= self.workload.duration_us() {
             return;
         }
@@ -178,7 +180,7 @@ impl Roster {
         let is_first = resting.peek().is_none_or(|Reverse((at, _))| until_us < *at);
         resting.push(Reverse((until_us, user)));
         if is_first {
-            self.sooner.notify_one();
+            self.earlier.notify_one();
         }
     }
 
@@ -191,14 +193,14 @@ impl Roster {
         })
     }
 
-    /// The next iteration of `user`; `None` when it is not held, or everything stands still.
+    /// The next iteration of `user`; `None` when it is not held, or the loop is paused.
     fn next(&self, user: u32, now_us: u64) -> Option<Iteration> {
-        let mut known = self.known.borrow_mut();
-        let state = known.entry(user).or_default();
+        let mut states = self.states.borrow_mut();
+        let state = states.entry(user).or_default();
         let generation = self.hold_of(user, now_us).filter(|_| !self.paused.get());
-        state.doing = match generation {
-            Some(_) => Doing::Iterating,
-            None => Doing::Nothing,
+        state.activity = match generation {
+            Some(_) => Activity::Running,
+            None => Activity::Idle,
         };
         let generation = generation?;
         let k = state.iterations;
@@ -228,7 +230,7 @@ impl Roster {
         its.next().filter(|_| !over).map(|hold| hold.generation)
     }
 
-    /// When the next holding begins.
+    /// When the next hold begins, in µs after the start.
     fn next_begin_us(&self, now_us: u64) -> Option<u64> {
         let holds = self.holds.borrow();
         let begins = holds
@@ -249,14 +251,14 @@ mod tests {
     const SECOND_US: u64 = 1_000_000;
 
     /// Four users for ten seconds, all of them held.
-    fn roster(rest: Rest) -> Roster {
+    fn closed_loop(rest: Rest) -> ClosedLoop {
         let mut plan: Plan = serde_json::from_str(PLAN).expect("a plan");
         plan.users = Some(4);
         plan.rest = Some(rest);
         plan.profile.pieces[0].duration_us = 10 * SECOND_US;
-        let roster = Roster::new(Arc::new(Workload::new(&plan, 1))).expect("it has users");
-        roster.replace(vec![held()]);
-        roster
+        let closed_loop = ClosedLoop::new(Arc::new(Workload::new(&plan, 1))).expect("it has users");
+        closed_loop.replace(vec![held()]);
+        closed_loop
     }
 
     fn held() -> CoreHold {
@@ -268,70 +270,70 @@ mod tests {
         }
     }
 
-    fn joined(roster: &Roster, now_us: u64) -> Vec<(u32, u64)> {
-        let joined = roster.join(now_us).into_iter();
+    fn joined(closed_loop: &ClosedLoop, now_us: u64) -> Vec<(u32, u64)> {
+        let joined = closed_loop.join(now_us).into_iter();
         joined.map(|turn| (turn.user, turn.k)).collect()
     }
 
-    /// Broken if a paced user drifted with what it waited for, or caught up what it missed.
+    /// Broken if a paced user drifted with its waits, or caught up what it missed.
     #[test]
     fn paced_users_keep_their_places() {
         let every_us = 2 * SECOND_US;
-        let roster = roster(Rest::Pacing { every_us });
-        assert_eq!(joined(&roster, 0), [(0, 0)]);
-        assert_eq!(roster.next_join_us(), Some(500_000));
-        assert_eq!(joined(&roster, 1_500_000), [(1, 0), (2, 0), (3, 0)]);
-        assert_eq!(roster.follow(0, 1_600_000), None);
+        let closed_loop = closed_loop(Rest::Pacing { every_us });
+        assert_eq!(joined(&closed_loop, 0), [(0, 0)]);
+        assert_eq!(closed_loop.next_join_us(), Some(500_000));
+        assert_eq!(joined(&closed_loop, 1_500_000), [(1, 0), (2, 0), (3, 0)]);
+        assert_eq!(closed_loop.follow(0, 1_600_000), None);
         // It is noticed late, and its next place is where it was.
-        assert_eq!(joined(&roster, every_us + 3_000), [(0, 1)]);
-        assert_eq!(roster.follow(0, every_us + 4_000), None);
-        assert_eq!(roster.next_join_us(), Some(2 * every_us));
-        assert_eq!(joined(&roster, 2 * every_us), [(0, 2)]);
+        assert_eq!(joined(&closed_loop, every_us + 3_000), [(0, 1)]);
+        assert_eq!(closed_loop.follow(0, every_us + 4_000), None);
+        assert_eq!(closed_loop.next_join_us(), Some(2 * every_us));
+        assert_eq!(joined(&closed_loop, 2 * every_us), [(0, 2)]);
         // Its answer takes three seconds: it goes on at once, and once only.
-        let next = roster.follow(0, 7 * SECOND_US).expect("a turn");
+        let next = closed_loop.follow(0, 7 * SECOND_US).expect("a turn");
         assert_eq!((next.user, next.k), (0, 3));
-        assert_eq!(roster.follow(0, 7 * SECOND_US + 1), None);
-        assert_eq!(roster.next_join_us(), Some(9 * SECOND_US));
+        assert_eq!(closed_loop.follow(0, 7 * SECOND_US + 1), None);
+        assert_eq!(closed_loop.next_join_us(), Some(9 * SECOND_US));
     }
 
-    /// Broken if a user that rests began anew because the same is held once more, or one that has
-    /// done its last turn.
+    /// Broken if a resting user began anew because the same hold came again, or one after its last
+    /// iteration did.
     #[test]
     fn holding_the_same_once_more_wakes_nobody() {
         let every_us = 6 * SECOND_US;
-        let roster = roster(Rest::Pacing { every_us });
-        let begun = [joined(&roster, 0), joined(&roster, every_us - 2)].concat();
+        let closed_loop = closed_loop(Rest::Pacing { every_us });
+        let begun = [joined(&closed_loop, 0), joined(&closed_loop, every_us - 2)].concat();
         assert_eq!(begun, [(0, 0), (1, 0), (2, 0), (3, 0)]);
         for user in 0..4 {
-            assert_eq!(roster.follow(user, every_us - 1), None);
+            assert_eq!(closed_loop.follow(user, every_us - 1), None);
         }
-        roster.replace(vec![held()]);
-        assert_eq!(joined(&roster, every_us), [(0, 1)]);
+        closed_loop.replace(vec![held()]);
+        assert_eq!(joined(&closed_loop, every_us), [(0, 1)]);
         // The last one's next place is after the end.
-        roster.replace(vec![held()]);
-        assert_eq!(joined(&roster, 9_999_999), [(1, 1), (2, 1)]);
-        roster.replace(Vec::new());
-        assert_eq!(roster.follow(0, 9_999_999), None);
+        closed_loop.replace(vec![held()]);
+        assert_eq!(joined(&closed_loop, 9_999_999), [(1, 1), (2, 1)]);
+        closed_loop.replace(Vec::new());
+        assert_eq!(closed_loop.follow(0, 9_999_999), None);
     }
 
-    /// Broken if somebody who thinks comes back after a stop, or is forgotten in a pause.
+    /// Broken if a resting user came back after a stop, or were forgotten in a pause.
     #[test]
     fn a_pause_keeps_those_who_think_and_a_stop_does_not() {
         let (from_us, to_us) = (SECOND_US, SECOND_US);
-        let roster = roster(Rest::Wait { from_us, to_us });
-        let begun = [joined(&roster, 0), joined(&roster, SECOND_US)].concat();
+        let closed_loop = closed_loop(Rest::Wait { from_us, to_us });
+        let begun = [joined(&closed_loop, 0), joined(&closed_loop, SECOND_US)].concat();
         assert_eq!(begun.len(), 4);
         for user in 0..4 {
-            assert_eq!(roster.follow(user, 2 * SECOND_US), None);
+            assert_eq!(closed_loop.follow(user, 2 * SECOND_US), None);
         }
-        roster.pause(true);
-        assert_eq!(roster.next_join_us(), None);
-        assert_eq!(joined(&roster, 5 * SECOND_US), []);
-        roster.pause(false);
-        assert_eq!(joined(&roster, 5 * SECOND_US).len(), 4);
-        assert_eq!(roster.follow(0, 6 * SECOND_US), None);
-        roster.close();
-        assert_eq!(roster.follow(1, 6 * SECOND_US), None);
-        assert_eq!(roster.next_join_us(), None);
+        closed_loop.pause(true);
+        assert_eq!(closed_loop.next_join_us(), None);
+        assert_eq!(joined(&closed_loop, 5 * SECOND_US), []);
+        closed_loop.pause(false);
+        assert_eq!(joined(&closed_loop, 5 * SECOND_US).len(), 4);
+        assert_eq!(closed_loop.follow(0, 6 * SECOND_US), None);
+        closed_loop.close();
+        assert_eq!(closed_loop.follow(1, 6 * SECOND_US), None);
+        assert_eq!(closed_loop.next_join_us(), None);
     }
 }

@@ -1,11 +1,14 @@
-//! An arrival from its due time to its end: paced, given a slot, carried through its calls.
+//! An arrival from its due time to its end.
 //!
-//! [`pacer`] releases arrivals, [`slots`] limits those in flight, [`arrival_runner`] performs their
-//! calls; [`closed_loop`] and [`users`] are the virtual users.
+//! - [`schedule_cursor`]: the core's arrivals of a schedule, by due time.
+//! - [`closed_loop`]: users that start their next iteration by themselves.
+//! - [`pacer`]: releases arrivals when they are due.
+//! - [`slots`]: limits arrivals in flight, and queues the others.
+//! - [`arrival_runner`]: performs and counts the calls of an arrival.
+//! - [`users`]: virtual users whose tasks run in Python.
 
 pub(crate) mod arrival_runner;
 pub(crate) mod closed_loop;
-pub(crate) mod hooks;
 pub(crate) mod pacer;
 pub(crate) mod schedule_cursor;
 pub(crate) mod slots;

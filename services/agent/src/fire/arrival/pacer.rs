@@ -1,7 +1,7 @@
 //! The pacer: releases every arrival when it is due, not before and hardly after.
 //!
-//! It must never await anything but its timer and its commands: no request, no lock, no queue of
-//! the target's making may delay an arrival.
+//! It awaits only its timer, its commands and users that may start earlier: no request, no lock and
+//! no queue of the target may delay an arrival.
 
 use std::io;
 use std::rc::Rc;
@@ -15,27 +15,27 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
 
-use super::arrival_runner::{Arrival, Name};
-use super::closed_loop::Roster;
-use super::schedule_cursor::{CoreHold, Lanes};
+use super::closed_loop::ClosedLoop;
+use super::schedule_cursor::{CoreHold, ScheduleCursor};
 use super::slots::Slots;
+use crate::fire::allocator_tuning;
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::timer::Timer;
 use crate::fire::clock::{MonoTime, thread_cpu_us};
-use crate::fire::core::allocator_tuning;
 use crate::fire::http::wire::Wire;
 
-/// Arrivals released in one go before I/O gets its turn: enough to catch up fast, few enough that
-/// answers are not kept waiting for more than some tens of µs.
+/// Maximum number of arrivals released before I/O runs: enough to catch up fast, few enough that
+/// answers wait for at most some tens of µs.
 const BATCH: usize = 64;
 
-/// What a burst took, seats and connections, is given back when no arrival has needed it for so
-/// long, in µs: an agent's memory is that of its load and not of the worst moment of its run.
-const UNNEEDED_US: u64 = 60_000_000;
+/// Time without use after which seats and connections of a burst are released, in µs: an agent's
+/// memory follows its load and not the peak of its run.
+const UNUSED_US: u64 = 60_000_000;
 
-/// Seats and connections given back that are worth asking the allocator for their memory.
+/// Number of released seats and connections from which on the allocator is asked for their memory.
 const TRIM_FROM: usize = 256;
 
-/// What the shell tells a core.
+/// Commands of the agent to a core.
 #[derive(Debug)]
 pub(crate) enum Command {
     Hold(Vec<CoreHold>, Arc<[RateChange]>),
@@ -45,53 +45,53 @@ pub(crate) enum Command {
     Cancel,
     Harvest(oneshot::Sender<Harvest>),
     Close(Watermark),
-    /// Lets users clean up, and says when they have.
+    /// Lets users clean up, then replies.
     Retire(oneshot::Sender<()>),
 }
 
-/// What a core did since the last harvest, and how it stands.
+/// What a core did since the last harvest, and its state.
 #[derive(Debug)]
 pub struct Harvest {
-    /// What was counted since the last harvest.
+    /// Counts since the last harvest.
     pub rows: Rows,
-    /// Arrivals in flight.
+    /// Number of arrivals in flight.
     pub in_flight: u64,
-    /// Arrivals waiting for a slot.
+    /// Number of arrivals waiting for a slot.
     pub waiting: u64,
     /// Age, from due, of the oldest arrival in flight or waiting, in µs.
     pub oldest_us: u64,
-    /// The most by which the pacer was late for its own timer since the last harvest, in µs.
+    /// Maximum lateness of the pacer for its own timer since the last harvest, in µs.
     pub stall_us: u64,
-    /// CPU time that the thread has used in all, in µs.
+    /// CPU time of the thread in all, in µs.
     pub cpu_us: u64,
-    /// Up to where its ring holds what is in the rows; `None` when it has none.
+    /// Up to where its ring holds what is in the rows; `None` without a ring.
     pub mark: Option<Watermark>,
-    /// Calls that found no room in the ring since the last harvest.
+    /// Number of calls that found no room in the ring since the last harvest.
     pub unrecorded: u64,
 }
 
 /// Where arrivals come from.
 pub(crate) enum Source {
     /// The plan's schedule.
-    Schedule(Lanes),
+    Schedule(ScheduleCursor),
     /// Users, for their first iterations; the next ones follow by themselves.
-    Users(Rc<Roster>),
+    Users(Rc<ClosedLoop>),
 }
 
 impl Source {
     /// When something is to be released next, in µs after the start.
     fn next_us(&self) -> Option<u64> {
         match self {
-            Self::Schedule(lanes) => Some(lanes.head()?.due_us),
-            Self::Users(roster) => roster.next_join_us(),
+            Self::Schedule(cursor) => Some(cursor.head()?.due_us),
+            Self::Users(closed_loop) => closed_loop.next_join_us(),
         }
     }
 
-    /// Waits until that has become sooner by itself.
-    async fn sooner(&self) {
+    /// Waits until that is earlier without a command.
+    async fn earlier(&self) {
         match self {
             Self::Schedule(_) => std::future::pending().await,
-            Self::Users(roster) => roster.sooner().await,
+            Self::Users(closed_loop) => closed_loop.earlier().await,
         }
     }
 }
@@ -106,10 +106,10 @@ pub(crate) struct Pacer<W> {
     stopped_at: Option<MonoTime>,
     stall_us: u64,
     /// Seats and connections whose memory the allocator may still keep.
-    given_back: usize,
-    /// Rows of a harvest that its reader did not wait for.
-    kept: Rows,
-    kept_unrecorded: u64,
+    released: usize,
+    /// Rows of a harvest whose reader is gone.
+    unclaimed: Rows,
+    unclaimed_unrecorded: u64,
 }
 
 impl<W: Wire> Pacer<W> {
@@ -127,36 +127,36 @@ impl<W: Wire> Pacer<W> {
             armed: None,
             stopped_at: None,
             stall_us: 0,
-            given_back: 0,
-            kept: Rows::default(),
-            kept_unrecorded: 0,
+            released: 0,
+            unclaimed: Rows::default(),
+            unclaimed_unrecorded: 0,
         }
     }
 
-    /// Paces until the other end of `commands` is dropped.
+    /// Paces until the sender of `commands` is dropped.
     ///
     /// # Errors
-    /// When the timer fails, which it has no reason to.
+    /// The timer fails, which is not expected.
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::UnboundedReceiver<Command>,
     ) -> io::Result<()> {
         loop {
             let woken = MonoTime::now();
-            self.note_stall(woken);
+            self.record_stall(woken);
             if self.stopped_at.is_none()
                 && let Some(reason) = self.slots.barred(woken)
             {
                 self.stop(reason);
             }
             let more = self.release_batch();
-            // One moment for both: an end that came between them would be noted by neither.
+            // One moment for both: an end between them would be seen by neither.
             let now = MonoTime::now();
-            self.slots.sweep(now);
-            self.note_paced_out(now);
+            self.slots.drop_expired(now);
+            self.update_pacing_done(now);
             if more {
                 while let Ok(command) = commands.try_recv() {
-                    self.obey(command);
+                    self.handle(command);
                 }
                 tokio::task::yield_now().await;
                 continue;
@@ -165,23 +165,23 @@ impl<W: Wire> Pacer<W> {
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.handle(command),
                     None => return Ok(()),
                 },
                 fired = self.timer.fired() => fired?,
-                () = self.source.sooner() => {}
+                () = self.source.earlier() => {}
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         match command {
             Command::Hold(holds, rates) => match &mut self.source {
-                Source::Schedule(lanes) => lanes.replace(holds, &rates),
-                Source::Users(roster) => roster.replace(holds),
+                Source::Schedule(cursor) => cursor.replace(holds, &rates),
+                Source::Users(closed_loop) => closed_loop.replace(holds),
             },
             Command::Pause(paused) => self.pause(paused),
-            Command::Start(at, shown) => self.slots.start_at(at, shown),
+            Command::Start(at, coordinator_time) => self.slots.start_at(at, coordinator_time),
             Command::Stop(reason) => self.stop(reason),
             Command::Cancel => {
                 self.stop(DropReason::Stopped);
@@ -192,16 +192,16 @@ impl<W: Wire> Pacer<W> {
                 let slots = Rc::clone(&self.slots);
                 tokio::task::spawn_local(async move {
                     slots.retire().await;
-                    // Whoever asked may have lost patience.
+                    // The sender of the command may have stopped waiting.
                     let _ = done.send(());
                 });
             }
             Command::Harvest(reply) => {
-                // When nobody waits for it any more, the rows stay for the next one.
+                // When the reader is gone, the rows stay for the next harvest.
                 let harvest = self.harvest();
                 if let Err(unwanted) = reply.send(harvest) {
-                    self.kept = unwanted.rows;
-                    self.kept_unrecorded = unwanted.unrecorded;
+                    self.unclaimed = unwanted.rows;
+                    self.unclaimed_unrecorded = unwanted.unrecorded;
                 }
             }
         }
@@ -210,61 +210,62 @@ impl<W: Wire> Pacer<W> {
     fn stop(&mut self, reason: DropReason) {
         let now = MonoTime::now();
         self.stopped_at.get_or_insert(now);
-        if let Source::Users(roster) = &self.source {
-            roster.close();
+        if let Source::Users(closed_loop) = &self.source {
+            closed_loop.close();
         }
         self.slots.stop(reason, now);
     }
 
     fn pause(&mut self, paused: bool) {
-        if let Source::Users(roster) = &self.source {
-            roster.pause(paused);
+        if let Source::Users(closed_loop) = &self.source {
+            closed_loop.pause(paused);
         }
         self.slots.pause(paused);
     }
 
     fn harvest(&mut self) -> Harvest {
         let now = MonoTime::now();
-        self.note_stall(now);
-        self.slots.sweep(now);
-        self.give_back(now.minus_us(UNNEEDED_US));
-        let filling = self.slots.filling(now);
-        let mut rows = std::mem::take(&mut self.kept);
-        let (more, turned) = self.slots.take_rows();
+        self.record_stall(now);
+        self.slots.drop_expired(now);
+        self.release_idle(now.minus_us(UNUSED_US));
+        let occupancy = self.slots.occupancy(now);
+        let mut rows = std::mem::take(&mut self.unclaimed);
+        let (more, epoch_end) = self.slots.take_rows();
         rows.merge(more);
         Harvest {
             rows,
-            in_flight: filling.in_flight,
-            waiting: filling.waiting,
-            oldest_us: filling.oldest_us,
+            in_flight: occupancy.in_flight,
+            waiting: occupancy.waiting,
+            oldest_us: occupancy.oldest_us,
             stall_us: std::mem::take(&mut self.stall_us),
             cpu_us: thread_cpu_us(),
-            mark: turned.mark,
-            unrecorded: std::mem::take(&mut self.kept_unrecorded) + turned.unrecorded,
+            mark: epoch_end.mark,
+            unrecorded: std::mem::take(&mut self.unclaimed_unrecorded) + epoch_end.unrecorded,
         }
     }
 
-    /// Gives back what no arrival has needed since, and in the end its memory.
-    fn give_back(&mut self, unneeded: MonoTime) {
-        let count = self.slots.give_back(unneeded) + self.slots.wire().tidy(unneeded);
-        self.given_back += count;
-        if count == 0 && self.given_back >= TRIM_FROM {
-            self.given_back = 0;
+    /// Releases what no arrival has needed since, and at last its memory.
+    fn release_idle(&mut self, unused_since: MonoTime) {
+        let count =
+            self.slots.release_idle(unused_since) + self.slots.wire().close_idle(unused_since);
+        self.released += count;
+        if count == 0 && self.released >= TRIM_FROM {
+            self.released = 0;
             allocator_tuning::trim();
         }
     }
 
-    /// Releases what is due, at most a batch of it; says whether there may be more.
+    /// Releases what is due, at most a batch; gives whether there may be more.
     fn release_batch(&mut self) -> bool {
         let Some(start) = self.slots.start() else {
             return false;
         };
         match &mut self.source {
-            Source::Schedule(lanes) => release_due(&self.slots, lanes, start, self.stopped_at),
-            Source::Users(roster) => {
+            Source::Schedule(cursor) => release_due(&self.slots, cursor, start, self.stopped_at),
+            Source::Users(closed_loop) => {
                 let now = MonoTime::now();
                 if now >= start {
-                    for iteration in roster.join(now.since_us(start)) {
+                    for iteration in closed_loop.join(now.since_us(start)) {
                         self.slots.reach(Arrival::of_user(&iteration, now));
                     }
                 }
@@ -273,11 +274,11 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    fn note_paced_out(&self, now: MonoTime) {
+    fn update_pacing_done(&self, now: MonoTime) {
         let until = self
             .stopped_at
             .map_or(now, |stopped_at| stopped_at.min(now));
-        let paced_out = match self.slots.start() {
+        let pacing_done = match self.slots.start() {
             None => self.stopped_at.is_some(),
             Some(start) => {
                 let over = now >= start.plus_us(self.duration_us) || self.stopped_at.is_some();
@@ -285,19 +286,19 @@ impl<W: Wire> Pacer<W> {
                 over && next.is_none_or(|next_us| start.plus_us(next_us) > until)
             }
         };
-        self.slots.paced_out(paced_out);
+        self.slots.pacing_done(pacing_done);
     }
 
-    /// Arms the timer for whatever comes next: an arrival, the end of a wait, the end of the run.
+    /// Arms the timer for the next arrival, the end of a wait or the end of the run.
     fn arm(&mut self, now: MonoTime) -> io::Result<()> {
         let stopped = self.slots.stopped().is_some();
         let pacing = self.slots.start().filter(|_| !stopped);
         let next_us = self.source.next_us();
         let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.duration_us)));
-        // The end of the run is an alarm only while it is ahead.
+        // The end of the run needs the timer only while it is ahead.
         let ended = next_us.is_none() && next.is_some_and(|at| at <= now);
         let next = next.filter(|_| !ended);
-        let wanted = next.into_iter().chain(self.slots.next_sweep()).min();
+        let wanted = next.into_iter().chain(self.slots.next_expiry()).min();
         if wanted != self.armed {
             self.timer.arm(wanted)?;
             self.armed = wanted;
@@ -305,17 +306,17 @@ impl<W: Wire> Pacer<W> {
         Ok(())
     }
 
-    fn note_stall(&mut self, now: MonoTime) {
+    fn record_stall(&mut self, now: MonoTime) {
         if let Some(armed) = self.armed.take_if(|armed| *armed <= now) {
             self.stall_us = self.stall_us.max(now.since_us(armed));
         }
     }
 }
 
-/// Releases what is due by now, at most a batch of it; says whether there may be more.
+/// Releases what is due by now, at most a batch; gives whether there may be more.
 fn release_due<W: Wire>(
     slots: &Rc<Slots<W>>,
-    lanes: &mut Lanes,
+    cursor: &mut ScheduleCursor,
     start: MonoTime,
     stopped_at: Option<MonoTime>,
 ) -> bool {
@@ -325,17 +326,18 @@ fn release_due<W: Wire>(
         if until < start {
             return false;
         }
-        let Some(owned) = lanes.take_due(until.since_us(start)) else {
+        let Some(due) = cursor.take_due(until.since_us(start)) else {
             return false;
         };
         let arrival = Arrival {
-            name: Name::Planned(owned.n),
-            key: owned.key,
-            due: start.plus_us(owned.due_us),
+            id: ArrivalId::Planned(due.n),
+            key: due.key,
+            due: start.plus_us(due.due_us),
             reached: now,
         };
-        if owned.repeated {
-            // It went out under a generation that was fenced before we knew: never twice.
+        if due.repeated {
+            // It was released under a generation that was fenced before this core knew: never
+            // twice.
             slots.drop_arrival(&arrival, DropReason::Late);
         } else {
             slots.reach(arrival);

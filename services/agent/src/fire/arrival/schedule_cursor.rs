@@ -1,7 +1,7 @@
-//! Which arrivals are this core's, in order of their due times.
+//! The arrivals of this core, in order of their due times.
 //!
-//! A lane is one holding: a share of the arrivals over a stretch of due ticks, under one
-//! generation. Must never give the same arrival twice to be sent, however often holdings change.
+//! The core holds shares of the arrivals, each over a stretch of due ticks under one generation.
+//! Must never give the same arrival twice to be sent, however often holds change.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use loadpilot_events::log::assign::Generation;
 /// What a core holds over a stretch of due ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreHold {
-    /// Under which assignment.
+    /// Generation of the assignment.
     pub generation: Generation,
     /// The first due tick.
     pub from_tick: u32,
@@ -26,70 +26,70 @@ pub struct CoreHold {
 
 /// An arrival of this core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Owned {
+pub(crate) struct DueArrival {
     /// Its number.
     pub n: u64,
     /// When it is due, in µs after the start.
     pub due_us: u64,
-    /// Where it is counted.
+    /// Its row key.
     pub key: RowKey,
-    /// Whether it was given out before, under a holding that has been replaced.
+    /// Whether it was given out before, under a hold that has been replaced.
     pub repeated: bool,
 }
 
-/// All holdings of a core.
+/// All holds of a core, and the next arrival.
 #[derive(Debug)]
-pub(crate) struct Lanes {
-    /// As it was planned.
+pub(crate) struct ScheduleCursor {
+    /// The workload as planned.
     planned: Arc<Workload>,
-    /// How it was changed since.
+    /// Changes of the rate since.
     rates: Vec<RateChange>,
-    /// What came of it.
+    /// The workload after these changes.
     workload: Arc<Workload>,
     due_times: DueTimes,
-    lanes: Vec<Lane>,
-    /// What lanes gave out that are no longer held.
-    given: Vec<Given>,
-    head: Option<Owned>,
+    shares: Vec<HeldShare>,
+    /// Arrivals given out under holds that were replaced.
+    past: Vec<PastShare>,
+    head: Option<DueArrival>,
 }
 
 #[derive(Debug)]
-struct Lane {
+struct HeldShare {
     generation: Generation,
     share: Share,
-    /// The numbers of the arrivals due in its stretch, half open.
+    /// Numbers of the arrivals due in its stretch, half open.
     first: u64,
     end: u64,
     /// The next one to give out; at or beyond `end` when there is none.
     next: u64,
 }
 
-/// The arrivals of a share with numbers in a half-open range.
+/// Arrivals of a share with numbers in a half-open range.
 #[derive(Debug)]
-struct Given {
+struct PastShare {
     share: Share,
     first: u64,
     end: u64,
 }
 
-impl Lanes {
+impl ScheduleCursor {
     pub(crate) fn new(workload: Arc<Workload>) -> Self {
         Self {
             due_times: DueTimes::new(workload.clone()),
             planned: workload.clone(),
             rates: Vec::new(),
             workload,
-            lanes: Vec::new(),
-            given: Vec::new(),
+            shares: Vec::new(),
+            past: Vec::new(),
             head: None,
         }
     }
 
-    /// Replaces all holdings. A generation that stays goes on where it was.
+    /// Replaces all holds. A generation that stays goes on where it was.
     ///
-    /// A holding that becomes known after its first tick has begun is caught up from that tick on:
-    /// lateness is judged by the caller.
-    /// The same holds for a change of the rate: what was given out beyond it is not given again.
+    /// A hold that becomes known after its first tick has begun is caught up from that tick on; the
+    /// caller judges lateness. The same holds for a change of the rate: what was given out beyond
+    /// it is not given again.
     pub(crate) fn replace(&mut self, holds: Vec<CoreHold>, rates: &[RateChange]) {
         if self.rates != rates {
             self.rates = rates.to_vec();
@@ -97,56 +97,56 @@ impl Lanes {
             self.workload = Arc::new(workload);
             self.due_times = DueTimes::new(Arc::clone(&self.workload));
         }
-        let mut old = std::mem::take(&mut self.lanes);
-        self.lanes = holds
+        let mut old = std::mem::take(&mut self.shares);
+        self.shares = holds
             .into_iter()
-            .map(|hold| self.lane(hold, &mut old))
+            .map(|hold| self.share(hold, &mut old))
             .collect();
-        let gave_something = old.into_iter().filter(|lane| lane.next > lane.first);
-        self.given.extend(gave_something.map(|lane| Given {
-            share: lane.share,
-            first: lane.first,
-            end: lane.next,
+        let gave_something = old.into_iter().filter(|held| held.next > held.first);
+        self.past.extend(gave_something.map(|held| PastShare {
+            share: held.share,
+            first: held.first,
+            end: held.next,
         }));
         self.head = self.find_head();
     }
 
     /// The arrival due next.
-    pub(crate) fn head(&self) -> Option<&Owned> {
+    pub(crate) fn head(&self) -> Option<&DueArrival> {
         self.head.as_ref()
     }
 
     /// Gives out the arrival due next, if it is due by `limit_us` after the start.
-    pub(crate) fn take_due(&mut self, limit_us: u64) -> Option<Owned> {
-        let owned = self.head.take_if(|head| head.due_us <= limit_us)?;
-        let generation = owned.key.generation;
-        let mut lanes = self.lanes.iter_mut();
-        let lane = lanes.find(|lane| lane.next == owned.n && lane.generation == generation)?;
-        lane.next = lane.share.next_at_or_after(owned.n + 1).unwrap_or(u64::MAX);
+    pub(crate) fn take_due(&mut self, limit_us: u64) -> Option<DueArrival> {
+        let due = self.head.take_if(|head| head.due_us <= limit_us)?;
+        let generation = due.key.generation;
+        let mut shares = self.shares.iter_mut();
+        let held = shares.find(|held| held.next == due.n && held.generation == generation)?;
+        held.next = held.share.next_at_or_after(due.n + 1).unwrap_or(u64::MAX);
         self.head = self.find_head();
-        Some(owned)
+        Some(due)
     }
 
-    fn find_head(&mut self) -> Option<Owned> {
-        let waiting = self.lanes.iter().enumerate();
-        let waiting = waiting.filter(|(_, lane)| lane.next < lane.end);
-        let (place, lane) = waiting.min_by_key(|(_, lane)| lane.next)?;
-        let n = lane.next;
+    fn find_head(&mut self) -> Option<DueArrival> {
+        let waiting = self.shares.iter().enumerate();
+        let waiting = waiting.filter(|(_, held)| held.next < held.end);
+        let (place, held) = waiting.min_by_key(|(_, held)| held.next)?;
+        let n = held.next;
         let due_us = self.due_times.due_us(n);
         let key = RowKey {
             tick: self.workload.tick_of(due_us),
-            generation: lane.generation,
+            generation: held.generation,
             task: self.workload.task_of(n),
         };
-        // A lane that was cut short later may have given out arrivals beyond its end.
-        let others = self.lanes.iter().enumerate();
+        // A share that was cut short later may have given out arrivals beyond its end.
+        let others = self.shares.iter().enumerate();
         let mut others = others.filter(|(other, _)| *other != place);
-        let repeated = others.any(|(_, lane)| gave(&lane.share, lane.first..lane.next, n))
+        let repeated = others.any(|(_, held)| contains(&held.share, held.first..held.next, n))
             || self
-                .given
+                .past
                 .iter()
-                .any(|given| gave(&given.share, given.first..given.end, n));
-        Some(Owned {
+                .any(|past| contains(&past.share, past.first..past.end, n));
+        Some(DueArrival {
             n,
             due_us,
             key,
@@ -154,21 +154,21 @@ impl Lanes {
         })
     }
 
-    fn lane(&self, hold: CoreHold, old: &mut Vec<Lane>) -> Lane {
+    fn share(&self, hold: CoreHold, old: &mut Vec<HeldShare>) -> HeldShare {
         let number = |tick: u32| {
             let tick_begin_us = u64::from(tick).saturating_mul(self.workload.tick_us());
             self.workload.first_at_or_after(tick_begin_us)
         };
         let first = number(hold.from_tick);
         let end = hold.until_tick.map_or(self.workload.planned(), number);
-        let same = old.iter().position(|lane| {
-            lane.generation == hold.generation && lane.first == first && lane.share == hold.share
+        let same = old.iter().position(|held| {
+            held.generation == hold.generation && held.first == first && held.share == hold.share
         });
         let next = match same.map(|place| old.swap_remove(place)) {
-            Some(lane) => lane.next,
+            Some(held) => held.next,
             None => hold.share.next_at_or_after(first).unwrap_or(u64::MAX),
         };
-        Lane {
+        HeldShare {
             generation: hold.generation,
             share: hold.share,
             first,
@@ -178,7 +178,7 @@ impl Lanes {
     }
 }
 
-fn gave(share: &Share, numbers: std::ops::Range<u64>, n: u64) -> bool {
+fn contains(share: &Share, numbers: std::ops::Range<u64>, n: u64) -> bool {
     numbers.contains(&n) && share.owns(n)
 }
 
@@ -255,22 +255,22 @@ mod tests {
         }
     }
 
-    fn take_until(lanes: &mut Lanes, limit_us: u64) -> Vec<Owned> {
-        std::iter::from_fn(|| lanes.take_due(limit_us)).collect()
+    fn take_until(cursor: &mut ScheduleCursor, limit_us: u64) -> Vec<DueArrival> {
+        std::iter::from_fn(|| cursor.take_due(limit_us)).collect()
     }
 
     /// Broken if a takeover lost arrivals, gave some twice or counted them for a wrong generation.
     #[test]
     fn a_takeover_ahead_of_time_changes_hands_exactly_at_its_tick() {
-        let mut lanes = Lanes::new(workload());
-        lanes.replace(vec![hold(1, (0, None), &[0, 1])], &[]);
-        let mut given = take_until(&mut lanes, 1_500_000);
-        lanes.replace(
+        let mut cursor = ScheduleCursor::new(workload());
+        cursor.replace(vec![hold(1, (0, None), &[0, 1])], &[]);
+        let mut taken = take_until(&mut cursor, 1_500_000);
+        cursor.replace(
             vec![hold(1, (0, Some(4)), &[0, 1]), hold(2, (4, None), &[1, 2])],
             &[],
         );
-        given.extend(take_until(&mut lanes, u64::MAX));
-        let numbers: Vec<u64> = given.iter().map(|owned| owned.n).collect();
+        taken.extend(take_until(&mut cursor, u64::MAX));
+        let numbers: Vec<u64> = taken.iter().map(|due| due.n).collect();
         let wanted: Vec<u64> = (0..100)
             .filter(|n| {
                 if *n < 40 {
@@ -281,34 +281,34 @@ mod tests {
             })
             .collect();
         assert_eq!(numbers, wanted);
-        for owned in given {
-            assert_eq!(owned.key.generation, 1 + u32::from(owned.key.tick >= 4));
-            assert!(!owned.repeated);
+        for due in taken {
+            assert_eq!(due.key.generation, 1 + u32::from(due.key.tick >= 4));
+            assert!(!due.repeated);
         }
     }
 
-    /// Broken if a takeover that is heard of too late made the core send a request twice.
+    /// Broken if a takeover that becomes known too late made the core send a request twice.
     #[test]
     fn a_takeover_heard_of_late_marks_what_was_already_given() {
         for emptied in [false, true] {
-            let mut lanes = Lanes::new(workload());
-            lanes.replace(vec![hold(1, (0, None), &[0, 1])], &[]);
-            let before = take_until(&mut lanes, 5_950_000);
-            assert_eq!(before.last().map(|owned| owned.n), Some(57));
+            let mut cursor = ScheduleCursor::new(workload());
+            cursor.replace(vec![hold(1, (0, None), &[0, 1])], &[]);
+            let before = take_until(&mut cursor, 5_950_000);
+            assert_eq!(before.last().map(|due| due.n), Some(57));
             if emptied {
-                lanes.replace(Vec::new(), &[]);
+                cursor.replace(Vec::new(), &[]);
             }
-            lanes.replace(
+            cursor.replace(
                 vec![hold(1, (0, Some(4)), &[0, 1]), hold(2, (4, None), &[1, 2])],
                 &[],
             );
-            let after = take_until(&mut lanes, u64::MAX);
-            for owned in &after {
-                let given_before = owned.n < 58 && owned.n % 4 != 2;
-                assert_eq!(owned.repeated, given_before, "{owned:?}");
+            let after = take_until(&mut cursor, u64::MAX);
+            for due in &after {
+                let given_before = due.n < 58 && due.n % 4 != 2;
+                assert_eq!(due.repeated, given_before, "{due:?}");
             }
-            let fresh = after.iter().filter(|owned| owned.key.generation == 2);
-            let numbers: Vec<u64> = fresh.map(|owned| owned.n).collect();
+            let fresh = after.iter().filter(|due| due.key.generation == 2);
+            let numbers: Vec<u64> = fresh.map(|due| due.n).collect();
             let wanted: Vec<u64> = (40..100).filter(|n| [1, 2].contains(&(n % 4))).collect();
             assert_eq!(numbers, wanted);
         }

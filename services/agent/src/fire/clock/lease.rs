@@ -1,26 +1,26 @@
-//! Until when an agent may start anything, unless it hears from its fleet again.
+//! The instant until which an agent may start anything without hearing from its fleet again.
 //!
-//! A process that was frozen wakes up in all of its threads at once, and the one that fires may be
-//! the first: it must not send for others' shards until somebody tells it that they are. So it
-//! looks at this clock reading itself. Must never be a lock, nor wait for anything.
+//! A process that was frozen wakes up in all of its threads at once, and a firing thread may be the
+//! first. It must not send for shards that other agents have taken over, so it compares the clock
+//! with the lease itself. Must never lock nor wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::MonoTime;
 
-/// Shared by the part of an agent that hears and all threads that fire.
+/// Shared by the thread that hears the fleet and all firing threads.
 #[derive(Debug, Clone)]
 pub struct Lease(Arc<AtomicI64>);
 
 impl Lease {
-    /// One that holds until it is told an end.
+    /// A lease that holds until its first renewal.
     #[must_use]
     pub fn unlimited() -> Self {
         Self(Arc::new(AtomicI64::new(i64::MAX)))
     }
 
-    /// It now ends at `end`.
+    /// Sets its end.
     pub fn renew(&self, end: MonoTime) {
         self.0.store(end.as_ns(), Ordering::Relaxed);
     }

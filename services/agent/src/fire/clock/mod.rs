@@ -1,6 +1,10 @@
-//! Time as the load engine sees it: the monotonic clock of the machine, in ns.
+//! Time in the load engine: the monotonic clock of the machine, in ns.
 //!
-//! Must never read the wall clock: due times may not move when somebody sets it.
+//! - [`timer`]: one absolute instant, tens of µs exact.
+//! - [`call_timeout`]: the time-out of one call after another.
+//! - [`lease`]: until when anything may be started.
+//!
+//! Must never read the wall clock: due times may not move when that is set.
 
 pub(crate) mod call_timeout;
 pub(crate) mod lease;
@@ -12,7 +16,7 @@ pub(crate) mod timer;
 pub struct MonoTime(i64);
 
 impl MonoTime {
-    /// This very moment.
+    /// The current instant.
     #[must_use]
     pub fn now() -> Self {
         Self(clock_ns())
@@ -37,7 +41,7 @@ impl MonoTime {
         Self(self.0.saturating_add(ns))
     }
 
-    /// This instant less `us` microseconds; saturates.
+    /// This instant minus `us` microseconds; saturates.
     #[must_use]
     pub fn minus_us(self, us: u64) -> Self {
         let ns = i64::try_from(us).unwrap_or(i64::MAX).saturating_mul(1_000);
@@ -56,7 +60,7 @@ fn clock_ns() -> i64 {
     read_clock_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// CPU time that the calling thread has used, in µs.
+/// CPU time used by the calling thread, in µs.
 #[cfg(unix)]
 pub(crate) fn thread_cpu_us() -> u64 {
     u64::try_from(read_clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) / 1_000).unwrap_or(0)
@@ -82,7 +86,7 @@ fn clock_ns() -> i64 {
     i64::try_from(ZERO.elapsed().as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// CPU time that the calling thread has used, in µs; not known on this system.
+/// CPU time used by the calling thread, in µs; unknown on this system.
 #[cfg(not(unix))]
 pub(crate) fn thread_cpu_us() -> u64 {
     0

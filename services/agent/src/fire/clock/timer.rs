@@ -1,7 +1,7 @@
-//! The pacer's alarm clock: one absolute instant at a time, tens of µs exact.
+//! The pacer's timer: one absolute instant at a time, tens of µs exact.
 //!
-//! tokio's own timer moves in steps of 1 ms, so on Linux this is a timerfd on the thread's reactor.
-//! Must never spin.
+//! tokio's own timer has steps of 1 ms, so on Linux this is a timerfd on the thread's reactor. Must
+//! never spin.
 
 use std::io;
 
@@ -12,12 +12,12 @@ pub(crate) use linux::Timer;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::Timer;
 
-/// Asks the kernel to wake this thread on time: not rounded (the default slack is 50 µs), and ahead
-/// of whoever uses its core just then.
+/// Asks the kernel to wake this thread on time: without rounding (the default slack is 50 µs), and
+/// ahead of other threads on its core.
 ///
 /// # Errors
-/// What the kernel says of the slack. That it knows no slices of a thread's own is none: the
-/// arrivals are then as late as they are, and judged by that.
+/// The kernel refuses the slack. A kernel without slices per thread is no error: arrivals may then
+/// be later, and are judged by their lateness.
 pub(crate) fn sharpen_thread() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -43,26 +43,26 @@ mod linux {
 
     use super::MonoTime;
 
-    /// The shortest slice that the scheduler takes.
+    /// Minimum slice that the scheduler accepts.
     const SLICE_NS: u64 = 100_000;
 
-    /// Asks for short slices of the processor. Since Linux 6.12 a thread that wakes with a shorter
-    /// slice goes ahead of one that runs with a longer, at the same share for both; with the
-    /// default of about 3 ms an arrival may wait that long for a log server on the same core.
+    /// Asks for short time slices. Since Linux 6.12 a waking thread with a shorter slice goes ahead
+    /// of a running thread with a longer one, at the same share for both. With the default of about
+    /// 3 ms an arrival may wait that long for a log server on the same core.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub(super) fn shorten_slice() -> io::Result<()> {
-        let mut wish = attributes()?;
-        wish.sched_runtime = SLICE_NS;
-        // SAFETY: the kernel reads the size that stands in it.
-        match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wish, 0) } {
+        let mut attributes = attributes()?;
+        attributes.sched_runtime = SLICE_NS;
+        // SAFETY: the kernel reads as many bytes as its size field says.
+        match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// How this thread is scheduled.
+    /// Scheduling attributes of this thread.
     fn attributes() -> io::Result<libc::sched_attr> {
         // SAFETY: all of its fields are integers, for which zero is a value.
         let mut found: libc::sched_attr = unsafe { mem::zeroed() };
@@ -74,7 +74,7 @@ mod linux {
         }
     }
 
-    /// The slice of this thread, ns; 0 where the kernel knows none.
+    /// Slice of this thread in ns; 0 where the kernel has none.
     #[cfg(test)]
     pub(super) fn slice_ns() -> io::Result<u64> {
         Ok(attributes()?.sched_runtime)
@@ -87,10 +87,10 @@ mod linux {
     }
 
     impl Timer {
-        /// A timer that is not armed. Must be called on a tokio runtime with its I/O on.
+        /// A timer that is not armed. Must be called on a tokio runtime with I/O enabled.
         ///
         /// # Errors
-        /// When the process has no file descriptor left.
+        /// The process has no file descriptor left.
         pub(crate) fn new() -> io::Result<Self> {
             // SAFETY: no memory is passed.
             let raw = unsafe {
@@ -100,17 +100,18 @@ mod linux {
             if raw < 0 {
                 return Err(io::Error::last_os_error());
             }
-            // SAFETY: `raw` was just opened and belongs to nobody else.
+            // SAFETY: `raw` was just opened and has no other owner.
             let fd = unsafe { OwnedFd::from_raw_fd(raw) };
             // SAFETY: an OwnedFd keeps its descriptor open and the same as long as it lives.
             let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? };
             Ok(Self { fd })
         }
 
-        /// Fires once at `at`, at once if that has passed; `None` disarms. Forgets what was before.
+        /// Fires once at `at`, at once if that has passed; `None` disarms. Replaces the earlier
+        /// arming.
         ///
         /// # Errors
-        /// What the kernel says; it has no reason to.
+        /// The error of the kernel, which is not expected.
         pub(crate) fn arm(&self, at: Option<MonoTime>) -> io::Result<()> {
             // An all-zero value means "disarm" to the kernel, hence at least 1 ns.
             let ns = at.map_or(0, |at| at.as_ns().max(1));
@@ -124,7 +125,7 @@ mod linux {
             };
             spec.it_value.tv_sec = ns / 1_000_000_000;
             spec.it_value.tv_nsec = ns % 1_000_000_000;
-            // SAFETY: `spec` lives through the call; the old value is not asked for.
+            // SAFETY: `spec` lives through the call; the old value is not requested.
             let result = unsafe {
                 libc::timerfd_settime(
                     self.fd.as_raw_fd(),
@@ -140,10 +141,10 @@ mod linux {
         }
 
         /// Resolves when the timer has fired since this was last awaited. May resolve for an
-        /// earlier arming: the caller looks at the clock. Safe to drop and call again.
+        /// earlier arming, so the caller looks at the clock. Safe to drop and call again.
         ///
         /// # Errors
-        /// When the runtime is shutting down.
+        /// The runtime is shutting down.
         pub(crate) async fn fired(&self) -> io::Result<()> {
             // The expiry count is not read: arming again resets it, which saves a system call.
             self.fd.readable().await?.clear_ready();
@@ -160,7 +161,7 @@ mod portable {
 
     use super::MonoTime;
 
-    /// tokio's timer: 1 ms steps, on systems that have no timerfd.
+    /// tokio's timer with 1 ms steps, for systems without timerfd.
     #[derive(Debug)]
     pub(crate) struct Timer {
         at: Cell<Option<MonoTime>>,
@@ -186,7 +187,7 @@ mod portable {
             Ok(())
         }
 
-        /// Resolves when the armed instant has come. Safe to drop and call again.
+        /// Resolves at the armed instant. Safe to drop and call again.
         ///
         /// # Errors
         /// None on this system.

@@ -1,4 +1,7 @@
-//! One firing thread: its runtime, its set-up and the handle that the rest of the agent holds.
+//! The threads of the load engine, and the handles that the rest of the agent holds.
+//!
+//! - [`thread`]: a firing core: its runtime, its parts and its commands.
+//! - [`hooks`]: the thread for parts that no run counts.
 
-pub(crate) mod allocator_tuning;
+pub(crate) mod hooks;
 pub(crate) mod thread;

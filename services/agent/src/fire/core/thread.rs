@@ -1,6 +1,7 @@
-//! The thread of one core, and the handle that the shell holds.
+//! The thread of one core, and the handle that the agent holds.
 //!
-//! Commands go over a channel without bound and are never waited for. Must never block the caller.
+//! Commands go over an unbounded channel and are never awaited: the handle must never block its
+//! caller.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,32 +17,33 @@ use loadpilot_events::plan::Plan;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::fire::arrival::arrival_runner::Calls;
-use crate::fire::arrival::users::virtual_users::Troupe;
+use crate::fire::arrival::arrival_runner::ArrivalRunner;
+use crate::fire::arrival::users::virtual_users::VirtualUsersSetup;
 use crate::fire::clock::MonoTime;
 use crate::fire::fault::Fault;
-use crate::fire::http::connect::preconnect::Warmed;
+use crate::fire::http::connect::preconnect::Preconnected;
 use crate::fire::http::protocol::Engine;
 
-use crate::fire::arrival::closed_loop::Roster;
+use crate::fire::arrival::closed_loop::ClosedLoop;
 use crate::fire::arrival::pacer::{Command, Harvest, Pacer, Source};
-use crate::fire::arrival::schedule_cursor::{CoreHold, Lanes};
-use crate::fire::arrival::slots::{Rules, Slots};
+use crate::fire::arrival::schedule_cursor::{CoreHold, ScheduleCursor};
+use crate::fire::arrival::slots::{SlotLimits, Slots};
 use crate::fire::clock::lease::Lease;
 use crate::fire::clock::timer::{Timer, sharpen_thread};
-use crate::fire::http::connect::connection_quota::Pool;
+use crate::fire::http::connect::connection_quota::ConnectionQuota;
 use crate::fire::http::wire::Wire as _;
-use crate::fire::journal::ring::{Recorder, Ring};
+use crate::fire::journal::ring::Ring;
+use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
 use crate::users::script::Scripting;
 
-/// Threads of a core's runtime that may block; only name resolution does.
+/// Number of blocking threads of a core's runtime: for names, socket paths and freed memory.
 const BLOCKING_THREADS: usize = 1;
 
 /// What a core needs to begin.
 #[derive(Debug)]
 pub struct CoreSetup {
-    /// For the id header.
+    /// The run, for the id header.
     pub run: RunId,
     /// The plan: time-outs and limits.
     pub plan: Arc<Plan>,
@@ -49,18 +51,18 @@ pub struct CoreSetup {
     pub workload: Arc<Workload>,
     /// Its requests.
     pub program: Arc<Program>,
-    /// Most arrivals that this core has in flight; with 0 every arrival of it is dropped.
+    /// Maximum number of arrivals in flight on this core; with 0 every arrival of it is dropped.
     pub max_in_flight: u32,
     /// Its connections.
-    pub pool: Pool,
-    /// The thread's name.
+    pub quota: ConnectionQuota,
+    /// Name of the thread.
     pub name: String,
-    /// Its place among the threads of the run, and how many these are.
+    /// Index among the threads of the run, and their number.
     pub place: (u32, u32),
-    /// Where the calls of the open tick are noted, if anywhere.
+    /// The ring for the calls of the open tick, if there is one.
     pub ring: Option<Ring>,
-    /// Who performs its arrivals, when the scenario runs in Python.
-    pub troupe: Option<Troupe>,
+    /// The users that perform its arrivals, when the scenario runs in Python.
+    pub users_setup: Option<VirtualUsersSetup>,
     /// Until when anything may be started.
     pub lease: Lease,
 }
@@ -70,8 +72,8 @@ pub struct CoreSetup {
 pub struct Core {
     commands: mpsc::UnboundedSender<Command>,
     idle: watch::Receiver<bool>,
-    warmed: watch::Receiver<Option<Warmed>>,
-    staffed: watch::Receiver<Option<Result<(), String>>>,
+    preconnected: watch::Receiver<Option<Preconnected>>,
+    users_prepared: watch::Receiver<Option<Result<(), String>>>,
 }
 
 impl Core {
@@ -80,25 +82,25 @@ impl Core {
     /// # Errors
     /// [`Fault::Thread`] when the system gives no thread, reactor or timer.
     pub fn spawn(setup: CoreSetup) -> Result<Self, Fault> {
-        let (commands, orders) = mpsc::unbounded_channel();
+        let (commands, commands_in) = mpsc::unbounded_channel();
         let (idle_set, idle) = watch::channel(false);
-        let (warmed_set, warmed) = watch::channel(None);
-        let (staffed_set, staffed) = watch::channel(None);
+        let (preconnected_set, preconnected) = watch::channel(None);
+        let (users_prepared_set, users_prepared) = watch::channel(None);
         let (ready, began) = std::sync::mpsc::channel();
         let named = thread::Builder::new().name(setup.name.clone());
         named
             .spawn(move || {
-                let scripting = setup.troupe.as_ref();
-                let scripting = scripting.map(|troupe| Arc::clone(&troupe.scripting));
+                let scripting = setup.users_setup.as_ref();
+                let scripting = scripting.map(|users_setup| Arc::clone(&users_setup.scripting));
                 let work = || match prepare(scripting.as_ref()) {
                     Ok((runtime, timer)) => {
                         drop(ready.send(Ok(())));
                         let signals = Signals {
                             idle: idle_set,
-                            warmed: warmed_set,
-                            staffed: staffed_set,
+                            preconnected: preconnected_set,
+                            users_prepared: users_prepared_set,
                         };
-                        fire(setup, &runtime, timer, signals, orders);
+                        fire(setup, &runtime, timer, signals, commands_in);
                         // A name server that does not answer must not hold up the end.
                         runtime.shutdown_background();
                     }
@@ -116,33 +118,33 @@ impl Core {
         Ok(Self {
             commands,
             idle,
-            warmed,
-            staffed,
+            preconnected,
+            users_prepared,
         })
     }
 
     /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
-    /// dropped as late where they are; what was sent before is never sent again.
-    /// `rates` is every change of the rate that is known.
+    /// dropped as late where they are. Nothing is sent twice. `rates` is every known change of the
+    /// rate.
     pub fn hold(&self, holds: Vec<CoreHold>, rates: Arc<[RateChange]>) {
         self.tell(Command::Hold(holds, rates));
     }
 
-    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped;
-    /// arrivals in flight go on to their end.
+    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped.
+    /// Arrivals in flight go on to their end.
     pub fn pause(&self, paused: bool) {
         self.tell(Command::Pause(paused));
     }
 
-    /// Sets the instant of due 0; it may have passed. `shown` is what the coordinator's clock shows
-    /// then.
-    pub fn start(&self, start_at: MonoTime, shown: Timestamp) {
-        self.tell(Command::Start(start_at, shown));
+    /// Sets the instant of due 0; it may have passed. `coordinator_time` is the coordinator's clock
+    /// at that instant.
+    pub fn start(&self, start_at: MonoTime, coordinator_time: Timestamp) {
+        self.tell(Command::Start(start_at, coordinator_time));
     }
 
-    /// From now on nothing is dispatched, not even the next call of a task. What waits, and what
-    /// is due by now, is dropped for `reason`; later arrivals are not counted at all. Calls in
-    /// flight go on. The first stop counts.
+    /// Ends all dispatching, even of the next call of a task. What waits, and what is due by now,
+    /// is dropped for `reason`; later arrivals are not counted at all. Calls in flight go on. The
+    /// first stop counts.
     pub fn stop(&self, reason: DropReason) {
         self.tell(Command::Stop(reason));
     }
@@ -152,8 +154,8 @@ impl Core {
         self.tell(Command::Cancel);
     }
 
-    /// What was counted since the last harvest. `None` when the thread has died, by a bug or for
-    /// lack of memory: then what it counted since the last harvest is lost.
+    /// Counts since the last harvest. `None` when the thread has died, by a bug or for lack of
+    /// memory: its counts since the last harvest are lost.
     pub async fn harvest(&self) -> Option<Harvest> {
         let (reply, harvest) = oneshot::channel();
         self.tell(Command::Harvest(reply));
@@ -166,28 +168,27 @@ impl Core {
     }
 
     /// Resolves when pacing is over, by the end of the profile or a stop, and nothing is in flight
-    /// or waiting; also when the thread has died, which the next harvest tells.
+    /// or waiting. Also resolves when the thread has died, which the next harvest shows.
     pub async fn idle(&self) {
         // An error means that the thread is gone.
         drop(self.idle.clone().wait_for(|idle| *idle).await);
     }
 
-    /// What became of the connections to open before the start, once that is known; `None` when
-    /// the thread has died.
-    pub async fn warmed(&self) -> Option<Warmed> {
-        let mut warmed = self.warmed.clone();
-        let known = warmed.wait_for(Option::is_some).await;
-        known.ok().and_then(|warmed| *warmed)
+    /// Result of opening connections before the start, once known; `None` when the thread has died.
+    pub async fn preconnected(&self) -> Option<Preconnected> {
+        let mut preconnected = self.preconnected.clone();
+        let known = preconnected.wait_for(Option::is_some).await;
+        known.ok().and_then(|preconnected| *preconnected)
     }
 
-    /// Whether its users are prepared, once that is known; says why not, as far as it knows.
+    /// Waits until its users are prepared.
     ///
     /// # Errors
     /// What the scenario raised, or that the thread has died.
-    pub async fn staffed(&self) -> Result<(), String> {
-        let mut staffed = self.staffed.clone();
-        let known = staffed.wait_for(Option::is_some).await;
-        let known = known.ok().and_then(|staffed| staffed.clone());
+    pub async fn users_prepared(&self) -> Result<(), String> {
+        let mut users_prepared = self.users_prepared.clone();
+        let known = users_prepared.wait_for(Option::is_some).await;
+        let known = known.ok().and_then(|users_prepared| users_prepared.clone());
         known.unwrap_or_else(|| Err("the thread of the scenario has ended".to_owned()))
     }
 
@@ -199,12 +200,12 @@ impl Core {
     }
 
     fn tell(&self, command: Command) {
-        // A dead thread hears nothing; the next harvest tells the shell.
+        // A dead thread ignores it; the next harvest shows that.
         drop(self.commands.send(command));
     }
 }
 
-/// The runtime of a thread, which has its interpreter whenever it does not wait.
+/// The runtime of a thread, which has entered its interpreter except while it waits.
 pub(crate) fn runtime(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<LocalRuntime> {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
@@ -226,11 +227,11 @@ fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, 
     Ok((runtime, timer))
 }
 
-/// What a thread lets others know.
+/// Signals of a thread to its handle.
 struct Signals {
     idle: watch::Sender<bool>,
-    warmed: watch::Sender<Option<Warmed>>,
-    staffed: watch::Sender<Option<Result<(), String>>>,
+    preconnected: watch::Sender<Option<Preconnected>>,
+    users_prepared: watch::Sender<Option<Result<(), String>>>,
 }
 
 fn fire(
@@ -240,29 +241,31 @@ fn fire(
     signals: Signals,
     commands: mpsc::UnboundedReceiver<Command>,
 ) {
-    let troupe = setup.troupe;
+    let users_setup = setup.users_setup;
     // A user is its own slot: it never has two arrivals at a time.
-    let users = troupe.as_ref().map(|troupe| troupe.users.len());
+    let users = users_setup
+        .as_ref()
+        .map(|users_setup| users_setup.users.len());
     let slots = match setup.workload.users() {
         Some(users) => users as usize,
         None => users
             .unwrap_or(usize::MAX)
             .min(setup.max_in_flight as usize),
     };
-    let rules = Rules {
+    let limits = SlotLimits {
         max_in_flight: slots,
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
-        lacking: match users {
+        no_slot_reason: match users {
             Some(_) => DropReason::NoUser,
             None => DropReason::NoSlot,
         },
     };
-    let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
+    let wire = Engine::new(Arc::clone(&setup.program), setup.quota);
     let workload = Arc::clone(&setup.workload);
-    let recorder = Recorder::new(setup.ring, troupe.is_some());
+    let recorder = Recorder::new(setup.ring, users_setup.is_some());
     let (run, program) = (setup.run, setup.program);
-    let calls = Calls::new(
+    let runner = ArrivalRunner::new(
         run,
         workload,
         program,
@@ -270,20 +273,20 @@ fn fire(
         recorder,
         (setup.place, setup.lease),
     );
-    let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
-    let source = match &roster {
-        Some(roster) => Source::Users(Rc::clone(roster)),
-        None => Source::Schedule(Lanes::new(Arc::clone(&setup.workload))),
+    let closed_loop = ClosedLoop::new(Arc::clone(&setup.workload)).map(Rc::new);
+    let source = match &closed_loop {
+        Some(closed_loop) => Source::Users(Rc::clone(closed_loop)),
+        None => Source::Schedule(ScheduleCursor::new(Arc::clone(&setup.workload))),
     };
-    let slots = Rc::new(Slots::new(calls, rules, roster, signals.idle));
+    let slots = Rc::new(Slots::new(runner, limits, closed_loop, signals.idle));
     let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, source, timer);
     let ended = runtime.block_on(async move {
         tokio::task::spawn_local(async move {
-            let warmed = slots.wire().warm().await;
-            signals.warmed.send_replace(Some(warmed));
-            if let Some(troupe) = troupe {
-                let staffed = slots.staff(&troupe).await;
-                signals.staffed.send_replace(Some(staffed));
+            let preconnected = slots.wire().preconnect().await;
+            signals.preconnected.send_replace(Some(preconnected));
+            if let Some(users_setup) = users_setup {
+                let users_prepared = slots.prepare_users(&users_setup).await;
+                signals.users_prepared.send_replace(Some(users_prepared));
             }
         });
         pacer.run(commands).await

@@ -1,4 +1,4 @@
-//! What must hold of a delta that somebody put into the log: it is read with bounds, or refused.
+//! What must hold of a delta from the log: it is read within bounds, or refused.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use loadpilot_events::log::samples::{self, EncodedSamples};
 /// JSON of a delta, with all that is encoded in it.
 ///
 /// # Panics
-/// When it is read as what it is not, or beyond the bounds.
+/// It is read as something else, or beyond the bounds.
 pub fn delta(bytes: &[u8]) {
     let Ok(delta) = serde_json::from_slice::<DeltaReported>(bytes) else {
         return;
@@ -31,12 +31,12 @@ pub fn delta(bytes: &[u8]) {
     read_samples(&delta.samples);
 }
 
-/// A histogram in V2 form, which no search would ever deflate.
+/// A histogram in V2 form, before deflation, which no search would invent.
 ///
 /// # Panics
 /// As [`delta`].
 pub fn histogram(v2: &[u8]) {
-    /// What the deflate form begins with.
+    /// First bytes of the deflate form.
     const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
     let mut deflate = ZlibEncoder::new(Vec::new(), Compression::none());
     deflate.write_all(v2).expect("memory takes every write");
@@ -44,11 +44,11 @@ pub fn histogram(v2: &[u8]) {
     let length = u32::try_from(deflated.len()).expect("no more than a search makes");
     let bytes = [&COOKIE, length.to_be_bytes().as_slice(), &deflated].concat();
     read_histogram(&EncodedHistogram(BASE64_STANDARD.encode(bytes)));
-    // As it is, it is no deflate form, or one cut short.
+    // The bytes themselves are no deflate form, or one cut short.
     read_histogram(&EncodedHistogram(BASE64_STANDARD.encode(v2)));
 }
 
-/// The columns of calls that are told one by one.
+/// The columns of sampled calls.
 ///
 /// # Panics
 /// As [`delta`].

@@ -1,5 +1,5 @@
-//! The laws of the fuzz targets, without a fuzzer: over the committed corpus, and over what chance
-//! makes of it.
+//! The laws of the fuzz targets, without a fuzzer: over the committed corpus, and over random
+//! changes of it.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Fewest files of a corpus: one that is gone would prove everything.
+/// Minimum number of files of a corpus: without files a law would hold of anything.
 const FILES_MIN: usize = 6;
-/// Most bytes of a file: they are read by people.
+/// Maximum bytes of a file: people read them.
 const FILE_BYTES_MAX: usize = 1 << 10;
 
 /// The files of a target by name.
@@ -39,7 +39,7 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// What a change does to bytes: where, which byte, which kind.
+/// A change of bytes: where, which byte, which kind.
 type Edit = (Index, u8, u8);
 
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
@@ -64,13 +64,13 @@ fn edited(mut bytes: Vec<u8>, edits: &[Edit]) -> Vec<u8> {
     bytes
 }
 
-/// Two tests for each target, and its law once more over noise.
+/// Two tests for each target.
 macro_rules! targets {
     ($($name:ident)*) => {$(
         mod $name {
             use super::*;
 
-            /// Broken if what was once found, or thought of, came back.
+            /// Broken if an earlier finding came back.
             #[test]
             fn holds_over_its_corpus() {
                 for (file, bytes) in corpus(stringify!($name)) {
@@ -81,7 +81,7 @@ macro_rules! targets {
             }
 
             proptest! {
-                /// Broken if bytes that are hardly changed, or mean nothing, were too much for it.
+                /// Broken if slightly changed or random bytes break the law.
                 #[test]
                 fn holds_over_what_chance_makes(
                     file in any::<Index>(), edits in edits(),
@@ -99,7 +99,7 @@ macro_rules! targets {
 
 targets! { answer tokens record delta histogram columns }
 
-/// Broken if a target were searched and tested by nobody, or a corpus belonged to none.
+/// Broken if a target had no program or no test, or a corpus no target.
 #[test]
 fn every_target_has_its_corpus_and_its_program() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");

@@ -1,5 +1,9 @@
-//! HTTP towards the target: [`wire`] is the interface, [`http1`] and [`http2`] implement it,
-//! [`connect`] opens connections.
+//! HTTP towards the target.
+//!
+//! - [`connect`]: opens connections and classifies failures.
+//! - [`wire`]: the interface of an HTTP engine.
+//! - [`http1`], [`http2`]: the two engines.
+//! - [`protocol`]: the engine of a core, by plan or by negotiation.
 
 pub(crate) mod connect;
 pub(crate) mod http1;

@@ -1,10 +1,8 @@
-//! What tasks in Python make up, kept within bounds: the names of their calls with the numbers that
-//! stand for them here, the errors that they raise; and requests as they are sent, kept in
-//! themselves.
+//! Names, errors and compiled requests of tasks in Python, within bounds.
 //!
-//! A number holds on one core, and means nothing else on any other of its process, since they share
-//! deltas, which say what it means. Must never grow without end: a task may put anything into a
-//! path or a message.
+//! A call that is not in the plan gets a number on first use. The number is valid on one core and
+//! used by no other core of the process, since they share deltas, which name it. Must never grow
+//! without end: a task may put anything into a path or a message.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +13,15 @@ use loadpilot_events::plan::script::CallName;
 
 use super::program::Call;
 
-/// Most names of calls on one core, whatever their tasks.
+/// Maximum number of call names on one core, of all tasks.
 const NAMES_MAX: usize = 2_000;
-/// Most errors of one task that are told apart in a run.
+/// Maximum number of distinct errors of one task in a run.
 const ERRORS_MAX: usize = 100;
 
-/// What the tasks of one core made up.
+/// Call names and errors of the tasks of one core.
 #[derive(Debug)]
-pub(crate) struct CallNames {
-    /// The place of this core among those of its run, and how many these are.
+pub(crate) struct CallRegistry {
+    /// Index of this core among those of its run, and their number.
     place: (u32, u32),
     known: RefCell<BTreeMap<u16, BTreeMap<String, Arc<CallName>>>>,
     count: Cell<usize>,
@@ -32,42 +30,42 @@ pub(crate) struct CallNames {
 
 /// A request as it is sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Made {
-    /// What it is called, if it is counted.
-    pub named: Option<Arc<CallName>>,
+pub(crate) struct CompiledCall {
+    /// Number and name of the call, if it is counted.
+    pub name: Option<Arc<CallName>>,
     pub call: Arc<Call>,
 }
 
-/// What was made of a request, by the task that asked for it. Says nothing about the request: two
-/// that ask for the same are equal.
+/// Cache of a scenario's request: its compiled calls by task. All caches are equal, so that two
+/// requests compare by what the scenario asks for.
 #[derive(Debug, Default)]
-pub struct Composed(Mutex<Vec<(u16, Made)>>);
+pub struct CompiledCalls(Mutex<Vec<(u16, CompiledCall)>>);
 
-impl Composed {
-    /// As it is sent for a task, if it was before.
-    pub(crate) fn of(&self, task: u16) -> Option<Made> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = kept.iter().find(|(known, _)| *known == task);
-        found.map(|(_, made)| made.clone())
+impl CompiledCalls {
+    /// The compiled call for a task, if there is one.
+    pub(crate) fn of(&self, task: u16) -> Option<CompiledCall> {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = calls.iter().find(|(known, _)| *known == task);
+        found.map(|(_, compiled)| compiled.clone())
     }
 
-    /// Keeps how it is sent for a task.
-    pub(crate) fn keep(&self, task: u16, made: &Made) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push((task, made.clone()));
+    /// Stores the compiled call for a task.
+    pub(crate) fn keep(&self, task: u16, compiled: &CompiledCall) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push((task, compiled.clone()));
     }
 }
 
-impl PartialEq for Composed {
+impl PartialEq for CompiledCalls {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Composed {}
+impl Eq for CompiledCalls {}
 
-impl CallNames {
-    /// Of a core at this place among so many.
+impl CallRegistry {
+    /// The registry of a core with its index and the number of cores.
     pub(crate) fn new(place: (u32, u32)) -> Self {
         Self {
             place,
@@ -77,7 +75,7 @@ impl CallNames {
         }
     }
 
-    /// The number of the next name; none when there are no more.
+    /// The next free number; `None` when none is left.
     fn next_number(&self, tasks: usize) -> Option<u16> {
         let (place, cores) = self.place;
         let count = self.count.get();
@@ -89,31 +87,32 @@ impl CallNames {
         Some(number)
     }
 
-    /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.
+    /// Number and name of a call; `tasks` is the number of tasks. Beyond the bounds it is the
+    /// collective call of its task.
     pub(crate) fn number(&self, task: u16, name: &str, tasks: usize) -> Arc<CallName> {
         let mut known = self.known.borrow_mut();
         let of_task = known.entry(task).or_default();
-        if let Some(named) = of_task.get(name) {
-            return Arc::clone(named);
+        if let Some(call_name) = of_task.get(name) {
+            return Arc::clone(call_name);
         }
-        // The first numbers are set aside for the calls that are not told apart.
+        // The first numbers are reserved for the collective calls of the tasks.
         let number = match of_task.len() < CALL_NAMES_MAX {
             true => self.next_number(tasks),
             false => None,
         };
-        let (call, told) = number.map_or((task, OTHER_CALLS), |number| (number, name));
-        let named = Arc::new(CallName {
+        let (call, counted_as) = number.map_or((task, OTHER_CALLS), |number| (number, name));
+        let call_name = Arc::new(CallName {
             call,
             task,
-            name: told.to_owned(),
+            name: counted_as.to_owned(),
         });
         if number.is_some() {
-            of_task.insert(name.to_owned(), Arc::clone(&named));
+            of_task.insert(name.to_owned(), Arc::clone(&call_name));
         }
-        named
+        call_name
     }
 
-    /// What an error of a task is told as, and whether for the first time.
+    /// The text under which an error of a task is counted, and whether it is new.
     pub(crate) fn raised(&self, task: u16, text: &str) -> (String, bool) {
         let mut errors = self.errors.borrow_mut();
         let known = errors.entry(task).or_default();

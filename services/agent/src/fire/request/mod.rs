@@ -1,5 +1,12 @@
-//! Requests ready to be sent: the plan compiled to byte templates, secrets filled in and masked in
-//! whatever people read.
+//! Requests ready to be sent: the plan compiled to byte templates, with secrets filled in, and
+//! masked in all texts.
+//!
+//! - [`target`], [`target_check`], [`tls`]: where the load goes, and whether it may.
+//! - [`program`], [`template`]: the plan's requests, compiled before the start.
+//! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
+//! - [`scratch`], [`progress`]: buffers of a seat, and the stage of its exchange.
+//! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: what is read of an answer.
+//! - [`redaction`]: secrets in texts.
 
 pub(crate) mod call_registry;
 pub(crate) mod debug_exchange;
@@ -13,3 +20,4 @@ pub(crate) mod stream_tokens;
 pub(crate) mod target;
 pub(crate) mod target_check;
 pub(crate) mod template;
+pub(crate) mod tls;

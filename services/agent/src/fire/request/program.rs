@@ -18,69 +18,70 @@ use loadpilot_events::plan::target;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::debug_exchange;
-use super::redaction::Masks;
+use super::redaction::Redactor;
 use super::target::Target;
-use super::template::{Http1Request, Http2Request, Wording};
+use super::template::{Http1Request, Http2Request, RequestParts};
 use crate::fire::fault::Fault;
+// The run's preparation fetches them.
 use crate::runs::bodies::Bodies;
 
-/// What the default User-Agent says before the run.
+/// The default User-Agent, up to the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 
-/// Request templates of all tasks of a plan, and where they go.
+/// Request templates of all tasks of a plan, and their target.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) target: Target,
-    /// Where its connections may lead to.
+    /// Which addresses its connections may lead to.
     pub(crate) policy: TargetPolicy,
     pub(crate) connections: Connections,
     pub(crate) timeouts: PhaseTimeouts,
     pub(crate) tasks: Vec<Vec<Call>>,
-    /// How requests are worded that are not known before the start, too.
-    pub(crate) manner: Manner,
+    /// Defaults that requests composed during the run need, too.
+    pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
-    /// The exchanges of so many arrivals are written out.
+    /// Number of arrivals whose exchanges are reported as text.
     pub(crate) debug_requests: u64,
-    /// What must not be seen in them.
-    pub(crate) masks: Masks,
+    /// Masks secrets in those texts.
+    pub(crate) redactor: Redactor,
 }
 
 /// What the requests of a plan have in common.
 #[derive(Debug)]
-pub(crate) struct Manner {
+pub(crate) struct RequestDefaults {
     host: HeaderValue,
-    /// The base path of the target, which may be empty.
+    /// Base path of the target, may be empty.
     pub(crate) base: String,
     agent: HeaderValue,
     id_header: Option<(String, HeaderName)>,
     http: Http,
     scheme: Scheme,
-    /// A call's, unless it has its own; in µs.
+    /// Time-out of a call without one of its own, in µs.
     pub(crate) timeout_us: u64,
     /// Further headers whose values are secret, in lower case.
     pub(crate) secret_headers: Vec<String>,
 }
 
-/// One call, ready but for its id.
+/// One call, complete but for its id.
 pub(crate) struct Call {
-    /// Its place in the plan's list of calls.
+    /// Place in the plan's list of calls.
     pub number: u16,
-    /// In µs, counted from dispatch; covers everything up to the last byte of the answer.
+    /// Time-out in µs from dispatch; covers everything up to the last byte of the answer.
     pub timeout_us: u64,
-    /// What the tokens of its answer are, when it is a stream.
+    /// How the answer is cut into tokens, when it is a stream.
     pub stream: Option<plan::Stream>,
-    /// After so many of them the client hangs up.
+    /// Number of tokens after which the client hangs up.
     pub tokens_max: Option<u32>,
-    /// It hangs up so many µs after dispatch, if the answer has begun.
+    /// Time from dispatch after which the client hangs up if the answer has begun, in µs.
     pub listen_us: Option<u64>,
-    /// The lines of its request without secrets, when exchanges are written out.
-    pub shown: Vec<String>,
-    /// Of its body.
+    /// Lines of its request without secrets; empty unless exchanges are reported.
+    pub debug_lines: Vec<String>,
+    /// Length of its body.
     pub body_bytes: u64,
     pub(crate) method: plan::Method,
     pub(crate) http1: Http1Request,
-    /// Present when the plan may speak HTTP/2.
+    /// Present when the plan may use HTTP/2.
     pub(crate) http2: Option<Http2Request>,
 }
 
@@ -100,7 +101,7 @@ impl Call {
     /// The request for HTTP/2.
     ///
     /// # Panics
-    /// When the plan does not speak it.
+    /// The plan does not use HTTP/2.
     pub(crate) fn http2(&self) -> &Http2Request {
         self.http2.as_ref().expect("compiled for HTTP/2")
     }
@@ -109,7 +110,7 @@ impl Call {
         self.method == plan::Method::Head
     }
 
-    /// Whether sending it twice does what sending it once does (RFC 9110, section 9.2.2).
+    /// Whether the method is idempotent (RFC 9110, section 9.2.2).
     pub(crate) fn is_idempotent(&self) -> bool {
         !matches!(self.method, plan::Method::Post | plan::Method::Patch)
     }
@@ -118,16 +119,16 @@ impl Call {
 impl Program {
     /// The plan's time-out of a call, in µs.
     pub(crate) fn timeout_us(&self) -> u64 {
-        self.manner.timeout_us
+        self.defaults.timeout_us
     }
 
-    /// Compiles a plan that has been checked and keeps no body beside itself, for one run on the
-    /// user's own machine; `secrets` holds a value for each of its handles.
+    /// Compiles a checked plan without external bodies, for one run on the user's own machine.
+    /// `secrets` holds a value for each of its handles.
     ///
     /// # Errors
-    /// A [`Fault`] that names the part of the plan which cannot be sent as it stands, or the
-    /// handle that has no value, or that this machine has no certificate roots for https; or that
-    /// the address or socket of the target is closed.
+    /// A [`Fault`]: a part of the plan cannot be sent as it stands, a handle has no value, this
+    /// machine has no certificate roots for https, or the address or socket of the target is
+    /// closed.
     pub fn compile(
         plan: &Plan,
         run: &RunId,
@@ -136,8 +137,8 @@ impl Program {
         Self::compile_with(plan, run, secrets, &Bodies::new(), TargetPolicy::local())
     }
 
-    /// The same of any plan; `bodies` holds the bytes of each body that is kept beside it, and
-    /// `policy` says where its connections may lead to.
+    /// Compiles any checked plan. `bodies` holds the bytes of each external body, and `policy` says
+    /// which addresses its connections may lead to.
     ///
     /// # Errors
     /// As [`Program::compile`], and that there are no bytes for a body.
@@ -148,14 +149,14 @@ impl Program {
         bodies: &Bodies,
         policy: TargetPolicy,
     ) -> Result<Self, Fault> {
-        let connected = Target::of(plan, secrets)?;
+        let target = Target::of(plan, secrets)?;
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
             plan,
-            manner: Manner {
-                host: connected.authority.clone(),
+            defaults: RequestDefaults {
+                host: target.authority.clone(),
                 base: target::split(&plan.target).1.to_owned(),
                 agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
                     .expect("a run id is letters and digits"),
@@ -170,7 +171,7 @@ impl Program {
             },
             secrets,
             bodies,
-            masks: Masks::new(secrets.values()),
+            redactor: Redactor::new(secrets.values()),
         };
         let mut number = 0_u16;
         let mut tasks = Vec::with_capacity(plan.tasks.len());
@@ -184,61 +185,61 @@ impl Program {
             tasks.push(calls);
         }
         Ok(Self {
-            target: connected,
+            target,
             policy,
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,
-            has_ids: compiler.manner.id_header.is_some(),
-            manner: compiler.manner,
+            has_ids: compiler.defaults.id_header.is_some(),
+            defaults: compiler.defaults,
             debug_requests: plan.debug_requests.into(),
-            masks: compiler.masks,
+            redactor: compiler.redactor,
         })
     }
 }
 
 /// Header lines: the name as the scenario wrote it, the name, the value.
-pub(crate) type Lines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
+pub(crate) type HeaderLines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
 
-/// Why a request cannot be worded.
-pub(crate) struct Unwordable {
-    /// Which of its headers; `None`: all of them together.
+/// Why a request cannot be composed.
+pub(crate) struct InvalidHeaders {
+    /// Index of the header; `None`: all of them together.
     pub(crate) header: Option<usize>,
-    /// What must hold.
+    /// The rule that must hold.
     pub(crate) rule: &'static str,
 }
 
-impl Manner {
-    /// A request: the scenario's headers in their order, after the defaults that it left out,
-    /// before the length.
-    pub(crate) fn wording<'a>(
+impl RequestDefaults {
+    /// Composes a request: the defaults that the scenario left out, then its headers in their
+    /// order, then the length.
+    pub(crate) fn parts<'a>(
         &'a self,
         method: plan::Method,
         path: PathAndQuery,
-        given: Lines<'a>,
+        headers: HeaderLines<'a>,
         body: Option<Bytes>,
-    ) -> Result<Wording<'a>, Unwordable> {
+    ) -> Result<RequestParts<'a>, InvalidHeaders> {
         let body_bytes = body.as_ref().map_or(0, Bytes::len);
         let mut host = self.host.clone();
         let mut lines = vec![("User-Agent", header::USER_AGENT, self.agent.clone())];
-        for (place, (shown, name, value)) in given.into_iter().enumerate() {
-            let unwordable = |rule| {
-                Err(Unwordable {
+        for (place, (as_written, name, value)) in headers.into_iter().enumerate() {
+            let invalid = |rule| {
+                Err(InvalidHeaders {
                     header: Some(place),
                     rule,
                 })
             };
             match name {
                 header::TRANSFER_ENCODING => {
-                    return unwordable("left out: the engine frames bodies itself");
+                    return invalid("left out: the engine frames bodies itself");
                 }
                 header::CONTENT_LENGTH if value != *body_bytes.to_string() => {
-                    return unwordable("equal to the length of the body, or left out");
+                    return invalid("equal to the length of the body, or left out");
                 }
                 header::CONTENT_LENGTH => {}
                 header::HOST => host = value,
                 _ if self.id_header.as_ref().is_some_and(|(_, id)| *id == name) => {}
-                _ => lines.push((shown, name, value)),
+                _ => lines.push((as_written, name, value)),
             }
         }
         if lines[1..]
@@ -247,7 +248,7 @@ impl Manner {
         {
             lines.remove(0);
         }
-        // RFC 9110, 8.6: methods that define content say the length even when it is 0.
+        // RFC 9110, 8.6: methods that define content state the length even when it is 0.
         let defines_content = matches!(
             method,
             plan::Method::Post | plan::Method::Put | plan::Method::Patch
@@ -257,48 +258,48 @@ impl Manner {
             lines.push(("Content-Length", header::CONTENT_LENGTH, length));
         }
         let id_header = self.id_header.as_ref();
-        Ok(Wording {
+        Ok(RequestParts {
             method: method.name(),
             path,
             host,
             lines,
-            id_header: id_header.map(|(shown, name)| (shown.as_str(), name.clone())),
+            id_header: id_header.map(|(as_written, name)| (as_written.as_str(), name.clone())),
             body: body.unwrap_or_default(),
         })
     }
 
-    /// The forms of a request in the protocols that may be spoken.
+    /// The request in each protocol that may be used.
     pub(crate) fn forms(
         &self,
-        wording: &Wording<'_>,
-    ) -> Result<(Http1Request, Option<Http2Request>), Unwordable> {
-        let unwordable = Unwordable {
+        parts: &RequestParts<'_>,
+    ) -> Result<(Http1Request, Option<Http2Request>), InvalidHeaders> {
+        let invalid = InvalidHeaders {
             header: None,
             rule: "free of headers about the connection, which HTTP/2 does not have",
         };
         let http2 = match self.http {
             Http::V1 => None,
             Http::V2 | Http::Auto => {
-                let form = Http2Request::new(wording, self.scheme.clone());
-                Some(form.ok_or(unwordable)?)
+                let form = Http2Request::new(parts, self.scheme.clone());
+                Some(form.ok_or(invalid)?)
             }
         };
-        Ok((Http1Request::new(wording), http2))
+        Ok((Http1Request::new(parts), http2))
     }
 }
 
 /// Turns the steps of a plan into templates.
 struct Compiler<'a> {
     plan: &'a Plan,
-    manner: Manner,
+    defaults: RequestDefaults,
     secrets: &'a BTreeMap<String, String>,
     bodies: &'a Bodies,
-    masks: Masks,
+    redactor: Redactor,
 }
 
 impl Compiler<'_> {
     fn call(&self, step: &Step, number: u16, field: &str) -> Result<Call, Fault> {
-        let full = target::full_path(&self.manner.base, &step.path);
+        let full = target::full_path(&self.defaults.base, &step.path);
         let path = PathAndQuery::try_from(full.as_str())
             .ok()
             .filter(|path| path.as_str() == full && step.path.starts_with('/'));
@@ -306,36 +307,36 @@ impl Compiler<'_> {
             path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
         let body = match &step.body {
             None => None,
-            Some(given) => Some(body(given, self.bodies, field)?),
+            Some(content) => Some(body(content, self.bodies, field)?),
         };
-        let mut lines = Lines::with_capacity(step.headers.len());
-        for (h, given) in step.headers.iter().enumerate() {
+        let mut lines = HeaderLines::with_capacity(step.headers.len());
+        for (h, header) in step.headers.iter().enumerate() {
             let field = format!("{field}.headers[{h}]");
-            let name = header_name(&field, &given.name)?;
-            let value = header_value(given, &field, self.secrets)?;
-            lines.push((given.name.as_str(), name, value));
+            let name = header_name(&field, &header.name)?;
+            let value = header_value(header, &field, self.secrets)?;
+            lines.push((header.name.as_str(), name, value));
         }
-        let unsendable = |why: Unwordable| {
+        let unsendable = |why: InvalidHeaders| {
             let place = why.header.map_or(String::new(), |h| format!("[{h}]"));
             Fault::unsendable(&format!("{field}.headers{place}"), why.rule)
         };
-        let manner = &self.manner;
-        let wording = manner.wording(step.method, path, lines, body);
-        let wording = wording.map_err(unsendable)?;
-        let (http1, http2) = manner.forms(&wording).map_err(unsendable)?;
-        let body_bytes = wording.body.len() as u64;
-        let shown = match self.plan.debug_requests {
+        let defaults = &self.defaults;
+        let parts = defaults.parts(step.method, path, lines, body);
+        let parts = parts.map_err(unsendable)?;
+        let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
+        let body_bytes = parts.body.len() as u64;
+        let debug_lines = match self.plan.debug_requests {
             0 => Vec::new(),
-            _ => shown(step, &wording, &self.masks),
+            _ => debug_lines(step, &parts, &self.redactor),
         };
         Ok(Call {
             number,
             stream: step.stream,
             tokens_max: step.tokens_max,
             listen_us: step.listen_us,
-            shown,
+            debug_lines,
             body_bytes,
-            timeout_us: step.timeout_us.unwrap_or(manner.timeout_us),
+            timeout_us: step.timeout_us.unwrap_or(defaults.timeout_us),
             method: step.method,
             http1,
             http2,
@@ -343,11 +344,11 @@ impl Compiler<'_> {
     }
 }
 
-/// A step's request as it is written out.
-fn shown(step: &Step, wording: &Wording<'_>, masks: &Masks) -> Vec<String> {
-    debug_exchange::request_lines(wording, masks, |name| {
-        let given = step.headers.iter().find(|given| given.name == *name);
-        given.is_some_and(|given| matches!(given.value, Text::Secret { .. }))
+/// The text of a step's request.
+fn debug_lines(step: &Step, parts: &RequestParts<'_>, redactor: &Redactor) -> Vec<String> {
+    debug_exchange::request_lines(parts, redactor, |name| {
+        let header = step.headers.iter().find(|header| header.name == *name);
+        header.is_some_and(|header| matches!(header.value, Text::Secret { .. }))
     })
 }
 
@@ -356,11 +357,11 @@ fn header_name(field: &str, name: &str) -> Result<HeaderName, Fault> {
 }
 
 fn header_value(
-    given: &Header,
+    header: &Header,
     field: &str,
     secrets: &BTreeMap<String, String>,
 ) -> Result<HeaderValue, Fault> {
-    let text = match &given.value {
+    let text = match &header.value {
         Text::Literal(text) => text,
         Text::Secret { secret } => secrets
             .get(secret)

@@ -1,8 +1,8 @@
-//! How far an exchange has come, for whoever watches its time: it decides when to cut off, and says
-//! where.
+//! The stage of an exchange, which the task with its timer reads: for the time-out of the stage,
+//! and for the cause when it expires.
 //!
-//! The engine enters stages, the watcher reads them; both run on the core's thread. Must never cost
-//! more than a store per stage.
+//! The engine enters stages; both sides run on the core's thread. Must never cost more than a store
+//! per stage.
 
 use std::cell::Cell;
 
@@ -11,27 +11,27 @@ use loadpilot_events::plan::PhaseTimeouts;
 
 use crate::fire::clock::MonoTime;
 
-/// What an exchange does at the moment.
+/// The current step of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It resolves the target's name.
+    /// Resolving the target's name.
     Resolving,
-    /// It opens a connection.
+    /// Opening a connection.
     Connecting,
-    /// It shakes hands over TLS.
+    /// In the TLS handshake.
     Securing,
-    /// It waits for a stream of HTTP/2.
+    /// Waiting for a stream of HTTP/2.
     Queueing,
-    /// It writes its request.
+    /// Writing the request.
     Sending,
-    /// It waits for the first byte of the answer.
+    /// Waiting for the first byte of the answer.
     Waiting,
-    /// It reads the answer.
+    /// Reading the answer.
     Reading,
 }
 
 impl Stage {
-    /// What a time-out in this stage is called.
+    /// The cause of a time-out in this stage.
     pub(crate) fn cause(self) -> Cause {
         match self {
             Self::Resolving => Cause::WhileResolving,
@@ -51,12 +51,12 @@ pub(crate) struct Progress {
     stage: Cell<Stage>,
     /// When the time-out of the stage began to count.
     since: Cell<MonoTime>,
-    /// Of an answer that has begun, if somebody listens to it.
+    /// Status of an answer that has begun, where it is of interest.
     status: Cell<Option<u16>>,
 }
 
 impl Progress {
-    /// Of an exchange that is dispatched at `now`.
+    /// Of an exchange dispatched at `now`.
     pub(crate) fn new(now: MonoTime) -> Self {
         Self {
             stage: Cell::new(Stage::Sending),
@@ -69,28 +69,28 @@ impl Progress {
         self.stage.get()
     }
 
-    /// The next stage, whose time-out goes on counting from where that of the last one did.
+    /// Enters a stage whose time-out continues that of the last one.
     pub(crate) fn enter(&self, stage: Stage) {
         self.stage.set(stage);
     }
 
-    /// The next stage, whose time-out counts from `now`.
+    /// Enters a stage whose time-out counts from `now`.
     pub(crate) fn enter_at(&self, stage: Stage, now: MonoTime) {
         self.stage.set(stage);
         self.since.set(now);
     }
 
-    /// The head of the answer is there.
+    /// The head of the answer is complete.
     pub(crate) fn answered(&self, status: u16) {
         self.status.set(Some(status));
     }
 
-    /// What the head of the answer said.
+    /// Status in the head of the answer.
     pub(crate) fn status(&self) -> Option<u16> {
         self.status.get()
     }
 
-    /// When the present stage must be over, if the plan limits it.
+    /// End of the current stage, if the plan limits it.
     pub(crate) fn deadline(&self, limits: &PhaseTimeouts) -> Option<MonoTime> {
         let limit_us = match self.stage.get() {
             Stage::Resolving | Stage::Connecting | Stage::Securing => limits.connect_us,

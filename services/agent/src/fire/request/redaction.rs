@@ -1,24 +1,24 @@
-//! Secrets of a run, kept out of whatever people get to read.
+//! Removes the secrets of a run from every text that people read.
 //!
-//! A secret in a path is percent-encoded there, and in an error's text it may be quoted: it is
-//! known in those forms, too. What a scenario makes of it in other ways (base64, a digest) is not.
+//! Besides its plain form a secret is found percent-encoded, as in a path, and quoted, as in an
+//! error's text. Other forms that a scenario derives from it (base64, a digest) are not found.
 
 use std::fmt;
 
-/// In the place of what must not be seen.
+/// Replacement for a secret.
 pub(crate) const MASK: &str = "***";
 
-/// Values that no text may show.
+/// Masks the values that no text may show.
 #[derive(Default)]
-pub(crate) struct Masks(Vec<String>);
+pub(crate) struct Redactor(Vec<String>);
 
-impl fmt::Debug for Masks {
+impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Masks({})", self.0.len())
     }
 }
 
-impl Masks {
+impl Redactor {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a String>) -> Self {
         Self(secrets.filter(|s| !s.is_empty()).cloned().collect())
     }
@@ -26,10 +26,10 @@ impl Masks {
     /// The text without any secret value.
     pub(crate) fn apply(&self, text: &str) -> String {
         if self.0.is_empty() {
-            // Most runs have no secret, and a failing check tells a text each time.
+            // Most runs have no secret, and each failing check has a text.
             return text.to_owned();
         }
-        let mut shown = String::with_capacity(text.len());
+        let mut redacted = String::with_capacity(text.len());
         let mut hidden_to = 0;
         for (at, sign) in text.char_indices() {
             let here = &text.as_bytes()[at..];
@@ -38,17 +38,26 @@ impl Masks {
             // Where secrets overlap, all of both is hidden.
             if at >= hidden_to {
                 match hidden {
-                    0 => shown.push(sign),
-                    _ => shown.push_str(MASK),
+                    0 => redacted.push(sign),
+                    _ => redacted.push_str(MASK),
                 }
             }
             hidden_to = hidden_to.max(at + hidden);
         }
-        shown
+        redacted
     }
 }
 
-/// How many bytes a secret takes at the beginning of a text, in whatever form; 0: it is not there.
+/// The beginning of `text`, at most `bytes_max` bytes.
+pub(crate) fn truncate(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Length in bytes of a secret, in any form, at the beginning of a text; 0 when absent.
 fn length(secret: &[u8], text: &[u8]) -> usize {
     if text.starts_with(secret) {
         return secret.len();
@@ -59,7 +68,7 @@ fn length(secret: &[u8], text: &[u8]) -> usize {
             [b'%', high, low, ..] if encoded(*high, *low) == Some(byte) => 3,
             [b'\\', quoted @ (b'\\' | b'\'' | b'"'), ..] if *quoted == byte => 2,
             [plain, ..] if *plain == byte => 1,
-            // As forms write a space.
+            // The form encoding of a space.
             [b'+', ..] if byte == b' ' => 1,
             _ => return 0,
         };
@@ -67,7 +76,7 @@ fn length(secret: &[u8], text: &[u8]) -> usize {
     at
 }
 
-/// The byte that two digits behind a percent sign stand for.
+/// The byte of two hex digits after a percent sign.
 fn encoded(high: u8, low: u8) -> Option<u8> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
@@ -79,7 +88,7 @@ mod tests {
 
     fn masked(secrets: &[&str], text: &str) -> String {
         let secrets: Vec<String> = secrets.iter().map(|&secret| secret.to_owned()).collect();
-        Masks::new(secrets.iter()).apply(text)
+        Redactor::new(secrets.iter()).apply(text)
     }
 
     /// Broken if a secret could be read in a path that has it encoded, or an error that quotes it.

@@ -1,6 +1,6 @@
-//! A request that a scenario in Python made up, turned into a call like any other.
+//! Compiles a request that a scenario composed during the run to a call.
 //!
-//! What cannot be put on the wire is told to whoever wrote it, in words. Must never show a value of
+//! A request that cannot be sent is refused with a text for its author. Must never show a value of
 //! a header: it may be secret.
 
 use bytes::Bytes;
@@ -13,28 +13,28 @@ use loadpilot_events::limits::{
 use loadpilot_events::plan::target::full_path;
 
 use super::debug_exchange;
-use super::program::{Call, Lines, Program};
+use super::program::{Call, HeaderLines, Program};
 use crate::users::script::Request;
 
 impl Program {
-    /// The call of `request`; `is_seen` when it is to be written out.
+    /// Compiles `request`; `is_debugged` when its text is reported.
     ///
     /// # Errors
-    /// Why it cannot be sent, as a sentence that begins with what is wrong.
-    pub(crate) fn compose(
+    /// Why it cannot be sent, as a sentence that begins with the faulty part.
+    pub(crate) fn build_call(
         &self,
         request: &Request,
         number: u16,
-        is_seen: bool,
+        is_debugged: bool,
     ) -> Result<Call, String> {
-        let path = path(&full_path(&self.manner.base, &request.path))?;
+        let path = path(&full_path(&self.defaults.base, &request.path))?;
         let body_bytes = request.body.as_ref().map_or(0, Bytes::len) as u64;
         if body_bytes > BODY_BYTES_MAX {
             return Err(format!(
                 "a body of {body_bytes} bytes: must be at most 64 MiB"
             ));
         }
-        let timeout_us = request.timeout_us.unwrap_or(self.manner.timeout_us);
+        let timeout_us = request.timeout_us.unwrap_or(self.defaults.timeout_us);
         if !(1_000..=TIMEOUT_US_MAX).contains(&timeout_us) {
             return Err(format!(
                 "timeout of {timeout_us} µs: must be 1 ms to 10 min"
@@ -49,7 +49,7 @@ impl Program {
         if count > HEADERS_MAX {
             return Err(format!("{count} headers: must be at most {HEADERS_MAX}"));
         }
-        let mut lines = Lines::with_capacity(count);
+        let mut lines = HeaderLines::with_capacity(count);
         for (name, value) in &request.headers {
             lines.push((
                 name.as_str(),
@@ -57,21 +57,21 @@ impl Program {
                 header_value(name, value)?,
             ));
         }
-        let manner = &self.manner;
-        let wording = manner.wording(request.method, path, lines, request.body.clone());
-        let wording = wording.map_err(|why| {
+        let defaults = &self.defaults;
+        let parts = defaults.parts(request.method, path, lines, request.body.clone());
+        let parts = parts.map_err(|why| {
             let header = why.header.and_then(|place| request.headers.get(place));
             let name = header.map_or("", |(name, _)| name);
             format!("header {name}: must be {}", why.rule)
         })?;
-        let forms = manner.forms(&wording);
+        let forms = defaults.forms(&parts);
         let (http1, http2) = forms.map_err(|why| format!("headers: must be {}", why.rule))?;
         let is_secret = |name: &str| {
             let name = name.to_ascii_lowercase();
-            is_secret_name(&name) || manner.secret_headers.contains(&name)
+            is_secret_name(&name) || defaults.secret_headers.contains(&name)
         };
-        let shown = match is_seen {
-            true => debug_exchange::request_lines(&wording, &self.masks, is_secret),
+        let debug_lines = match is_debugged {
+            true => debug_exchange::request_lines(&parts, &self.redactor, is_secret),
             false => Vec::new(),
         };
         Ok(Call {
@@ -79,7 +79,7 @@ impl Program {
             stream: request.stream,
             tokens_max: request.tokens_max,
             listen_us: request.listen_us,
-            shown,
+            debug_lines,
             body_bytes,
             timeout_us,
             method: request.method,
@@ -89,15 +89,15 @@ impl Program {
     }
 }
 
-fn path(given: &str) -> Result<PathAndQuery, String> {
-    let is_sound = given.starts_with('/')
-        && !given.starts_with("//")
-        && given.len() <= PATH_BYTES_MAX
-        && given.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
-    let path = PathAndQuery::try_from(given).ok().filter(|_| is_sound);
+fn path(text: &str) -> Result<PathAndQuery, String> {
+    let is_sound = text.starts_with('/')
+        && !text.starts_with("//")
+        && text.len() <= PATH_BYTES_MAX
+        && text.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
+    let path = PathAndQuery::try_from(text).ok().filter(|_| is_sound);
     path.ok_or_else(|| {
-        // The query may hold what nobody else should read.
-        let shown = given.split('?').next().unwrap_or_default();
+        // The query may hold private data.
+        let shown = text.split('?').next().unwrap_or_default();
         let rule = "must begin with one / and hold only printable ASCII without #";
         format!("path {shown:?}: {rule} (relative to the target; encode the rest)")
     })

@@ -1,33 +1,33 @@
-//! An answer that a task wants to read: its head and its body, kept as they come.
+//! Captures an answer that a task reads: its head and its body, as they come.
 //!
-//! Must never grow beyond its limit, nor all together beyond theirs, whatever a target sends.
+//! One body has a limit, and so have all bodies of the process together, whatever a target sends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loadpilot_script::requests::answer::Counted;
 
-/// Most bytes of a body that are kept.
+/// Maximum bytes of a body.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// Most bytes of bodies that tasks of this process hold at a time, those that still come included.
+/// Maximum bytes of bodies that tasks of this process hold at a time, incomplete ones included.
 const TOTAL_BYTES_MAX: usize = 512 << 20;
 
-/// How many they hold.
+/// Bytes of bodies held now.
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
 /// The final head and the body of one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ResponseCapture {
     pub head: Vec<u8>,
     pub body: Vec<u8>,
-    /// What the body takes of the total.
+    /// Part of the total that the body takes.
     pub counted: Counted,
     /// Why the body is not whole.
     pub cut: Option<&'static str>,
 }
 
-impl Kept {
-    /// More of the body; once it is cut it stays as it is.
+impl ResponseCapture {
+    /// Adds bytes of the body; once cut, it stays as it is.
     pub(crate) fn data(&mut self, bytes: &[u8]) {
         self.add(bytes, &TOTAL);
     }
@@ -58,13 +58,13 @@ impl Kept {
 mod tests {
     use super::*;
 
-    /// Broken if a target that answers many users with large bodies fills the memory, or if what
-    /// tasks let go of is not given back.
+    /// Broken if a target that answers many users with large bodies fills the memory, or if the
+    /// room of released bodies is not given back.
     #[test]
     fn all_together_stay_within_their_limit() {
         static SUM: AtomicUsize = AtomicUsize::new(TOTAL_BYTES_MAX - 100);
         let held = || SUM.load(Ordering::Relaxed) + 100 - TOTAL_BYTES_MAX;
-        let (mut one, mut other) = (Kept::default(), Kept::default());
+        let (mut one, mut other) = (ResponseCapture::default(), ResponseCapture::default());
         one.add(&[1; 60], &SUM);
         other.add(&[2; 41], &SUM);
         assert!(other.cut.is_some_and(|why| why.contains("512 MiB")));
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(held(), 60, "a task still reads it");
         drop(read);
         assert_eq!(held(), 0);
-        let mut next = Kept::default();
+        let mut next = ResponseCapture::default();
         next.add(&[3; 100], &SUM);
         assert_eq!((next.body.len(), next.cut, held()), (100, None, 100));
     }

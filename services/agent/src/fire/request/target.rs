@@ -1,4 +1,4 @@
-//! Where the load goes: what the target is called, where it is connected to, and TLS.
+//! The target of a plan: its authority, its address, and TLS.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,25 +8,25 @@ use hyper::header::HeaderValue;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Connections, Source};
 
+use super::tls::Tls;
 use crate::fire::fault::Fault;
-use crate::fire::http::connect::tls::Tls;
 
 /// The target of a plan.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// As the user wrote it, for the Host header.
     pub authority: HeaderValue,
-    /// Where to connect to.
-    pub place: Place,
-    /// Addresses of this machine to connect from, in turn; the system chooses when there is none.
+    /// Address to connect to.
+    pub place: Endpoint,
+    /// Addresses of this machine to connect from, in turn; empty: the system chooses.
     pub sources: Vec<Source>,
     /// Present for https.
     pub tls: Option<Tls>,
 }
 
-/// A place that listens.
+/// A listening address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     /// A name or address, without brackets, and a TCP port.
     Host(String, u16),
     /// A Unix socket of this machine.
@@ -34,11 +34,11 @@ pub(crate) enum Place {
 }
 
 impl Target {
-    /// Of a plan whose target is `http://host[:port][/path]`, or the same with https.
+    /// The target of a plan: `http://host[:port][/path]`, or the same with https.
     ///
     /// # Errors
-    /// A [`Fault`] that names the part of the plan which is not what it must be, or the secret
-    /// without a value; or that this machine has no certificate roots for https.
+    /// A [`Fault`]: a part of the plan is invalid, a secret has no value, or this machine has no
+    /// certificate roots for https.
     pub(crate) fn of(plan: &Plan, secrets: &BTreeMap<String, String>) -> Result<Self, Fault> {
         let wrong = || Fault::unsendable("target", "http(s)://host[:port][/path]");
         let uri = Uri::try_from(plan.target.as_str()).map_err(|_| wrong())?;
@@ -51,16 +51,16 @@ impl Target {
             Some("https") => (443, true),
             _ => return Err(wrong()),
         };
-        let host = bare(authority.host());
+        let host = without_brackets(authority.host());
         let settings = &plan.connections;
         let tls = is_https.then(|| tls(host, settings, secrets)).transpose()?;
         let port = authority.port_u16().unwrap_or(default_port);
         let place = match &settings.connect_to {
-            Some(text) => Place::parse(text)?,
-            None => Place::Host(host.to_owned(), port),
+            Some(text) => Endpoint::parse(text)?,
+            None => Endpoint::Host(host.to_owned(), port),
         };
-        if is_https && matches!(place, Place::Unix(_)) {
-            // Never in the clear what the plan wants encrypted.
+        if is_https && matches!(place, Endpoint::Unix(_)) {
+            // A Unix socket would carry in the clear what the plan wants encrypted.
             let rule = "host:port when the target is https";
             return Err(Fault::unsendable("connections.connect_to", rule));
         }
@@ -73,13 +73,14 @@ impl Target {
     }
 }
 
-impl Place {
+impl Endpoint {
     fn parse(text: &str) -> Result<Self, Fault> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Self::Unix(PathBuf::from(path)));
         }
         let parts = text.rsplit_once(':');
-        let parsed = parts.and_then(|(host, port)| Some((bare(host), port.parse().ok()?)));
+        let parsed =
+            parts.and_then(|(host, port)| Some((without_brackets(host), port.parse().ok()?)));
         let (host, port) = parsed.ok_or_else(|| {
             Fault::unsendable("connections.connect_to", "host:port or unix:/path")
         })?;
@@ -88,7 +89,7 @@ impl Place {
 }
 
 /// A host without the brackets of an IPv6 address.
-fn bare(host: &str) -> &str {
+fn without_brackets(host: &str) -> &str {
     let inner = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));

@@ -1,7 +1,7 @@
-//! Before a start: whether the target is open to this agent, by all that its name stands for.
+//! Checks before a start whether the target policy allows the target's addresses.
 //!
-//! A run whose every connection would be refused says so at once. Must never open a connection:
-//! that each one is judged again is the work of `dial`.
+//! A run whose every connection would be refused fails at once. Must never open a connection;
+//! `dial` judges each one again.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 
 use super::program::Program;
-use super::target::Place;
+use super::target::Endpoint;
 use crate::fire::fault::Fault;
 
-/// How long one name may take to be resolved; the calls of the run try again.
+/// Timeout for the resolution of one name; the calls of the run try again.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
 
-/// Judges every address that the target's name stands for.
+/// Judges every address of the target's name.
 ///
 /// # Errors
 /// [`Fault::NotAllowed`] when all of them are closed to this agent.
-pub(crate) async fn judge_target(program: &Program) -> Result<(), Fault> {
-    let Place::Host(host, port) = &program.target.place else {
+pub(crate) async fn check_target(program: &Program) -> Result<(), Fault> {
+    let Endpoint::Host(host, port) = &program.target.place else {
         return Ok(());
     };
     let mut first = None;
@@ -40,7 +40,7 @@ pub(crate) async fn judge_target(program: &Program) -> Result<(), Fault> {
             Err(denied) => first = first.or(Some(denied)),
         }
     }
-    // A name that stands for nothing is the cause of each call.
+    // An unresolved name is no error here: each call fails with that cause.
     let Some(denied) = first else {
         return Ok(());
     };
@@ -52,7 +52,7 @@ pub(crate) async fn judge_target(program: &Program) -> Result<(), Fault> {
     )))
 }
 
-/// The policy, which knows where the servers of this agent are now.
+/// The policy with the current addresses of the servers that this agent uses.
 pub(crate) async fn with_own_servers(policy: &TargetPolicy) -> TargetPolicy {
     let mut own = Vec::new();
     for (name, port) in policy.own_names() {
@@ -61,7 +61,7 @@ pub(crate) async fn with_own_servers(policy: &TargetPolicy) -> TargetPolicy {
     policy.clone().with_own_addresses(own)
 }
 
-/// What a name stands for; nothing when it is not resolved in time.
+/// The addresses of a name; empty when it is not resolved in time.
 async fn addresses(host: &str, port: u16) -> Vec<SocketAddr> {
     match timeout(LOOKUP_MAX, lookup_host((host, port))).await {
         Ok(Ok(found)) => found.collect(),

@@ -1,6 +1,6 @@
-//! One request, ready but for its id: as the bytes of HTTP/1.1, or as the parts of HTTP/2.
+//! One request, complete but for its id: as the bytes of HTTP/1.1, or as the parts of HTTP/2.
 //!
-//! Must never print what it holds: header values may be secret.
+//! Must never print its content: header values may be secret.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -8,8 +8,8 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::Request;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
 
-/// What a request says, before it takes the form of a protocol.
-pub(crate) struct Wording<'a> {
+/// The parts of a request, independent of the protocol.
+pub(crate) struct RequestParts<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: PathAndQuery,
     pub(crate) host: HeaderValue,
@@ -20,44 +20,44 @@ pub(crate) struct Wording<'a> {
     pub(crate) body: Bytes,
 }
 
-/// Bodies up to this many bytes stand in one piece with their head: most go out in one write. What
-/// is larger is shared by all calls that send it.
+/// Maximum bytes of a body that is stored in one piece with its head, so that most requests go out
+/// in one write. A larger body is shared by all calls that send it.
 const BODY_BYTES_BESIDE_HEAD_MAX: usize = 16 << 10;
 
 /// A request of HTTP/1.1.
 pub(crate) struct Http1Request {
-    /// Up to the value of the id header; empty when there is none.
+    /// Bytes up to the value of the id header; empty without an id.
     before_id: Vec<u8>,
-    /// From behind it on, or the whole; with a small body.
+    /// Bytes after the id, or all of them; includes a small body.
     after_id: Vec<u8>,
-    /// A large one.
+    /// A large body.
     body: Bytes,
 }
 
 impl Http1Request {
-    pub(crate) fn new(wording: &Wording<'_>) -> Self {
-        let mut head = format!("{} {} HTTP/1.1\r\n", wording.method, wording.path).into_bytes();
+    pub(crate) fn new(parts: &RequestParts<'_>) -> Self {
+        let mut head = format!("{} {} HTTP/1.1\r\n", parts.method, parts.path).into_bytes();
         let mut push = |name: &str, value: &HeaderValue| {
             for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
                 head.extend_from_slice(part);
             }
         };
-        push("Host", &wording.host);
-        for (name, _, value) in &wording.lines {
+        push("Host", &parts.host);
+        for (name, _, value) in &parts.lines {
             push(name, value);
         }
         let mut before_id = Vec::new();
-        if let Some((name, _)) = &wording.id_header {
+        if let Some((name, _)) = &parts.id_header {
             head.extend_from_slice(format!("{name}: ").as_bytes());
             before_id = std::mem::take(&mut head);
             head.extend_from_slice(b"\r\n");
         }
         head.extend_from_slice(b"\r\n");
         let mut body = Bytes::new();
-        if wording.body.len() <= BODY_BYTES_BESIDE_HEAD_MAX {
-            head.extend_from_slice(&wording.body);
+        if parts.body.len() <= BODY_BYTES_BESIDE_HEAD_MAX {
+            head.extend_from_slice(&parts.body);
         } else {
-            body = wording.body.clone();
+            body = parts.body.clone();
         }
         Self {
             before_id,
@@ -66,7 +66,7 @@ impl Http1Request {
         }
     }
 
-    /// The bytes with `id` in its place, in order; parts that are empty come first.
+    /// The bytes with `id` in its place, in order; empty parts come first.
     pub(crate) fn with_id<'a>(&'a self, id: &'a str) -> [&'a [u8]; 4] {
         let (before, id) = (&self.before_id[..], id.as_bytes());
         match &self.body[..] {
@@ -83,16 +83,16 @@ pub(crate) struct Http2Request {
     headers: HeaderMap,
     id_header: Option<HeaderName>,
     body: Bytes,
-    /// What the headers come to before compression.
+    /// Bytes of the headers before compression.
     header_bytes: u64,
 }
 
 impl Http2Request {
-    /// `None` when the wording has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
+    /// `None` when the request has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
     /// or a Host that is no authority.
-    pub(crate) fn new(wording: &Wording<'_>, scheme: Scheme) -> Option<Self> {
-        let mut headers = HeaderMap::with_capacity(wording.lines.len() + 1);
-        for (_, name, value) in &wording.lines {
+    pub(crate) fn new(parts: &RequestParts<'_>, scheme: Scheme) -> Option<Self> {
+        let mut headers = HeaderMap::with_capacity(parts.lines.len() + 1);
+        for (_, name, value) in &parts.lines {
             let of_connection = [
                 header::CONNECTION,
                 header::UPGRADE,
@@ -105,25 +105,25 @@ impl Http2Request {
             }
             headers.append(name.clone(), value.clone());
         }
-        let authority = Authority::try_from(wording.host.as_bytes()).ok()?;
+        let authority = Authority::try_from(parts.host.as_bytes()).ok()?;
         let uri = Uri::builder()
             .scheme(scheme)
             .authority(authority)
-            .path_and_query(wording.path.clone());
+            .path_and_query(parts.path.clone());
         let lines = headers.iter();
         let lines = lines.map(|(name, value)| name.as_str().len() + value.len());
-        let pseudo = wording.path.as_str().len() + wording.host.len() + wording.method.len();
+        let pseudo = parts.path.as_str().len() + parts.host.len() + parts.method.len();
         Some(Self {
-            method: Method::try_from(wording.method).ok()?,
+            method: Method::try_from(parts.method).ok()?,
             uri: uri.build().ok()?,
-            id_header: wording.id_header.as_ref().map(|(_, name)| name.clone()),
-            body: wording.body.clone(),
+            id_header: parts.id_header.as_ref().map(|(_, name)| name.clone()),
+            body: parts.body.clone(),
             header_bytes: (pseudo + lines.sum::<usize>()) as u64,
             headers,
         })
     }
 
-    /// The request without its body, and what its headers come to in bytes.
+    /// The request without its body, and the bytes of its headers.
     pub(crate) fn with_id(&self, id: &str) -> (Request<()>, u64) {
         let mut request = Request::new(());
         *request.method_mut() = self.method.clone();

@@ -14,7 +14,7 @@ use loadpilot_events::units::{Rate, parse_duration_us, parse_rate};
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::{AgentId, Capability};
 
-use crate::fire::{RING_BYTES_DEFAULT, RingPlace};
+use crate::fire::{RING_BYTES_DEFAULT, RingSettings};
 use crate::process::timeouts::Timing;
 
 pub use server::Server;
@@ -52,7 +52,7 @@ pub struct Config {
     /// Where it may connect to.
     pub targets: TargetPolicy,
     /// Where what must outlive a kill is kept; `None`: nowhere.
-    pub rings: Option<RingPlace>,
+    pub rings: Option<RingSettings>,
     /// Whether it takes scenarios in Python.
     pub python: bool,
     /// What its operator says of it.
@@ -329,7 +329,7 @@ fn max_in_flight(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
 
 /// Where calls are kept. That the folder can be used shows when a run is prepared: it may be on a
 /// disk that fills up in between.
-fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingPlace>, Problem> {
+fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingSettings>, Problem> {
     let bytes_max = match &flags.ring_mib {
         Some(text) => u64::from(number("ring-mib", text, RING_MIB_MAX)?) << 20,
         None => RING_BYTES_DEFAULT,
@@ -349,7 +349,7 @@ fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingPlace>, Problem>
             path.display(),
         ));
     }
-    Ok(folder.map(|folder| RingPlace { folder, bytes_max }))
+    Ok(folder.map(|folder| RingSettings { folder, bytes_max }))
 }
 
 /// It is made only when the agent starts: who checks a configuration leaves nothing behind.

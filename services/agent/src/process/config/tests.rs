@@ -37,7 +37,7 @@ fn the_state_directory_is_named_and_bounded() {
     let args = ["--nats-url", "nats://one", "--state-dir", "/flag"];
     let env = [("AGENT_STATE_DIR", "/env")];
     let place = |folder: &str, mib: u64| {
-        Some(RingPlace {
+        Some(RingSettings {
             folder: PathBuf::from(folder),
             bytes_max: mib << 20,
         })

@@ -10,7 +10,7 @@ use crate::support::cores::{Cores, plan, step, task};
 use crate::support::peer::{Act, Door, Peer};
 use crate::support::target::nobody;
 use h2::server::Builder;
-use loadpilot_agent::fire::Warmed;
+use loadpilot_agent::fire::Preconnected;
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::Http;
@@ -28,10 +28,10 @@ fn all(outcome: Outcome) -> BTreeMap<Outcome, u64> {
     BTreeMap::from([(outcome, 20)])
 }
 
-async fn warmed(cores: &Cores) -> Warmed {
-    let mut sum = Warmed::default();
+async fn warmed(cores: &Cores) -> Preconnected {
+    let mut sum = Preconnected::default();
     for core in &cores.cores {
-        sum = sum.and(core.warmed().await.expect("a living core"));
+        sum = sum.and(core.preconnected().await.expect("a living core"));
     }
     sum
 }
@@ -63,7 +63,7 @@ async fn they_are_open_before_the_first_request_and_the_first_calls_use_them() {
         plan.connections.open_first = Some(count);
         plan.connections.max = Some(count);
         let cores = Cores::new(plan, 2, 20);
-        let wanted = Warmed {
+        let wanted = Preconnected {
             opened: count,
             failed: 0,
             last_failure: None,
@@ -144,7 +144,7 @@ async fn what_cannot_be_opened_is_told_and_tried_again() {
         let mut plan = burst(format!("http://{}", nobody()), http);
         plan.connections.open_first = Some(7);
         let cores = Cores::new(plan, 2, 20);
-        let wanted = Warmed {
+        let wanted = Preconnected {
             opened: 0,
             failed: 7,
             last_failure: Some(Cause::Refused),

@@ -11,8 +11,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_agent::fire::{CallRecord, Leftover, Name, RING_BYTES_DEFAULT, Ring, RingOwner};
-use loadpilot_agent::fire::{RingPlace, read_ring};
+use loadpilot_agent::fire::{
+    ArrivalId, CallRecord, RING_BYTES_DEFAULT, Ring, RingContents, RingOwner,
+};
+use loadpilot_agent::fire::{RingSettings, read_ring};
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
@@ -41,7 +43,7 @@ fn the_plan(target: String) -> Plan {
 }
 
 fn ring(folder: &Path, plan: &Plan, core: u32) -> Ring {
-    let place = RingPlace {
+    let place = RingSettings {
         folder: folder.to_owned(),
         bytes_max: RING_BYTES_DEFAULT,
     };
@@ -112,8 +114,8 @@ fn closed_calls(folder: &Path) -> Vec<Vec<u64>> {
 
 fn id(record: &CallRecord) -> (u64, usize) {
     match record.arrival {
-        Name::Planned(n) => (n, usize::from(record.call)),
-        Name::Iteration { .. } => panic!("the plan has no users"),
+        ArrivalId::Planned(n) => (n, usize::from(record.call)),
+        ArrivalId::Iteration { .. } => panic!("the plan has no users"),
     }
 }
 
@@ -136,7 +138,7 @@ fn after_a_kill_every_request_is_accounted_for() {
         process.wait().expect("it is dead");
         // Nobody sends any more; what was sent arrives.
         let seen = settled(&target);
-        let left: Vec<Leftover> = (0..CORES)
+        let left: Vec<RingContents> = (0..CORES)
             .map(|core| {
                 let name = format!("{RUN}.agent-1.boot.{core}.ring");
                 let bytes = fs::read(folder.join(name)).expect("the file stays");
@@ -157,7 +159,7 @@ fn settled(target: &Target) -> Vec<(u64, usize)> {
     ids.filter(|(n, _)| *n != MARKER).collect()
 }
 
-fn account(seen: &[(u64, usize)], left: &[Leftover], closed: &[Vec<u64>]) {
+fn account(seen: &[(u64, usize)], left: &[RingContents], closed: &[Vec<u64>]) {
     let seen_once: BTreeSet<_> = seen.iter().copied().collect();
     assert_eq!(seen_once.len(), seen.len(), "nothing is sent twice");
     let closed: u64 = left

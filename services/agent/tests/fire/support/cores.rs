@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loadpilot_agent::fire::{
-    Core, CoreHold, CoreSetup, Harvest, Lease, MonoTime, Pool, Program, Ring,
+    ConnectionQuota, Core, CoreHold, CoreSetup, Harvest, Lease, MonoTime, Program, Ring,
 };
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::schedule::share::Share;
@@ -147,11 +147,11 @@ impl Cores {
             workload: Arc::clone(&workload),
             program: Arc::clone(&program),
             max_in_flight,
-            pool: Pool::part(&plan.connections, core, cores),
+            quota: ConnectionQuota::part(&plan.connections, core, cores),
             name: format!("fire-{core}"),
             place: (core, cores),
             ring: ring(&plan, core),
-            troupe: None,
+            users_setup: None,
             lease: lease.clone(),
         };
         let cores: Vec<Core> = (0..cores)

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Lease, MonoTime, Pool, Program};
-use loadpilot_agent::fire::{RING_BYTES_DEFAULT, Ring, RingOwner, RingPlace};
+use loadpilot_agent::fire::{ConnectionQuota, Core, CoreHold, CoreSetup, Lease, MonoTime, Program};
+use loadpilot_agent::fire::{RING_BYTES_DEFAULT, Ring, RingOwner, RingSettings};
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Ledger;
@@ -197,7 +197,7 @@ fn run(
         },
         core: 0,
     };
-    let place = RingPlace {
+    let place = RingSettings {
         folder: state.path().to_owned(),
         bytes_max: RING_BYTES_DEFAULT,
     };
@@ -208,11 +208,11 @@ fn run(
         workload,
         program: Arc::new(program),
         max_in_flight,
-        pool: Pool::default(),
+        quota: ConnectionQuota::default(),
         name: CORE_NAME.to_owned(),
         place: (0, 1),
         ring: Some(ring),
-        troupe: None,
+        users_setup: None,
         lease: Lease::unlimited(),
     });
     let core = core.expect("a thread");

@@ -1,8 +1,9 @@
-//! Who may start: the slots for arrivals in flight, and the queue for those that found none.
+//! The slots for arrivals in flight, and the queue for those that found none.
 //!
-//! A slot is a seat: a task of the runtime that performs one arrival after another. Must never let
-//! more than `max_in_flight` arrivals hold a slot, nor more than the connections carry: who waits
-//! for a connection waits here, where it counts as queue. Must never start anything after a stop.
+//! A slot is a seat: a task of the runtime that performs one arrival after another. Never more than
+//! `max_in_flight` arrivals hold a slot, nor more than the connections carry: an arrival that waits
+//! for a connection waits here, where the wait counts as queue. Must never start anything after a
+//! stop.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -18,46 +19,47 @@ use tokio::sync::watch;
 
 use crate::bugs::{Bug, bug};
 
-use super::arrival_runner::{Arrival, Calls, Name};
-use super::closed_loop::{Iteration, Roster};
-use super::users::virtual_users::{Crew, Troupe};
+use super::arrival_runner::ArrivalRunner;
+use super::closed_loop::{ClosedLoop, Iteration};
+use super::users::virtual_users::{VirtualUsers, VirtualUsersSetup};
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
-use crate::fire::journal::ring::Turned;
-use crate::fire::request::scratch::Kit;
+use crate::fire::journal::ring::EpochEnd;
+use crate::fire::request::scratch::Scratch;
 
-/// What arrivals are allowed.
+/// Limits of arrivals.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
-    /// Most arrivals in flight.
+pub(crate) struct SlotLimits {
+    /// Maximum number in flight.
     pub max_in_flight: usize,
-    /// Longest wait for a slot, in µs from due.
+    /// Maximum wait for a slot, in µs from due.
     pub max_wait_us: u64,
-    /// Latest that the pacer may reach an arrival, in µs after its due.
+    /// Maximum lateness at which the pacer may reach an arrival, in µs after its due.
     pub max_lateness_us: u64,
-    /// What they lack who waited in vain.
-    pub lacking: DropReason,
+    /// Reason of a drop after the maximum wait.
+    pub no_slot_reason: DropReason,
 }
 
-/// The arrivals of one core that are in flight or waiting, and what became of the others.
+/// The arrivals of one core that are in flight or waiting.
 pub(crate) struct Slots<W> {
-    calls: Calls<W>,
-    rules: Rules,
-    /// Who performs arrivals in Python, once they are there; nobody when the plan is compiled.
-    crew: OnceCell<Rc<Crew>>,
-    /// Who goes on after an arrival; `None` when arrivals come from a schedule.
-    roster: Option<Rc<Roster>>,
+    runner: ArrivalRunner<W>,
+    limits: SlotLimits,
+    /// The users that perform arrivals in Python, once prepared; absent for a compiled plan.
+    virtual_users: OnceCell<Rc<VirtualUsers>>,
+    /// The users of a closed loop; `None` when arrivals come from a schedule.
+    closed_loop: Option<Rc<ClosedLoop>>,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
-    /// As many as were needed at once of late.
+    /// As many as were needed at a time of late.
     seats: RefCell<Vec<Rc<Seat>>>,
-    /// Those that are free, and since when. Last in, first out: few seats, and few connections, do
-    /// the work of a low rate.
+    /// Free seats, and since when. Last in, first out: few seats, and few connections, do the work
+    /// of a low rate.
     free: RefCell<Vec<(Rc<Seat>, MonoTime)>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
     paused: Cell<bool>,
-    paced_out: Cell<bool>,
+    pacing_done: Cell<bool>,
     idle: watch::Sender<bool>,
 }
 
@@ -65,17 +67,17 @@ pub(crate) struct Slots<W> {
 #[derive(Debug, Default)]
 struct Seat {
     /// The arrival in flight.
-    held: Cell<Option<Arrival>>,
+    arrival: Cell<Option<Arrival>>,
     /// When it was dispatched, until it has begun.
     dispatched: Cell<Option<MonoTime>>,
     waker: RefCell<Option<Waker>>,
-    /// Nobody will sit here again.
-    given_back: Cell<bool>,
+    /// It gets no further arrival.
+    is_released: Cell<bool>,
 }
 
-/// How full it is.
+/// Numbers of arrivals in flight and waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Filling {
+pub(crate) struct Occupancy {
     pub in_flight: u64,
     pub waiting: u64,
     /// Age, from due, of the oldest arrival in flight or waiting, in µs.
@@ -83,8 +85,8 @@ pub(crate) struct Filling {
 }
 
 impl Seat {
-    fn give(&self, arrival: Arrival, dispatched: MonoTime) {
-        self.held.set(Some(arrival));
+    fn assign(&self, arrival: Arrival, dispatched: MonoTime) {
+        self.arrival.set(Some(arrival));
         self.dispatched.set(Some(dispatched));
         self.wake();
     }
@@ -102,9 +104,9 @@ impl Seat {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
-        match self.held.get().zip(self.dispatched.take()) {
+        match self.arrival.get().zip(self.dispatched.take()) {
             Some(next) => Poll::Ready(Some(next)),
-            None if self.given_back.get() => Poll::Ready(None),
+            None if self.is_released.get() => Poll::Ready(None),
             None => Poll::Pending,
         }
     }
@@ -114,7 +116,7 @@ impl Arrival {
     /// An iteration that begins at `now`, which is also when it is due.
     pub(crate) fn of_user(iteration: &Iteration, now: MonoTime) -> Self {
         Self {
-            name: Name::Iteration {
+            id: ArrivalId::Iteration {
                 user: iteration.user,
                 k: iteration.k,
             },
@@ -127,22 +129,22 @@ impl Arrival {
 
 impl<W: Wire> Slots<W> {
     pub(crate) fn new(
-        calls: Calls<W>,
-        rules: Rules,
-        roster: Option<Rc<Roster>>,
+        runner: ArrivalRunner<W>,
+        limits: SlotLimits,
+        closed_loop: Option<Rc<ClosedLoop>>,
         idle: watch::Sender<bool>,
     ) -> Self {
         Self {
-            calls,
-            rules,
-            crew: OnceCell::new(),
-            roster,
+            runner,
+            limits,
+            virtual_users: OnceCell::new(),
+            closed_loop,
             start: Cell::new(None),
             seats: RefCell::default(),
             free: RefCell::default(),
             waiting: RefCell::default(),
             paused: Cell::new(false),
-            paced_out: Cell::new(false),
+            pacing_done: Cell::new(false),
             idle,
         }
     }
@@ -150,13 +152,13 @@ impl<W: Wire> Slots<W> {
     /// Loads the scenario and prepares its users here.
     ///
     /// # Errors
-    /// Why the run cannot begin, for whoever wrote the scenario.
-    pub(crate) async fn staff(&self, troupe: &Troupe) -> Result<(), String> {
-        let loaded = Crew::load(troupe, self.roster.is_some());
-        let crew = loaded.map_err(|why| self.calls.mask(&why))?;
+    /// Why the run cannot begin, for the author of the scenario.
+    pub(crate) async fn prepare_users(&self, setup: &VirtualUsersSetup) -> Result<(), String> {
+        let loaded = VirtualUsers::load(setup, self.closed_loop.is_some());
+        let virtual_users = loaded.map_err(|why| self.runner.redact(&why))?;
         let prepared = self
-            .calls
-            .prepare(self.crew.get_or_init(|| Rc::new(crew)))
+            .runner
+            .prepare(self.virtual_users.get_or_init(|| Rc::new(virtual_users)))
             .await;
         if prepared.is_err() {
             self.retire().await;
@@ -166,37 +168,37 @@ impl<W: Wire> Slots<W> {
 
     /// Lets the users clean up; nothing is performed after it.
     pub(crate) async fn retire(&self) {
-        if let Some(crew) = self.crew.get() {
-            // What was raised is in the log.
-            drop(self.calls.retire(crew).await);
+        if let Some(virtual_users) = self.virtual_users.get() {
+            // Errors are in the log.
+            drop(self.runner.retire(virtual_users).await);
         }
     }
 
     pub(crate) fn wire(&self) -> &W {
-        self.calls.wire()
+        self.runner.wire()
     }
 
     pub(crate) fn start(&self) -> Option<MonoTime> {
         self.start.get()
     }
 
-    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
+    pub(crate) fn start_at(&self, start: MonoTime, coordinator_time: Timestamp) {
         self.start.set(Some(start));
-        self.calls.start_at(start, shown);
+        self.runner.start_at(start, coordinator_time);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
-        self.calls.stopped()
+        self.runner.stopped()
     }
 
-    /// Why nothing may be started at `now`, if nothing may.
+    /// The reason why nothing may be started at `now`, if there is one.
     pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
-        self.calls.barred(now)
+        self.runner.barred(now)
     }
 
-    /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
+    /// Takes an arrival from the pacer: starts it, queues it or drops it.
     pub(crate) fn reach(self: &Rc<Self>, arrival: Arrival) {
-        let late = arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us;
+        let late = arrival.reached.since_us(arrival.due) > self.limits.max_lateness_us;
         if late && !bug(Bug::BurstOnResume) {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
@@ -205,111 +207,111 @@ impl<W: Wire> Slots<W> {
             return self.drop_arrival(&arrival, reason);
         }
         self.waiting.borrow_mut().push_back(arrival);
-        self.seat_waiting(arrival.reached);
+        self.fill_seats(arrival.reached);
     }
 
     /// Counts an arrival that will never start.
     pub(crate) fn drop_arrival(&self, arrival: &Arrival, reason: DropReason) {
-        self.calls.drop_arrival(arrival, reason);
+        self.runner.drop_arrival(arrival, reason);
     }
 
-    /// Drops those at the head of the queue whose wait is over; their users, if they have any, go
-    /// on behind the others.
-    pub(crate) fn sweep(&self, now: MonoTime) {
-        while let Some(arrival) = self.pop_waiting(|head| self.waited_out(head, now)) {
-            self.drop_arrival(&arrival, self.rules.lacking);
+    /// Drops arrivals at the head of the queue whose wait is over. Users of a closed loop queue up
+    /// again behind the others.
+    pub(crate) fn drop_expired(&self, now: MonoTime) {
+        while let Some(arrival) = self.pop_waiting(|head| self.has_expired(head, now)) {
+            self.drop_arrival(&arrival, self.limits.no_slot_reason);
             let next = self.follow(&arrival, now);
             self.waiting.borrow_mut().extend(next);
         }
-        self.note_idle();
+        self.update_idle();
     }
 
     /// When the wait of the head of the queue is over.
-    pub(crate) fn next_sweep(&self) -> Option<MonoTime> {
+    pub(crate) fn next_expiry(&self) -> Option<MonoTime> {
         let waiting = self.waiting.borrow();
         let head = waiting.front()?;
-        Some(head.due.plus_us(self.rules.max_wait_us))
+        Some(head.due.plus_us(self.limits.max_wait_us))
     }
 
-    /// Nothing is dispatched any more; what waits is dropped for `reason`. The first stop counts.
+    /// Ends all dispatching; drops the queue for `reason`. The first stop counts.
     pub(crate) fn stop(&self, reason: DropReason, now: MonoTime) {
-        if self.calls.stopped().is_some() {
+        if self.runner.stopped().is_some() {
             return;
         }
-        self.sweep(now);
-        self.calls.stop(reason);
+        self.drop_expired(now);
+        self.runner.stop(reason);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, reason);
         }
-        // Users that rest have nothing more to wait for.
+        // Users that rest need not wait any more.
         self.seats.borrow().iter().for_each(|seat| seat.wake());
-        self.note_idle();
+        self.update_idle();
     }
 
-    /// While `paused` no arrival is started; those that wait are dropped at once.
+    /// While `paused` no arrival is started, and the queue is dropped at once.
     pub(crate) fn pause(&self, paused: bool) {
         self.paused.set(paused);
         if !paused {
             return;
         }
         let now = MonoTime::now();
-        self.sweep(now);
+        self.drop_expired(now);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, DropReason::Paused);
-            // A user of a closed loop leaves here, and joins again when it goes on.
+            // A user of a closed loop leaves here, and joins again after the pause.
             let next = self.follow(&arrival, now);
-            debug_assert!(next.is_none(), "nobody goes on in a pause");
+            debug_assert!(next.is_none(), "no user goes on in a pause");
         }
-        self.note_idle();
+        self.update_idle();
     }
 
     /// Ends all calls in flight as cancelled. The caller has stopped before.
     pub(crate) fn cancel(&self) {
-        self.calls.cancel();
+        self.runner.cancel();
         self.seats.borrow().iter().for_each(|seat| seat.wake());
     }
 
-    /// Ends the seats that have been free since before `unneeded`; says how many.
-    pub(crate) fn give_back(&self, unneeded: MonoTime) -> usize {
+    /// Ends the seats that have been free since before `unused_since`; gives their number.
+    pub(crate) fn release_idle(&self, unused_since: MonoTime) -> usize {
         let mut free = self.free.borrow_mut();
-        let spare = free.partition_point(|(_, since)| *since < unneeded);
+        let spare = free.partition_point(|(_, since)| *since < unused_since);
         if spare == 0 {
             return 0;
         }
         for (seat, _) in free.drain(..spare) {
-            seat.given_back.set(true);
+            seat.is_released.set(true);
             seat.wake();
         }
         let mut seats = self.seats.borrow_mut();
-        seats.retain(|seat| !seat.given_back.get());
+        seats.retain(|seat| !seat.is_released.get());
         spare
     }
 
-    /// Whether the pacer has nothing more to give.
-    pub(crate) fn paced_out(&self, paced_out: bool) {
-        self.paced_out.set(paced_out);
-        self.note_idle();
+    /// Sets whether the pacer has nothing more to release.
+    pub(crate) fn pacing_done(&self, pacing_done: bool) {
+        self.pacing_done.set(pacing_done);
+        self.update_idle();
     }
 
-    /// Rows since the last time, and up to where the ring holds what is in them.
+    /// Rows since the last harvest, and up to where the ring holds what is in them.
     ///
     /// # Panics
-    /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
-        self.calls.take_rows()
+    /// An arrival's task panicked: the rows would lack its calls.
+    pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
+        self.runner.take_rows()
     }
 
     /// What was taken up to `mark` is in a delta.
     pub(crate) fn close(&self, mark: Watermark) {
-        self.calls.close(mark);
+        self.runner.close(mark);
     }
 
-    pub(crate) fn filling(&self, now: MonoTime) -> Filling {
+    pub(crate) fn occupancy(&self, now: MonoTime) -> Occupancy {
         let (seats, waiting) = (self.seats.borrow(), self.waiting.borrow());
-        let held = seats.iter().filter_map(|seat| seat.held.get());
-        let oldest = held.chain(waiting.front().copied());
+        let in_flight = seats.iter().filter_map(|seat| seat.arrival.get());
+        let oldest = in_flight.chain(waiting.front().copied());
         let oldest = oldest.map(|arrival| arrival.due).min();
-        Filling {
+        Occupancy {
             in_flight: self.in_flight() as u64,
             waiting: waiting.len() as u64,
             oldest_us: oldest.map_or(0, |due| now.since_us(due)),
@@ -320,8 +322,8 @@ impl<W: Wire> Slots<W> {
         self.seats.borrow().len() - self.free.borrow().len()
     }
 
-    fn waited_out(&self, arrival: &Arrival, now: MonoTime) -> bool {
-        now.since_us(arrival.due) >= self.rules.max_wait_us
+    fn has_expired(&self, arrival: &Arrival, now: MonoTime) -> bool {
+        now.since_us(arrival.due) >= self.limits.max_wait_us
     }
 
     fn pop_waiting(&self, wanted: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
@@ -333,55 +335,60 @@ impl<W: Wire> Slots<W> {
     }
 
     /// Gives seats to the head of the queue, as long as there are any.
-    fn seat_waiting(self: &Rc<Self>, now: MonoTime) {
+    fn fill_seats(self: &Rc<Self>, now: MonoTime) {
         while !self.waiting.borrow().is_empty() && self.barred(now).is_none() {
             let Some(seat) = self.free_seat() else {
                 return;
             };
             if let Some(arrival) = self.pop_waiting(|_| true) {
-                seat.give(arrival, now);
+                seat.assign(arrival, now);
             }
         }
     }
 
     fn free_seat(self: &Rc<Self>) -> Option<Rc<Seat>> {
-        if self.in_flight() >= self.calls.wire().calls_max() {
+        if self.in_flight() >= self.runner.wire().calls_max() {
             return None;
         }
         if let Some((seat, _)) = self.free.borrow_mut().pop() {
             return Some(seat);
         }
         let mut seats = self.seats.borrow_mut();
-        if seats.len() >= self.rules.max_in_flight {
+        if seats.len() >= self.limits.max_in_flight {
             return None;
         }
         let seat = Rc::new(Seat::default());
         seats.push(Rc::clone(&seat));
         let (slots, own) = (Rc::clone(self), Rc::clone(&seat));
-        // A task that could do either would be as large as the one that runs Python needs to be.
-        match self.crew.get().cloned() {
-            None => tokio::task::spawn_local(slots.serve(own, Calls::perform)),
-            Some(crew) => tokio::task::spawn_local(slots.serve(
+        // Two kinds of tasks: one for both would always have the size that Python needs.
+        match self.virtual_users.get().cloned() {
+            None => tokio::task::spawn_local(slots.serve(own, ArrivalRunner::perform)),
+            Some(virtual_users) => tokio::task::spawn_local(slots.serve(
                 own,
-                async move |calls: &Calls<W>, arrival: &Arrival, dispatched, kit: &mut Kit| {
-                    calls.perform_script(&crew, arrival, dispatched, kit).await
+                async move |runner: &ArrivalRunner<W>,
+                            arrival: &Arrival,
+                            dispatched,
+                            scratch: &mut Scratch| {
+                    runner
+                        .perform_script(&virtual_users, arrival, dispatched, scratch)
+                        .await
                 },
             )),
         };
         Some(seat)
     }
 
-    /// Performs what is put on a seat, until that is given back.
+    /// Performs the arrivals assigned to a seat, until that is released.
     async fn serve<P>(self: Rc<Self>, seat: Rc<Seat>, perform: P)
     where
-        P: AsyncFn(&Calls<W>, &Arrival, MonoTime, &mut Kit) -> MonoTime,
+        P: AsyncFn(&ArrivalRunner<W>, &Arrival, MonoTime, &mut Scratch) -> MonoTime,
     {
-        let _guard = self.calls.guard();
-        let mut kit = self.calls.kit();
+        let _guard = self.runner.guard();
+        let mut scratch = self.runner.new_scratch();
         while let Some(next) = poll_fn(|cx| seat.poll_next(cx)).await {
             let (mut arrival, mut dispatched) = next;
             let end = loop {
-                let end = perform(&self.calls, &arrival, dispatched, &mut kit).await;
+                let end = perform(&self.runner, &arrival, dispatched, &mut scratch).await;
                 let Some(next) = self.follow(&arrival, end) else {
                     break end;
                 };
@@ -390,50 +397,52 @@ impl<W: Wire> Slots<W> {
                     break end;
                 }
                 (arrival, dispatched) = (next, end);
-                seat.held.set(Some(next));
-                // Calls that fail at once would else keep the pacer from its commands.
+                seat.arrival.set(Some(next));
+                // Without it, calls that fail at once would keep the pacer from its commands.
                 tokio::task::consume_budget().await;
             };
             self.vacate(&seat, end);
             tokio::task::consume_budget().await;
         }
-        self.calls.put_away(kit);
+        self.runner.release_scratch(scratch);
     }
 
-    /// In a closed loop, what the user of an arrival that ended at `end` does next.
+    /// The next arrival of a closed-loop user whose arrival ended at `end`.
     fn follow(&self, arrival: &Arrival, end: MonoTime) -> Option<Arrival> {
-        let (Some(roster), Name::Iteration { user, .. }) = (&self.roster, arrival.name) else {
+        let (Some(closed_loop), ArrivalId::Iteration { user, .. }) =
+            (&self.closed_loop, arrival.id)
+        else {
             return None;
         };
         let start = self.start.get().filter(|_| self.barred(end).is_none())?;
-        let next = roster.follow(user, end.since_us(start))?;
+        let next = closed_loop.follow(user, end.since_us(start))?;
         Some(Arrival::of_user(&next, end))
     }
 
-    /// Whether others wait for a seat, so that a user has to queue up again; or would have to, if
-    /// the connections now carry less than they did.
+    /// Whether a user has to queue up again: others wait for a seat, or the connections now carry
+    /// fewer calls.
     fn is_crowded(&self) -> bool {
-        !self.waiting.borrow().is_empty() || self.in_flight() > self.calls.wire().calls_max()
+        !self.waiting.borrow().is_empty() || self.in_flight() > self.runner.wire().calls_max()
     }
 
-    /// Lets a seat stand free from `now` on, for the head of the queue or whoever comes.
+    /// Frees a seat at `now`, for the head of the queue or a later arrival.
     fn vacate(self: &Rc<Self>, seat: &Rc<Seat>, now: MonoTime) {
-        seat.held.set(None);
+        seat.arrival.set(None);
         self.free.borrow_mut().push((Rc::clone(seat), now));
         if !self.waiting.borrow().is_empty() {
             let now = MonoTime::now();
-            self.sweep(now);
-            self.seat_waiting(now);
+            self.drop_expired(now);
+            self.fill_seats(now);
         }
-        self.note_idle();
+        self.update_idle();
     }
 
-    fn note_idle(&self) {
-        if !self.paced_out.get() && !*self.idle.borrow() {
+    fn update_idle(&self) {
+        if !self.pacing_done.get() && !*self.idle.borrow() {
             return;
         }
         let empty = self.in_flight() == 0 && self.waiting.borrow().is_empty();
-        let idle = self.paced_out.get() && empty;
+        let idle = self.pacing_done.get() && empty;
         self.idle
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
     }

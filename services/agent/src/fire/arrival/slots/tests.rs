@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::fire::clock::lease::Lease;
-use crate::fire::http::connect::error_classification::Broken;
-use crate::fire::http::connect::preconnect::Warmed;
+use crate::fire::http::connect::error_classification::ErrorClass;
+use crate::fire::http::connect::preconnect::Preconnected;
 use crate::fire::http::wire::{Order, Trace};
-use crate::fire::journal::ring::Recorder;
+use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
 
 const PLAN: &str = r#"{
@@ -33,7 +33,7 @@ const PLAN: &str = r#"{
 struct Gate(Semaphore);
 
 impl Wire for Gate {
-    async fn send(&self, _order: &Order<'_>, _trace: &mut Trace) -> Result<u16, Broken> {
+    async fn send(&self, _order: &Order<'_>, _trace: &mut Trace) -> Result<u16, ErrorClass> {
         self.0.acquire().await.expect("never closed").forget();
         Ok(200)
     }
@@ -42,11 +42,11 @@ impl Wire for Gate {
         usize::MAX
     }
 
-    async fn warm(&self) -> Warmed {
-        Warmed::default()
+    async fn preconnect(&self) -> Preconnected {
+        Preconnected::default()
     }
 
-    fn tidy(&self, _unneeded: MonoTime) -> usize {
+    fn close_idle(&self, _unneeded: MonoTime) -> usize {
         0
     }
 }
@@ -55,7 +55,7 @@ fn slots() -> Rc<Slots<Gate>> {
     let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
     let run = RunId::parse("01run").expect("a token");
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
-    let calls = Calls::new(
+    let runner = ArrivalRunner::new(
         run,
         Arc::new(Workload::new(&plan, 1)),
         Arc::new(program),
@@ -63,13 +63,13 @@ fn slots() -> Rc<Slots<Gate>> {
         Recorder::new(None, false),
         ((0, 1), Lease::unlimited()),
     );
-    let rules = Rules {
+    let limits = SlotLimits {
         max_in_flight: 100,
         max_wait_us: plan.max_wait_us,
         max_lateness_us: plan.max_lateness_us,
-        lacking: DropReason::NoSlot,
+        no_slot_reason: DropReason::NoSlot,
     };
-    Rc::new(Slots::new(calls, rules, None, watch::channel(false).0))
+    Rc::new(Slots::new(runner, limits, None, watch::channel(false).0))
 }
 
 impl Slots<Gate> {
@@ -82,7 +82,7 @@ impl Slots<Gate> {
         };
         for n in 0..arrivals {
             self.reach(Arrival {
-                name: Name::Planned(n),
+                id: ArrivalId::Planned(n),
                 key,
                 due: now,
                 reached: now,
@@ -90,7 +90,7 @@ impl Slots<Gate> {
         }
     }
 
-    /// Lets so many calls end, and waits until so many are left.
+    /// Lets `calls` calls end, and waits until `left` are left.
     async fn end(&self, calls: usize, left: usize) {
         self.wire().0.add_permits(calls);
         while self.in_flight() != left {
@@ -98,7 +98,7 @@ impl Slots<Gate> {
         }
     }
 
-    /// Waits until so many tasks live: each holds the slots, and the test does once.
+    /// Waits until the number of tasks is `tasks`: each holds the slots, and the test does once.
     async fn wait_for_tasks(self: &Rc<Self>, tasks: usize) {
         while Rc::strong_count(self) != tasks + 1 {
             yield_now().await;
@@ -106,8 +106,8 @@ impl Slots<Gate> {
     }
 }
 
-/// Broken if what a burst took stayed for the rest of the run, if a seat were taken from under an
-/// arrival, or if those that come after had no seats.
+/// Broken if seats of a burst stayed for the rest of the run, if a seat were taken from under an
+/// arrival, or if later arrivals had no seats.
 #[test]
 fn seats_that_nobody_needs_are_given_back() {
     let runtime = Builder::new_current_thread()
@@ -119,18 +119,18 @@ fn seats_that_nobody_needs_are_given_back() {
         let before = MonoTime::now();
         slots.burst(10);
         slots.end(7, 3).await;
-        assert_eq!(slots.give_back(before), 0, "just needed");
-        assert_eq!(slots.give_back(MonoTime::now()), 7);
+        assert_eq!(slots.release_idle(before), 0, "just needed");
+        assert_eq!(slots.release_idle(MonoTime::now()), 7);
         slots.wait_for_tasks(3).await;
         assert_eq!(slots.in_flight(), 3);
         slots.burst(2);
         slots.wait_for_tasks(5).await;
         slots.end(5, 0).await;
-        slots.give_back(MonoTime::now());
+        slots.release_idle(MonoTime::now());
         slots.wait_for_tasks(0).await;
         assert_eq!(slots.wire().0.available_permits(), 0, "each call ended");
         // Ten seats had to be numbered, and no more: the ring has a place for each.
-        let again: Vec<_> = (0..11).map(|_| slots.calls.kit().seat).collect();
+        let again: Vec<_> = (0..11).map(|_| slots.runner.new_scratch().seat).collect();
         assert!(again[..10].iter().all(|seat| *seat < 10), "{again:?}");
         assert_eq!(again[10], 10);
     };

@@ -1,7 +1,7 @@
-//! Requests that a user has under way beside each other, and hears of one by one, as they end.
+//! Requests that a user has in flight at the same time, each reported to it when it ends.
 //!
-//! Must never leave one behind: what was begun is waited for and counted, also when its user does
-//! not want to know any more.
+//! Must never leave one behind: what was begun is awaited and counted, also when its user is no
+//! longer interested.
 
 use std::collections::VecDeque;
 use std::future::{poll_fn, ready};
@@ -9,31 +9,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::{Held, Stage};
-use crate::fire::arrival::arrival_runner::Calls;
+use super::part_context::{PartContext, PendingCall};
+use crate::fire::arrival::arrival_runner::ArrivalRunner;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
-use crate::fire::request::scratch::Kit;
+use crate::fire::request::scratch::Scratch;
 use crate::users::script::{Heard, Request, Ticket};
 
-/// What a user has under way.
+/// Requests of a user, waiting and in flight.
 #[derive(Default)]
-pub(super) struct Abreast<'a> {
+pub(super) struct ConcurrentRequests<'a> {
     waiting: VecDeque<(Ticket, Arc<Request>)>,
-    running: Vec<Pin<Box<dyn Future<Output = Came> + 'a>>>,
+    running: Vec<Pin<Box<dyn Future<Output = FinishedRequest> + 'a>>>,
 }
 
-/// A request that has come to its end.
-pub(super) struct Came {
+/// A request that has ended.
+pub(super) struct FinishedRequest {
     ticket: Ticket,
     heard: Heard,
-    held: Option<Held>,
-    /// What it was done with, if it was begun.
-    kit: Option<Kit>,
+    pending: Option<PendingCall>,
+    /// Its scratch buffers, if it was begun.
+    scratch: Option<Scratch>,
 }
 
-impl Abreast<'_> {
-    pub(super) fn wish(&mut self, wishes: Vec<(Ticket, Arc<Request>)>) {
+impl ConcurrentRequests<'_> {
+    pub(super) fn enqueue(&mut self, wishes: Vec<(Ticket, Arc<Request>)>) {
         self.waiting.extend(wishes);
     }
 
@@ -41,77 +41,85 @@ impl Abreast<'_> {
         self.running.is_empty()
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Came> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FinishedRequest> {
         for place in 0..self.running.len() {
-            if let Poll::Ready(came) = self.running[place].as_mut().poll(cx) {
+            if let Poll::Ready(finished) = self.running[place].as_mut().poll(cx) {
                 drop(self.running.swap_remove(place));
-                return Poll::Ready(came);
+                return Poll::Ready(finished);
             }
         }
         Poll::Pending
     }
 }
 
-impl<W: Wire> Calls<W> {
-    /// Begins what waits, as much at a time as there may be connections.
-    pub(super) fn set_off<'a>(
+impl<W: Wire> ArrivalRunner<W> {
+    /// Begins waiting requests, as many at a time as there may be connections.
+    pub(super) fn start_waiting<'a>(
         &'a self,
-        abreast: &mut Abreast<'a>,
-        stage: &mut Stage<'a>,
+        concurrent: &mut ConcurrentRequests<'a>,
+        context: &mut PartContext<'a>,
         now: MonoTime,
     ) {
         let width = self.wire().calls_max().max(1);
         let mut begun = 0;
-        while abreast.running.len() < width
-            && let Some((ticket, request)) = abreast.waiting.pop_front()
+        while concurrent.running.len() < width
+            && let Some((ticket, request)) = concurrent.waiting.pop_front()
         {
-            if self.is_over_for(stage, now) {
-                let (heard, held, kit) = (Heard::Stopped, None, None);
-                abreast.running.push(Box::pin(ready(Came {
+            if self.is_over_for(context, now) {
+                let (heard, pending, scratch) = (Heard::Stopped, None, None);
+                concurrent.running.push(Box::pin(ready(FinishedRequest {
                     ticket,
                     heard,
-                    held,
-                    kit,
+                    pending,
+                    scratch,
                 })));
                 continue;
             }
-            self.settle(stage);
-            let one = self.sending(&request, stage, begun);
+            self.count_pending(context);
+            let one = self.prepare_request(&request, context, begun);
             begun += 1;
-            let beside = stage.kit.others.pop();
-            let mut kit = beside.unwrap_or_else(|| self.kit_beside(stage.kit));
-            abreast.running.push(Box::pin(async move {
-                let (heard, held) = self.converse(&one, now, &mut kit).await;
-                let kit = Some(kit);
-                Came {
+            let beside = context.scratch.others.pop();
+            let mut scratch = beside.unwrap_or_else(|| self.scratch_for(context.scratch));
+            concurrent.running.push(Box::pin(async move {
+                let (heard, pending) = self.exchange_once(&one, now, &mut scratch).await;
+                let scratch = Some(scratch);
+                FinishedRequest {
                     ticket,
                     heard,
-                    held,
-                    kit,
+                    pending,
+                    scratch,
                 }
             }));
         }
-        stage.calls += begun;
+        context.calls += begun;
     }
 
-    /// What the user hears of a request that has ended, which is its last call so far.
-    pub(super) fn came(&self, came: Came, stage: &mut Stage<'_>) -> Heard {
-        stage.kit.others.extend(came.kit);
-        self.settle(stage);
-        stage.held = came.held;
-        Heard::One(came.ticket, Box::new(came.heard))
+    /// What the user hears of an ended request, which is now its last call.
+    pub(super) fn finished(
+        &self,
+        finished: FinishedRequest,
+        context: &mut PartContext<'_>,
+    ) -> Heard {
+        context.scratch.others.extend(finished.scratch);
+        self.count_pending(context);
+        context.pending = finished.pending;
+        Heard::One(finished.ticket, Box::new(finished.heard))
     }
 
-    /// Waits for what is under way when its user's part is over: it is counted before the call that
-    /// the part's check looked at.
-    pub(super) async fn see_out<'a>(&'a self, abreast: &mut Abreast<'a>, stage: &mut Stage<'a>) {
-        abreast.waiting.clear();
-        let last = stage.held.take();
-        while !abreast.is_empty() {
-            let came = poll_fn(|cx| abreast.poll(cx)).await;
-            self.came(came, stage);
+    /// Awaits what is in flight when its user's part is over. These calls are counted before the
+    /// one that the part's check looked at.
+    pub(super) async fn finish_all<'a>(
+        &'a self,
+        concurrent: &mut ConcurrentRequests<'a>,
+        context: &mut PartContext<'a>,
+    ) {
+        concurrent.waiting.clear();
+        let last = context.pending.take();
+        while !concurrent.is_empty() {
+            let finished = poll_fn(|cx| concurrent.poll(cx)).await;
+            self.finished(finished, context);
         }
-        self.settle(stage);
-        stage.held = last;
+        self.count_pending(context);
+        context.pending = last;
     }
 }

@@ -1,62 +1,65 @@
-//! The rest of a user's life: its preparation before the run, its clean-up after it.
+//! A user's preparation before the run and its clean-up after it.
 //!
-//! Whatever is sent there is counted nowhere. Must end in bounded time, and must let everybody
-//! clean up who was prepared.
+//! Requests of these parts are not counted. Both end in bounded time, and every prepared user gets
+//! its clean-up within it.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Stage, all, cut};
-use crate::fire::arrival::arrival_runner::Calls;
-use crate::fire::arrival::users::virtual_users::{Crew, Member};
+use super::part_context::PartContext;
+use crate::fire::arrival::arrival_runner::ArrivalRunner;
+use crate::fire::arrival::users::virtual_users::{VirtualUser, VirtualUsers};
 use crate::fire::http::wire::Wire;
-use crate::fire::request::scratch::Kit;
+use crate::fire::join_all::join_all;
+use crate::fire::request::redaction::truncate;
+use crate::fire::request::scratch::Scratch;
 use crate::users::script::Part;
 
-/// Users that are prepared at a time: a target must not be stormed before the run has begun.
+/// Maximum number of users prepared at a time: a target must not be flooded before the run has
+/// begun.
 const PREPARED_AT_A_TIME: usize = 16;
-/// Longest time for all clean-ups together.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
-/// Longest reason why users could not be prepared, in bytes.
+/// Timeout for all clean-ups together.
+pub(crate) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum length of the reason why users could not be prepared, in bytes.
 const REASON_BYTES_MAX: usize = 4_000;
 
-impl<W: Wire> Calls<W> {
-    /// Prepares the users of a crew before the start, some at a time.
+impl<W: Wire> ArrivalRunner<W> {
+    /// Prepares the users before the start, some at a time.
     ///
     /// # Errors
-    /// How many could not be prepared, and what the first of them raised.
-    pub(crate) async fn prepare(&self, crew: &Crew) -> Result<(), String> {
-        let numbers = crew.numbers();
+    /// How many could not be prepared, and the error of the first of them.
+    pub(crate) async fn prepare(&self, users: &VirtualUsers) -> Result<(), String> {
+        let numbers = users.numbers();
         let (next, tried) = (Cell::new(0), Cell::new(0));
         let failed = RefCell::new((0_usize, None));
-        let lane = async || {
-            let mut kit = Kit::aside();
+        let worker = async || {
+            let mut scratch = Scratch::uncounted();
             while let Some(&number) = numbers.get(next.replace(next.get() + 1)) {
-                if crew.is_dismissed() {
+                if users.is_closed() {
                     return;
                 }
                 tried.set(tried.get() + 1);
-                if let Err(raised) = self.join(crew, number, &mut kit).await {
+                if let Err(raised) = self.prepare_user(users, number, &mut scratch).await {
                     let mut failed = failed.borrow_mut();
                     failed.0 += 1;
                     failed.1.get_or_insert(raised);
                     if failed.0 >= PREPARED_AT_A_TIME {
-                        // It is not going to get better.
+                        // So many failures are systematic: no further user is tried.
                         next.set(numbers.len());
                     }
                 }
             }
         };
-        let lanes = PREPARED_AT_A_TIME.min(numbers.len());
-        let lanes = lanes.min(self.wire().calls_max());
-        all((0..lanes).map(|_| Box::pin(lane()) as _).collect()).await;
+        let workers = PREPARED_AT_A_TIME.min(numbers.len());
+        let workers = workers.min(self.wire().calls_max());
+        join_all((0..workers).map(|_| Box::pin(worker())).collect()).await;
         match failed.into_inner() {
             (_, None) => Ok(()),
             (count, Some(raised)) => {
-                let raised = self.mask(&raised);
-                let raised = cut(&raised, REASON_BYTES_MAX);
+                let raised = self.redact(&raised);
+                let raised = truncate(&raised, REASON_BYTES_MAX);
                 let tried = tried.get();
                 Err(format!(
                     "on_start failed for {count} of {tried} users: {raised}"
@@ -65,76 +68,81 @@ impl<W: Wire> Calls<W> {
         }
     }
 
-    /// Makes and prepares one user.
-    pub(super) async fn join(&self, crew: &Crew, number: u32, kit: &mut Kit) -> Result<(), String> {
-        let mut member = crew.make(number)?;
-        if crew.comes_prepared {
-            crew.give(member);
+    /// Creates and prepares one user.
+    pub(super) async fn prepare_user(
+        &self,
+        users: &VirtualUsers,
+        number: u32,
+        scratch: &mut Scratch,
+    ) -> Result<(), String> {
+        let mut user = users.make(number)?;
+        if users.comes_prepared {
+            users.give(user);
             return Ok(());
         }
         let ended = self
-            .act(&mut member, Part::Start, &mut Stage::aside(kit))
+            .run_part(&mut user, Part::Start, &mut PartContext::uncounted(scratch))
             .await
             .unwrap_or_default();
         if let Some(blocked) = ended.blocked {
-            let blocked = self.mask(&blocked);
+            let blocked = self.redact(&blocked);
             tracing::warn!(user = number, blocked, "on_start");
         }
         if let Some(raised) = ended.raised {
             return Err(raised);
         }
-        member.is_prepared = true;
-        match crew.is_dismissed() {
-            // The run was called off meanwhile: what it raises now is in the log.
-            true => drop(self.part_with(member, kit).await),
-            false => crew.give(member),
+        user.is_prepared = true;
+        match users.is_closed() {
+            // The run was called off meanwhile: an error of the clean-up is in the log.
+            true => drop(self.clean_up(user, scratch).await),
+            false => users.give(user),
         }
         Ok(())
     }
 
-    /// Lets `member` do what happens once per run.
+    /// Lets `user` play a part that happens once per run.
     ///
     /// # Errors
-    /// What that raised.
-    pub(crate) async fn once(&self, member: &mut Member, place: u16) -> Result<(), String> {
-        let mut kit = Kit::aside();
-        let mut stage = Stage::aside(&mut kit);
-        let ended = self.act(member, Part::Once(place), &mut stage).await;
+    /// The error that it raised.
+    pub(crate) async fn once(&self, user: &mut VirtualUser, place: u16) -> Result<(), String> {
+        let mut scratch = Scratch::uncounted();
+        let mut context = PartContext::uncounted(&mut scratch);
+        let ended = self.run_part(user, Part::Once(place), &mut context).await;
         match ended.and_then(|ended| ended.raised) {
             None => Ok(()),
-            Some(raised) => Err(cut(&self.mask(&raised), REASON_BYTES_MAX).to_owned()),
+            Some(raised) => Err(truncate(&self.redact(&raised), REASON_BYTES_MAX).to_owned()),
         }
     }
 
-    /// Lets everybody clean up, in bounded time; what they raise is told to the log.
+    /// Lets all users clean up, in bounded time; errors go to the log.
     ///
     /// # Errors
-    /// How many could not, and what the first of them raised.
-    pub(crate) async fn retire(&self, crew: &Crew) -> Result<(), String> {
-        let members = RefCell::new(crew.dismiss());
-        let total = members.borrow().len();
+    /// How many failed, and the error of the first of them.
+    pub(crate) async fn retire(&self, users: &VirtualUsers) -> Result<(), String> {
+        let users_left = RefCell::new(users.close());
+        let total = users_left.borrow().len();
         let failed = RefCell::new((0_usize, None));
-        let lane = async || {
-            let mut kit = Kit::aside();
+        let worker = async || {
+            let mut scratch = Scratch::uncounted();
             loop {
-                let Some(member) = members.borrow_mut().pop() else {
+                let Some(user) = users_left.borrow_mut().pop() else {
                     return;
                 };
-                if let Err(raised) = self.part_with(member, &mut kit).await {
+                if let Err(raised) = self.clean_up(user, &mut scratch).await {
                     let mut failed = failed.borrow_mut();
                     failed.0 += 1;
                     failed.1.get_or_insert(raised);
                 }
             }
         };
-        let lanes = PREPARED_AT_A_TIME.min(self.wire().calls_max());
-        let lanes = (0..lanes).map(|_| Box::pin(lane()) as _).collect();
-        if timeout(FAREWELL, all(lanes)).await.is_err() {
-            let left = members.borrow().len();
+        let workers = PREPARED_AT_A_TIME.min(self.wire().calls_max());
+        let workers = (0..workers).map(|_| Box::pin(worker())).collect();
+        if timeout(CLEANUP_TIMEOUT, join_all(workers)).await.is_err() {
+            let left = users_left.borrow().len();
             tracing::warn!(left, "on_stop took too long: users were not cleaned up");
             return Err(format!(
                 "on_stop took longer than {} s for all users together",
-                FAREWELL.as_secs()
+                CLEANUP_TIMEOUT.as_secs()
             ));
         }
         match failed.into_inner() {
@@ -145,16 +153,16 @@ impl<W: Wire> Calls<W> {
         }
     }
 
-    /// Lets one user clean up, if it is owed that.
-    async fn part_with(&self, mut member: Member, kit: &mut Kit) -> Result<(), String> {
-        if !member.is_prepared {
+    /// Lets one user clean up, if it was prepared.
+    async fn clean_up(&self, mut user: VirtualUser, scratch: &mut Scratch) -> Result<(), String> {
+        if !user.is_prepared {
             return Ok(());
         }
-        let mut stage = Stage::aside(kit);
-        let ended = self.act(&mut member, Part::Stop, &mut stage).await;
+        let mut context = PartContext::uncounted(scratch);
+        let ended = self.run_part(&mut user, Part::Stop, &mut context).await;
         if let Some(raised) = ended.and_then(|ended| ended.raised) {
-            let raised = self.mask(&raised);
-            tracing::warn!(user = member.number, raised, "on_stop failed");
+            let raised = self.redact(&raised);
+            tracing::warn!(user = user.number, raised, "on_stop failed");
             return Err(raised);
         }
         Ok(())

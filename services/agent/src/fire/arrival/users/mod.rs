@@ -1,159 +1,110 @@
-//! Arrivals whose tasks run in Python: a user says what it wants, the core does it and goes on with
-//! the user, until its part is over.
+//! Arrivals whose tasks run in Python: the user says what it wants next, the core does it and
+//! resumes the user, until its part is over.
 //!
-//! The last call of a task is counted only when the task has ended, since its check decides how it
-//! ended. What happens before the start and after the end is sent, but never counted. For an
-//! arrival nothing is sent after a stop.
+//! - [`virtual_users`]: the users of a core.
+//! - [`hooks`]: their preparation and their clean-up.
+//! - [`part_context`]: the state of the part that a user performs.
+//! - [`exchange`]: one request, or a batch.
+//! - [`concurrent`]: requests in flight at the same time.
+//! - [`counting`]: what is counted of an arrival.
+//!
+//! The last call of a task is counted only when the task has ended, since its check decides its
+//! outcome. Requests before the start and after the end are never counted. For an arrival nothing
+//! is sent after a stop.
 
 mod concurrent;
+mod counting;
 mod exchange;
-mod hooks;
+pub(crate) mod hooks;
+mod part_context;
 pub(crate) mod virtual_users;
 
-pub(crate) use hooks::FAREWELL;
-
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use loadpilot_engine::control::decide::timeouts::SCRIPT_TIMEOUTS;
 use loadpilot_engine::schedule::random::DrawScope;
-use loadpilot_engine::tally::CallEnd;
-use loadpilot_events::limits::{RAISED_BYTES_MAX, TRACE_BYTES_MAX};
-use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::log::outcome::Outcome;
-use loadpilot_events::plan::script::{CallName, RaisedBy};
+use loadpilot_events::plan::script::RaisedBy;
 use tokio::time::sleep;
 
-use super::arrival_runner::{Arrival, Calls, Name};
-use super::users::virtual_users::{Crew, Member};
+use super::arrival_runner::ArrivalRunner;
+use super::users::virtual_users::{VirtualUser, VirtualUsers};
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
-use crate::fire::journal::record::CallRecord;
-use crate::fire::request::scratch::Kit;
+use crate::fire::request::scratch::Scratch;
+// The wall clock is the fleet's: fire itself has the monotonic one only.
 use crate::fleet::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
-use concurrent::{Abreast, Came};
+use concurrent::{ConcurrentRequests, FinishedRequest};
+use part_context::PartContext;
 
-/// A user that goes on asking for requests when there are no more to be had is given up.
+/// Maximum number of refused requests, after which a user is abandoned.
 const REFUSALS_MAX: u32 = 1_000;
-/// So long does a user rest whose preparation failed, before it tries again.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// Retry delay after `on_start` failed.
+const PREPARE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// So long may a user go on waiting for something of its own after it was told not to.
-const CALLED_OFF: Duration = Duration::from_secs(1);
-/// Without a limit.
-const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Time in which a user may still wait for something of its own after it was stopped.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+/// Timeout of a wait without a limit.
+const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What a user's part is done with, on behalf of an arrival or of nobody.
-struct Stage<'a> {
-    arrival: Option<&'a Arrival>,
-    /// When the pacer's arrival was given to the user.
-    dispatched: MonoTime,
-    kit: &'a mut Kit,
-    /// Calls made so far.
-    calls: usize,
-    /// Time before the first call in which the user rested, which is nobody's lateness.
-    rested_us: u64,
-    /// A call that has ended and is not counted yet.
-    held: Option<Held>,
-    /// How the last call that is counted had ended.
-    last: Option<Outcome>,
-    all_ok: bool,
-    refusals: u32,
-    /// Whether it was told to wait for nothing of its own any more.
-    is_called_off: bool,
-    /// When the part has taken too long.
-    until: Option<MonoTime>,
+/// How a wait for a user ended.
+enum WaitEnd {
+    /// The user wants something.
+    Next(Next),
+    /// One of its requests has ended.
+    Finished(Box<FinishedRequest>),
 }
 
-/// A call that has ended and is not counted yet: its check may still say how it ended.
-struct Held {
-    end: CallEnd,
-    due: MonoTime,
-    named: Arc<CallName>,
-    /// Its place in the ring, which holds it until it is counted, and what stands there.
-    begun: (u32, Option<CallRecord>),
-}
-
-/// What a wait for a user comes to.
-enum Outside {
-    /// It wants something.
-    Wants(Next),
-    /// A request that it has under way has ended.
-    Came(Box<Came>),
-}
-
-impl<'a> Stage<'a> {
-    /// Of a part that no arrival asked for.
-    fn aside(kit: &'a mut Kit) -> Self {
-        Self::of(None, MonoTime::now(), kit)
-    }
-
-    fn of(arrival: Option<&'a Arrival>, dispatched: MonoTime, kit: &'a mut Kit) -> Self {
-        Self {
-            arrival,
-            dispatched,
-            kit,
-            calls: 0,
-            rested_us: 0,
-            held: None,
-            last: None,
-            all_ok: true,
-            refusals: 0,
-            is_called_off: false,
-            until: None,
-        }
-    }
-}
-
-impl<W: Wire> Calls<W> {
-    /// Does an arrival's task in Python; returns when its last call ended.
+impl<W: Wire> ArrivalRunner<W> {
+    /// Performs an arrival's task in Python; gives the end of the task.
     pub(crate) async fn perform_script(
         &self,
-        crew: &Crew,
+        users: &VirtualUsers,
         arrival: &Arrival,
         dispatched: MonoTime,
-        kit: &mut Kit,
+        scratch: &mut Scratch,
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
         self.recorder.started(arrival.key);
         let limit_us = SCRIPT_TIMEOUTS * self.timeout_us();
-        let mut stage = Stage::of(Some(arrival), dispatched, kit);
-        stage.until = Some(dispatched.plus_us(limit_us));
-        let member = match crew.take(arrival.name) {
-            Some(member) => Some(member),
+        let mut context = PartContext::of(Some(arrival), dispatched, scratch);
+        context.until = Some(dispatched.plus_us(limit_us));
+        let user = match users.take(arrival.id) {
+            Some(user) => Some(user),
             // Boxed, since it happens once to few users.
-            None => Box::pin(self.latecomer(crew, &mut stage)).await,
+            None => Box::pin(self.prepare_late(users, &mut context)).await,
         };
-        let Some(mut member) = member else {
+        let Some(mut user) = user else {
             self.task_error(arrival);
             return MonoTime::now();
         };
         let part = Part::Task(arrival.key.task);
-        let ended = self.act(&mut member, part, &mut stage).await;
+        let ended = self.run_part(&mut user, part, &mut context).await;
         let end = MonoTime::now();
-        self.measured(arrival, &mut member);
-        let Stage {
-            held,
+        self.count_metrics(arrival, &mut user);
+        let PartContext {
+            pending,
             mut last,
             mut all_ok,
             until,
             ..
-        } = stage;
+        } = context;
         let is_given_up = ended.is_none();
         let mut ended = ended.unwrap_or_default();
-        if let Some(mut held) = held {
-            if held.end.status.is_some()
+        if let Some(mut pending) = pending {
+            if pending.end.status.is_some()
                 && let Some(check) = ended.check
             {
-                held.end.outcome = self.checked(arrival, check, ended.trace.as_deref());
+                pending.end.outcome = self.count_check(arrival, check, ended.trace.as_deref());
             }
-            all_ok &= held.end.outcome == Outcome::Ok;
-            last = Some(held.end.outcome);
-            self.book(arrival, held);
+            all_ok &= pending.end.outcome == Outcome::Ok;
+            last = Some(pending.end.outcome);
+            self.count_call(arrival, pending);
         }
         if until.is_some_and(|until| end >= until) && self.stopped().is_none() {
             let text = format!("took longer than {} s and was ended", limit_us / 1_000_000);
@@ -161,157 +112,161 @@ impl<W: Wire> Calls<W> {
         }
         if let Some(text) = ended.raised {
             all_ok = false;
-            self.raised(arrival, RaisedBy::Task, &text, ended.trace.as_deref());
-            self.task_raised(arrival, last);
+            self.count_raised(arrival, RaisedBy::Task, &text, ended.trace.as_deref());
+            self.count_task_raised(arrival, last);
         }
         if let Some(text) = ended.blocked {
-            self.raised(arrival, RaisedBy::Blocking, &text, None);
+            self.count_raised(arrival, RaisedBy::Blocking, &text, None);
         }
         if !all_ok || is_given_up {
             self.task_error(arrival);
         }
         if !is_given_up {
-            crew.give(member);
+            users.give(user);
         }
         end
     }
 
-    /// A user of a closed loop that came here with a shard: it is prepared now.
-    async fn latecomer(&self, crew: &Crew, stage: &mut Stage<'_>) -> Option<Member> {
-        let arrival = stage.arrival?;
-        let Name::Iteration { user, .. } = arrival.name else {
+    /// Prepares a user of a closed loop that came here with a shard during the run.
+    async fn prepare_late(
+        &self,
+        users: &VirtualUsers,
+        context: &mut PartContext<'_>,
+    ) -> Option<VirtualUser> {
+        let arrival = context.arrival?;
+        let ArrivalId::Iteration { user, .. } = arrival.id else {
             return None;
         };
-        match self.join(crew, user, stage.kit).await {
+        match self.prepare_user(users, user, context.scratch).await {
             Ok(()) => {
-                // Its preparation is like a rest.
-                stage.rested_us = MonoTime::now().since_us(stage.dispatched);
-                crew.take(arrival.name)
+                // The preparation counts as a rest.
+                context.rested_us = MonoTime::now().since_us(context.dispatched);
+                users.take(arrival.id)
             }
             Err(raised) => {
                 let text = format!("on_start: {raised}");
-                self.raised(arrival, RaisedBy::Task, &text, None);
-                self.task_raised(arrival, None);
-                self.rest(AFTER_FAILURE, true).await;
+                self.count_raised(arrival, RaisedBy::Task, &text, None);
+                self.count_task_raised(arrival, None);
+                self.rest(PREPARE_RETRY_DELAY, true).await;
                 None
             }
         }
     }
 
-    /// Lets a user do one part; `None` when it had to be given up.
-    async fn act<'a>(
+    /// Performs one part of a user; `None` when the user was abandoned.
+    async fn run_part<'a>(
         &'a self,
-        member: &mut Member,
+        user: &mut VirtualUser,
         part: Part,
-        stage: &mut Stage<'a>,
+        context: &mut PartContext<'a>,
     ) -> Option<script::Ended> {
-        let mut abreast = Abreast::default();
-        let ended = self.do_part(member, part, stage, &mut abreast).await;
-        if !abreast.is_empty() {
-            self.see_out(&mut abreast, stage).await;
+        let mut concurrent = ConcurrentRequests::default();
+        let ended = self.drive_part(user, part, context, &mut concurrent).await;
+        if !concurrent.is_empty() {
+            self.finish_all(&mut concurrent, context).await;
         }
         ended
     }
 
-    async fn do_part<'a>(
+    async fn drive_part<'a>(
         &'a self,
-        member: &mut Member,
+        user: &mut VirtualUser,
         part: Part,
-        stage: &mut Stage<'a>,
-        abreast: &mut Abreast<'a>,
+        context: &mut PartContext<'a>,
+        concurrent: &mut ConcurrentRequests<'a>,
     ) -> Option<script::Ended> {
-        let occasion = self.occasion(member.number, part, stage.arrival);
-        let mut next = member.user.begin(part, occasion);
+        let occasion = self.occasion(user.number, part, context.arrival);
+        let mut next = user.script.begin(part, occasion);
         loop {
             let now = match next {
-                // Nobody asks when, and each look at a clock costs.
-                Next::Ended(_) => stage.dispatched,
+                // This time is not needed, and reading a clock has a cost.
+                Next::Ended(_) => context.dispatched,
                 _ => MonoTime::now(),
             };
             let heard = match next {
                 Next::Ended(ended) => return Some(ended),
                 Next::Beside(wishes) => {
-                    abreast.wish(wishes);
+                    concurrent.enqueue(wishes);
                     next = Next::Outside;
                     continue;
                 }
                 Next::Outside => {
-                    self.set_off(abreast, stage, now);
+                    self.start_waiting(concurrent, context, now);
                     match self
-                        .outside(member.user.as_mut(), stage, abreast, now)
+                        .wait_outside(user.script.as_mut(), context, concurrent, now)
                         .await?
                     {
-                        Outside::Wants(wanted) => {
+                        WaitEnd::Next(wanted) => {
                             next = wanted;
                             continue;
                         }
-                        Outside::Came(came) => self.came(*came, stage),
+                        WaitEnd::Finished(finished) => self.finished(*finished, context),
                     }
                 }
-                _ if self.is_over_for(stage, now) => Heard::Stopped,
-                Next::Sleep(time) => self.rested(time, stage, now).await,
-                Next::Send(request) => self.answer(&request, stage, now).await,
-                Next::Batch(requests) => self.answers(&requests, stage).await,
+                _ if self.is_over_for(context, now) => Heard::Stopped,
+                Next::Sleep(time) => self.sleep(time, context, now).await,
+                Next::Send(request) => self.send_one(&request, context, now).await,
+                Next::Batch(requests) => self.send_batch(&requests, context).await,
             };
             if heard.is_refusal() {
-                stage.all_ok = false;
-                stage.refusals += 1;
-                if stage.refusals > REFUSALS_MAX {
+                context.all_ok = false;
+                context.refusals += 1;
+                if context.refusals > REFUSALS_MAX {
                     return None;
                 }
             }
-            next = member.user.go_on(heard);
-            // A user that never waits would else keep the pacer from its commands.
+            next = user.script.go_on(heard);
+            // Without it, a user that never waits would keep the pacer from its commands.
             tokio::task::consume_budget().await;
         }
     }
 
-    /// Whose a part of a user is, and when it is due.
+    /// The occasion of a part: the key of its random draws, and when it is due.
     fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
-        let whose = match arrival.map(|arrival| arrival.name) {
-            Some(Name::Planned(n)) => DrawScope::Arrival(n),
-            Some(Name::Iteration { user, k }) => DrawScope::Iteration { user, k },
+        let whose = match arrival.map(|arrival| arrival.id) {
+            Some(ArrivalId::Planned(n)) => DrawScope::Arrival(n),
+            Some(ArrivalId::Iteration { user, k }) => DrawScope::Iteration { user, k },
             None if part == Part::Stop => DrawScope::Stop(user),
             None => DrawScope::Start(user),
         };
         let due = match arrival {
-            Some(arrival) => self.shown_at(arrival.due),
+            Some(arrival) => self.coordinator_time_at(arrival.due),
             None => clock::wall(),
         };
         Occasion { whose, due }
     }
 
-    /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
-    fn is_over_for(&self, stage: &Stage<'_>, now: MonoTime) -> bool {
-        let too_long = stage.until.is_some_and(|until| now >= until);
-        stage.arrival.is_some() && (self.barred(now).is_some() || too_long)
+    /// Whether an arrival has to end: the run was stopped, or it has taken too long.
+    fn is_over_for(&self, context: &PartContext<'_>, now: MonoTime) -> bool {
+        let too_long = context.until.is_some_and(|until| now >= until);
+        context.arrival.is_some() && (self.barred(now).is_some() || too_long)
     }
 
-    /// Waits with a user for something of its own, and for what it has under way. When the former
-    /// may not go on it is told so, once; `None`: it waits on all the same.
-    async fn outside(
+    /// Waits for the user's own wait and for its requests. When the user's wait exceeds its limit,
+    /// the user is told to stop, once; `None`: it waits on all the same.
+    async fn wait_outside(
         &self,
         user: &mut dyn User,
-        stage: &mut Stage<'_>,
-        abreast: &mut Abreast<'_>,
+        context: &mut PartContext<'_>,
+        concurrent: &mut ConcurrentRequests<'_>,
         before: MonoTime,
-    ) -> Option<Outside> {
-        let left = match stage.until {
-            _ if stage.is_called_off => CALLED_OFF,
+    ) -> Option<WaitEnd> {
+        let left = match context.until {
+            _ if context.is_called_off => STOP_GRACE,
             Some(until) => Duration::from_micros(until.since_us(before)),
-            None => FAR,
+            None => NO_LIMIT,
         };
-        let (is_counted, is_called_off) = (stage.arrival.is_some(), stage.is_called_off);
+        let (is_counted, is_called_off) = (context.arrival.is_some(), context.is_called_off);
         let mut limit = pin!(sleep(left));
         let next = poll_fn(|cx| {
             if let Poll::Ready(next) = user.poll_outside(cx) {
-                return Poll::Ready(Some(Outside::Wants(next)));
+                return Poll::Ready(Some(WaitEnd::Next(next)));
             }
-            if !abreast.is_empty() {
-                // Whatever is under way ends by itself.
-                return abreast
+            if !concurrent.is_empty() {
+                // Requests in flight end by themselves.
+                return concurrent
                     .poll(cx)
-                    .map(|came| Some(Outside::Came(Box::new(came))));
+                    .map(|finished| Some(WaitEnd::Finished(Box::new(finished))));
             }
             let is_stopped = is_counted && !is_called_off && self.stopped().is_some();
             match is_stopped || limit.as_mut().poll(cx).is_ready() {
@@ -320,34 +275,39 @@ impl<W: Wire> Calls<W> {
             }
         });
         let next = next.await;
-        if stage.calls == 0 {
-            stage.rested_us += MonoTime::now().since_us(before);
+        if context.calls == 0 {
+            context.rested_us += MonoTime::now().since_us(before);
         }
         if next.is_some() {
             return next;
         }
-        stage.all_ok = false;
-        match std::mem::replace(&mut stage.is_called_off, true) {
+        context.all_ok = false;
+        match std::mem::replace(&mut context.is_called_off, true) {
             true => None,
-            false => Some(Outside::Wants(user.go_on(Heard::Stopped))),
+            false => Some(WaitEnd::Next(user.go_on(Heard::Stopped))),
         }
     }
 
-    async fn rested(&self, time: Duration, stage: &mut Stage<'_>, before: MonoTime) -> Heard {
-        let left = stage.until.map(|until| until.since_us(before));
+    async fn sleep(
+        &self,
+        time: Duration,
+        context: &mut PartContext<'_>,
+        before: MonoTime,
+    ) -> Heard {
+        let left = context.until.map(|until| until.since_us(before));
         let time = left.map_or(time, |left_us| time.min(Duration::from_micros(left_us)));
-        self.rest(time, stage.arrival.is_some()).await;
+        self.rest(time, context.arrival.is_some()).await;
         let now = MonoTime::now();
-        if stage.calls == 0 {
-            stage.rested_us += now.since_us(before);
+        if context.calls == 0 {
+            context.rested_us += now.since_us(before);
         }
-        match self.is_over_for(stage, now) {
+        match self.is_over_for(context, now) {
             true => Heard::Stopped,
             false => Heard::Awake,
         }
     }
 
-    /// Waits; for an arrival no longer than until a stop.
+    /// Waits; for an arrival until a stop at most.
     async fn rest(&self, time: Duration, is_counted: bool) {
         let mut sleep = pin!(sleep(time));
         poll_fn(|cx| match is_counted && self.stopped().is_some() {
@@ -357,106 +317,7 @@ impl<W: Wire> Calls<W> {
         .await;
     }
 
-    /// Counts the call before, now that it was not the last.
-    fn settle(&self, stage: &mut Stage<'_>) {
-        if let (Some(arrival), Some(held)) = (stage.arrival, stage.held.take()) {
-            stage.all_ok &= held.end.outcome == Outcome::Ok;
-            stage.last = Some(held.end.outcome);
-            self.book(arrival, held);
-        }
-    }
-
-    /// Counts a call. Its name goes with it, since rows may have been taken since it was sent.
-    fn book(&self, arrival: &Arrival, held: Held) {
-        let (seat, begun) = held.begun;
-        {
-            let mut tally = self.tally.borrow_mut();
-            tally.name(&held.named);
-            tally.call(&held.end);
-        }
-        self.recorder.end(seat, begun, &held.end);
-        self.sample(arrival, held.due, &held.end);
-    }
-
-    /// Counts a check that looked at an answer; gives what that makes of the call.
-    fn checked(
-        &self,
-        arrival: &Arrival,
-        check: Result<(), String>,
-        trace: Option<&str>,
-    ) -> Outcome {
-        self.tally.borrow_mut().check(arrival.key, check.is_ok());
-        self.recorder.check(arrival.key, check.is_ok());
-        match check {
-            Ok(()) => Outcome::Ok,
-            Err(text) => {
-                self.raised(arrival, RaisedBy::Check, &text, trace);
-                Outcome::CheckFailed
-            }
-        }
-    }
-
-    /// Counts what a user added to metrics in an arrival's task, however that ended.
-    fn measured(&self, arrival: &Arrival, member: &mut Member) {
-        let measured = member.user.measured();
-        let mut tally = self.tally.borrow_mut();
-        for one in measured {
-            tally.metric(arrival.key, &one.name, one.value);
-            self.recorder.metric(arrival.key, &one.name, one.value);
-        }
-    }
-
-    /// Counts an arrival whose task raised, by how its last call had ended.
-    fn task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
-        let last = match last {
-            Some(Outcome::Ok) => LastCall::Ok,
-            Some(_) => LastCall::Failed,
-            None => LastCall::Absent,
-        };
-        self.tally.borrow_mut().task_raised(arrival.key, last);
-        self.recorder.task_raised(arrival.key, last);
-    }
-
-    /// Counts what was raised, in words that fit and hold no secret of the plan.
-    fn raised(&self, arrival: &Arrival, by: RaisedBy, text: &str, trace: Option<&str>) {
-        let task = arrival.key.task;
-        let text = self.mask(text);
-        let (text, is_new) = self.names.raised(task, cut(&text, RAISED_BYTES_MAX));
-        let mut tally = self.tally.borrow_mut();
-        tally.raised(task, by, &text);
-        if let Some(trace) = trace.filter(|_| is_new) {
-            tally.traced(task, by, &text, cut(&self.mask(trace), TRACE_BYTES_MAX));
-        }
-        self.recorder.raised(arrival.key, by, &text);
-    }
-
-    /// A text of the scenario's, without the secrets that it was given.
-    pub(crate) fn mask(&self, text: &str) -> String {
-        self.program.masks.apply(text)
-    }
-
     fn timeout_us(&self) -> u64 {
         self.program.timeout_us()
     }
-}
-
-/// The beginning of `text`, of so many bytes at most.
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = bytes_max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// Waits for all of them.
-async fn all(mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
-    poll_fn(|cx| {
-        futures.retain_mut(|future| future.as_mut().poll(cx).is_pending());
-        match futures.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
 }

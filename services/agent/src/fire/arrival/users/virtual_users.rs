@@ -1,7 +1,8 @@
-//! The virtual users of a core: made and prepared before the start, taken by arrivals in turn,
+//! The virtual users of a core: created and prepared before the start, taken by arrivals in turn,
 //! cleaned up after the end.
 //!
-//! Each does one thing at a time. Must never leave its thread: an interpreter stands behind it.
+//! Each does one thing at a time. A user must never leave its thread, which has entered the
+//! interpreter.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,40 +13,41 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::plan::script::Feed;
 use tokio::task::JoinHandle;
 
-use crate::fire::arrival::arrival_runner::Name;
+use crate::fire::arrival_id::ArrivalId;
+// The run's preparation opens them; fire passes them to the scenario.
 use crate::runs::secrets::Secrets;
 use crate::users::prepared_users::States;
 use crate::users::script::{Scenario, Scripting, Source, User};
 
-/// What a core needs for a crew.
+/// What a core needs to create its users.
 #[derive(Debug, Clone)]
-pub struct Troupe {
+pub struct VirtualUsersSetup {
     /// The interpreter.
     pub scripting: Arc<dyn Scripting>,
     /// The archive of the scenario's files.
     pub bundle: Bytes,
-    /// The file that defines it.
+    /// The file that defines the scenario.
     pub file: String,
-    /// Its class.
+    /// The class of the scenario.
     pub scenario: String,
-    /// Its tasks, in the order of the plan.
+    /// Names of its tasks, in the order of the plan.
     pub tasks: Vec<String>,
-    /// Where the load goes.
+    /// The target of the load.
     pub target: String,
-    /// What the scenario was given by name.
+    /// Values of its parameters by name.
     pub parameters: Secrets,
-    /// The data that it takes rows of.
+    /// The data of its feeds.
     pub feeds: Vec<Feed>,
     /// The arrivals of the run.
     pub workload: Arc<Workload>,
-    /// The numbers of its users here, of all users of the run.
+    /// Numbers of the users of this core, among all users of the run.
     pub users: Vec<u32>,
-    /// What they are made from, when that was prepared elsewhere.
+    /// States of users that were prepared elsewhere.
     pub states: Option<Arc<States>>,
 }
 
-impl Troupe {
-    /// Whether its users come prepared, and are cleaned up after by whoever prepared them.
+impl VirtualUsersSetup {
+    /// Whether the users were prepared elsewhere, where they are cleaned up as well.
     fn comes_prepared(&self) -> bool {
         let states = self.states.as_ref();
         states.is_some_and(|states| states.users.is_some())
@@ -53,112 +55,112 @@ impl Troupe {
 }
 
 /// A user and its number.
-pub(crate) struct Member {
+pub(crate) struct VirtualUser {
     pub number: u32,
-    pub user: Box<dyn User>,
-    /// Whether its preparation has ended well: it is owed its clean-up.
+    pub script: Box<dyn User>,
+    /// Whether its preparation has succeeded, so that it gets its clean-up.
     pub is_prepared: bool,
 }
 
-/// Users that have nothing to do.
+/// Idle users.
 enum Idle {
-    /// Of a schedule: it is served by whoever has rested longest.
-    InTurn(VecDeque<Member>),
-    /// Of a closed loop, which says itself who is next: each at the place of its number.
-    ByNumber(Vec<Option<Member>>),
+    /// Of a schedule: an arrival takes the user that has been idle longest.
+    InTurn(VecDeque<VirtualUser>),
+    /// Of a closed loop, where an arrival names its user: indexed by number.
+    ByNumber(Vec<Option<VirtualUser>>),
 }
 
 /// The users of one core.
-pub(crate) struct Crew {
+pub(crate) struct VirtualUsers {
     scenario: Box<dyn Scenario>,
-    /// What the scenario does beside.
-    beside: Option<JoinHandle<()>>,
+    /// Work of the scenario itself, besides its users.
+    background: Option<JoinHandle<()>>,
     numbers: Vec<u32>,
     /// Its users need no preparation here.
     pub(crate) comes_prepared: bool,
     idle: RefCell<Idle>,
-    /// Nobody is to be given work any more.
-    dismissed: Cell<bool>,
+    /// No user is given work any more.
+    closed: Cell<bool>,
 }
 
-impl Crew {
+impl VirtualUsers {
     /// Loads the scenario; must be called on the thread that has entered the interpreter.
-    pub(crate) fn load(troupe: &Troupe, is_closed_loop: bool) -> Result<Self, String> {
-        let scenario = troupe.scripting.load(&Source {
-            bundle: &troupe.bundle,
-            file: &troupe.file,
-            scenario: &troupe.scenario,
-            tasks: &troupe.tasks,
-            target: &troupe.target,
-            parameters: &troupe.parameters.0,
-            feeds: &troupe.feeds,
-            workload: &troupe.workload,
-            states: troupe.states.as_deref(),
+    pub(crate) fn load(setup: &VirtualUsersSetup, is_closed_loop: bool) -> Result<Self, String> {
+        let scenario = setup.scripting.load(&Source {
+            bundle: &setup.bundle,
+            file: &setup.file,
+            scenario: &setup.scenario,
+            tasks: &setup.tasks,
+            target: &setup.target,
+            parameters: &setup.parameters.0,
+            feeds: &setup.feeds,
+            workload: &setup.workload,
+            states: setup.states.as_deref(),
         })?;
-        let beside = scenario.beside().map(tokio::task::spawn_local);
+        let background = scenario.beside().map(tokio::task::spawn_local);
         Ok(Self {
             scenario,
-            beside,
-            numbers: troupe.users.clone(),
-            comes_prepared: troupe.comes_prepared(),
+            background,
+            numbers: setup.users.clone(),
+            comes_prepared: setup.comes_prepared(),
             idle: RefCell::new(match is_closed_loop {
                 true => Idle::ByNumber(Vec::new()),
                 false => Idle::InTurn(VecDeque::new()),
             }),
-            dismissed: Cell::new(false),
+            closed: Cell::new(false),
         })
     }
 
-    /// The numbers of the users to prepare.
+    /// Numbers of the users to prepare.
     pub(crate) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// A user that has done nothing yet.
-    pub(crate) fn make(&self, number: u32) -> Result<Member, String> {
-        Ok(Member {
+    /// Creates a user that has done nothing yet.
+    pub(crate) fn make(&self, number: u32) -> Result<VirtualUser, String> {
+        Ok(VirtualUser {
             number,
-            user: self.scenario.user(number)?,
+            script: self.scenario.user(number)?,
             is_prepared: false,
         })
     }
 
-    /// Who does what `name` says; `None` when there is nobody idle for it.
-    pub(crate) fn take(&self, name: Name) -> Option<Member> {
-        if self.dismissed.get() {
+    /// Takes the user for an arrival; `None` when no user is idle for it.
+    pub(crate) fn take(&self, id: ArrivalId) -> Option<VirtualUser> {
+        if self.closed.get() {
             return None;
         }
-        match (&mut *self.idle.borrow_mut(), name) {
+        match (&mut *self.idle.borrow_mut(), id) {
             (Idle::InTurn(idle), _) => idle.pop_front(),
-            (Idle::ByNumber(idle), Name::Iteration { user, .. }) => {
+            (Idle::ByNumber(idle), ArrivalId::Iteration { user, .. }) => {
                 idle.get_mut(user as usize).and_then(Option::take)
             }
-            (Idle::ByNumber(_), Name::Planned(_)) => None,
+            (Idle::ByNumber(_), ArrivalId::Planned(_)) => None,
         }
     }
 
-    /// Somebody is idle again.
-    pub(crate) fn give(&self, member: Member) {
+    /// Returns a user that is idle again.
+    pub(crate) fn give(&self, user: VirtualUser) {
         match &mut *self.idle.borrow_mut() {
-            Idle::InTurn(idle) => idle.push_back(member),
+            Idle::InTurn(idle) => idle.push_back(user),
             Idle::ByNumber(idle) => {
-                let place = member.number as usize;
+                let place = user.number as usize;
                 if idle.len() <= place {
                     idle.resize_with(place + 1, || None);
                 }
-                idle[place] = Some(member);
+                idle[place] = Some(user);
             }
         }
     }
 
-    /// Whether nobody is to be given work any more.
-    pub(crate) fn is_dismissed(&self) -> bool {
-        self.dismissed.get()
+    /// Whether no user is given work any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.get()
     }
 
-    /// Takes everybody out who is idle, for good.
-    pub(crate) fn dismiss(&self) -> Vec<Member> {
-        self.dismissed.set(true);
+    /// Takes all idle users out, for good.
+    pub(crate) fn close(&self) -> Vec<VirtualUser> {
+        self.closed.set(true);
         match &mut *self.idle.borrow_mut() {
             Idle::InTurn(idle) => idle.drain(..).collect(),
             Idle::ByNumber(idle) => idle.drain(..).flatten().collect(),
@@ -166,10 +168,10 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for VirtualUsers {
     fn drop(&mut self) {
-        if let Some(beside) = &self.beside {
-            beside.abort();
+        if let Some(background) = &self.background {
+            background.abort();
         }
     }
 }

@@ -1,23 +1,23 @@
-//! How many connections one core may have: its part of what the plan allows an agent.
+//! The number of connections of one core: its part of what the plan allows an agent.
 //!
-//! Must never let the parts of all cores exceed the whole.
+//! The parts of all cores are exactly the whole.
 
 use loadpilot_events::plan::connections::Connections;
 
 /// The connections of one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pool {
-    /// Most that it has open at a time; `None` sets no limit.
+pub struct ConnectionQuota {
+    /// Maximum number open at a time; `None` sets no limit.
     pub max: Option<u32>,
-    /// How many it opens before the start.
+    /// Number to open before the start.
     pub open_first: u32,
 }
 
-impl Pool {
-    /// Of the `part`-th of `parts` cores of an agent.
+impl ConnectionQuota {
+    /// The quota of the `part`-th of `parts` cores of an agent.
     ///
     /// # Panics
-    /// When there are more parts than connections: a core without one could do nothing.
+    /// There are more parts than connections: a core without one could do nothing.
     #[must_use]
     pub fn part(settings: &Connections, part: u32, parts: u32) -> Self {
         let max = settings.max.map(|max| portion(max, part, parts));
@@ -26,14 +26,14 @@ impl Pool {
         Self { max, open_first }
     }
 
-    /// [`Pool::max`] as a count; `usize::MAX` sets no limit.
+    /// [`ConnectionQuota::max`] as a count; `usize::MAX` sets no limit.
     pub(crate) fn connections_max(self) -> usize {
         self.max.map_or(usize::MAX, |max| max as usize)
     }
 }
 
-/// The `part`-th of `parts` portions of `whole`, which differ by one at most; the first ones are
-/// the larger ones.
+/// The `part`-th of `parts` portions of `whole`. They differ by at most one; the first ones are
+/// larger.
 #[must_use]
 pub fn portion(whole: u32, part: u32, parts: u32) -> u32 {
     whole / parts + u32::from(part < whole % parts)

@@ -1,6 +1,6 @@
-//! From a target to a connection: name resolution, TCP or a Unix socket, TLS.
+//! Opens connections to a target: name resolution, TCP or a Unix socket, TLS.
 //!
-//! Must never block the thread: names are resolved on a thread of the runtime's own.
+//! Must never block the thread: names are resolved on a blocking thread of the runtime.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -14,61 +14,63 @@ use loadpilot_events::log::outcome::Outcome;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 
-use super::error_classification::Broken;
-use super::local_addresses::Origins;
+use super::error_classification::ErrorClass;
+use super::local_addresses::LocalAddresses;
 use super::stream::Stream;
-use super::tls::Offer;
+
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Trace;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage};
-use crate::fire::request::target::Place;
+use crate::fire::request::target::Endpoint;
+use crate::fire::request::tls::Offer;
 
-/// How long, in µs, a failed name resolution stands before it is tried again: a target whose name
-/// does not resolve must not become a load on its name server.
+/// Minimum interval between failed name resolutions, in µs: a target whose name does not resolve
+/// must not become a load on its name server.
 const LOOKUP_AGAIN_US: u64 = 1_000_000;
 
 /// Opens connections to the target of one program.
-pub(crate) struct Dial {
+pub(crate) struct Dialer {
     program: Arc<Program>,
-    known: RefCell<Option<Known>>,
-    /// Held while names are resolved, so that it happens once; when it failed last, and why.
-    lookup: Mutex<Option<(MonoTime, Broken)>>,
-    /// The address that worked last.
+    resolved: RefCell<Option<Resolved>>,
+    /// Held during a name resolution, so that there is one at a time; time and cause of the last
+    /// failure.
+    lookup: Mutex<Option<(MonoTime, ErrorClass)>>,
+    /// Index of the address that worked last.
     preferred: Cell<usize>,
-    origins: Origins,
+    local_addresses: LocalAddresses,
 }
 
-/// What the target's name stood for.
+/// Addresses of the target's name.
 #[derive(Debug, Clone)]
-struct Known {
+struct Resolved {
     addresses: Rc<[SocketAddr]>,
     since: MonoTime,
 }
 
-impl Dial {
+impl Dialer {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         Self {
-            origins: Origins::new(&program.target.sources),
+            local_addresses: LocalAddresses::new(&program.target.sources),
             program,
-            known: RefCell::new(None),
+            resolved: RefCell::new(None),
             lookup: Mutex::new(None),
             preferred: Cell::new(0),
         }
     }
 
-    /// A new connection, over TLS one that agreed on something of `offer`; says in `progress` what
-    /// it does, and notes the time of each phase in `trace`.
+    /// Opens a connection, over TLS one that agreed on a protocol of `offer`. Enters its stages in
+    /// `progress` and its phases in `trace`.
     ///
     /// # Errors
-    /// Which step of it failed.
+    /// The step that failed.
     pub(crate) async fn open(
         &self,
         offer: Offer,
         progress: &Progress,
         trace: &mut Trace,
-    ) -> Result<Stream, Broken> {
-        // Boxed: a call on an open connection need not carry what it takes to open one.
+    ) -> Result<Stream, ErrorClass> {
+        // Boxed: a call on an open connection need not carry the state for opening one.
         Box::pin(self.open_now(offer, progress, trace)).await
     }
 
@@ -77,14 +79,14 @@ impl Dial {
         offer: Offer,
         progress: &Progress,
         trace: &mut Trace,
-    ) -> Result<Stream, Broken> {
+    ) -> Result<Stream, ErrorClass> {
         let begun = MonoTime::now();
         let (host, port) = match &self.program.target.place {
-            Place::Unix(path) => {
+            Endpoint::Unix(path) => {
                 progress.enter_at(Stage::Connecting, begun);
                 return self.open_unix(path, trace).await;
             }
-            Place::Host(host, port) => (host.as_str(), *port),
+            Endpoint::Host(host, port) => (host.as_str(), *port),
         };
         progress.enter_at(Stage::Resolving, begun);
         let addresses = self.addresses(host, port, trace).await?;
@@ -95,50 +97,50 @@ impl Dial {
         let tcp = tcp?;
         // Without it a request of two segments waits for the peer's delayed acknowledgement.
         tcp.set_nodelay(true)
-            .map_err(|error| Broken::connecting(&error))?;
+            .map_err(|error| ErrorClass::connecting(&error))?;
         let Some(tls) = &self.program.target.tls else {
             return Ok(Stream::Tcp(tcp));
         };
         progress.enter(Stage::Securing);
         let started = MonoTime::now();
-        let secured = tls.secure(tcp, offer).await;
+        let secured = tls.handshake(tcp, offer).await;
         trace.phases.tls_us = Some(MonoTime::now().since_us(started));
-        let stream = secured.map_err(|error| Broken::securing(&error))?;
+        let stream = secured.map_err(|error| ErrorClass::securing(&error))?;
         let stream = Stream::Tls(Box::new(stream));
         match offer {
             Offer::Http2 if !stream.agreed_on_http2() => {
-                Err(Broken::new(Outcome::Tls, Cause::TlsMismatch))
+                Err(ErrorClass::new(Outcome::Tls, Cause::TlsMismatch))
             }
             _ => Ok(stream),
         }
     }
 
-    /// A new connection that no call waits for.
+    /// Opens a connection that no call waits for.
     ///
     /// # Errors
-    /// As [`Dial::open`].
-    pub(crate) async fn open_ahead(&self, offer: Offer) -> Result<Stream, Broken> {
+    /// As [`Dialer::open`].
+    pub(crate) async fn open_unused(&self, offer: Offer) -> Result<Stream, ErrorClass> {
         let progress = Progress::new(MonoTime::now());
         self.open(offer, &progress, &mut Trace::default()).await
     }
 
     /// Resolves the target's name before it is needed.
     pub(crate) async fn resolve(&self) {
-        if let Place::Host(host, port) = &self.program.target.place {
-            // A failure here says nothing yet: the first call tries again and is counted.
+        if let Endpoint::Host(host, port) = &self.program.target.place {
+            // A failure here is not reported: the first call tries again and is counted.
             drop(self.addresses(host, *port, &mut Trace::default()).await);
         }
     }
 
-    /// Resolves the target's name, or recalls it.
+    /// Resolves the target's name, or gives the cached addresses.
     async fn addresses(
         &self,
         host: &str,
         port: u16,
         trace: &mut Trace,
-    ) -> Result<Rc<[SocketAddr]>, Broken> {
+    ) -> Result<Rc<[SocketAddr]>, ErrorClass> {
         let started = MonoTime::now();
-        if let Some(addresses) = self.recall(started) {
+        if let Some(addresses) = self.cached(started) {
             return Ok(addresses);
         }
         let found = self.look_up(host, port).await;
@@ -146,68 +148,70 @@ impl Dial {
         found
     }
 
-    fn recall(&self, now: MonoTime) -> Option<Rc<[SocketAddr]>> {
-        let known = self.known.borrow().clone()?;
+    fn cached(&self, now: MonoTime) -> Option<Rc<[SocketAddr]>> {
+        let resolved = self.resolved.borrow().clone()?;
         let stands_us = self.program.connections.resolve_us.unwrap_or(u64::MAX);
-        (now.since_us(known.since) < stands_us).then_some(known.addresses)
+        (now.since_us(resolved.since) < stands_us).then_some(resolved.addresses)
     }
 
-    async fn look_up(&self, host: &str, port: u16) -> Result<Rc<[SocketAddr]>, Broken> {
+    async fn look_up(&self, host: &str, port: u16) -> Result<Rc<[SocketAddr]>, ErrorClass> {
         let mut failed = self.lookup.lock().await;
         let now = MonoTime::now();
-        if let Some(addresses) = self.recall(now) {
+        if let Some(addresses) = self.cached(now) {
             return Ok(addresses);
         }
-        if let Some((at, broken)) = *failed
+        if let Some((at, class)) = *failed
             && now.since_us(at) < LOOKUP_AGAIN_US
         {
-            return Err(broken);
+            return Err(class);
         }
         let found = match lookup_host((host, port)).await {
             Ok(found) => self.of_the_family(host, found),
-            Err(error) => Err(Broken::resolving(&error)),
+            Err(error) => Err(ErrorClass::resolving(&error)),
         };
         let since = MonoTime::now();
         match &found {
             Ok(addresses) => {
-                *self.known.borrow_mut() = Some(Known {
+                *self.resolved.borrow_mut() = Some(Resolved {
                     addresses: Rc::clone(addresses),
                     since,
                 });
             }
-            Err(broken) => *failed = Some((since, *broken)),
+            Err(class) => *failed = Some((since, *class)),
         }
         found
     }
 
-    /// Those of the family that the plan names; at least one.
+    /// The addresses of the family that the plan names; at least one.
     fn of_the_family(
         &self,
         host: &str,
         found: impl Iterator<Item = SocketAddr>,
-    ) -> Result<Rc<[SocketAddr]>, Broken> {
+    ) -> Result<Rc<[SocketAddr]>, ErrorClass> {
         let ip = self.program.connections.ip;
         let fitting = found.filter(|address| ip.is_none_or(|ip| ip.has(address.ip())));
         let fitting: Rc<[SocketAddr]> = fitting.collect();
         match fitting.is_empty() {
             true => {
-                tracing::debug!(host, "no address of the IP family that is asked for");
-                Err(Broken::new(Outcome::Connect, Cause::NoSuchAddress))
+                tracing::debug!(host, "no address of the IP family in the plan");
+                Err(ErrorClass::new(Outcome::Connect, Cause::NoSuchAddress))
             }
             false => Ok(fitting),
         }
     }
 
-    /// Tries each address of `host` once that is open to this agent, beginning with the one that
-    /// worked last.
-    async fn connect(&self, host: &str, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
+    /// Tries each address of `host` that the policy allows once, beginning with the one that worked
+    /// last.
+    async fn connect(&self, host: &str, addresses: &[SocketAddr]) -> Result<TcpStream, ErrorClass> {
         let first = self.preferred.get();
-        let any_fits = addresses.iter().any(|&address| self.origins.fit(address));
+        let any_fits = addresses
+            .iter()
+            .any(|&address| self.local_addresses.fit(address));
         let mut last = None;
         let mut closed = 0;
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
-            // One that cannot be reached from here says nothing of the target.
-            if any_fits && !self.origins.fit(addresses[place]) {
+            // An address that no local address can reach says nothing about the target.
+            if any_fits && !self.local_addresses.fit(addresses[place]) {
                 continue;
             }
             if let Err(denied) = self.program.policy.judge(host, addresses[place]) {
@@ -217,33 +221,33 @@ impl Dial {
             }
             // If this attempt is cut off by its time-out, the next call begins with the next one.
             self.preferred.set(place + 1);
-            match self.origins.connect(addresses[place]).await {
+            match self.local_addresses.connect(addresses[place]).await {
                 Ok(stream) => {
                     self.preferred.set(place);
                     return Ok(stream);
                 }
                 Err(error) => {
                     tracing::debug!(%error, address = %addresses[place], "not connected");
-                    last = Some(Broken::connecting(&error));
+                    last = Some(ErrorClass::connecting(&error));
                 }
             }
         }
         Err(last.unwrap_or_else(|| match closed {
-            0 => Broken::new(Outcome::Connect, Cause::NoSuchAddress),
+            0 => ErrorClass::new(Outcome::Connect, Cause::NoSuchAddress),
             _ => not_allowed(),
         }))
     }
 
-    async fn open_unix(&self, path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {
+    async fn open_unix(&self, path: &Path, trace: &mut Trace) -> Result<Stream, ErrorClass> {
         let started = MonoTime::now();
         let opened = self.connect_unix(path).await;
         trace.phases.connect_us = Some(MonoTime::now().since_us(started));
         opened.map(Stream::Unix)
     }
 
-    /// Judges the path that is connected to, after every link in it was followed.
-    async fn connect_unix(&self, path: &Path) -> Result<UnixStream, Broken> {
-        let connecting = |error: io::Error| Broken::connecting(&error);
+    /// Judges the path after following every link in it.
+    async fn connect_unix(&self, path: &Path) -> Result<UnixStream, ErrorClass> {
+        let connecting = |error: io::Error| ErrorClass::connecting(&error);
         let policy = &self.program.policy;
         // A path outside is not even looked at.
         policy.judge_socket(path).map_err(|_| not_allowed())?;
@@ -256,8 +260,8 @@ impl Dial {
     }
 }
 
-fn not_allowed() -> Broken {
-    Broken::new(Outcome::Connect, Cause::NotAllowed)
+fn not_allowed() -> ErrorClass {
+    ErrorClass::new(Outcome::Connect, Cause::NotAllowed)
 }
 
 #[cfg(test)]
@@ -276,8 +280,8 @@ mod tests {
         "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
     }"#;
 
-    /// Broken if a name with several addresses were given up at the first that refuses, or if
-    /// every later connection tried that one again.
+    /// Broken if a name with several addresses were given up at the first that refuses, or if every
+    /// later connection tried that one again.
     #[test]
     fn every_address_is_tried_and_the_one_that_works_is_kept() {
         let bind = || TcpListener::bind("127.0.0.1:0").expect("a loopback port");
@@ -287,26 +291,26 @@ mod tests {
         let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
         let run = RunId::parse("01run").expect("a token");
         let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
-        let dial = Dial::new(Arc::new(program));
+        let dialer = Dialer::new(Arc::new(program));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime");
         runtime.block_on(async {
             for first in 0..3 {
-                dial.preferred.set(first);
-                let stream = dial
+                dialer.preferred.set(first);
+                let stream = dialer
                     .connect("localhost", &addresses)
                     .await
                     .expect("one listens");
                 assert_eq!(stream.peer_addr().expect("connected"), addresses[1]);
-                assert_eq!(dial.preferred.get(), 1);
+                assert_eq!(dialer.preferred.get(), 1);
             }
             let closed = [addresses[0], addresses[2]];
-            let refused = dial
+            let refused = dialer
                 .connect("localhost", &closed)
                 .await
-                .expect_err("nobody listens");
+                .expect_err("no listener");
             assert_eq!(
                 (refused.outcome, refused.cause),
                 (Outcome::Connect, Cause::Refused)

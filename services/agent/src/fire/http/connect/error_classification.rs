@@ -1,8 +1,7 @@
-//! Why an exchange has no complete answer: from what the system, TLS or HTTP said to an outcome and
-//! its cause.
+//! Classifies errors of the system, TLS and HTTP into an outcome and its cause.
 //!
-//! What this machine lacks is never booked on the target. Must never keep a text: causes are a
-//! closed set, and the words go to the log.
+//! What this machine lacks is an outcome of its own and never counted against the target. Must
+//! never keep a text: causes are a closed set, and the texts go to the log.
 
 use std::error::Error as StdError;
 use std::io;
@@ -13,15 +12,15 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError
 
 /// Why there is no complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Broken {
-    /// What the call gets for it.
+pub(crate) struct ErrorClass {
+    /// Outcome of the call.
     pub outcome: Outcome,
-    /// What is behind it.
+    /// Cause of the outcome.
     pub cause: Cause,
 }
 
-impl Broken {
-    /// No connection, or a broken one, for a cause that is not an error of the system.
+impl ErrorClass {
+    /// An error without an error of the system.
     pub(crate) fn new(outcome: Outcome, cause: Cause) -> Self {
         let is_local = matches!(cause, Cause::NoPorts | Cause::NoFds | Cause::NoMemory);
         let outcome = if is_local { Outcome::Local } else { outcome };
@@ -35,7 +34,7 @@ impl Broken {
         Self::new(Outcome::Connect, cause)
     }
 
-    /// No connection came about.
+    /// No connection was opened.
     pub(crate) fn connecting(error: &io::Error) -> Self {
         let cause = of_system(error).unwrap_or(Cause::Other);
         Self::new(Outcome::Connect, cause)
@@ -44,8 +43,8 @@ impl Broken {
     /// The TLS handshake failed.
     pub(crate) fn securing(error: &io::Error) -> Self {
         tracing::debug!(%error, "TLS handshake failed");
-        let cause = match deepest(error) {
-            // Nothing that one could call an answer has begun.
+        let cause = match root_cause(error) {
+            // No answer has begun.
             Cause::Truncated => Cause::Unanswered,
             cause => cause,
         };
@@ -56,7 +55,7 @@ impl Broken {
     pub(crate) fn exchanging(error: &(dyn StdError + 'static)) -> Self {
         tracing::debug!(%error, "exchange broken");
         // With TLS 1.3 a target refuses a client certificate only after the handshake.
-        let cause = deepest(error);
+        let cause = root_cause(error);
         let outcome = match cause {
             Cause::ClientCertificate => Outcome::Tls,
             _ => Outcome::Io,
@@ -70,7 +69,8 @@ fn chain<'e>(
     error: &'e (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // An io::Error hides what it wraps from `source`, but for what that one has as its source.
+        // The `source` of an io::Error skips the error that it wraps, and is the source of that
+        // one.
         let inner = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -78,32 +78,31 @@ fn chain<'e>(
     })
 }
 
-/// The same error, of a kind by which it is known again: all that h2 hands on of an error is its
-/// kind.
-pub(crate) fn told_by_kind(error: io::Error) -> io::Error {
-    match deepest(&error) {
+/// The same error with a kind that names its cause: h2 passes on nothing but the kind.
+pub(crate) fn with_kind(error: io::Error) -> io::Error {
+    match root_cause(&error) {
         Cause::ClientCertificate => io::Error::new(io::ErrorKind::PermissionDenied, error),
         _ => error,
     }
 }
 
-/// What the first error that says something says.
-fn deepest(error: &(dyn StdError + 'static)) -> Cause {
-    let told = chain(error).find_map(|error| {
+/// The cause of the first classified error in the chain.
+fn root_cause(error: &(dyn StdError + 'static)) -> Cause {
+    let found = chain(error).find_map(|error| {
         let of_tls = error.downcast_ref::<TlsError>().map(of_tls);
         of_tls.or_else(|| error.downcast_ref::<io::Error>().and_then(of_system))
     });
-    told.unwrap_or(Cause::Other)
+    found.unwrap_or(Cause::Other)
 }
 
-/// By the number that the system gave, else by the kind that a library chose.
+/// By the error number of the system, else by the kind that a library chose.
 fn of_system(error: &io::Error) -> Option<Cause> {
     let Some(number) = error.raw_os_error() else {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof => Some(Cause::Truncated),
             io::ErrorKind::ConnectionReset => Some(Cause::Reset),
             io::ErrorKind::BrokenPipe => Some(Cause::BrokenPipe),
-            // See `told_by_kind`: nothing else on a connection is of this kind without a number.
+            // See `with_kind`: nothing else on a connection is of this kind without a number.
             io::ErrorKind::PermissionDenied => Some(Cause::ClientCertificate),
             _ => None,
         };
@@ -142,7 +141,7 @@ fn of_tls(error: &TlsError) -> Cause {
 
 fn of_certificate(error: &CertificateError) -> Cause {
     match error {
-        // A stranger who took the name of somebody we trust.
+        // A server without a trusted issuer that uses a trusted name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             Cause::CertificateUntrusted
         }
@@ -186,7 +185,7 @@ mod tests {
         io::Error::from_raw_os_error(number)
     }
 
-    /// Broken if what this machine lacks were booked on the target, or the other way round.
+    /// Broken if what this machine lacks were counted against the target, or the other way round.
     #[test]
     fn what_this_machine_lacks_is_local() {
         let lacking = [
@@ -198,20 +197,20 @@ mod tests {
             (libc::ENOBUFS, Cause::NoMemory),
         ];
         for (number, cause) in lacking {
-            let expected = Broken {
+            let expected = ErrorClass {
                 outcome: Outcome::Local,
                 cause,
             };
-            assert_eq!(Broken::connecting(&of_number(number)), expected);
-            assert_eq!(Broken::securing(&of_number(number)), expected);
-            assert_eq!(Broken::exchanging(&of_number(number)), expected);
+            assert_eq!(ErrorClass::connecting(&of_number(number)), expected);
+            assert_eq!(ErrorClass::securing(&of_number(number)), expected);
+            assert_eq!(ErrorClass::exchanging(&of_number(number)), expected);
         }
-        let refused = Broken::connecting(&of_number(libc::ECONNREFUSED));
+        let refused = ErrorClass::connecting(&of_number(libc::ECONNREFUSED));
         assert_eq!(
             (refused.outcome, refused.cause),
             (Outcome::Connect, Cause::Refused)
         );
-        let reset = Broken::exchanging(&of_number(libc::ECONNRESET));
+        let reset = ErrorClass::exchanging(&of_number(libc::ECONNRESET));
         assert_eq!((reset.outcome, reset.cause), (Outcome::Io, Cause::Reset));
     }
 
@@ -220,22 +219,22 @@ mod tests {
     fn a_wrapped_error_is_unwrapped() {
         let wrapped = |inner: TlsError| io::Error::new(io::ErrorKind::InvalidData, inner);
         let stranger = TlsError::InvalidCertificate(CertificateError::UnknownIssuer);
-        let broken = Broken::securing(&wrapped(stranger));
+        let class = ErrorClass::securing(&wrapped(stranger));
         assert_eq!(
-            (broken.outcome, broken.cause),
+            (class.outcome, class.cause),
             (Outcome::Tls, Cause::CertificateUntrusted)
         );
         let plain = TlsError::InvalidMessage(InvalidMessage::InvalidContentType);
-        assert_eq!(Broken::securing(&wrapped(plain)).cause, Cause::NotTls);
+        assert_eq!(ErrorClass::securing(&wrapped(plain)).cause, Cause::NotTls);
         let twice = io::Error::other(of_number(libc::EMFILE));
-        assert_eq!(Broken::exchanging(&twice).outcome, Outcome::Local);
+        assert_eq!(ErrorClass::exchanging(&twice).outcome, Outcome::Local);
         let alert = TlsError::AlertReceived(AlertDescription::CertificateRequired);
-        let broken = Broken::exchanging(&wrapped(alert));
+        let class = ErrorClass::exchanging(&wrapped(alert));
         assert_eq!(
-            (broken.outcome, broken.cause),
+            (class.outcome, class.cause),
             (Outcome::Tls, Cause::ClientCertificate)
         );
-        let broken = Broken::exchanging(&io::Error::other("nobody knows"));
-        assert_eq!((broken.outcome, broken.cause), (Outcome::Io, Cause::Other));
+        let class = ErrorClass::exchanging(&io::Error::other("unknown"));
+        assert_eq!((class.outcome, class.cause), (Outcome::Io, Cause::Other));
     }
 }

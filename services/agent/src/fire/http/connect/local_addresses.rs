@@ -1,7 +1,7 @@
-//! Where connections come from: addresses of this machine in turn, and ports of a range.
+//! Local addresses and ports of connections: addresses of this machine in turn, ports of a range.
 //!
-//! Must never connect from an address or a port that the plan does not name; when there is none
-//! left, this machine is to blame and not the target.
+//! Must never connect from an address or a port that the plan does not name. When none is left, the
+//! outcome is this machine's and not the target's.
 
 use std::cell::Cell;
 use std::io;
@@ -10,80 +10,80 @@ use std::net::SocketAddr;
 use loadpilot_events::plan::connections::Source;
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Ports tried in a row before others get their turn: a range that is used up must not hold up
-/// the pacer.
+/// Number of ports tried in a row before other tasks run: an exhausted range must not hold up the
+/// pacer.
 const TRIES_IN_A_ROW: u32 = 16;
 
-/// The origins of the connections of one core.
+/// The local addresses of the connections of one core.
 #[derive(Debug)]
-pub(crate) struct Origins {
-    origins: Vec<Origin>,
-    /// How many connections were begun, for the turns.
+pub(crate) struct LocalAddresses {
+    addresses: Vec<LocalAddress>,
+    /// Number of connections begun, which selects the next address.
     begun: Cell<usize>,
 }
 
 /// One address, and the ports on it.
 #[derive(Debug)]
-struct Origin {
+struct LocalAddress {
     source: Source,
     /// Whether the system can choose within the range.
-    by_system: bool,
-    /// How many ports were tried, for their turns.
+    system_chooses: bool,
+    /// Number of ports tried, which selects the next port.
     tried: Cell<u16>,
 }
 
-impl Origins {
-    /// Of what the plan names; the system chooses everything when it names nothing.
+impl LocalAddresses {
+    /// The addresses of the plan; without any the system chooses everything.
     pub(crate) fn new(sources: &[Source]) -> Self {
-        let systems = systems_ports();
-        let origins = sources.iter().map(|&source| Origin {
+        let system = system_port_range();
+        let addresses = sources.iter().map(|&source| LocalAddress {
             source,
-            by_system: lies_within(source.ports, systems),
+            system_chooses: lies_within(source.ports, system),
             tried: Cell::new(0),
         });
         Self {
-            origins: origins.collect(),
+            addresses: addresses.collect(),
             begun: Cell::new(0),
         }
     }
 
-    /// Whether there is an origin for this peer.
+    /// Whether an address can reach this peer.
     pub(crate) fn fit(&self, peer: SocketAddr) -> bool {
-        let mut origins = self.origins.iter();
-        self.origins.is_empty()
-            || origins.any(|origin| origin.source.address.is_ipv4() == peer.is_ipv4())
+        let mut addresses = self.addresses.iter();
+        self.addresses.is_empty()
+            || addresses.any(|address| address.source.address.is_ipv4() == peer.is_ipv4())
     }
 
-    /// Connects from the origin whose turn it is among those of the peer's family.
+    /// Connects from the next address of the peer's family.
     ///
     /// # Errors
-    /// What the system says; EADDRNOTAVAIL when no origin fits or no port is left.
+    /// The error of the system; EADDRNOTAVAIL when no address fits or no port is left.
     pub(crate) async fn connect(&self, peer: SocketAddr) -> io::Result<TcpStream> {
-        if self.origins.is_empty() {
+        if self.addresses.is_empty() {
             return TcpStream::connect(peer).await;
         }
-        let is_fit = |origin: &&Origin| origin.source.address.is_ipv4() == peer.is_ipv4();
-        let fitting = self.origins.iter().filter(is_fit).count();
+        let is_fit = |address: &&LocalAddress| address.source.address.is_ipv4() == peer.is_ipv4();
+        let fitting = self.addresses.iter().filter(is_fit).count();
         if fitting == 0 {
-            return Err(none_left());
+            return Err(no_port_left());
         }
-        let turn = self.begun.get();
-        self.begun.set(turn.wrapping_add(1));
-        match self.origins.iter().filter(is_fit).nth(turn % fitting) {
-            Some(origin) => origin.connect(peer).await,
-            None => Err(none_left()),
+        let begun = self.begun.get();
+        self.begun.set(begun.wrapping_add(1));
+        match self.addresses.iter().filter(is_fit).nth(begun % fitting) {
+            Some(address) => address.connect(peer).await,
+            None => Err(no_port_left()),
         }
     }
 }
 
-impl Origin {
+impl LocalAddress {
     async fn connect(&self, peer: SocketAddr) -> io::Result<TcpStream> {
         let Some(ports) = self.source.ports else {
             let socket = socket(peer)?;
             choose_port_late(&socket)?;
             return self.connect_on(socket, 0, peer).await;
         };
-        if self.by_system {
+        if self.system_chooses {
             let socket = socket(peer)?;
             choose_port_late(&socket)?;
             match choose_port_within(&socket, ports) {
@@ -119,7 +119,7 @@ impl Origin {
                 tokio::task::yield_now().await;
             }
         }
-        Err(none_left())
+        Err(no_port_left())
     }
 
     async fn connect_on(
@@ -134,7 +134,7 @@ impl Origin {
             // Such as a port that only root may use: never the target's fault.
             return Err(match is_taken(&error) {
                 true => error,
-                false => none_left(),
+                false => no_port_left(),
             });
         }
         socket.connect(peer).await
@@ -148,11 +148,11 @@ fn socket(peer: SocketAddr) -> io::Result<TcpSocket> {
     }
 }
 
-fn none_left() -> io::Error {
+fn no_port_left() -> io::Error {
     io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)
 }
 
-/// Whether another port may do: somebody listens on this one, or it leads to this peer already.
+/// Whether another port may work: this one has a listener, or a connection to the same peer.
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -160,16 +160,16 @@ fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-/// The system narrows its choice to a range that lies within its own; a bound that does not has no
-/// effect (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
-fn lies_within(ports: Option<(u16, u16)>, systems: Option<(u16, u16)>) -> bool {
-    ports.zip(systems).is_some_and(|(ports, systems)| {
-        systems.0 <= ports.0 && ports.0 < ports.1 && ports.1 <= systems.1
+/// The system narrows its choice to a range that lies within its own. Any other range has no effect
+/// (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
+fn lies_within(ports: Option<(u16, u16)>, system: Option<(u16, u16)>) -> bool {
+    ports.zip(system).is_some_and(|(ports, system)| {
+        system.0 <= ports.0 && ports.0 < ports.1 && ports.1 <= system.1
     })
 }
 
 /// The first and last port that the system gives to connections.
-pub(crate) fn systems_ports() -> Option<(u16, u16)> {
+pub(crate) fn system_port_range() -> Option<(u16, u16)> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut ports = text.split_whitespace().map(str::parse);
     Some((ports.next()?.ok()?, ports.next()?.ok()?))
@@ -227,27 +227,31 @@ mod tests {
 
     use super::*;
 
-    /// Broken if a connection came from a port outside of its range, two shared one, or a range
-    /// that is used up were blamed on the target; within the system's own ports and without.
+    /// Broken if a connection came from a port outside of its range, two shared one, or an
+    /// exhausted range were blamed on the target; within the system's own ports and without.
     #[test]
     fn ports_come_from_their_range_until_it_is_used_up() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime");
-        let systems = systems_ports().expect("Linux says it");
+        let system = system_port_range().expect("Linux says it");
         for (place, from) in [("127.0.0.1:0", "127.0.0.9"), ("[::1]:0", "[::1]")] {
-            for first in [systems.0 + 100, systems.0 - 200] {
+            for first in [system.0 + 100, system.0 - 200] {
                 let listener = TcpListener::bind(place).expect("a loopback port");
                 let peer = listener.local_addr().expect("its address");
                 let text = format!("{from}:{first}-{}", first + 3);
                 let source = Source::parse(&text).expect("a source with ports");
-                let origins = Origins::new(&[source]);
-                assert_eq!(origins.origins[0].by_system, first > systems.0, "{text}");
+                let addresses = LocalAddresses::new(&[source]);
+                assert_eq!(
+                    addresses.addresses[0].system_chooses,
+                    first > system.0,
+                    "{text}"
+                );
                 runtime.block_on(async {
                     let mut open = Vec::new();
                     for _ in 0..4 {
-                        open.push(origins.connect(peer).await.expect("a free port"));
+                        open.push(addresses.connect(peer).await.expect("a free port"));
                     }
                     let local = open.iter().map(|stream| stream.local_addr());
                     let local = local.collect::<io::Result<Vec<_>>>().expect("connected");
@@ -255,13 +259,13 @@ mod tests {
                     let mut ports: Vec<u16> = local.iter().map(SocketAddr::port).collect();
                     ports.sort_unstable();
                     assert_eq!(ports, (first..first + 4).collect::<Vec<_>>());
-                    let error = origins.connect(peer).await.expect_err("all are in use");
+                    let error = addresses.connect(peer).await.expect_err("all are in use");
                     assert_eq!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL), "{text}");
 
                     // A port serves another peer too.
                     let other = TcpListener::bind(place).expect("a loopback port");
                     let other = other.local_addr().expect("its address");
-                    let stream = origins.connect(other).await.expect("another peer");
+                    let stream = addresses.connect(other).await.expect("another peer");
                     let port = stream.local_addr().expect("connected").port();
                     assert!((first..first + 4).contains(&port), "{port}");
                 });
@@ -269,10 +273,10 @@ mod tests {
         }
     }
 
-    /// Broken if a range were left to the system that it would not keep to.
+    /// Broken if a range were left to the system that it would not respect.
     #[test]
     fn only_what_the_system_keeps_to_is_left_to_it() {
-        let systems = Some((100, 200));
+        let system = Some((100, 200));
         for (ports, wanted) in [
             (Some((100, 200)), true),
             (Some((150, 151)), true),
@@ -281,7 +285,7 @@ mod tests {
             (Some((150, 201)), false),
             (None, false),
         ] {
-            assert_eq!(lies_within(ports, systems), wanted, "{ports:?}");
+            assert_eq!(lies_within(ports, system), wanted, "{ports:?}");
             assert!(!lies_within(ports, None));
         }
     }

@@ -1,5 +1,11 @@
-//! From a target to a connection: addresses, TCP or Unix sockets, TLS, and how failures are
-//! classified.
+//! Opens connections to the target.
+//!
+//! - [`connection_quota`]: how many connections a core may have.
+//! - [`local_addresses`]: the addresses and ports that they come from.
+//! - [`dial`]: name resolution, TCP or a Unix socket, TLS.
+//! - [`stream`]: the bytes of an open connection.
+//! - [`preconnect`]: connections opened before the start.
+//! - [`error_classification`]: outcome and cause of a failure.
 
 pub(crate) mod connection_quota;
 pub(crate) mod dial;
@@ -7,4 +13,3 @@ pub(crate) mod error_classification;
 pub(crate) mod local_addresses;
 pub(crate) mod preconnect;
 pub(crate) mod stream;
-pub(crate) mod tls;

@@ -1,40 +1,38 @@
-//! Connections that are opened before the first request is due, handshakes included.
+//! Opens connections before the first request is due, handshakes included.
 //!
-//! They belong to no call, so that no call's time holds their handshakes, and nothing counts them
-//! as opened. Must never fail a run: what could not be opened is told, and the calls that need a
-//! connection try again and are counted.
+//! They belong to no call: no call's time holds their handshakes, and they are not counted as
+//! opened. Must never fail a run: a failure is reported, and the calls that need a connection try
+//! again and are counted.
 
 use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use loadpilot_events::log::cause::Cause;
 use tokio::time::timeout;
 
-use super::dial::Dial;
-use super::error_classification::Broken;
+use super::dial::Dialer;
+use super::error_classification::ErrorClass;
+use crate::fire::join_all::join_all;
 
-/// Most connections that a core opens at a time: a target's queue of unaccepted ones is short.
+/// Maximum number of connections that a core opens at a time: a target's accept queue is short.
 const OPENING_MAX: u32 = 64;
 
-/// Longest time for all of them; shorter than the coordinator waits for an agent to be ready.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Timeout for all of them; shorter than the coordinator waits for an agent to be ready.
+const PRECONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What became of the connections to open before the start.
+/// Result of opening connections before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Warmed {
-    /// Open.
+pub struct Preconnected {
+    /// Number of open connections.
     pub opened: u32,
-    /// Not open: it failed, or was given up for lack of time.
+    /// Number of connections that failed or did not open in time.
     pub failed: u32,
-    /// Why the last one that failed is not open.
+    /// Cause of the last failure.
     pub last_failure: Option<Cause>,
 }
 
-impl Warmed {
-    /// Of two cores together.
+impl Preconnected {
+    /// The sum of two cores.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -45,57 +43,54 @@ impl Warmed {
     }
 }
 
-/// Does what can be done before the first request is due: opens `open_first` connections, or, when
-/// there are to be none, resolves the target's name. Opening does that too, within its patience.
-pub(crate) async fn warm<T>(dial: &Dial, open_first: u32, open: impl Fn() -> T) -> Warmed
+/// Opens `open_first` connections, or with 0 only resolves the target's name. Opening resolves it,
+/// too, within its timeout.
+pub(crate) async fn preconnect<T>(
+    dialer: &Dialer,
+    open_first: u32,
+    open: impl Fn() -> T,
+) -> Preconnected
 where
-    T: Future<Output = Result<(), Broken>>,
+    T: Future<Output = Result<(), ErrorClass>>,
 {
     if open_first == 0 {
-        dial.resolve().await;
+        dialer.resolve().await;
     }
-    open_all(open_first, PATIENCE, open).await
+    open_all(open_first, PRECONNECT_TIMEOUT, open).await
 }
 
-/// Opens `count` connections, some at a time, within `patience`.
-async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Warmed
+/// Opens `count` connections, some at a time, within `timeout_after`.
+async fn open_all<T>(count: u32, timeout_after: Duration, open: impl Fn() -> T) -> Preconnected
 where
-    T: Future<Output = Result<(), Broken>>,
+    T: Future<Output = Result<(), ErrorClass>>,
 {
-    let (begun, warmed) = (Cell::new(0), Cell::new(Warmed::default()));
-    let lane = async || {
+    let (begun, preconnected) = (Cell::new(0), Cell::new(Preconnected::default()));
+    let worker = async || {
         while begun.get() < count {
             begun.set(begun.get() + 1);
             let one = match open().await {
-                Ok(()) => Warmed {
+                Ok(()) => Preconnected {
                     opened: 1,
-                    ..Warmed::default()
+                    ..Preconnected::default()
                 },
-                Err(broken) => Warmed {
+                Err(class) => Preconnected {
                     failed: 1,
-                    last_failure: Some(broken.cause),
-                    ..Warmed::default()
+                    last_failure: Some(class.cause),
+                    ..Preconnected::default()
                 },
             };
-            warmed.set(warmed.get().and(one));
+            preconnected.set(preconnected.get().and(one));
         }
     };
-    let mut lanes: Vec<Pin<Box<_>>> = Vec::new();
-    lanes.extend((0..count.min(OPENING_MAX)).map(|_| Box::pin(lane())));
-    let all = poll_fn(|cx| {
-        lanes.retain_mut(|lane| lane.as_mut().poll(cx).is_pending());
-        match lanes.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    });
-    let in_time = timeout(patience, all).await.is_ok();
-    let warmed = warmed.get();
+    let workers = (0..count.min(OPENING_MAX)).map(|_| Box::pin(worker()));
+    let workers = workers.collect();
+    let in_time = timeout(timeout_after, join_all(workers)).await.is_ok();
+    let preconnected = preconnected.get();
     match in_time {
-        true => warmed,
-        false => warmed.and(Warmed {
+        true => preconnected,
+        false => preconnected.and(Preconnected {
             opened: 0,
-            failed: count - warmed.opened - warmed.failed,
+            failed: count - preconnected.opened - preconnected.failed,
             last_failure: Some(Cause::WhileConnecting),
         }),
     }
@@ -114,32 +109,32 @@ mod tests {
         runtime.expect("a runtime").block_on(future)
     }
 
-    /// Broken if a target that refuses some, or says nothing at all, made the others fail, went
+    /// Broken if a target that refuses some, or does not answer, made the others fail, went
     /// uncounted or held up the start for ever.
     #[test]
     fn each_is_opened_or_told() {
-        let turn = Cell::new(0);
+        let count = Cell::new(0);
         let open = async || {
-            let own = turn.replace(turn.get() + 1);
+            let own = count.replace(count.get() + 1);
             tokio::task::yield_now().await;
             match own % 3 {
-                0 => Err(Broken::new(Outcome::Tls, Cause::TlsAlert)),
+                0 => Err(ErrorClass::new(Outcome::Tls, Cause::TlsAlert)),
                 _ => Ok(()),
             }
         };
-        let wanted = Warmed {
+        let wanted = Preconnected {
             opened: 200,
             failed: 100,
             last_failure: Some(Cause::TlsAlert),
         };
-        assert_eq!(run(open_all(300, PATIENCE, open)), wanted);
+        assert_eq!(run(open_all(300, PRECONNECT_TIMEOUT, open)), wanted);
 
-        let turn = Cell::new(0);
-        let open = async || match turn.replace(turn.get() + 1) {
+        let count = Cell::new(0);
+        let open = async || match count.replace(count.get() + 1) {
             7.. => std::future::pending().await,
             _ => Ok(()),
         };
-        let wanted = Warmed {
+        let wanted = Preconnected {
             opened: 7,
             failed: 293,
             last_failure: Some(Cause::WhileConnecting),
@@ -158,7 +153,7 @@ mod tests {
             now.set(now.get() - 1);
             Ok(())
         };
-        assert_eq!(run(open_all(1_000, PATIENCE, open)).opened, 1_000);
+        assert_eq!(run(open_all(1_000, PRECONNECT_TIMEOUT, open)).opened, 1_000);
         assert_eq!(most.get(), OPENING_MAX);
     }
 }

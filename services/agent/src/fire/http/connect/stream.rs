@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
-use super::error_classification::told_by_kind;
+use super::error_classification::with_kind;
 
 /// An open connection.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum Stream {
     Unix(UnixStream),
 }
 
-/// Does the same with whichever stream it is.
+/// Evaluates the same expression for each kind of stream.
 macro_rules! each {
     ($stream:expr, $inner:ident => $what:expr) => {
         match $stream {
@@ -49,7 +49,7 @@ impl AsyncRead for Stream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = each!(&mut *self, inner => Pin::new(inner).poll_read(cx, buf));
-        read.map_err(told_by_kind)
+        read.map_err(with_kind)
     }
 }
 

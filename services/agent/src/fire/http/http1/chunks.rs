@@ -3,20 +3,20 @@
 //! Strict about line ends and sizes, since two readers that disagree about a chunk disagree about
 //! where the next answer begins. Must never keep a byte of what it reads.
 
-use super::answer::{Malformed, Piece};
+use super::piece::{Malformed, Piece};
 
-/// Most bytes of all chunk extensions of an answer.
+/// Maximum bytes of all chunk extensions of an answer.
 pub(super) const EXTENSION_BYTES_MAX: usize = 16 << 10;
-/// Most bytes of the trailer section of an answer.
+/// Maximum bytes of the trailer section of an answer.
 pub(super) const TRAILER_BYTES_MAX: usize = 64 << 10;
-/// Hex digits of the largest size that fits.
+/// Number of hex digits of the largest size that fits.
 const SIZE_DIGITS_MAX: u8 = 16;
 
 /// How far a chunked body has been read.
 #[derive(Debug)]
 pub(super) struct Chunks {
     state: State,
-    /// Size of the chunk whose header is being read; then what is left of its data.
+    /// Size of the chunk whose header is being read; then the rest of its data.
     left: u64,
     extension_bytes: usize,
     trailer_bytes: usize,
@@ -27,7 +27,7 @@ enum State {
     Size {
         digits: u8,
     },
-    /// Behind a size, where space is borne with.
+    /// After a size, where whitespace is tolerated.
     SizeEnd,
     Extension,
     SizeLf,
@@ -55,10 +55,10 @@ impl Chunks {
         self.state == State::Ended
     }
 
-    /// Reads on, hands over what is data; gives what lies behind the end.
+    /// Reads on and passes data to `take`; gives the bytes after the end.
     ///
     /// # Errors
-    /// When the bytes are not chunks, or a size, the extensions or the trailers are too long.
+    /// The bytes are not chunks, or a size, the extensions or the trailers are too long.
     pub(super) fn read<'b>(
         &mut self,
         mut bytes: &'b [u8],

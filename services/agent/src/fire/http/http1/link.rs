@@ -1,8 +1,7 @@
-//! One connection, and the exchange that it carries: write the request, read the answer, at the
-//! same time.
+//! One connection and its exchange: writes the request and reads the answer at the same time.
 //!
-//! Nothing is allocated per exchange: the request is a template, the answer is thrown away as it is
-//! read. Must never wait to have sent everything before it listens: targets may answer early.
+//! Nothing is allocated per exchange: the request is a template, the answer is dropped as it is
+//! read. Reading must never wait until the whole request is written: targets may answer early.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,20 +15,21 @@ use loadpilot_events::log::outcome::Outcome;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::task::coop::unconstrained;
 
-use super::answer::{Answer, Malformed, Piece, Read};
+use super::answer::{Answer, Read};
+use super::piece::{Malformed, Piece};
 use crate::fire::clock::MonoTime;
-use crate::fire::http::connect::error_classification::Broken;
+use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::stream::Stream;
 use crate::fire::http::wire::{Order, Trace};
 use crate::fire::request::progress::Stage;
 
-/// Bytes read in one go.
+/// Number of bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// Where bytes are read to: one for all connections of a core, since none keeps any.
-pub(super) type Scratch = RefCell<Box<[MaybeUninit<u8>]>>;
+/// Read buffer of all connections of a core, since none keeps any bytes.
+pub(super) type ReadBuffer = RefCell<Box<[MaybeUninit<u8>]>>;
 
-pub(super) fn scratch() -> Scratch {
+pub(super) fn read_buffer() -> ReadBuffer {
     RefCell::new(Box::new_uninit_slice(READ_BYTES))
 }
 
@@ -44,25 +44,25 @@ pub(super) struct Link {
     requests: u32,
 }
 
-/// One request on its way, and what is known of its answer.
+/// A request on its way, and what is known of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     order: &'a Order<'a>,
     parts: [IoSlice<'a>; 4],
-    /// The first part that is not written yet.
+    /// Index of the first part that is not fully written.
     next: usize,
     sent_bytes: u64,
     flushed: bool,
-    /// What ended the writing too early; the answer may be there all the same.
+    /// Error that ended the writing early; the answer may come all the same.
     write_error: Option<io::Error>,
     wrote_at: Option<MonoTime>,
     answered_at: Option<MonoTime>,
 }
 
-/// How an exchange on one connection ended without an answer.
+/// Why an exchange on one connection ended without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failed {
-    pub(super) broken: Broken,
+    pub(super) class: ErrorClass,
     pub(super) reach: Reach,
 }
 
@@ -78,7 +78,7 @@ pub(super) enum Reach {
 }
 
 impl<'a> Exchange<'a> {
-    /// Of the request of an order.
+    /// The exchange of an order.
     pub(super) fn new(order: &'a Order<'a>) -> Self {
         order.progress.enter(Stage::Sending);
         let request = order.call.http1().with_id(order.id.unwrap_or_default());
@@ -118,7 +118,7 @@ impl<'a> Exchange<'a> {
         self.next += unwritten.unwrap_or(rest.len());
     }
 
-    /// More of the answer was read; whether that was the first of it.
+    /// More of the answer was read; gives whether it was the first of it.
     fn answered(&mut self, trace: &mut Trace) -> bool {
         if self.answered_at.is_some() {
             return false;
@@ -131,14 +131,14 @@ impl<'a> Exchange<'a> {
         true
     }
 
-    fn failed(&self, broken: Broken) -> Failed {
-        let reach = match broken.outcome {
+    fn failed(&self, class: ErrorClass) -> Failed {
+        let reach = match class.outcome {
             Outcome::Io if self.answered_at.is_some() => Reach::Beyond,
             Outcome::Io if self.sent_bytes == 0 => Reach::Unsent,
             Outcome::Io => Reach::Unanswered,
             _ => Reach::Beyond,
         };
-        Failed { broken, reach }
+        Failed { class, reach }
     }
 }
 
@@ -154,12 +154,12 @@ impl Link {
         }
     }
 
-    /// How many requests it has carried.
+    /// Number of requests that it has carried.
     pub(super) fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// How long it has been open, in µs.
+    /// Time since it was opened, in µs.
     pub(super) fn age_us(&self) -> u64 {
         MonoTime::now().since_us(self.opened)
     }
@@ -169,13 +169,13 @@ impl Link {
         self.used
     }
 
-    /// Whether an idle connection is still open and silent. Costs no system call unless the
-    /// reactor has heard something.
-    pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> bool {
-        let mut scratch = scratch.borrow_mut();
-        let mut buf = ReadBuf::uninit(&mut scratch);
+    /// Whether an idle connection is still open and silent. Costs no system call unless the reactor
+    /// has an event for it.
+    pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, read_buffer: &ReadBuffer) -> bool {
+        let mut read_buffer = read_buffer.borrow_mut();
+        let mut buf = ReadBuf::uninit(&mut read_buffer);
         let read = poll_fn(|cx| Pin::new(&mut self.stream).poll_read(cx, &mut buf));
-        // A task that has used up its turn would be told that nothing is there.
+        // A task without budget would get `Pending` whatever is there.
         pin!(unconstrained(read)).poll(cx).is_pending()
     }
 
@@ -196,18 +196,18 @@ impl Link {
         cx: &mut Context<'_>,
         exchange: &mut Exchange<'_>,
         trace: &mut Trace,
-        scratch: &Scratch,
+        read_buffer: &ReadBuffer,
     ) -> Poll<Result<u16, Failed>> {
         if !exchange.flushed && exchange.write_error.is_none() {
             exchange.write_error = self.write(cx, exchange, trace).err();
         }
-        let mut scratch = scratch.borrow_mut();
+        let mut read_buffer = read_buffer.borrow_mut();
         loop {
-            let mut buf = ReadBuf::uninit(&mut scratch);
+            let mut buf = ReadBuf::uninit(&mut read_buffer);
             let bytes = match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => {
-                    return Poll::Ready(Err(exchange.failed(Broken::exchanging(&error))));
+                    return Poll::Ready(Err(exchange.failed(ErrorClass::exchanging(&error))));
                 }
                 Poll::Ready(Ok(())) => buf.filled(),
             };
@@ -216,22 +216,22 @@ impl Link {
             }
             trace.received_bytes += bytes.len() as u64;
             let is_first = exchange.answered(trace);
-            if let Some(seen) = exchange.order.seen {
-                seen.borrow_mut().add(bytes);
+            if let Some(debug_head) = exchange.order.debug_head {
+                debug_head.borrow_mut().add(bytes);
             }
-            let read = match (exchange.order.tokens, exchange.order.kept) {
+            let read = match (exchange.order.tokens, exchange.order.capture) {
                 (None, None) => self.answer.read(bytes),
                 _ => self.read_for(exchange.order, bytes),
             };
             match read {
-                Ok(Read::Unfinished) if exchange.order.is_heard_out() => {
+                Ok(Read::Unfinished) if exchange.order.has_enough() => {
                     self.answer.spoil();
                     return Poll::Ready(Ok(self.complete(exchange, trace, is_first)));
                 }
                 Ok(Read::Unfinished) => {}
                 Ok(Read::Complete { surplus }) => {
-                    // A request cut short, or bytes that nobody asked for, leave a connection that
-                    // the next exchange could not trust.
+                    // A request cut short, or surplus bytes, leave a connection that the next
+                    // exchange could not trust.
                     if surplus > 0 || !exchange.flushed {
                         self.answer.spoil();
                     }
@@ -243,32 +243,32 @@ impl Link {
                         Malformed::TooLong => Cause::TooLong,
                         _ => Cause::NotHttp,
                     };
-                    let broken = Broken::new(Outcome::Io, cause);
-                    return Poll::Ready(Err(exchange.failed(broken)));
+                    let class = ErrorClass::new(Outcome::Io, cause);
+                    return Poll::Ready(Err(exchange.failed(class)));
                 }
             }
         }
     }
 
-    /// Reads on in an answer whose tokens have times, or that somebody wants to read.
+    /// Reads on in an answer with timed tokens, or one that a task reads.
     fn read_for(&mut self, order: &Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
         let mut tokens = order
             .tokens
             .map(|tokens| (tokens.borrow_mut(), MonoTime::now()));
-        let mut kept = order.kept.map(RefCell::borrow_mut);
+        let mut capture = order.capture.map(RefCell::borrow_mut);
         self.answer.read_with(bytes, &mut |piece| match piece {
             Piece::Head(status, head) => {
                 order.progress.answered(status);
-                if let Some(kept) = &mut kept {
-                    kept.head = head.to_vec();
+                if let Some(capture) = &mut capture {
+                    capture.head = head.to_vec();
                 }
             }
             Piece::Data(mut data) => {
                 if let Some((tokens, now)) = &mut tokens {
                     data = tokens.data(data, *now);
                 }
-                if let Some(kept) = &mut kept {
-                    kept.data(data);
+                if let Some(capture) = &mut capture {
+                    capture.data(data);
                 }
             }
             Piece::ChunkEnd => {
@@ -311,19 +311,21 @@ impl Link {
         if self.answer.ends_with_the_connection() {
             return Ok(self.complete(exchange, trace, false));
         }
-        let broken = match &exchange.write_error {
-            Some(error) => Broken::exchanging(error),
-            None if exchange.answered_at.is_none() => Broken::new(Outcome::Io, Cause::Unanswered),
-            None => Broken::new(Outcome::Io, Cause::Truncated),
+        let class = match &exchange.write_error {
+            Some(error) => ErrorClass::exchanging(error),
+            None if exchange.answered_at.is_none() => {
+                ErrorClass::new(Outcome::Io, Cause::Unanswered)
+            }
+            None => ErrorClass::new(Outcome::Io, Cause::Truncated),
         };
-        Err(exchange.failed(broken))
+        Err(exchange.failed(class))
     }
 
-    /// The answer is there; `at_once`: its last byte was read together with its first.
+    /// The answer is complete; `at_once`: its last byte was read together with its first.
     fn complete(&mut self, exchange: &Exchange<'_>, trace: &mut Trace, at_once: bool) -> u16 {
         self.used = exchange.answered_at.unwrap_or(self.used);
         trace.phases.last_byte_us = exchange.answered_at.map(|at| match at_once {
-            // A look at the clock is a part of what a fast exchange costs.
+            // Reading the clock is a part of what a fast exchange costs.
             true => 0,
             false => MonoTime::now().since_us(at),
         });

@@ -1,12 +1,17 @@
 //! HTTP/1.1 of one core: a pool of keep-alive connections, and requests as byte templates.
 //!
-//! A request goes out a second time only on a connection that had been kept open and turned out to
-//! be closed: always when not one byte of it was written, and when its method is idempotent also
-//! when not one byte was answered. Nothing else is ever retried.
+//! - [`piece`]: pieces of an answer.
+//! - [`answer`], [`chunks`]: read an answer and its chunked body.
+//! - [`link`]: one connection and its exchange.
+//!
+//! A request is sent a second time only on a kept connection that turned out to be closed: always
+//! when not one byte of it was written, and when its method is idempotent also when not one byte
+//! was answered. Nothing else is ever retried.
 
 pub(crate) mod answer;
 mod chunks;
 mod link;
+pub(crate) mod piece;
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -17,41 +22,41 @@ use std::task::{Context, Poll, Waker};
 use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 
-use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
-use super::connect::connection_quota::Pool;
-use super::connect::dial::Dial;
-use super::connect::error_classification::Broken;
-use super::connect::preconnect::{self, Warmed};
+use self::link::{Exchange, Failed, Link, Reach, ReadBuffer, read_buffer};
+use super::connect::connection_quota::ConnectionQuota;
+use super::connect::dial::Dialer;
+use super::connect::error_classification::ErrorClass;
+use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
-use super::connect::tls::Offer;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::{Call, Program};
+use crate::fire::request::tls::Offer;
 
-/// Idle connections closed in one go because nobody needs them: each takes a system call, and
-/// arrivals are due meanwhile.
+/// Maximum number of unused connections closed at a time: each takes a system call, and arrivals
+/// are due meanwhile.
 const CLOSED_AT_ONCE: usize = 64;
 
 /// The engine of one core.
 pub(crate) struct Http1 {
     program: Arc<Program>,
-    dial: Rc<Dial>,
-    /// A call in flight occupies one connection, and one that opens another found none idle: no
-    /// more calls than connections, and neither are more ever open, idle ones included.
-    pool: Pool,
+    dialer: Rc<Dialer>,
+    /// A call in flight occupies one connection, and opens one only when none is idle. So there are
+    /// never more connections than calls allowed, idle ones included.
+    quota: ConnectionQuota,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
-    scratch: Scratch,
+    read_buffer: ReadBuffer,
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dialer: Rc<Dialer>, quota: ConnectionQuota) -> Self {
         Self {
             program,
-            dial,
-            pool,
+            dialer,
+            quota,
             idle: RefCell::new(Vec::new()),
-            scratch: scratch(),
+            read_buffer: read_buffer(),
         }
     }
 
@@ -61,16 +66,16 @@ impl Http1 {
         stream: Stream,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> Result<u16, Broken> {
+    ) -> Result<u16, ErrorClass> {
         trace.phases.connection = Some(ConnectionUse::Opened);
         let mut link = Link::new(stream);
         let answer = self.exchange(&mut link, order, trace).await;
-        let status = answer.map_err(|failed| failed.broken)?;
+        let status = answer.map_err(|failed| failed.class)?;
         self.put_back(link);
         Ok(status)
     }
 
-    /// Keeps a connection that nobody has used yet.
+    /// Adds an unused connection to the idle ones.
     pub(crate) fn keep(&self, stream: Stream) {
         self.idle.borrow_mut().push(Link::new(stream));
     }
@@ -80,16 +85,17 @@ impl Http1 {
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
             if !order.may_reuse {
-                // It comes as a new client does, for one that left: this connection is closed.
+                // The call stands for a new client in the place of one that left: this connection
+                // is closed.
                 return None;
             }
-            if self.may_stay(&link) && link.is_quiet(cx, &self.scratch) {
+            if self.may_stay(&link) && link.is_quiet(cx, &self.read_buffer) {
                 return Some(link);
             }
         }
     }
 
-    /// Whether a connection that has carried its exchanges well may carry another one.
+    /// Whether a connection whose exchanges went well may carry another one.
     fn may_stay(&self, link: &Link) -> bool {
         let settings = &self.program.connections;
         link.is_reusable()
@@ -108,10 +114,10 @@ impl Http1 {
     ) -> Result<u16, Failed> {
         let mut exchange = Exchange::new(order);
         link.begin(order.call.is_head());
-        poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await
+        poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.read_buffer)).await
     }
 
-    /// Keeps a connection that has carried an exchange well, if it may carry another one.
+    /// Keeps a connection whose exchange went well, if it may carry another one.
     fn put_back(&self, link: Link) {
         if self.may_stay(&link) {
             self.idle.borrow_mut().push(link);
@@ -119,7 +125,7 @@ impl Http1 {
     }
 }
 
-/// Whether a request that failed on a kept connection may go out again on a new one.
+/// Whether a request that failed on a kept connection may be sent again on a new one.
 fn may_go_again(call: &Call, failed: Failed) -> bool {
     match failed.reach {
         Reach::Unsent => true,
@@ -129,7 +135,7 @@ fn may_go_again(call: &Call, failed: Failed) -> bool {
 }
 
 impl Wire for Http1 {
-    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, ErrorClass> {
         if let Some(mut link) = poll_fn(|cx| Poll::Ready(self.idle_link(order, cx))).await {
             trace.phases.connection = Some(ConnectionUse::Reused);
             match self.exchange(&mut link, order, trace).await {
@@ -141,38 +147,41 @@ impl Wire for Http1 {
                     trace.phases.connection = None;
                     trace.phases.resent = failed.reach == Reach::Unanswered;
                 }
-                Err(failed) => return Err(failed.broken),
+                Err(failed) => return Err(failed.class),
             }
         }
-        let stream = self.dial.open(Offer::Http1, order.progress, trace).await?;
+        let stream = self
+            .dialer
+            .open(Offer::Http1, order.progress, trace)
+            .await?;
         self.send_on(stream, order, trace).await
     }
 
     fn calls_max(&self) -> usize {
-        self.pool.connections_max()
+        self.quota.connections_max()
     }
 
-    async fn warm(&self) -> Warmed {
+    async fn preconnect(&self) -> Preconnected {
         let open = || async {
-            let stream = self.dial.open_ahead(Offer::Http1).await?;
+            let stream = self.dialer.open_unused(Offer::Http1).await?;
             self.keep(stream);
             Ok(())
         };
-        preconnect::warm(&self.dial, self.pool.open_first, open).await
+        preconnect::preconnect(&self.dialer, self.quota.open_first, open).await
     }
 
-    fn tidy(&self, unneeded: MonoTime) -> usize {
+    fn close_idle(&self, unused_since: MonoTime) -> usize {
         let mut cx = Context::from_waker(Waker::noop());
         let mut idle = self.idle.borrow_mut();
-        let spare = idle.len().saturating_sub(self.pool.open_first as usize);
+        let spare = idle.len().saturating_sub(self.quota.open_first as usize);
         let (mut to_close, mut closed) = (spare.min(CLOSED_AT_ONCE), 0);
         idle.retain_mut(|link| {
             // The ones used longest ago come first.
-            if to_close > 0 && link.used() < unneeded {
+            if to_close > 0 && link.used() < unused_since {
                 (to_close, closed) = (to_close - 1, closed + 1);
                 return false;
             }
-            self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch)
+            self.may_stay(link) && link.is_quiet(&mut cx, &self.read_buffer)
         });
         let len = idle.len();
         // By halves: the list is copied whole each time.

@@ -20,13 +20,13 @@ const PLAN: &str = r#"{
     "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
 }"#;
 
-fn http(address: &str, pool: Pool) -> Http1 {
+fn http(address: &str, quota: ConnectionQuota) -> Http1 {
     let plan: Plan = serde_json::from_str(&PLAN.replace("TARGET", address)).expect("a plan");
     let run = RunId::parse("01run").expect("a token");
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
     let program = Arc::new(program);
-    let dial = Rc::new(Dial::new(Arc::clone(&program)));
-    Http1::new(program, dial, pool)
+    let dialer = Rc::new(Dialer::new(Arc::clone(&program)));
+    Http1::new(program, dialer, quota)
 }
 
 /// Reads one request with its body of three bytes, and answers.
@@ -42,13 +42,13 @@ fn serve_one(stream: &mut TcpStream) {
     stream.write_all(answer).expect("a reader");
 }
 
-/// Broken if a reset that the reactor has not told yet cost a request of which nothing was
+/// Broken if a reset that the reactor has not reported yet cost a request of which nothing was
 /// written. The second request must come, and come once, on a new connection.
 #[test]
 fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let address = listener.local_addr().expect("its address").to_string();
-    let http = http(&address, Pool::default());
+    let http = http(&address, ConnectionQuota::default());
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
@@ -61,8 +61,8 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
             may_reuse: true,
             progress: &progress,
             tokens: None,
-            seen: None,
-            kept: None,
+            debug_head: None,
+            capture: None,
         };
         for round in 0..2 {
             let mut trace = Trace::default();
@@ -85,17 +85,17 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
     });
 }
 
-/// Broken if connections that nobody needs stayed open for the rest of a run, if more than a few
-/// were closed while arrivals are due, or if the plan had fewer open than it wants.
+/// Broken if unused connections stayed open for the rest of a run, if more than a few were closed
+/// while arrivals are due, or if the plan had fewer open than it wants.
 #[test]
 fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let address = listener.local_addr().expect("its address").to_string();
-    let pool = Pool {
+    let quota = ConnectionQuota {
         open_first: 10,
-        ..Pool::default()
+        ..ConnectionQuota::default()
     };
-    let http = http(&address, pool);
+    let http = http(&address, quota);
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
@@ -104,8 +104,8 @@ fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
         let before = MonoTime::now();
         let mut peers = Vec::new();
         for _ in 0..10 + CLOSED_AT_ONCE + 1 {
-            let stream = http.dial.open_ahead(Offer::Http1).await;
-            http.keep(stream.expect("somebody listens"));
+            let stream = http.dialer.open_unused(Offer::Http1).await;
+            http.keep(stream.expect("a listener"));
             peers.push(listener.accept().expect("a connection").0);
         }
         let open = |peers: &mut [TcpStream]| {
@@ -115,11 +115,11 @@ fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
             });
             still_open.count()
         };
-        http.tidy(before);
+        http.close_idle(before);
         assert_eq!(open(&mut peers), 10 + CLOSED_AT_ONCE + 1, "just opened");
-        let unneeded = MonoTime::now();
+        let unused_since = MonoTime::now();
         for left in [11, 10, 10] {
-            http.tidy(unneeded);
+            http.close_idle(unused_since);
             assert_eq!(open(&mut peers), left);
         }
         assert_eq!(http.idle.borrow().len(), 10);

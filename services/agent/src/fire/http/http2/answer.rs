@@ -1,6 +1,6 @@
-//! The answer of one stream of HTTP/2, and what its errors mean.
+//! The answer of one stream of HTTP/2, and the classification of its errors.
 //!
-//! Must never keep a body that nobody asked for.
+//! Must never keep a body that no task reads.
 
 use h2::{Reason, RecvStream};
 use hyper::http::Response;
@@ -8,23 +8,22 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 
 use crate::fire::clock::MonoTime;
-use crate::fire::http::connect::error_classification::Broken;
+use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::wire::{Order, Trace};
 
-/// Whether the target has said that it did not begin with the request: it refused the stream, or
-/// closed the connection before it came to it (RFC 9113, section 8.7).
-pub(super) fn was_not_begun(error: &h2::Error) -> bool {
+/// Whether the target says that it did not begin with the request: it refused the stream, or closed
+/// the connection before (RFC 9113, section 8.7).
+pub(super) fn not_begun(error: &h2::Error) -> bool {
     let refused = error.reason() == Some(Reason::REFUSED_STREAM);
     error.is_remote() && (refused || error.is_go_away())
 }
 
-/// Whether an answer in full is followed by a word that the rest of the request is not wanted
-/// (RFC 9113, section 8.1).
+/// Whether the target declines the rest of the request after a full answer (RFC 9113, section 8.1).
 pub(super) fn refuses_the_rest(error: &h2::Error) -> bool {
     error.is_remote() && error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-/// Throws a body away as it comes, or as much of it as is listened to.
+/// Drops a body as it comes, up to the last token that counts.
 pub(super) async fn drain(
     answer: Response<RecvStream>,
     order: &Order<'_>,
@@ -33,23 +32,23 @@ pub(super) async fn drain(
     let mut body = answer.into_body();
     while let Some(data) = body.data().await {
         let data = data?;
-        let mut heard: &[u8] = &data;
+        let mut counted: &[u8] = &data;
         if let Some(tokens) = order.tokens {
             let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
-            heard = tokens.data(heard, now);
-            // Many servers end with an empty frame, which says nothing but that.
+            counted = tokens.data(counted, now);
+            // Many servers end with an empty frame, which is no token.
             if !data.is_empty() {
                 tokens.chunk_end(now);
             }
         }
-        if let Some(kept) = order.kept {
-            kept.borrow_mut().data(heard);
+        if let Some(capture) = order.capture {
+            capture.borrow_mut().data(counted);
         }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;
         body.flow_control().release_capacity(bytes)?;
-        if order.is_heard_out() && !body.is_end_stream() {
-            // Whoever drops a stream resets it.
+        if order.has_enough() && !body.is_end_stream() {
+            // Dropping a stream resets it.
             return Ok(());
         }
     }
@@ -58,7 +57,7 @@ pub(super) async fn drain(
     Ok(())
 }
 
-/// Hands over the head of an answer, in the form of HTTP/1.1.
+/// Passes on the head of an answer, in the form of HTTP/1.1.
 pub(super) fn show(answer: &Response<RecvStream>, mut add: impl FnMut(&[u8])) {
     add(format!("HTTP/2 {}\r\n", answer.status()).as_bytes());
     for (name, value) in answer.headers() {
@@ -74,9 +73,9 @@ pub(super) fn header_bytes(answer: &Response<RecvStream>) -> u64 {
     (":status200".len() + lines.sum::<usize>()) as u64
 }
 
-pub(super) fn broken(error: &h2::Error) -> Broken {
+pub(super) fn classify(error: &h2::Error) -> ErrorClass {
     if let Some(error) = error.get_io() {
-        return Broken::exchanging(error);
+        return ErrorClass::exchanging(error);
     }
     tracing::debug!(%error, "exchange broken");
     let cause = match error.is_remote() {
@@ -84,5 +83,5 @@ pub(super) fn broken(error: &h2::Error) -> Broken {
         true if error.is_reset() => Cause::StreamReset,
         _ => Cause::Http2,
     };
-    Broken::new(Outcome::Io, cause)
+    ErrorClass::new(Outcome::Io, cause)
 }

@@ -1,8 +1,11 @@
 //! HTTP/2 of one core: few connections, many requests at a time on each (RFC 9113).
 //!
-//! A request goes out a second time, and no third, only when the target cannot have begun with it:
-//! its connection took no new stream, or the target refused the stream or said that it had not come
-//! so far. Bytes are counted before header compression, since the connection is shared.
+//! - [`answer`]: the answer of one stream.
+//! - [`sending`]: the body of a request.
+//!
+//! A request is sent a second time, and no third, only when the target cannot have begun with it:
+//! its connection took no new stream, or the target refused the stream or closed the connection
+//! before it. Bytes are counted before header compression, since the connection is shared.
 
 mod answer;
 mod sending;
@@ -17,78 +20,79 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 use tokio::sync::Notify;
 
-use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
-use self::sending::Sending;
-use super::connect::connection_quota::Pool;
-use super::connect::dial::Dial;
-use super::connect::error_classification::Broken;
-use super::connect::preconnect::{self, Warmed};
+use self::answer::{classify, drain, header_bytes, not_begun, refuses_the_rest, show};
+use self::sending::BodySender;
+use super::connect::connection_quota::ConnectionQuota;
+use super::connect::dial::Dialer;
+use super::connect::error_classification::ErrorClass;
+use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
-use super::connect::tls::Offer;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage};
+use crate::fire::request::tls::Offer;
 
-/// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
-/// servers to allow at least.
+/// Default number of requests at a time on one connection: the minimum that RFC 9113 recommends
+/// servers to allow.
 pub const STREAMS_MAX: u32 = 100;
-/// What the target may send on one stream, and on one connection, before we have taken it in.
+/// Flow-control windows of a stream and of a connection: what the target may send before the agent
+/// has read it.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Most bytes of the headers of one answer.
+/// Maximum bytes of the headers of one answer.
 const HEADERS_BYTES_MAX: u32 = 64 << 10;
 
 /// The engine of one core.
 pub(crate) struct Http2 {
     program: Arc<Program>,
-    dial: Rc<Dial>,
-    pool: Pool,
-    /// Those that may take a further request; the others end with their last stream.
+    dialer: Rc<Dialer>,
+    quota: ConnectionQuota,
+    /// Connections that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
-    census: Rc<Census>,
-    /// What the target allowed last.
+    counts: Rc<ConnectionCounts>,
+    /// Number of streams that the target allowed last.
     allowed_max: Cell<usize>,
 }
 
-/// How many there are of what comes and goes.
+/// Numbers of connections, streams and waiting calls.
 #[derive(Debug, Default)]
-struct Census {
+struct ConnectionCounts {
     /// Connections, from the first try to open them until they are closed.
     connections: Cell<usize>,
-    /// Those among them that are being opened.
+    /// Connections that are being opened.
     opening: Cell<usize>,
-    /// Places taken on connections.
+    /// Slots taken on connections.
     streams: Cell<usize>,
-    /// Calls that have no place yet, those that open a connection included.
-    placeless: Cell<usize>,
-    /// Told when there may be a place, or room to open a connection.
+    /// Calls without a slot, those that open a connection included.
+    waiting: Cell<usize>,
+    /// Notified when a slot, or room for a connection, may be free.
     changed: Notify,
 }
 
-/// One more of something, until it is dropped.
-struct Counted {
-    census: Rc<Census>,
-    count: fn(&Census) -> &Cell<usize>,
+/// Counts one of them until it is dropped.
+struct CountGuard {
+    counts: Rc<ConnectionCounts>,
+    count: fn(&ConnectionCounts) -> &Cell<usize>,
 }
 
-impl Counted {
-    fn new(census: &Rc<Census>, count: fn(&Census) -> &Cell<usize>) -> Self {
-        let cell = count(census);
+impl CountGuard {
+    fn new(counts: &Rc<ConnectionCounts>, count: fn(&ConnectionCounts) -> &Cell<usize>) -> Self {
+        let cell = count(counts);
         cell.set(cell.get() + 1);
         Self {
-            census: Rc::clone(census),
+            counts: Rc::clone(counts),
             count,
         }
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountGuard {
     fn drop(&mut self) {
-        let cell = (self.count)(&self.census);
+        let cell = (self.count)(&self.counts);
         cell.set(cell.get() - 1);
-        if self.census.placeless.get() > 0 {
-            self.census.changed.notify_waiters();
+        if self.counts.waiting.get() > 0 {
+            self.counts.changed.notify_waiters();
         }
     }
 }
@@ -103,13 +107,13 @@ struct Link {
     closed: Cell<bool>,
 }
 
-/// A place among the streams of a connection.
-pub(crate) struct Place {
+/// A slot among the streams of a connection.
+pub(crate) struct StreamSlot {
     link: Rc<Link>,
-    _stream: Counted,
+    _stream: CountGuard,
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.link.streams.set(self.link.streams.get() - 1);
     }
@@ -118,57 +122,58 @@ impl Drop for Place {
 /// How an exchange ended without an answer.
 enum Failed {
     /// The target has not begun with the request.
-    Unsent(Broken),
-    Broken(Broken),
+    Unsent(ErrorClass),
+    /// The target may have begun with it.
+    Begun(ErrorClass),
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dialer: Rc<Dialer>, quota: ConnectionQuota) -> Self {
         Self {
             program,
-            dial,
-            pool,
+            dialer,
+            quota,
             links: RefCell::default(),
-            census: Rc::default(),
+            counts: Rc::default(),
             allowed_max: Cell::new(usize::MAX),
         }
     }
 
-    /// Takes over a connection on which HTTP/2 was agreed, and the first place on it.
+    /// Takes over a connection on which HTTP/2 was agreed, and the first slot on it.
     ///
     /// # Errors
-    /// When the target does not begin as HTTP/2 does.
-    pub(crate) async fn adopt(&self, stream: Stream) -> Result<Place, Broken> {
-        let connection = Counted::new(&self.census, |census| &census.connections);
+    /// The target does not begin as HTTP/2 does.
+    pub(crate) async fn adopt(&self, stream: Stream) -> Result<StreamSlot, ErrorClass> {
+        let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
-        Ok(self.first_place(link))
+        Ok(self.first_slot(link))
     }
 
-    /// Takes over a connection that nobody has used yet, for whoever comes.
+    /// Takes over an unused connection, for any call.
     ///
     /// # Errors
-    /// When the target does not begin as HTTP/2 does.
-    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), Broken> {
-        let connection = Counted::new(&self.census, |census| &census.connections);
+    /// The target does not begin as HTTP/2 does.
+    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), ErrorClass> {
+        let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
         self.list(link);
         Ok(())
     }
 
-    fn first_place(&self, link: Rc<Link>) -> Place {
-        let place = self.take_place(&link);
+    fn first_slot(&self, link: Rc<Link>) -> StreamSlot {
+        let slot = self.take_slot(&link);
         self.list(link);
-        place
+        slot
     }
 
-    /// Lets calls find a connection, if it may take any.
+    /// Lists a connection for calls, if it may take any.
     fn list(&self, link: Rc<Link>) {
         if self.takes_more(&link) {
             self.links.borrow_mut().push(link);
         }
     }
 
-    async fn link(&self, stream: Stream, counted: Counted) -> Result<Rc<Link>, Broken> {
+    async fn link(&self, stream: Stream, counted: CountGuard) -> Result<Rc<Link>, ErrorClass> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -178,7 +183,7 @@ impl Http2 {
         // Boxed, since hardly any call opens a connection.
         let (sender, connection) = Box::pin(builder.handshake(stream))
             .await
-            .map_err(|error| broken(&error))?;
+            .map_err(|error| classify(&error))?;
         let link = Rc::new(Link {
             sender,
             streams: Cell::new(0),
@@ -202,79 +207,79 @@ impl Http2 {
     /// Sends on a connection that was opened for it; else as [`Wire::send`].
     pub(crate) async fn send_on(
         &self,
-        place: Place,
+        slot: StreamSlot,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> Result<u16, Broken> {
+    ) -> Result<u16, ErrorClass> {
         trace.phases.connection = Some(ConnectionUse::Opened);
-        self.send_from(place, order, trace).await
+        self.send_from(slot, order, trace).await
     }
 
     async fn send_from(
         &self,
-        place: Place,
+        slot: StreamSlot,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> Result<u16, Broken> {
-        match self.exchange(&place, order, trace).await {
+    ) -> Result<u16, ErrorClass> {
+        match self.exchange(&slot, order, trace).await {
             Ok(status) => return Ok(status),
-            Err(Failed::Broken(broken)) => return Err(broken),
-            Err(Failed::Unsent(_)) => drop(place),
+            Err(Failed::Begun(class)) => return Err(class),
+            Err(Failed::Unsent(_)) => drop(slot),
         }
-        let place = self.place(order, trace).await?;
-        match self.exchange(&place, order, trace).await {
+        let slot = self.slot(order, trace).await?;
+        match self.exchange(&slot, order, trace).await {
             Ok(status) => Ok(status),
-            Err(Failed::Broken(broken) | Failed::Unsent(broken)) => Err(broken),
+            Err(Failed::Begun(class) | Failed::Unsent(class)) => Err(class),
         }
     }
 
-    /// A place on an open connection; opens one if there is none.
-    async fn place(&self, order: &Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
+    /// A slot on an open connection; opens one if there is none.
+    async fn slot(&self, order: &Order<'_>, trace: &mut Trace) -> Result<StreamSlot, ErrorClass> {
         if !order.may_reuse {
             self.retire();
             return self.open(order.progress, trace).await;
         }
         trace.phases.connection = Some(ConnectionUse::Reused);
-        if let Some(place) = self.free_place() {
-            return Ok(place);
+        if let Some(slot) = self.free_slot() {
+            return Ok(slot);
         }
         order.progress.enter(Stage::Queueing);
-        let _placeless = Counted::new(&self.census, |census| &census.placeless);
+        let _waiting = CountGuard::new(&self.counts, |counts| &counts.waiting);
         loop {
-            let changed = self.census.changed.notified();
-            if let Some(place) = self.free_place() {
-                return Ok(place);
+            let changed = self.counts.changed.notified();
+            if let Some(slot) = self.free_slot() {
+                return Ok(slot);
             }
-            if self.lacks_connections() {
+            if self.needs_connection() {
                 return self.open(order.progress, trace).await;
             }
             changed.await;
         }
     }
 
-    async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<Place, Broken> {
-        let _opening = Counted::new(&self.census, |census| &census.opening);
-        let connection = Counted::new(&self.census, |census| &census.connections);
+    async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<StreamSlot, ErrorClass> {
+        let _opening = CountGuard::new(&self.counts, |counts| &counts.opening);
+        let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         trace.phases.connection = None;
-        let stream = self.dial.open(Offer::Http2, progress, trace).await?;
+        let stream = self.dialer.open(Offer::Http2, progress, trace).await?;
         let link = self.link(stream, connection).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
-        Ok(self.first_place(link))
+        Ok(self.first_slot(link))
     }
 
-    /// Whether one more connection may be opened, and the calls without a place are more than
-    /// those that are being opened will carry.
-    fn lacks_connections(&self) -> bool {
-        let census = &self.census;
-        let to_come = census
+    /// Whether another connection may be opened, and more calls wait than those being opened will
+    /// carry.
+    fn needs_connection(&self) -> bool {
+        let counts = &self.counts;
+        let to_come = counts
             .opening
             .get()
-            .saturating_mul(self.places_of_a_new_one());
-        to_come < census.placeless.get() && census.connections.get() < self.pool.connections_max()
+            .saturating_mul(self.slots_of_new_connection());
+        to_come < counts.waiting.get() && counts.connections.get() < self.quota.connections_max()
     }
 
-    /// How many calls at a time a connection carries that is not open yet, as far as is known.
-    fn places_of_a_new_one(&self) -> usize {
+    /// Number of calls at a time on a connection that is not open yet, as far as is known.
+    fn slots_of_new_connection(&self) -> usize {
         let settings = &self.program.connections;
         let most = self
             .streams_max()
@@ -286,26 +291,26 @@ impl Http2 {
         self.program.connections.streams_max.unwrap_or(STREAMS_MAX)
     }
 
-    /// How many calls at a time a connection carries.
-    fn places_of(&self, link: &Link) -> usize {
-        // A target that allows none for a while is asked all the same: the call then waits.
+    /// Number of calls at a time on a connection.
+    fn slots_of(&self, link: &Link) -> usize {
+        // A target that allows none for a while gets a request all the same: the call then waits.
         let allowed_max = link.sender.current_max_send_streams().max(1);
         self.allowed_max.set(allowed_max);
         allowed_max.min(self.streams_max() as usize)
     }
 
-    fn free_place(&self) -> Option<Place> {
+    fn free_slot(&self) -> Option<StreamSlot> {
         let mut links = self.links.borrow_mut();
         let at = self.find_free(&mut links)?;
-        let place = self.take_place(&links[at]);
+        let slot = self.take_slot(&links[at]);
         if !self.takes_more(&links[at]) {
             links.swap_remove(at);
         }
-        Some(place)
+        Some(slot)
     }
 
-    /// Gives up the connection that a call would have used that may use none: it comes as a new
-    /// client does, for one that left.
+    /// Gives up the connection that the call would otherwise use: it stands for a new client in the
+    /// place of one that left.
     fn retire(&self) {
         let mut links = self.links.borrow_mut();
         if let Some(at) = self.find_free(&mut links) {
@@ -316,16 +321,16 @@ impl Http2 {
     fn find_free(&self, links: &mut Vec<Rc<Link>>) -> Option<usize> {
         links.retain(|link| self.takes_more(link));
         let mut listed = links.iter();
-        listed.position(|link| (link.streams.get() as usize) < self.places_of(link))
+        listed.position(|link| (link.streams.get() as usize) < self.slots_of(link))
     }
 
-    /// Takes a place that is free.
-    fn take_place(&self, link: &Rc<Link>) -> Place {
+    /// Takes a free slot.
+    fn take_slot(&self, link: &Rc<Link>) -> StreamSlot {
         link.streams.set(link.streams.get() + 1);
         link.requests.set(link.requests.get() + 1);
-        Place {
+        StreamSlot {
             link: Rc::clone(link),
-            _stream: Counted::new(&self.census, |census| &census.streams),
+            _stream: CountGuard::new(&self.counts, |counts| &counts.streams),
         }
     }
 
@@ -343,14 +348,14 @@ impl Http2 {
 
     async fn exchange(
         &self,
-        place: &Place,
+        slot: &StreamSlot,
         order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let link = &place.link;
+        let link = &slot.link;
         let unsent = |error: h2::Error| {
             link.closed.set(true);
-            Failed::Unsent(broken(&error))
+            Failed::Unsent(classify(&error))
         };
         let template = order.call.http2();
         order.progress.enter(Stage::Queueing);
@@ -361,14 +366,14 @@ impl Http2 {
         let sent = sender.send_request(request, !has_body);
         let (answer, stream) = sent.map_err(unsent)?;
         trace.sent_bytes += request_bytes;
-        let mut body = Sending::new(stream, template.body().clone());
+        let mut body = BodySender::new(stream, template.body().clone());
         let (answer, sent_at) = body.send_until(answer, order.progress, trace).await;
         let answer = answer.map_err(|error| {
-            let is_unsent = was_not_begun(&error);
+            let is_unsent = not_begun(&error);
             link.closed.set(link.closed.get() || error.is_go_away());
             match is_unsent {
-                true => Failed::Unsent(broken(&error)),
-                false => Failed::Broken(broken(&error)),
+                true => Failed::Unsent(classify(&error)),
+                false => Failed::Begun(classify(&error)),
             }
         })?;
         let answered_at = MonoTime::now();
@@ -377,18 +382,18 @@ impl Http2 {
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
         order.progress.answered(status);
-        if let Some(seen) = order.seen {
-            show(&answer, |part| seen.borrow_mut().add(part));
+        if let Some(debug_head) = order.debug_head {
+            show(&answer, |part| debug_head.borrow_mut().add(part));
         }
-        if let Some(kept) = order.kept {
+        if let Some(capture) = order.capture {
             show(&answer, |part| {
-                kept.borrow_mut().head.extend_from_slice(part)
+                capture.borrow_mut().head.extend_from_slice(part)
             });
         }
         let drained = drain(answer, order, trace).await;
         match drained {
             Err(error) if !(has_body && refuses_the_rest(&error)) => {
-                return Err(Failed::Broken(broken(&error)));
+                return Err(Failed::Begun(classify(&error)));
             }
             _ => trace.phases.last_byte_us = Some(MonoTime::now().since_us(answered_at)),
         }
@@ -397,18 +402,18 @@ impl Http2 {
 }
 
 impl Wire for Http2 {
-    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
-        let place = self.place(order, trace).await?;
-        self.send_from(place, order, trace).await
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, ErrorClass> {
+        let slot = self.slot(order, trace).await?;
+        self.send_from(slot, order, trace).await
     }
 
-    /// With a limit of connections: what the listed ones carry, what those will carry for which
-    /// there is room, and what is still under way on those that end.
+    /// With a limit of connections: slots of the listed ones and of those that may still be opened,
+    /// and streams on those that end.
     fn calls_max(&self) -> usize {
-        let Some(connections_max) = self.pool.max else {
+        let Some(connections_max) = self.quota.max else {
             return usize::MAX;
         };
-        let (mut listed, mut streams, mut places) = (0, 0, 0);
+        let (mut listed, mut streams, mut slots) = (0, 0, 0);
         for link in self
             .links
             .borrow()
@@ -418,28 +423,28 @@ impl Wire for Http2 {
             let here = link.streams.get() as usize;
             let most = self.program.connections.requests_max.unwrap_or(u32::MAX);
             let left = (most - link.requests.get()) as usize;
-            places += self.places_of(link).min(here.saturating_add(left));
+            slots += self.slots_of(link).min(here.saturating_add(left));
             streams += here;
             listed += 1;
         }
-        let census = &self.census;
-        let ending = census.connections.get() - census.opening.get() - listed;
+        let counts = &self.counts;
+        let ending = counts.connections.get() - counts.opening.get() - listed;
         let room = (connections_max as usize).saturating_sub(listed + ending);
-        let on_ending = census.streams.get() - streams;
-        let calls_max = places + room.saturating_mul(self.places_of_a_new_one()) + on_ending;
+        let on_ending = counts.streams.get() - streams;
+        let calls_max = slots + room.saturating_mul(self.slots_of_new_connection()) + on_ending;
         calls_max.max(1)
     }
 
-    async fn warm(&self) -> Warmed {
+    async fn preconnect(&self) -> Preconnected {
         let open = || async {
-            let stream = self.dial.open_ahead(Offer::Http2).await?;
+            let stream = self.dialer.open_unused(Offer::Http2).await?;
             self.keep(stream).await
         };
-        preconnect::warm(&self.dial, self.pool.open_first, open).await
+        preconnect::preconnect(&self.dialer, self.quota.open_first, open).await
     }
 
-    /// They are few: whoever needs none of them leaves them open.
-    fn tidy(&self, _unneeded: MonoTime) -> usize {
+    /// Connections are few, so unused ones stay open.
+    fn close_idle(&self, _unused_since: MonoTime) -> usize {
         let mut links = self.links.borrow_mut();
         links.retain(|link| self.takes_more(link));
         0

@@ -1,7 +1,7 @@
-//! The body of a request on a stream of HTTP/2: handed over as the target makes room for it, while
-//! its answer may come already.
+//! The body of a request on a stream of HTTP/2: sent as the target makes room for it, while its
+//! answer may come already.
 //!
-//! Must never wait to have sent everything before it listens.
+//! Waiting for the answer must never wait until the whole body is sent.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,21 +14,21 @@ use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Trace;
 use crate::fire::request::progress::{Progress, Stage};
 
-/// What is left to send of one body.
-pub(super) struct Sending {
+/// The rest of one body.
+pub(super) struct BodySender {
     stream: SendStream<Bytes>,
     rest: Bytes,
 }
 
-impl Sending {
+impl BodySender {
     /// Of a body that may be empty.
     pub(super) fn new(mut stream: SendStream<Bytes>, body: Bytes) -> Self {
         stream.reserve_capacity(body.len());
         Self { stream, rest: body }
     }
 
-    /// Sends until `answer` is there; gives it and the moment at which everything was handed over,
-    /// or at which the answer came before.
+    /// Sends until `answer` is there; gives it and the moment at which everything was sent, or at
+    /// which an early answer came.
     pub(super) async fn send_until<T>(
         &mut self,
         answer: impl Future<Output = T>,

@@ -6,10 +6,9 @@
 //! |---|---|
 //! | 0–3 | check value of the other 60 bytes and of the record's place; never 0 |
 //! | 4 | bits 0–3 state, 4–5 connection, 6 sent a second time, 7 arrival of a user |
-//! | 5–7 | turn in which it began: how often the ring had been turned, from 1; 0 when its arrival's
-//! start is a note of its own |
+//! | 5–7 | epoch of the ring in which it began, from 1; 0 when an event records its start |
 //! | 8–9 | call, by its place in the plan's list of calls |
-//! | 10–11 | status code; without an answer 1,000 + the place in [`Cause::ALL`] of why, or 0 |
+//! | 10–11 | status code; without an answer 1,000 + the place of its cause in [`Cause::ALL`], or 0 |
 //! | 12–15 | due tick of its arrival |
 //! | 16–19 | generation held at that tick |
 //! | 20–21 | schedule lag, short form; the first call of an arrival only |
@@ -25,50 +24,51 @@
 //! | 60–61 | first byte, short form |
 //! | 62–63 | last byte, short form |
 //!
-//! State is 1 in flight, or 2 + the place in [`Outcome::ALL`] of how it ended; connection is 0
-//! none, 1 opened, 2 reused. A place is a seat, or the number of a finished call ([`super::ring`]).
+//! State is 1 in flight, or 2 + the place of the outcome in [`Outcome::ALL`]. Connection is 0 none,
+//! 1 opened, 2 reused. The place of a record is a seat, or the number of a finished call
+//! ([`super::ring`]).
 //!
-//! Short form is µs with 11 significant bits: below 2,048 exact, above within 0.1 %, which is more
-//! than an anatomy histogram keeps. A number that does not fit is written as the greatest that
-//! does. Pure: must never do I/O, and never panic on whatever bytes it is given.
+//! Short form is µs with 11 significant bits: exact below 2,048, within 0.1 % above, which is more
+//! than an anatomy histogram keeps. A number that does not fit is stored as the greatest that does.
+//! Pure: must never do I/O, and never panic on any bytes.
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases};
 use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 
-use crate::fire::arrival::arrival_runner::Name;
+use crate::fire::arrival_id::ArrivalId;
 
-/// The version of this layout.
+/// Version of this layout.
 pub const RECORD_VERSION: u32 = 2;
 /// Length of a record.
 pub const RECORD_BYTES: usize = 64;
-/// The same in words, in which records are put together: a word holds 8 bytes of the table.
+/// Length of a record in words of 8 bytes, of which a record is composed.
 const WORDS: usize = RECORD_BYTES / 8;
 
-/// Turns that a record can name; 2²⁴ ticks of a second are 194 days.
-pub(crate) const TURN_MAX: u32 = (1 << 24) - 1;
-/// The greatest time and count of bytes in five bytes: 12 days, 1 TiB.
+/// Maximum epoch that a record can name: 2²⁴ ticks of a second are 194 days.
+pub(crate) const EPOCH_MAX: u32 = (1 << 24) - 1;
+/// Maximum time (12 days) and count of bytes (1 TiB) in five bytes.
 const FIVE_BYTES_MAX: u64 = (1 << 40) - 1;
-/// Bits of the count of a user's arrivals.
+/// Number of bits of an iteration's number k.
 const K_BITS: u32 = 43;
 const IN_FLIGHT: u8 = 1;
 const FIRST_OUTCOME: u8 = 2;
-/// Above every status code.
+/// Offset of causes: above every status code.
 const FIRST_CAUSE: u16 = 1_000;
 
 /// A call that began, and its end if it had one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallRecord {
-    /// Its arrival.
-    pub arrival: Name,
-    /// The turn of the ring in which it began; 0 when its arrival's start is noted by itself.
-    pub turn: u32,
-    /// The due tick of its arrival.
+    /// The arrival that it belongs to.
+    pub arrival: ArrivalId,
+    /// Epoch of the ring in which it began; 0 when the start of its arrival is an event of its own.
+    pub epoch: u32,
+    /// Due tick of its arrival.
     pub tick: u32,
-    /// The generation held at that tick.
+    /// Generation held at that tick.
     pub generation: Generation,
-    /// The call, by its place in the plan's list of calls.
+    /// Place of the call in the plan's list of calls.
     pub call: u16,
     /// When it was due, in µs after the start.
     pub due_us: u64,
@@ -76,20 +76,20 @@ pub struct CallRecord {
     pub dispatched_us: u64,
     /// From due until the pacer reached the arrival, in µs; first call of a task only.
     pub schedule_lag_us: Option<u64>,
-    /// How it ended; `None` while it is in flight.
-    pub ended: Option<Ended>,
+    /// Its end; `None` while it is in flight.
+    pub ended: Option<CallRecordEnd>,
 }
 
 /// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    /// How.
+pub struct CallRecordEnd {
+    /// The outcome.
     pub outcome: Outcome,
-    /// When, in µs after the start.
+    /// When it ended, in µs after the start.
     pub end_us: u64,
-    /// The status code, when it was answered.
+    /// Status code, when it was answered.
     pub status: Option<u16>,
-    /// Why it was not, where that is known.
+    /// Why it was not answered, where that is known.
     pub cause: Option<Cause>,
     /// Bytes written.
     pub sent_bytes: u64,
@@ -97,7 +97,7 @@ pub struct Ended {
     pub received_bytes: u64,
     /// Whether the request was sent a second time.
     pub resent: bool,
-    /// How it came to its connection.
+    /// Whether its connection was opened for it or reused.
     pub connection: Option<ConnectionUse>,
     /// Name resolution, in µs.
     pub dns_us: Option<u64>,
@@ -105,20 +105,20 @@ pub struct Ended {
     pub connect_us: Option<u64>,
     /// TLS handshake, in µs.
     pub tls_us: Option<u64>,
-    /// Until the first byte of the answer, in µs.
+    /// Time until the first byte of the answer, in µs.
     pub first_byte_us: Option<u64>,
-    /// From there to the last, in µs.
+    /// Time from the first to the last byte, in µs.
     pub last_byte_us: Option<u64>,
 }
 
 impl CallRecord {
-    /// The same call, ended as `end` says. Its dispatch is moved by less than a µs, so that both
-    /// latencies are those that were counted.
+    /// The same call with the given end. Its dispatch moves by less than a µs, so that both
+    /// latencies equal the counted ones.
     #[must_use]
     pub fn with_end(self, end: &CallEnd) -> Self {
         let phases = &end.phases;
         let end_us = self.due_us.saturating_add(end.response_us);
-        let ended = Ended {
+        let ended = CallRecordEnd {
             outcome: end.outcome,
             end_us,
             status: end.status,
@@ -140,7 +140,7 @@ impl CallRecord {
         }
     }
 
-    /// What a tally counts of it; `None` while it is in flight.
+    /// What the tally counts of it; `None` while it is in flight.
     #[must_use]
     pub fn call_end(&self) -> Option<CallEnd> {
         let ended = self.ended?;
@@ -165,7 +165,7 @@ impl CallRecord {
                 tls_us: ended.tls_us,
                 first_byte_us: ended.first_byte_us,
                 last_byte_us: ended.last_byte_us,
-                // Of a stream the record keeps the call, not its tokens.
+                // The record keeps the call of a stream, not its tokens.
                 first_token_us: None,
                 first_token_service_us: None,
                 resent: ended.resent,
@@ -174,12 +174,12 @@ impl CallRecord {
         })
     }
 
-    /// Its bytes, for the place `place` and no other.
+    /// Its bytes, valid only at `place`.
     #[must_use]
     pub fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
         let (mut head, arrival) = match self.arrival {
-            Name::Planned(n) => (0, n),
-            Name::Iteration { user, k } => (1 << 7, (u64::from(user) << K_BITS) | k_of(k)),
+            ArrivalId::Planned(n) => (0, n),
+            ArrivalId::Iteration { user, k } => (1 << 7, (u64::from(user) << K_BITS) | k_of(k)),
         };
         let due = self.due_us.min(FIVE_BYTES_MAX);
         let dispatched = self.dispatched_us.min(FIVE_BYTES_MAX);
@@ -193,30 +193,33 @@ impl CallRecord {
             None => IN_FLIGHT,
             Some(ended) => ended.write(&mut words),
         };
-        words[0] = (u64::from(head) << 32) | (u64::from(self.turn.min(TURN_MAX)) << 40);
+        words[0] = (u64::from(head) << 32) | (u64::from(self.epoch.min(EPOCH_MAX)) << 40);
         seal(words, place)
     }
 
-    /// The record in `bytes`; `None` when they were not written whole, or for another place, or
-    /// are no record at all.
+    /// The record in `bytes`; `None` when they were not written whole, belong to another place, or
+    /// are no record.
     #[must_use]
     pub fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
         unseal(bytes, place)?;
         let arrival = get(bytes, 24, 8);
         let arrival = match bytes[4] >> 7 {
-            0 => Name::Planned(arrival),
-            _ => Name::Iteration {
+            0 => ArrivalId::Planned(arrival),
+            _ => ArrivalId::Iteration {
                 user: u32::try_from(arrival >> K_BITS).ok()?,
                 k: k_of(arrival),
             },
         };
         let ended = match bytes[4] & 0x0f {
             IN_FLIGHT => None,
-            state => Some(Ended::read(bytes, state.checked_sub(FIRST_OUTCOME)?)?),
+            state => Some(CallRecordEnd::read(
+                bytes,
+                state.checked_sub(FIRST_OUTCOME)?,
+            )?),
         };
         let record = Self {
             arrival,
-            turn: u32::try_from(get(bytes, 5, 3)).ok()?,
+            epoch: u32::try_from(get(bytes, 5, 3)).ok()?,
             tick: u32::try_from(get(bytes, 12, 4)).ok()?,
             generation: u32::try_from(get(bytes, 16, 4)).ok()?,
             call: get_u16(bytes, 8),
@@ -225,13 +228,13 @@ impl CallRecord {
             schedule_lag_us: long(get_u16(bytes, 20)),
             ended,
         };
-        // A record has one form: whoever wrote another one meant something else by it.
+        // A record has one encoding: any other one was not written by this code.
         (record.encode(place) == *bytes).then_some(record)
     }
 }
 
-impl Ended {
-    /// Writes what an end adds; gives the bits of byte 4.
+impl CallRecordEnd {
+    /// Writes the fields of an end; gives the bits of byte 4.
     fn write(&self, words: &mut [u64; WORDS]) -> u8 {
         let received = self.received_bytes.min(FIVE_BYTES_MAX);
         // The causes are declared in the order of the list.
@@ -296,7 +299,7 @@ fn get_u16(bytes: &[u8; RECORD_BYTES], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Bits of a short form that count; the others say how far they are shifted.
+/// Number of significant bits of a short form; the others hold the shift.
 const SHORT_BITS: u32 = 11;
 const SHORT_NONE: u16 = u16::MAX;
 
@@ -316,7 +319,7 @@ fn long(form: u16) -> Option<u64> {
     (form != SHORT_NONE).then(|| u64::from(bits) << shift)
 }
 
-/// The bytes of `words`, whose lowest 32 bits are left for the check value.
+/// The bytes of `words`, whose lowest 32 bits are free for the check value.
 pub(crate) fn seal(mut words: [u64; WORDS], place: u64) -> [u8; RECORD_BYTES] {
     words[0] |= u64::from(check(&words, place));
     let mut bytes = [0; RECORD_BYTES];
@@ -326,7 +329,7 @@ pub(crate) fn seal(mut words: [u64; WORDS], place: u64) -> [u8; RECORD_BYTES] {
     bytes
 }
 
-/// The words of `bytes` without the check value; `None` when that is another one.
+/// The words of `bytes` without the check value; `None` when the check value does not match.
 pub(crate) fn unseal(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<[u64; WORDS]> {
     let mut words = [0; WORDS];
     for (word, part) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -354,7 +357,5 @@ fn check(words: &[u64; WORDS], place: u64) -> u32 {
     u32::try_from(mixed >> 32).unwrap_or(0).max(1)
 }
 
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,11 @@ use super::*;
 /// Times that five bytes hold.
 const TIME: std::ops::Range<u64> = 0..1 << 39;
 
-fn arrivals() -> impl Strategy<Value = Name> {
+fn arrivals() -> impl Strategy<Value = ArrivalId> {
     prop_oneof![
-        any::<u64>().prop_map(Name::Planned),
-        (0_u32..1_000_000, 0_u64..1 << K_BITS).prop_map(|(user, k)| Name::Iteration { user, k }),
+        any::<u64>().prop_map(ArrivalId::Planned),
+        (0_u32..1_000_000, 0_u64..1 << K_BITS)
+            .prop_map(|(user, k)| ArrivalId::Iteration { user, k }),
     ]
 }
 
@@ -23,15 +24,15 @@ fn phase() -> impl Strategy<Value = Option<u64>> {
 fn begins() -> impl Strategy<Value = CallRecord> {
     let place = (
         arrivals(),
-        1..=TURN_MAX,
+        1..=EPOCH_MAX,
         any::<u32>(),
         any::<u32>(),
         any::<u16>(),
     );
     (place, TIME, 0_u64..600_000_000, phase()).prop_map(
-        |((arrival, turn, tick, generation, call), due_us, wait_us, schedule_lag_us)| CallRecord {
+        |((arrival, epoch, tick, generation, call), due_us, wait_us, schedule_lag_us)| CallRecord {
             arrival,
-            turn,
+            epoch,
             tick,
             generation,
             call,
@@ -164,7 +165,7 @@ proptest! {
         }
     }
 
-    /// A flipped bit, another place, anybody's bytes: none is a call, and nothing panics.
+    /// A flipped bit, another place, random bytes: none of them is a call, and nothing panics.
     #[test]
     fn foreign_bytes_are_recognised(
         (begun, end) in call_ends(), place: u64, other: u64, bit in 0..RECORD_BYTES * 8,
@@ -204,15 +205,15 @@ proptest! {
 #[test]
 fn the_layout_never_changes() {
     let record = CallRecord {
-        arrival: Name::Iteration { user: 5, k: 7 },
-        turn: 0x01_02_03,
+        arrival: ArrivalId::Iteration { user: 5, k: 7 },
+        epoch: 0x01_02_03,
         tick: 9,
         generation: 2,
         call: 0x0405,
         due_us: 1_000_000,
         dispatched_us: 1_000_050,
         schedule_lag_us: Some(50),
-        ended: Some(Ended {
+        ended: Some(CallRecordEnd {
             outcome: Outcome::Http5xx,
             end_us: 1_002_000,
             status: Some(503),

@@ -1,4 +1,4 @@
-//! What a thread tells its tally besides calls, as a record of the ring: 64 bytes like a call's.
+//! What a thread counts besides calls, as a record of the ring: 64 bytes like a call's.
 //!
 //! Version 2, little-endian, at these places, everything else 0:
 //!
@@ -6,14 +6,14 @@
 //! |---|---|
 //! | 0–3 | check value, as in a call's record |
 //! | 4 | 13: no call has that state |
-//! | 8–9 | what is noted: its place in the order of [`Noted`], from 1 |
+//! | 8–9 | kind, by its place in the order of [`RingEventKind`], from 1 |
 //! | 10–11 | task |
 //! | 12–15 | due tick |
 //! | 16–19 | generation held at that tick |
 //! | 20–21 | number of a text ([`super::texts`]), or the kind of a metric in bits 14–15 above it |
 //! | 24–31 | reason, whether a check passed, the value of a metric, or how the last call ended |
 //!
-//! Pure: must never do I/O, and never panic on whatever bytes it is given.
+//! Pure: must never do I/O, and never panic on any bytes.
 
 use loadpilot_engine::tally::RowKey;
 use loadpilot_events::log::delta::LastCall;
@@ -22,8 +22,8 @@ use loadpilot_events::log::outcome::DropReason;
 
 use crate::fire::journal::record::{RECORD_BYTES, seal, unseal};
 
-const NOTE: u64 = 13;
-/// Texts that a note can name.
+const EVENT: u64 = 13;
+/// Number of texts that an event can name.
 pub(super) const TEXTS_MAX: u16 = 1 << 14;
 const REASONS: [DropReason; 7] = [
     DropReason::Late,
@@ -37,21 +37,21 @@ const REASONS: [DropReason; 7] = [
 
 /// Something that happened to an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Note {
-    /// Where the arrival is counted.
+pub struct RingEvent {
+    /// Row key of the arrival.
     pub key: RowKey,
     /// What happened.
-    pub what: Noted,
+    pub kind: RingEventKind,
 }
 
-/// What may happen to an arrival beside its calls.
+/// What may happen to an arrival besides its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noted {
-    /// It started, before its first call: of users whose tasks look at answers.
+pub enum RingEventKind {
+    /// It started, before its first call. Only for users whose tasks read answers.
     Started,
     /// It will never start.
     Dropped(DropReason),
-    /// It ended, and not all of it went well.
+    /// It ended, and not every call went well.
     TaskError,
     /// A check looked at an answer.
     Check {
@@ -60,83 +60,83 @@ pub enum Noted {
     },
     /// It added to a metric of the scenario's own.
     Metric {
-        /// The number of the metric's name.
+        /// Number of the metric's name.
         text: u16,
-        /// What it added.
+        /// The value that was added.
         value: MetricValue,
     },
-    /// It raised something.
+    /// It raised an error.
     Raised {
-        /// The number of the text.
+        /// Number of the error's text.
         text: u16,
     },
     /// Its task raised an error.
     TaskRaised(LastCall),
 }
 
-impl Note {
-    /// Its bytes, for the place `place` and no other.
+impl RingEvent {
+    /// Its bytes, valid only at `place`.
     pub(super) fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
-        let (kind, text, value) = match self.what {
-            Noted::Started => (1, 0, 0),
-            Noted::Dropped(reason) => (2, 0, place_of(reason)),
-            Noted::TaskError => (3, 0, 0),
-            Noted::Check { passed } => (4, 0, u64::from(passed)),
-            Noted::Metric { text, value } => {
+        let (kind, text, value) = match self.kind {
+            RingEventKind::Started => (1, 0, 0),
+            RingEventKind::Dropped(reason) => (2, 0, reason_place(reason)),
+            RingEventKind::TaskError => (3, 0, 0),
+            RingEventKind::Check { passed } => (4, 0, u64::from(passed)),
+            RingEventKind::Metric { text, value } => {
                 let (kind, value) = metric(value);
                 (5, u64::from(text % TEXTS_MAX) | (kind << 14), value)
             }
-            Noted::Raised { text } => (6, u64::from(text % TEXTS_MAX), 0),
-            Noted::TaskRaised(last) => (7, 0, last_place(last)),
+            RingEventKind::Raised { text } => (6, u64::from(text % TEXTS_MAX), 0),
+            RingEventKind::TaskRaised(last) => (7, 0, last_call_place(last)),
         };
         let mut words = [0; RECORD_BYTES / 8];
-        words[0] = NOTE << 32;
+        words[0] = EVENT << 32;
         words[1] = kind | (u64::from(self.key.task) << 16) | (u64::from(self.key.tick) << 32);
         words[2] = u64::from(self.key.generation) | (text << 32);
         words[3] = value;
         seal(words, place)
     }
 
-    /// The note in `bytes`; `None` when they were not written whole, or are another record.
+    /// The event in `bytes`; `None` when they were not written whole, or are another record.
     pub(super) fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
         let words = unseal(bytes, place)?;
-        if words[0] >> 32 != NOTE {
+        if words[0] >> 32 != EVENT {
             return None;
         }
         let text = u16::try_from((words[2] >> 32) % u64::from(TEXTS_MAX)).ok()?;
         let value = words[3];
-        let what = match words[1] % (1 << 16) {
-            1 => Noted::Started,
-            2 => Noted::Dropped(*REASONS.get(usize::try_from(value).ok()?)?),
-            3 => Noted::TaskError,
-            4 => Noted::Check { passed: value == 1 },
-            5 => Noted::Metric {
+        let kind = match words[1] % (1 << 16) {
+            1 => RingEventKind::Started,
+            2 => RingEventKind::Dropped(*REASONS.get(usize::try_from(value).ok()?)?),
+            3 => RingEventKind::TaskError,
+            4 => RingEventKind::Check { passed: value == 1 },
+            5 => RingEventKind::Metric {
                 text,
-                value: metric_of((words[2] >> 46) & 3, value)?,
+                value: metric_from((words[2] >> 46) & 3, value)?,
             },
-            6 => Noted::Raised { text },
-            7 => Noted::TaskRaised(*LastCall::ALL.get(usize::try_from(value).ok()?)?),
+            6 => RingEventKind::Raised { text },
+            7 => RingEventKind::TaskRaised(*LastCall::ALL.get(usize::try_from(value).ok()?)?),
             _ => return None,
         };
-        let note = Self {
+        let event = Self {
             key: RowKey {
                 tick: u32::try_from(words[1] >> 32).ok()?,
                 generation: u32::try_from(words[2] % (1 << 32)).ok()?,
                 task: u16::try_from((words[1] >> 16) % (1 << 16)).ok()?,
             },
-            what,
+            kind,
         };
-        // A note has one form, as a call has.
-        (note.encode(place) == *bytes).then_some(note)
+        // An event has one encoding, as a call has.
+        (event.encode(place) == *bytes).then_some(event)
     }
 }
 
-fn place_of(reason: DropReason) -> u64 {
+fn reason_place(reason: DropReason) -> u64 {
     let place = REASONS.iter().position(|known| *known == reason);
     place.map_or(u64::MAX, |place| place as u64)
 }
 
-fn last_place(last: LastCall) -> u64 {
+fn last_call_place(last: LastCall) -> u64 {
     let place = LastCall::ALL.iter().position(|known| *known == last);
     place.map_or(u64::MAX, |place| place as u64)
 }
@@ -155,7 +155,7 @@ fn metric(value: MetricValue) -> (u64, u64) {
     }
 }
 
-fn metric_of(kind: u64, value: u64) -> Option<MetricValue> {
+fn metric_from(kind: u64, value: u64) -> Option<MetricValue> {
     match kind {
         1 => Millionths::from_count(value).map(MetricValue::Counter),
         2 => {

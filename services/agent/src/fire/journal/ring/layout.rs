@@ -1,6 +1,6 @@
-//! Where things are in a ring's file. Pure.
+//! The layout of a ring's file. Pure.
 //!
-//! One page of header, then a record for each seat, then two halves of finished calls and notes,
+//! One page of header, then a record for each seat, then two halves of finished calls and events,
 //! then texts:
 //!
 //! | bytes | field, little-endian |
@@ -11,18 +11,31 @@
 //! | 16–19 | records of each half |
 //! | 20–23 | core |
 //! | 24–27 | bytes of texts, which follow the records |
-//! | 32–39 | closed: number of the last closed record in bits 0–39, the turn above it |
+//! | 32–39 | closed: number of the last closed record in bits 0–39, the epoch above it |
 //! | 40–47, 48–55 | number of the first record of each half; 0 when it was never used |
-//! | 56–63 | finished calls and notes that found no room, in all |
+//! | 56–63 | finished calls and events that found no room, in all |
 //! | 64, 256, 448 | run, agent, boot: one byte for the length, then the text |
 //! | 640–647 | the call that ended last: its number in bits 0–39, its seat above it |
-//! | 648–655 | calls in flight that have no place |
+//! | 648–655 | calls in flight without a seat in the file |
 
+use loadpilot_events::id::{Holder, RunId};
 use loadpilot_events::limits::NAME_BYTES_MAX;
 
-use super::RingOwner;
 use crate::fire::journal::record::{RECORD_BYTES, RECORD_VERSION};
 
+/// The owner of the calls in a ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RingOwner {
+    /// The run.
+    pub run: RunId,
+    /// The process.
+    pub holder: Holder,
+    /// The core of the process, from 0.
+    pub core: u32,
+}
+
+/// Number of bits of a record's number in the word of what is closed; the others are the epoch.
+pub(super) const NUMBER_BITS: u32 = 40;
 /// Length of the header: a page, so that records begin on one.
 pub(super) const HEADER_BYTES: usize = 4_096;
 pub(super) const MAGIC: [u8; 8] = *b"lp-ring\0";
@@ -31,15 +44,15 @@ pub(super) const FIRST_AT: [usize; 2] = [40, 48];
 pub(super) const UNRECORDED_AT: usize = 56;
 pub(super) const ENDED_AT: usize = 640;
 pub(super) const SEATLESS_AT: usize = 648;
-/// Where run, agent and boot stand.
+/// Offsets of run, agent and boot.
 pub(super) const NAMES_AT: [usize; 3] = [64, 256, 448];
 
 /// How a file is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Calls in flight that have a place.
+    /// Number of calls in flight with a place in the file.
     pub(super) seats: u32,
-    /// Finished calls and notes that each half has room for.
+    /// Number of finished calls and events in each half.
     pub(super) half: u32,
     /// Bytes of texts.
     pub(super) texts: u32,
@@ -50,17 +63,17 @@ impl Layout {
         self.texts_at() + self.texts as usize
     }
 
-    /// Where texts begin.
+    /// Offset of the texts.
     pub(super) fn texts_at(&self) -> usize {
         HEADER_BYTES + RECORD_BYTES * (self.seats as usize + 2 * self.half as usize)
     }
 
-    /// Where the call in flight of a seat stands.
+    /// Offset of the call in flight of a seat.
     pub(super) fn seat_at(&self, seat: u32) -> Option<usize> {
         (seat < self.seats).then(|| HEADER_BYTES + RECORD_BYTES * seat as usize)
     }
 
-    /// Where a finished call stands, by its place in its half.
+    /// Offset of a finished call, by its place in its half.
     pub(super) fn finished_at(&self, half: usize, place: u32) -> Option<usize> {
         let before = self.seats as usize + half * self.half as usize;
         (place < self.half).then(|| HEADER_BYTES + RECORD_BYTES * (before + place as usize))
@@ -95,12 +108,12 @@ impl Layout {
     }
 }
 
-/// What the record of a call in flight is checked against.
+/// The place in the check value of a call in flight.
 pub(super) fn seat_place(seat: u32) -> u64 {
     (1 << 63) | u64::from(seat)
 }
 
-/// What the record of a finished call is checked against: its number, which no other ever has.
+/// The place in the check value of a finished call: its number, which is never used again.
 pub(super) fn finished_place(number: u64) -> u64 {
     number
 }

@@ -1,70 +1,69 @@
-//! The open tick of a core, kept where a kill cannot reach it: a file of records, mapped into
-//! memory.
+//! The open tick of a core in a memory-mapped file of records, which outlives a kill.
 //!
-//! A call is written at its dispatch, into the place of its seat, and once more at its end, into
-//! the half of the file that is being filled; so is whatever else the tally is told. When the
-//! counters are harvested the ring *turns* to the other half; when what was harvested is closed
-//! into a delta, its half is free again. So the same few pages are used over and over, and all that
-//! is open is in the file at any moment.
+//! The writer stores a call at its dispatch, in the record of its seat, and once more at its end,
+//! in the half of the file that is being filled. Other counted events go to that half, too. A
+//! harvest of the counters ends an *epoch*: the writer goes on in the other half. When the
+//! harvested counts are closed into a delta, their half is free again. So the same few pages are
+//! used over and over, and the file holds all that is open at any moment.
 //!
-//! Must never allocate, lock or wait once it is made: what finds no room is counted instead.
+//! - [`layout`]: offsets in the file.
+//! - [`event`]: what is counted besides calls, as a record.
+//! - [`texts`]: names and error texts that records name by number.
+//! - [`writer`]: records each counted call and event.
+//! - [`read`]: what a dead process left.
+//!
+//! Once created, a ring must never allocate, lock or wait: what finds no room is counted instead.
 
 use std::path::{Path, PathBuf};
 
 use loadpilot_engine::tally::crash_recovery::Watermark;
-use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
 
-use super::record::{CallRecord, RECORD_BYTES, TURN_MAX};
+use super::record::{CallRecord, EPOCH_MAX, RECORD_BYTES};
 use crate::crash::mmap_file::Map;
 
 mod event;
 mod layout;
 mod read;
 mod texts;
-mod writer;
+pub(crate) mod writer;
 
-use layout::{Layout, finished_place, seat_place};
-use texts::Texts;
+use layout::{Layout, NUMBER_BITS, finished_place, seat_place};
+use texts::TextWriter;
 
-pub use event::{Note, Noted};
-pub use read::{Leftover, NotARing, read};
-pub use texts::ReadTexts;
-pub(crate) use writer::{Recorder, Turned};
+pub use event::{RingEvent, RingEventKind};
+pub use layout::RingOwner;
+pub use read::{RingContents, RingError, read};
+pub use texts::RingTexts;
 
-/// What its file's name ends in.
+/// Extension of its file's name.
 pub const EXTENSION: &str = "ring";
-/// Most bytes of one ring, unless the operator says otherwise: at a tick of 1 s, 55,000 calls a
-/// second.
+/// Default for the maximum bytes of one ring: at a tick of 1 s, 55,000 calls a second.
 pub const RING_BYTES_DEFAULT: u64 = 8 << 20;
-/// Bytes of texts that users whose tasks look at answers may make up, on one core in one run.
+/// Bytes for texts of users whose tasks read answers, on one core in one run.
 const TEXTS_BYTES: u64 = 512 << 10;
-/// Fewest finished calls that a half has room for.
+/// Minimum number of finished calls that a half has room for.
 const HALF_RECORDS_MIN: u64 = 1_024;
-/// Ticks of the highest rate that a half has room for: a harvest may be late.
+/// Number of ticks at the highest rate that a half has room for: a harvest may be late.
 const HALF_TICKS: u64 = 2;
-/// Bits of the number of a record in the word that says what is closed; the others are the turn.
-const NUMBER_BITS: u32 = 40;
 
-/// Where rings are made, and how large they may be.
+/// Where rings are created, and how large they may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RingPlace {
-    /// The folder; made when it is not there.
+pub struct RingSettings {
+    /// The folder; created when absent.
     pub folder: PathBuf,
-    /// Most bytes of one ring: of one core in one run.
+    /// Maximum bytes of one ring, that is, of one core in one run.
     pub bytes_max: u64,
 }
 
-/// Whose calls a ring holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RingOwner {
-    /// The run.
-    pub run: RunId,
-    /// The process.
-    pub holder: Holder,
-    /// The core of the process, from 0.
-    pub core: u32,
+/// The state of the ring at the end of an epoch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EpochEnd {
+    /// Up to where calls are harvested; `None` without a ring.
+    pub mark: Option<Watermark>,
+    /// Calls that found no room in that epoch.
+    pub unrecorded: u64,
 }
 
 /// The ring of one core.
@@ -77,26 +76,27 @@ pub struct Ring {
     half: usize,
     /// Of each half, the number of its first record and how many it holds.
     halves: [(u64, u32); 2],
-    /// The number of the next finished call, from 1.
+    /// Number of the next finished call, from 1.
     next: u64,
-    /// The number of the last one that is closed into a delta.
+    /// Number of the last record that is closed into a delta.
     closed: u64,
-    turn: u32,
-    /// Calls and notes that found no room, since the last turn and in all.
+    epoch: u32,
+    /// Calls and events that found no room, since the last epoch and in all.
     unrecorded: (u64, u64),
-    /// Calls in flight that have no place.
+    /// Calls in flight without a place in the file.
     seatless: u64,
-    texts: Texts,
+    texts: TextWriter,
 }
 
 impl Ring {
-    /// Makes the file of a ring with room for what a core may do of `plan`, at most `place`'s
-    /// bytes of it, all of them set aside on the disk.
+    /// Creates the file of a ring with room for what a core may do of `plan`, within the maximum of
+    /// `place`. All of its bytes are allocated on the disk.
     ///
     /// # Errors
-    /// What the file system says: no room, no right, a ring of this owner that is there already.
+    /// The error of the file system: no room, no permission, or a ring of this owner exists
+    /// already.
     pub fn create(
-        place: &RingPlace,
+        place: &RingSettings,
         owner: &RingOwner,
         plan: &Plan,
         max_in_flight: u32,
@@ -106,7 +106,7 @@ impl Ring {
         let map = Map::create(&path, layout.bytes())?;
         map.write(0, &layout.header(owner));
         let ring = Self {
-            texts: Texts::new(layout.texts_at(), layout.bytes()),
+            texts: TextWriter::new(layout.texts_at(), layout.bytes()),
             map,
             layout,
             path,
@@ -114,7 +114,7 @@ impl Ring {
             halves: [(1, 0); 2],
             next: 1,
             closed: 0,
-            turn: 1,
+            epoch: 1,
             unrecorded: (0, 0),
             seatless: 0,
         };
@@ -122,7 +122,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Its file.
+    /// Path of its file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -147,19 +147,19 @@ impl Ring {
         // reader compares them.
         let ended = self.next | (u64::from(seat) << NUMBER_BITS);
         self.map.store_u64(layout::ENDED_AT, ended);
-        self.tell(&record.encode(finished_place(self.next)));
+        self.append(&record.encode(finished_place(self.next)));
         match self.layout.seat_at(seat) {
             Some(at) => self.map.store_u32(at, 0),
             None => self.set_seatless(self.seatless.saturating_sub(1)),
         }
     }
 
-    fn note(&mut self, note: &Note) {
-        self.tell(&note.encode(finished_place(self.next)));
+    fn append_event(&mut self, event: &RingEvent) {
+        self.append(&event.encode(finished_place(self.next)));
     }
 
-    /// Puts a record, made for the next number, behind the others.
-    fn tell(&mut self, bytes: &[u8; RECORD_BYTES]) {
+    /// Appends a record, encoded for the next number.
+    fn append(&mut self, bytes: &[u8; RECORD_BYTES]) {
         let (first, held) = self.halves[self.half];
         match self.layout.finished_at(self.half, held) {
             Some(at) => {
@@ -167,18 +167,18 @@ impl Ring {
                 self.halves[self.half] = (first, held + 1);
                 self.next += 1;
             }
-            None => self.note_unrecorded(),
+            None => self.count_unrecorded(),
         }
     }
 
-    /// The check value comes last: until then nothing is there.
+    /// The check value is written last: until then the place is invalid.
     fn write(&self, at: usize, bytes: &[u8; RECORD_BYTES]) {
         self.map.write(at + 4, &bytes[4..]);
         let check = [bytes[0], bytes[1], bytes[2], bytes[3]];
         self.map.store_u32(at, u32::from_le_bytes(check));
     }
 
-    fn note_unrecorded(&mut self) {
+    fn count_unrecorded(&mut self) {
         self.unrecorded.0 += 1;
         self.unrecorded.1 += 1;
         self.map.store_u64(layout::UNRECORDED_AT, self.unrecorded.1);
@@ -190,23 +190,24 @@ impl Ring {
     }
 
     /// What ended by now was harvested; later calls go to the other half when that is free.
-    fn turn(&mut self) -> Turned {
+    fn end_epoch(&mut self) -> EpochEnd {
         let mark = Watermark {
-            turn: self.turn,
+            // The epoch under its stored name.
+            turn: self.epoch,
             number: self.next - 1,
             unrecorded: self.unrecorded.1,
         };
-        self.turn = (self.turn + 1).min(TURN_MAX);
+        self.epoch = (self.epoch + 1).min(EPOCH_MAX);
         let other = 1 - self.half;
         let (first, held) = self.halves[other];
         let is_free = first + u64::from(held) <= self.closed + 1;
         if is_free && self.halves[self.half].1 > 0 {
             self.half = other;
             self.halves[other] = (self.next, 0);
-            // Whatever stands there has other numbers.
+            // Old records there have other numbers.
             self.map.store_u64(layout::FIRST_AT[other], self.next);
         }
-        Turned {
+        EpochEnd {
             mark: Some(mark),
             unrecorded: std::mem::take(&mut self.unrecorded.0),
         }
@@ -220,15 +221,15 @@ impl Ring {
     }
 }
 
-/// The name of a ring's file.
+/// File name of a ring.
 #[must_use]
 pub fn file_name(owner: &RingOwner) -> String {
     let Holder { agent, boot_id } = &owner.holder;
     format!("{}.{agent}.{boot_id}.{}.{EXTENSION}", owner.run, owner.core)
 }
 
-/// A quarter for calls in flight at most; of finished calls what the plan can make, which a closed
-/// loop does not say.
+/// At most a quarter of the records are seats. The halves have room for what the plan can do, which
+/// is unknown for a closed loop.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let texts = match plan.crew() {
         Some(_) => TEXTS_BYTES.min(bytes_max / 4),
@@ -244,9 +245,9 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let a_tick = u64::try_from(a_tick).unwrap_or(u64::MAX).saturating_add(1);
     let wanted = match plan.users {
         Some(_) => half_max,
-        // Nobody knows how many calls a task makes that looks at answers.
+        // The number of calls of a task that reads answers is unknown.
         None if plan.crew().is_some() => half_max,
-        // One more for an arrival that is dropped, or does not go well.
+        // One more for an arrival that is dropped or does not go well.
         None => a_tick.saturating_mul(HALF_TICKS * (steps.unwrap_or(1) + 1)),
     };
     let half = wanted.max(HALF_RECORDS_MIN).min(half_max);

@@ -1,77 +1,76 @@
-//! What a dead process left in its ring.
+//! Reads what a dead process left in its ring.
 //!
-//! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a call
-//! twice.
+//! Pure: the bytes are an argument. Must never panic on any bytes, and never give a call twice.
 
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 
+use super::event::RingEvent;
 use super::layout::{
-    CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, SEATLESS_AT,
-    UNRECORDED_AT, finished_place, seat_place,
+    CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, NUMBER_BITS, RingOwner,
+    SEATLESS_AT, UNRECORDED_AT, finished_place, seat_place,
 };
-use super::texts::ReadTexts;
-use super::{NUMBER_BITS, Note, RingOwner};
+use super::texts::RingTexts;
 use crate::fire::journal::record::{CallRecord, RECORD_BYTES, RECORD_VERSION};
 
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
 
 /// Everything that was open when the process died.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
-    /// Whose it is.
+pub struct RingContents {
+    /// The owner of the ring.
     pub owner: RingOwner,
     /// Calls that finished since the last delta was closed, in the order of their ends; then those
-    /// that had ended and whose checks were still to say how.
+    /// that had ended and still waited for their checks.
     pub finished: Vec<CallRecord>,
-    /// What else happened since then, in order.
-    pub notes: Vec<Note>,
+    /// Other events since then, in order.
+    pub events: Vec<RingEvent>,
     /// Calls without an end.
     pub in_flight: Vec<CallRecord>,
-    /// What calls and notes name by number.
-    pub texts: ReadTexts,
-    /// Up to where all of it is in deltas. An arrival whose first call began in a later turn was
+    /// Texts that calls and events name by number.
+    pub texts: RingTexts,
+    /// Up to where all of it is in deltas. An arrival whose first call began in a later epoch was
     /// not reported as started.
     pub closed: Watermark,
-    /// Finished calls and notes that found no room since the start: as many may be missing here.
+    /// Finished calls and events that found no room since the start: as many may be missing here.
     pub unrecorded: u64,
-    /// Calls in flight that had no place.
+    /// Calls in flight that had no place in the file.
     pub seatless: u64,
 }
 
 /// Why bytes are not a ring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotARing {
+pub enum RingError {
     /// They begin otherwise.
     #[error("not a ring")]
     Foreign,
     /// Another version wrote it.
     #[error("a ring of version {0}, this program reads {RECORD_VERSION}")]
     Version(u32),
-    /// It is shorter than it says.
+    /// It is shorter than its header says.
     #[error("a ring of {said} bytes, of which {found} are there")]
     Short {
-        /// The length it should have.
+        /// Length according to the header, in bytes.
         said: u64,
-        /// The length it has.
+        /// Length found, in bytes.
         found: u64,
     },
-    /// It does not say whose it is.
-    #[error("a ring of nobody")]
-    Nameless,
+    /// It names no owner.
+    #[error("a ring without an owner")]
+    NoOwner,
 }
 
-/// Reads the bytes of a ring's file whose process is dead, and which is known to be in deltas up to
-/// `closed`; the ring itself may have heard of that too late.
+/// Reads the file of a ring whose process is dead. `closed` is how far the calls are known to be in
+/// deltas; the ring itself may hold an older mark.
 ///
 /// # Errors
-/// Why they are not a whole ring of this version.
-pub fn read(bytes: &[u8], closed: Watermark) -> Result<Leftover, NotARing> {
+/// The bytes are not a whole ring of this version.
+pub fn read(bytes: &[u8], closed: Watermark) -> Result<RingContents, RingError> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
-    let header = header.ok_or(NotARing::Foreign)?;
+    let header = header.ok_or(RingError::Foreign)?;
     if word_u32(header, 8) != RECORD_VERSION {
-        return Err(NotARing::Version(word_u32(header, 8)));
+        return Err(RingError::Version(word_u32(header, 8)));
     }
     let layout = Layout {
         seats: word_u32(header, 12),
@@ -79,19 +78,19 @@ pub fn read(bytes: &[u8], closed: Watermark) -> Result<Leftover, NotARing> {
         texts: word_u32(header, 24),
     };
     if bytes.len() < layout.bytes() {
-        return Err(NotARing::Short {
+        return Err(RingError::Short {
             said: layout.bytes() as u64,
             found: bytes.len() as u64,
         });
     }
-    let owner = owner(header).ok_or(NotARing::Nameless)?;
+    let owner = owner(header).ok_or(RingError::NoOwner)?;
     let word = word_u64(header, CLOSED_AT);
-    let heard = Watermark {
+    let stored = Watermark {
         turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
         number: word & NUMBER_MAX,
         unrecorded: 0,
     };
-    let closed = closed.max(heard);
+    let closed = closed.max(stored);
     let mut entries = Vec::new();
     for (half, first_at) in FIRST_AT.into_iter().enumerate() {
         let first = word_u64(header, first_at);
@@ -106,48 +105,65 @@ pub fn read(bytes: &[u8], closed: Watermark) -> Result<Leftover, NotARing> {
     });
     entries.retain(|(number, _)| !closed.covers(*number));
     entries.sort_by_key(|(number, _)| *number);
-    let mut left = Leftover {
+    let mut contents = RingContents {
         owner,
         finished: Vec::new(),
-        notes: Vec::new(),
+        events: Vec::new(),
         in_flight: Vec::new(),
-        texts: ReadTexts::read(bytes, layout.texts_at()),
+        texts: RingTexts::read(bytes, layout.texts_at()),
         closed,
         unrecorded: word_u64(header, UNRECORDED_AT),
         seatless: word_u64(header, SEATLESS_AT),
     };
     for (_, entry) in entries {
         match entry {
-            Entry::Call(record) => left.finished.push(record),
-            Entry::Note(note) => left.notes.push(note),
+            Entry::Call(record) => contents.finished.push(record),
+            Entry::Event(event) => contents.events.push(event),
         }
     }
+    let last_seat = ended >> NUMBER_BITS;
+    read_seats(
+        bytes,
+        &layout,
+        last_end.map(|end| (last_seat, end)),
+        &mut contents,
+    );
+    Ok(contents)
+}
+
+/// Adds the calls in the seats. `last_end` is the seat and the end of the call that ended last.
+fn read_seats(
+    bytes: &[u8],
+    layout: &Layout,
+    last_end: Option<(u64, CallRecord)>,
+    contents: &mut RingContents,
+) {
     for seat in 0..layout.seats {
         let at = layout.seat_at(seat);
         let record = at.and_then(|at| record_at(bytes, at, seat_place(seat)));
         let Some(record) = record else {
             continue;
         };
-        let is_last = u64::from(seat) == ended >> NUMBER_BITS;
-        if is_last && last_end.is_some_and(|end| is_same(&end, &record)) {
-            // It was killed between its end and the clearing of its seat.
+        let is_last =
+            |(last, end): (u64, CallRecord)| last == u64::from(seat) && is_same(&end, &record);
+        if last_end.is_some_and(is_last) {
+            // The process was killed between the end of the call and the clearing of its seat.
             continue;
         }
         match record.ended {
-            Some(_) => left.finished.push(record),
-            None => left.in_flight.push(record),
+            Some(_) => contents.finished.push(record),
+            None => contents.in_flight.push(record),
         }
     }
-    Ok(left)
 }
 
-/// What stands in a half.
+/// A record of a half.
 enum Entry {
     Call(CallRecord),
-    Note(Note),
+    Event(RingEvent),
 }
 
-/// The finished calls and notes of a half with their numbers, up to the first place without one.
+/// The finished calls and events of a half with their numbers, up to the first invalid place.
 fn entries_of(
     bytes: &[u8],
     layout: &Layout,
@@ -161,7 +177,7 @@ fn entries_of(
         let call = record_at(bytes, at, place).filter(|record| record.ended.is_some());
         let entry = match call {
             Some(record) => Entry::Call(record),
-            None => Entry::Note(Note::decode(place_at(bytes, at)?, place)?),
+            None => Entry::Event(RingEvent::decode(place_at(bytes, at)?, place)?),
         };
         Some((number, entry))
     })
@@ -175,7 +191,7 @@ fn place_at(bytes: &[u8], at: usize) -> Option<&[u8; RECORD_BYTES]> {
     bytes.get(at..)?.first_chunk()
 }
 
-/// Whether the call in a seat is the one that has ended there; the next one of that seat is due
+/// Whether the call in a seat is the one that has ended there. The next call of that seat is due
 /// when this one has ended, or later.
 fn is_same(ended: &CallRecord, seated: &CallRecord) -> bool {
     let identity = |record: &CallRecord| {

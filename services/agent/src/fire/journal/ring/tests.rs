@@ -5,14 +5,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases};
-use loadpilot_events::id::{AgentId, BootId};
+use loadpilot_events::id::{AgentId, BootId, RunId};
 use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::log::outcome::Outcome;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::writer::Recorder;
 use super::*;
-use crate::fire::arrival::arrival_runner::Name;
+use crate::fire::arrival_id::ArrivalId;
 
 const RUN: &str = "01run";
 
@@ -43,8 +44,8 @@ fn plan(rps: u64, users: Option<u32>) -> Plan {
     serde_json::from_value(plan).expect("a plan")
 }
 
-fn place(folder: &TempDir, bytes_max: u64) -> RingPlace {
-    RingPlace {
+fn place(folder: &TempDir, bytes_max: u64) -> RingSettings {
+    RingSettings {
         folder: folder.path().join("state"),
         bytes_max,
     }
@@ -54,10 +55,10 @@ fn folder() -> TempDir {
     TempDir::new().expect("a folder")
 }
 
-fn begun(n: u64, turn: u32) -> CallRecord {
+fn begun(n: u64, epoch: u32) -> CallRecord {
     CallRecord {
-        arrival: Name::Planned(n),
-        turn,
+        arrival: ArrivalId::Planned(n),
+        epoch,
         tick: 0,
         generation: 1,
         call: 0,
@@ -93,8 +94,8 @@ fn end_of(n: u64) -> CallEnd {
 enum Step {
     Begin(u32),
     End(u32),
-    Turn,
-    /// Closes the oldest turn that is not closed.
+    EndEpoch,
+    /// Closes the oldest epoch that is not closed.
     Close,
 }
 
@@ -102,21 +103,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => (0_u32..8).prop_map(Step::Begin),
         8 => (0_u32..8).prop_map(Step::End),
-        2 => Just(Step::Turn),
+        2 => Just(Step::EndEpoch),
         2 => Just(Step::Close),
     ];
     prop::collection::vec(step, 0..400)
 }
 
-/// All that the ring should say.
+/// All that the ring should hold.
 #[derive(Default)]
 struct Model {
     n: u64,
     in_flight: BTreeMap<u32, CallRecord>,
-    /// By turn of their end.
+    /// By the epoch of their end.
     finished: BTreeMap<u32, Vec<CallRecord>>,
     marks: BTreeMap<u32, Watermark>,
-    closed_turn: u32,
+    closed_epoch: u32,
 }
 
 impl Model {
@@ -124,7 +125,7 @@ impl Model {
         match step {
             Step::Begin(seat) => {
                 if !self.in_flight.contains_key(&seat) {
-                    let record = begun(self.n, ring.turn);
+                    let record = begun(self.n, ring.epoch);
                     self.n += 1;
                     ring.begin(seat, &record);
                     self.in_flight.insert(seat, record);
@@ -132,24 +133,24 @@ impl Model {
             }
             Step::End(seat) => {
                 if let Some(begun) = self.in_flight.remove(&seat) {
-                    let Name::Planned(n) = begun.arrival else {
+                    let ArrivalId::Planned(n) = begun.arrival else {
                         panic!("only planned ones are begun");
                     };
                     let record = begun.with_end(&end_of(n));
                     ring.end(seat, &record);
-                    self.finished.entry(ring.turn).or_default().push(record);
+                    self.finished.entry(ring.epoch).or_default().push(record);
                 }
             }
-            Step::Turn => {
-                let turn = ring.turn;
-                let mark = ring.turn().mark.expect("a ring has marks");
-                self.marks.insert(turn, mark);
+            Step::EndEpoch => {
+                let epoch = ring.epoch;
+                let mark = ring.end_epoch().mark.expect("a ring has marks");
+                self.marks.insert(epoch, mark);
             }
             Step::Close => {
-                if let Some((turn, mark)) = self.marks.pop_first() {
+                if let Some((epoch, mark)) = self.marks.pop_first() {
                     ring.close(mark);
-                    self.closed_turn = turn;
-                    self.finished.retain(|ended, _| *ended > turn);
+                    self.closed_epoch = epoch;
+                    self.finished.retain(|ended, _| *ended > epoch);
                 }
             }
         }
@@ -173,17 +174,18 @@ proptest! {
             if count % 16 > 0 {
                 continue;
             }
-            let left = read(&fs::read(&path).expect("the file"), Watermark::default()).expect("a ring");
+            let bytes = fs::read(&path).expect("the file");
+            let left = read(&bytes, Watermark::default()).expect("a ring");
             let finished: Vec<CallRecord> = model.finished.values().flatten().copied().collect();
             prop_assert_eq!(left.finished, finished);
             let in_flight: Vec<CallRecord> = model.in_flight.values().copied().collect();
             prop_assert_eq!(left.in_flight, in_flight);
-            prop_assert_eq!((left.closed.turn, left.unrecorded), (model.closed_turn, 0));
+            prop_assert_eq!((left.closed.turn, left.unrecorded), (model.closed_epoch, 0));
             prop_assert_eq!(left.owner, owner(0));
         }
     }
 
-    /// Broken if a damaged file could end whoever reads it.
+    /// Broken if a damaged file could end its reader.
     #[test]
     fn any_bytes_are_read_or_refused(
         at in prop::collection::vec((0_usize..HEADER_AND_SOME, any::<u8>()), 0..20),
@@ -236,7 +238,7 @@ fn a_kill_inside_an_end_is_told_apart() {
     assert_eq!(read(&ended, Watermark::default()).expect("a ring"), left);
 }
 
-/// Broken if a full ring lost calls without a word, or wrote beyond its room.
+/// Broken if a full ring lost calls uncounted, or wrote beyond its room.
 #[test]
 fn what_finds_no_room_is_counted() {
     let folder = folder();
@@ -256,10 +258,10 @@ fn what_finds_no_room_is_counted() {
     .expect("a ring");
     assert_eq!(left.finished.len() as u64, half);
     assert_eq!((left.unrecorded, left.seatless), (7, 1));
-    let turned = ring.turn();
-    assert_eq!(turned.unrecorded, 7);
-    assert_eq!(ring.turn().unrecorded, 0, "told once");
-    ring.close(turned.mark.expect("a ring has marks"));
+    let ended = ring.end_epoch();
+    assert_eq!(ended.unrecorded, 7);
+    assert_eq!(ring.end_epoch().unrecorded, 0, "reported once");
+    ring.close(ended.mark.expect("a ring has marks"));
     let left = read(
         &fs::read(ring.path()).expect("the file"),
         Watermark::default(),
@@ -278,11 +280,11 @@ fn closed_room_is_used_again_from_the_start() {
     let mut n = 0;
     for _ in 0..2_000 {
         for _ in 0..10 {
-            ring.begin(0, &begun(n, ring.turn));
-            ring.end(0, &begun(n, ring.turn).with_end(&end_of(n)));
+            ring.begin(0, &begun(n, ring.epoch));
+            ring.end(0, &begun(n, ring.epoch).with_end(&end_of(n)));
             n += 1;
         }
-        let mark = ring.turn().mark.expect("a ring has marks");
+        let mark = ring.end_epoch().mark.expect("a ring has marks");
         ring.close(mark);
     }
     let bytes = fs::read(ring.path()).expect("the file");
@@ -314,11 +316,11 @@ fn a_ring_that_cannot_be_made_is_an_error_and_no_file() {
     );
 }
 
-fn leftover(ring: &Ring, closed: Watermark) -> Leftover {
+fn leftover(ring: &Ring, closed: Watermark) -> RingContents {
     read(&fs::read(ring.path()).expect("the file"), closed).expect("a ring")
 }
 
-/// Broken if a kill between the books and the ring's own mark had calls counted twice.
+/// Broken if a kill between the spool's books and the ring's own mark had calls counted twice.
 #[test]
 fn the_books_are_believed_before_the_ring() {
     let folder = folder();
@@ -328,7 +330,7 @@ fn the_books_are_believed_before_the_ring() {
         ring.begin(0, &begun(n, 1));
         ring.end(0, &begun(n, 1).with_end(&end_of(n)));
     }
-    let mark = ring.turn().mark.expect("a ring has marks");
+    let mark = ring.end_epoch().mark.expect("a ring has marks");
     ring.begin(0, &begun(3, 2));
     ring.end(0, &begun(3, 2).with_end(&end_of(3)));
     assert_eq!(leftover(&ring, Watermark::default()).finished.len(), 4);
@@ -341,7 +343,7 @@ fn the_books_are_believed_before_the_ring() {
     );
 }
 
-/// Broken if a call that had its answer, and waited for its check only, were called in flight; or
+/// Broken if a call with its answer, which waited for its check only, were called in flight; or
 /// were there twice in the end.
 #[test]
 fn a_call_that_is_held_is_finished() {
@@ -359,7 +361,7 @@ fn a_call_that_is_held_is_finished() {
     );
 }
 
-/// Broken if anything but calls came back from the ring as something else, or without its words.
+/// Broken if an event came back from the ring as something else, or without its text.
 #[test]
 fn notes_come_back_with_their_words() {
     use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
@@ -375,7 +377,7 @@ fn notes_come_back_with_their_words() {
     plan.code = code.map(|plan: Plan| plan.code).expect("a plan with code");
     let ring = Ring::create(&place, &owner(0), &plan, 8).expect("room");
     let path = ring.path().to_owned();
-    let pen = Recorder::new(Some(ring), true);
+    let writer = Recorder::new(Some(ring), true);
     let key = loadpilot_engine::tally::RowKey {
         tick: 7,
         generation: 2,
@@ -386,44 +388,44 @@ fn notes_come_back_with_their_words() {
         MetricValue::Trend(Rounded::of(-0.123_4).expect("a value")),
         MetricValue::Rate(true),
     ];
-    pen.started(key);
-    pen.dropped(key, DropReason::NoUser);
-    pen.check(key, true);
+    writer.started(key);
+    writer.dropped(key, DropReason::NoUser);
+    writer.check(key, true);
     values
         .iter()
-        .for_each(|value| pen.metric(key, &"cart".into(), *value));
-    pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
-    pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
-    pen.task_error(key);
+        .for_each(|value| writer.metric(key, &"cart".into(), *value));
+    writer.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
+    writer.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
+    writer.task_error(key);
     for last in LastCall::ALL {
-        pen.task_raised(key, last);
+        writer.task_raised(key, last);
     }
     let name = CallName {
         call: 9,
         task: 3,
         name: "GET /ä".to_owned(),
     };
-    pen.name(&name);
-    pen.name(&name);
+    writer.name(&name);
+    writer.name(&name);
     let left = read(&fs::read(path).expect("the file"), Watermark::default()).expect("a ring");
-    let noted: Vec<Noted> = left.notes.iter().map(|note| note.what).collect();
-    let metric = |value| Noted::Metric { text: 0, value };
+    let kinds: Vec<RingEventKind> = left.events.iter().map(|event| event.kind).collect();
+    let metric = |value| RingEventKind::Metric { text: 0, value };
     let expected = [
-        Noted::Started,
-        Noted::Dropped(DropReason::NoUser),
-        Noted::Check { passed: true },
+        RingEventKind::Started,
+        RingEventKind::Dropped(DropReason::NoUser),
+        RingEventKind::Check { passed: true },
         metric(values[0]),
         metric(values[1]),
         metric(values[2]),
-        Noted::Raised { text: 1 },
-        Noted::Raised { text: 1 },
-        Noted::TaskError,
-        Noted::TaskRaised(LastCall::Ok),
-        Noted::TaskRaised(LastCall::Failed),
-        Noted::TaskRaised(LastCall::Absent),
+        RingEventKind::Raised { text: 1 },
+        RingEventKind::Raised { text: 1 },
+        RingEventKind::TaskError,
+        RingEventKind::TaskRaised(LastCall::Ok),
+        RingEventKind::TaskRaised(LastCall::Failed),
+        RingEventKind::TaskRaised(LastCall::Absent),
     ];
-    assert_eq!(noted, expected);
-    assert!(left.notes.iter().all(|note| note.key == key));
+    assert_eq!(kinds, expected);
+    assert!(left.events.iter().all(|event| event.key == key));
     assert_eq!(left.texts.calls, BTreeMap::from([(9, name)]));
     assert_eq!(left.texts.metrics.get(&0).map(|name| &**name), Some("cart"));
     let raised = (3, RaisedBy::Task, "KeyError: 'a' (shop.py:3)".to_owned());

@@ -1,10 +1,10 @@
-//! What users whose tasks look at answers make up as text, so that records can name it by number:
-//! the names of their calls and metrics, and what they raise. Each once, behind the records of its
-//! ring, written before the first record that names it.
+//! Texts of users whose tasks read answers, which records name by number: names of calls and
+//! metrics, and errors. Each is stored once, behind the records of its ring, before the first
+//! record that names it.
 //!
-//! An entry is a check value (4 bytes, written last), the length of the text (2), its kind (1),
-//! the part that raised it (1), task (2), number (2), the text, and zeroes up to a multiple of 4.
-//! Must never grow beyond its room: what finds none has no number.
+//! An entry is a check value (4 bytes, written last), the length of the text (2), its kind (1), the
+//! part that raised it (1), task (2), number (2), the text, and zeroes up to a multiple of 4. Must
+//! never grow beyond its room: a text that finds none has no number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,37 +19,37 @@ const CALL: u8 = 1;
 const METRIC: u8 = 2;
 const RAISED: u8 = 3;
 
-/// What may raise something, by its number in an entry.
+/// What may raise an error, by its number in an entry.
 const RAISED_BY: [RaisedBy; 3] = [RaisedBy::Check, RaisedBy::Task, RaisedBy::Blocking];
 
 /// The texts that a thread has written.
 #[derive(Debug)]
-pub(super) struct Texts {
-    /// Where the next one goes, and where their room ends.
+pub(super) struct TextWriter {
+    /// Offset of the next entry, and the end of their room.
     next_at: usize,
     end: usize,
-    /// Numbers that were given to metrics and what was raised.
-    given: u16,
+    /// Numbers used for metrics and errors so far.
+    count: u16,
     calls: BTreeSet<u16>,
     /// `None`: there was no room.
     metrics: BTreeMap<Arc<str>, Option<u16>>,
     raised: BTreeMap<(u16, RaisedBy, String), Option<u16>>,
 }
 
-impl Texts {
+impl TextWriter {
     pub(super) fn new(at: usize, end: usize) -> Self {
         Self {
             next_at: at,
             end,
-            given: 0,
+            count: 0,
             calls: BTreeSet::new(),
             metrics: BTreeMap::new(),
             raised: BTreeMap::new(),
         }
     }
 
-    /// Makes sure that a call has its name. One that finds no room goes with the other calls of its
-    /// task, when somebody reads.
+    /// Makes sure that a call has its name. Without room, the reader counts it with the other calls
+    /// of its task.
     pub(super) fn call(&mut self, map: &Map, name: &CallName) {
         if !self.calls.contains(&name.call) {
             self.calls.insert(name.call);
@@ -67,7 +67,7 @@ impl Texts {
         number
     }
 
-    /// The number of what was raised; `None` when there is no room.
+    /// The number of an error's text; `None` when there is no room.
     pub(super) fn raised(
         &mut self,
         map: &Map,
@@ -86,9 +86,9 @@ impl Texts {
     }
 
     fn number(&mut self, map: &Map, kind: [u8; 2], task: u16, text: &str) -> Option<u16> {
-        let number = self.given;
+        let number = self.count;
         let fits = number < TEXTS_MAX && self.write(map, kind, task, number, text);
-        self.given += u16::from(fits);
+        self.count += u16::from(fits);
         fits.then_some(number)
     }
 
@@ -122,18 +122,18 @@ impl Texts {
     }
 }
 
-/// The texts of a ring, as somebody reads them.
+/// The texts of a ring, as they are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReadTexts {
-    /// The names of calls by their numbers.
+pub struct RingTexts {
+    /// Names of calls by their numbers.
     pub calls: BTreeMap<u16, CallName>,
-    /// The names of metrics by their numbers.
+    /// Names of metrics by their numbers.
     pub metrics: BTreeMap<u16, Arc<str>>,
-    /// What was raised, by number: in which task, by which part of it, and the words.
+    /// Errors by number: the task, the part of it that raised, and the text.
     pub raised: BTreeMap<u16, (u16, RaisedBy, String)>,
 }
 
-impl ReadTexts {
+impl RingTexts {
     /// Reads from `at` on, up to the first place that holds no whole entry.
     pub(super) fn read(bytes: &[u8], mut at: usize) -> Self {
         let mut texts = Self::default();

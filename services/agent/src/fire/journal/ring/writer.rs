@@ -1,6 +1,6 @@
-//! The pen of a core: whatever its tally is told goes into its ring as well, if it has one.
+//! Writes whatever the tally of a core counts into its ring as well, if it has one.
 //!
-//! Must never allocate but for a text that is new.
+//! Must never allocate but for a new text.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -12,40 +12,32 @@ use loadpilot_events::log::metrics::MetricValue;
 use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::script::{CallName, RaisedBy};
 
-use super::{Note, Noted, Ring};
-use crate::fire::arrival::arrival_runner::Arrival;
+use super::event::{RingEvent, RingEventKind};
+use super::{EpochEnd, Ring};
+use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::journal::record::CallRecord;
 
-/// What a turn of the ring says.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Turned {
-    /// Up to where calls are harvested; `None` without a ring.
-    pub mark: Option<Watermark>,
-    /// Calls that found no room since the turn before.
-    pub unrecorded: u64,
-}
-
-/// Notes each call of a core in its ring, if it has one.
+/// Records each call of a core in its ring, if it has one.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     ring: Option<RefCell<Ring>>,
     start: Cell<Option<MonoTime>>,
     seats: Cell<u32>,
-    /// Those among them that somebody has left.
-    left: RefCell<Vec<u32>>,
-    /// Whether starts of arrivals are noted by themselves; else the first call of each tells.
-    notes_starts: bool,
+    /// Seats that are free again.
+    free_seats: RefCell<Vec<u32>>,
+    /// Whether the start of an arrival is an event of its own; else its first call says so.
+    records_starts: bool,
 }
 
 impl Recorder {
-    pub(crate) fn new(ring: Option<Ring>, notes_starts: bool) -> Self {
+    pub(crate) fn new(ring: Option<Ring>, records_starts: bool) -> Self {
         Self {
             ring: ring.map(RefCell::new),
             start: Cell::new(None),
             seats: Cell::new(0),
-            left: RefCell::default(),
-            notes_starts,
+            free_seats: RefCell::default(),
+            records_starts,
         }
     }
 
@@ -54,20 +46,20 @@ impl Recorder {
         self.start.set(Some(start));
     }
 
-    /// µs from the start to `at`; 0 before anybody said when that is.
+    /// µs from the start to `at`; 0 before the start is known.
     pub(crate) fn since_start_us(&self, at: MonoTime) -> u64 {
         self.start.get().map_or(0, |start| at.since_us(start))
     }
 
-    /// A place for whoever performs one call after another.
-    pub(crate) fn seat(&self) -> u32 {
-        let left = self.left.borrow_mut().pop();
-        left.unwrap_or_else(|| self.seats.replace(self.seats.get().saturating_add(1)))
+    /// A seat for a task of the runtime that performs one call after another.
+    pub(crate) fn take_seat(&self) -> u32 {
+        let free = self.free_seats.borrow_mut().pop();
+        free.unwrap_or_else(|| self.seats.replace(self.seats.get().saturating_add(1)))
     }
 
-    /// Such a place is free for somebody else: its last call has ended.
-    pub(crate) fn leave(&self, seat: u32) {
-        self.left.borrow_mut().push(seat);
+    /// Frees a seat whose last call has ended.
+    pub(crate) fn release_seat(&self, seat: u32) {
+        self.free_seats.borrow_mut().push(seat);
     }
 
     /// A call is about to be sent.
@@ -82,8 +74,8 @@ impl Recorder {
         let mut ring = self.ring.as_ref()?.borrow_mut();
         let start = self.start.get()?;
         let record = CallRecord {
-            arrival: arrival.name,
-            turn: if self.notes_starts { 0 } else { ring.turn },
+            arrival: arrival.id,
+            epoch: if self.records_starts { 0 } else { ring.epoch },
             tick: arrival.key.tick,
             generation: arrival.key.generation,
             call,
@@ -105,27 +97,27 @@ impl Recorder {
 
     /// An arrival of a user has started.
     pub(crate) fn started(&self, key: RowKey) {
-        self.note(key, Noted::Started);
+        self.record_event(key, RingEventKind::Started);
     }
 
     /// An arrival will never start.
     pub(crate) fn dropped(&self, key: RowKey, reason: DropReason) {
-        self.note(key, Noted::Dropped(reason));
+        self.record_event(key, RingEventKind::Dropped(reason));
     }
 
-    /// A started arrival ended, and not all of it went well.
+    /// A started arrival ended, and not every call went well.
     pub(crate) fn task_error(&self, key: RowKey) {
-        self.note(key, Noted::TaskError);
+        self.record_event(key, RingEventKind::TaskError);
     }
 
     /// The task of an arrival raised an error.
     pub(crate) fn task_raised(&self, key: RowKey, last: LastCall) {
-        self.note(key, Noted::TaskRaised(last));
+        self.record_event(key, RingEventKind::TaskRaised(last));
     }
 
     /// A check looked at an answer of an arrival.
     pub(crate) fn check(&self, key: RowKey, passed: bool) {
-        self.note(key, Noted::Check { passed });
+        self.record_event(key, RingEventKind::Check { passed });
     }
 
     /// An arrival added to a metric of the scenario's own.
@@ -133,30 +125,30 @@ impl Recorder {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
             match ring.texts.metric(&ring.map, name) {
-                Some(text) => ring.note(&Note {
+                Some(text) => ring.append_event(&RingEvent {
                     key,
-                    what: Noted::Metric { text, value },
+                    kind: RingEventKind::Metric { text, value },
                 }),
-                None => ring.note_unrecorded(),
+                None => ring.count_unrecorded(),
             }
         }
     }
 
-    /// An arrival raised something.
+    /// An arrival raised an error.
     pub(crate) fn raised(&self, key: RowKey, by: RaisedBy, words: &str) {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
             match ring.texts.raised(&ring.map, (key.task, by), words) {
-                Some(text) => ring.note(&Note {
+                Some(text) => ring.append_event(&RingEvent {
                     key,
-                    what: Noted::Raised { text },
+                    kind: RingEventKind::Raised { text },
                 }),
-                None => ring.note_unrecorded(),
+                None => ring.count_unrecorded(),
             }
         }
     }
 
-    /// What a call is called that is not in the plan.
+    /// The name of a call that is not in the plan.
     pub(crate) fn name(&self, name: &CallName) {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
@@ -164,9 +156,9 @@ impl Recorder {
         }
     }
 
-    fn note(&self, key: RowKey, what: Noted) {
+    fn record_event(&self, key: RowKey, kind: RingEventKind) {
         if let Some(ring) = &self.ring {
-            ring.borrow_mut().note(&Note { key, what });
+            ring.borrow_mut().append_event(&RingEvent { key, kind });
         }
     }
 
@@ -177,10 +169,10 @@ impl Recorder {
         }
     }
 
-    /// What ended by now is harvested.
-    pub(crate) fn turn(&self) -> Turned {
+    /// Ends the epoch: what ended by now is harvested.
+    pub(crate) fn end_epoch(&self) -> EpochEnd {
         let ring = self.ring.as_ref();
-        ring.map(|ring| ring.borrow_mut().turn())
+        ring.map(|ring| ring.borrow_mut().end_epoch())
             .unwrap_or_default()
     }
 

@@ -1,62 +1,33 @@
-//! An HTTP/1.1 answer read out of bytes as they come: where its head ends, how long its body is,
+//! Reads an HTTP/1.1 answer from bytes as they come: where its head ends, how long its body is,
 //! whether the connection may carry another request (RFC 9112, sections 4, 6, 7 and 9.3).
 //!
-//! A pure function of the bytes, however they are cut. Must never keep more than the beginning of
-//! a head, nor read beyond the end of the answer.
+//! A pure function of the bytes, however they are cut. Must never keep more than the beginning of a
+//! head, nor read beyond the end of the answer.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 
 use super::chunks::Chunks;
+use super::piece::{Malformed, Piece};
 
-/// Most bytes of one head.
-const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Most header lines of one head.
+/// Maximum bytes of one head.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of header lines of one head.
 const HEADERS_MAX: usize = 128;
-/// Most interim answers (1xx) before the final one.
+/// Maximum number of interim answers (1xx) before the final one.
 const INTERIM_MAX: u8 = 32;
 
-/// Why bytes are not an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Malformed {
-    #[error("the head is not HTTP/1: {0}")]
-    Head(#[from] httparse::Error),
-    #[error("a status code below 100")]
-    Status,
-    #[error("a switch of protocols that nobody asked for")]
-    Switch,
-    #[error("Content-Length is no number, or says two things")]
-    Length,
-    #[error("the chunked body is broken")]
-    ChunkSize,
-    #[error("head, chunk extensions or trailers beyond their limit")]
-    TooLong,
-    #[error("too many interim answers")]
-    Interim,
-}
-
-/// How far an answer has come.
+/// How far an answer has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
     /// More bytes belong to it, or only the end of the connection ends it.
     Unfinished,
     /// Its last byte has been read.
     Complete {
-        /// Bytes behind its end, which belong to nobody.
+        /// Number of bytes after its end, which belong to no answer.
         surplus: usize,
     },
-}
-
-/// A piece of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'b> {
-    /// The status of the final answer, and its whole head.
-    Head(u16, &'b [u8]),
-    /// Some bytes of the body.
-    Data(&'b [u8]),
-    /// The end of a chunk of the chunked transfer coding.
-    ChunkEnd,
 }
 
 /// One answer being read.
@@ -69,7 +40,7 @@ pub(crate) struct Answer {
     reusable: bool,
     interim: u8,
     /// The beginning of a head whose end has not come.
-    partial: Vec<u8>,
+    pub(crate) partial: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -82,7 +53,7 @@ enum State {
 }
 
 impl Answer {
-    /// Nothing read yet, nothing asked.
+    /// Before the first request.
     pub(crate) fn new() -> Self {
         Self {
             state: State::Head,
@@ -94,7 +65,7 @@ impl Answer {
         }
     }
 
-    /// Forgets everything; the next bytes answer a request, a HEAD one if `to_head`.
+    /// Resets everything; the next bytes answer a request, a HEAD one if `to_head`.
     pub(crate) fn begin(&mut self, to_head: bool) {
         self.state = State::Head;
         self.to_head = to_head;
@@ -103,7 +74,7 @@ impl Answer {
         self.partial.clear();
     }
 
-    /// The status code; of interest once the answer is complete.
+    /// The status code; valid once the answer is complete.
     pub(crate) fn status(&self) -> u16 {
         self.status
     }
@@ -113,7 +84,7 @@ impl Answer {
         self.reusable
     }
 
-    /// The connection can carry nothing after this answer, whatever its head said.
+    /// Marks the connection as unusable after this answer, whatever its head said.
     pub(crate) fn spoil(&mut self) {
         self.reusable = false;
     }
@@ -121,12 +92,12 @@ impl Answer {
     /// Reads on.
     ///
     /// # Errors
-    /// When the bytes are not an answer; nothing that follows can be understood.
+    /// The bytes are not an answer; nothing that follows can be understood.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<Read, Malformed> {
         self.read_with(bytes, &mut |_| {})
     }
 
-    /// Reads on, and hands over the pieces of the answer.
+    /// Reads on, and passes the pieces of the answer to `take`.
     ///
     /// # Errors
     /// As [`Answer::read`].
@@ -175,7 +146,7 @@ impl Answer {
         matches!(self.state, State::UntilClose | State::Complete)
     }
 
-    /// Reads on in the head; gives what lies behind it, once it is whole.
+    /// Reads on in the head; gives the bytes after it, once it is whole.
     fn read_head<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -196,14 +167,15 @@ impl Answer {
         let room = HEAD_BYTES_MAX - before;
         self.partial
             .extend_from_slice(&bytes[..room.min(bytes.len())]);
-        // Only the end of a line can complete a head: this keeps drips from costing their square.
+        // Only the end of a line can complete a head: without this check, single bytes would cost
+        // quadratic time.
         let found = match self.partial[before..].contains(&b'\n') {
             true => parse(&self.partial)?,
             false => None,
         };
         match found {
             Some((length, head)) => {
-                // Not kept for the next time: heads come in one piece but for hostile targets.
+                // Not kept for the next answer: heads come in one piece but for hostile targets.
                 let partial = std::mem::take(&mut self.partial);
                 self.take(&head, &partial[..length], take)?;
                 Ok(Some(&bytes[length - before..]))
@@ -276,9 +248,9 @@ fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
     let Status::Complete(length) = parsed else {
         return Ok(None);
     };
-    let mut facts = Facts::default();
+    let mut facts = HeaderFacts::default();
     for header in response.headers.iter() {
-        facts.note(header)?;
+        facts.read(header)?;
     }
     let http_1_1 = response.version == Some(1);
     let head = Head {
@@ -291,7 +263,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
 
 /// What the header lines of one head say about its framing and its connection.
 #[derive(Debug, Default)]
-struct Facts {
+struct HeaderFacts {
     length: Option<u64>,
     /// Whether the last transfer coding is `chunked`; `None` when there is none.
     chunked: Option<bool>,
@@ -299,10 +271,10 @@ struct Facts {
     keep: bool,
 }
 
-impl Facts {
-    fn note(&mut self, header: &Header<'_>) -> Result<(), Malformed> {
+impl HeaderFacts {
+    fn read(&mut self, header: &Header<'_>) -> Result<(), Malformed> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        // By length first: most lines are told apart without a comparison.
+        // By length first: most lines need no comparison.
         match header.name.len() {
             10 if is("connection") => {
                 for token in tokens(header.value) {
@@ -331,7 +303,7 @@ impl Facts {
     }
 
     /// RFC 9112, sections 9.3 and 6.1: an answer with two framings, or with a transfer coding that
-    /// HTTP/1.0 does not know, is read, but nothing behind it can be trusted.
+    /// HTTP/1.0 does not know, is read, but the connection cannot be trusted after it.
     fn keep_alive(&self, http_1_1: bool) -> bool {
         let dubious = self.chunked.is_some() && (self.length.is_some() || !http_1_1);
         !self.close && !dubious && (http_1_1 || self.keep)
@@ -358,7 +330,5 @@ fn number(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-#[cfg(any(test, fuzzing))]
-pub(in crate::fire) mod fuzz;
 #[cfg(test)]
 mod tests;

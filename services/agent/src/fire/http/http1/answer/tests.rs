@@ -1,4 +1,4 @@
-//! The reader of answers, without a socket: how it is fed must not matter, nor what it is fed.
+//! The reader of answers, without a socket: neither its input nor how that is cut may break it.
 
 use proptest::prelude::*;
 
@@ -95,16 +95,16 @@ proptest! {
         let whole = fed(&[&bytes]);
         let cut = fed(&parts);
         match (whole, cut) {
-            (Ok(whole), Ok(cut)) => prop_assert_eq!(told(whole), told(cut)),
+            (Ok(whole), Ok(cut)) => prop_assert_eq!(comparable(whole), comparable(cut)),
             (Err(_), Err(_)) => {}
-            // An unfinished line is looked at when its end has come.
+            // An unfinished line is checked when its end has come.
             (Err(_), Ok((Read::Unfinished, ..))) => {}
             (whole, cut) => prop_assert!(false, "{whole:?} whole, {cut:?} cut"),
         }
     }
 }
 
-/// Surplus that comes in a part of its own is counted apart, hence only its being there compares.
-fn told((progress, status, reusable): (Read, u16, bool)) -> (bool, u16, bool) {
+/// Surplus is counted per part, so only its presence compares.
+fn comparable((progress, status, reusable): (Read, u16, bool)) -> (bool, u16, bool) {
     (progress != Read::Unfinished, status, reusable)
 }

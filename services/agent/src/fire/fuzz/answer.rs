@@ -1,11 +1,12 @@
-//! What must hold of the reader of answers, whatever it is fed, and however that is cut.
+//! What must hold of the reader of answers, for any bytes and any cut of them.
 
-use super::*;
-use crate::fire::fuzz::ways;
+use super::cuts::ways;
+use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Read};
+use crate::fire::http::http1::piece::{Malformed, Piece};
 
-/// What was made of an answer.
+/// How an answer was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Heard {
+struct Reading {
     end: End,
     body: Vec<u8>,
     /// Bytes of the body before each end of a chunk.
@@ -30,30 +31,31 @@ enum End {
 }
 
 /// # Panics
-/// When the bytes are read in two ways, or something is kept that must not be.
-pub(crate) fn answer(bytes: &[u8]) {
+/// The bytes are read in two ways, or more than a head is kept.
+pub fn answer(bytes: &[u8]) {
     // A connection reads no more at once, and a head may be no longer.
     let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-    // The same reader for all of it: what it keeps of one answer must not touch the next.
+    // The same reader for all of it: what it keeps of one answer must not affect the next.
     let mut answer = Answer::new();
     for to_head in [false, true] {
-        let whole = hear(&mut answer, to_head, &[bytes]);
+        let whole = read_parts(&mut answer, to_head, &[bytes]);
         for parts in ways(bytes) {
-            let cut = hear(&mut answer, to_head, &parts);
-            // An unfinished line is looked at when its end has come.
+            let cut = read_parts(&mut answer, to_head, &parts);
+            // An unfinished line is checked when its end has come.
             let postponed = matches!(whole.end, End::Malformed(_)) && cut.end == End::InHead;
             assert!(cut == whole || postponed, "{whole:?} whole, {cut:?} cut");
         }
     }
 }
 
-fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
+fn read_parts(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Reading {
     answer.begin(to_head);
     let (mut body, mut chunk_ends, mut fed) = (Vec::new(), Vec::new(), 0);
+    let mut has_head = false;
     let mut end = None;
     for part in parts {
         let read = answer.read_with(part, &mut |piece| match piece {
-            Piece::Head(..) => {}
+            Piece::Head(..) => has_head = true,
             Piece::Data(data) => body.extend_from_slice(data),
             Piece::ChunkEnd => chunk_ends.push(body.len()),
         });
@@ -86,18 +88,21 @@ fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
         body.len()
     );
     assert!(!to_head || body.is_empty(), "a body in an answer to HEAD");
-    let end = end.unwrap_or_else(|| match answer.state {
-        State::Head => End::InHead,
-        State::UntilClose => {
-            assert!(!answer.reusable(), "a connection that has to end is kept");
-            End::UntilClose {
-                status: answer.status(),
+    let end = end.unwrap_or_else(|| {
+        let again = answer.read(&[]);
+        assert_eq!(again, Ok(Read::Unfinished), "complete without a report");
+        match has_head {
+            false => End::InHead,
+            true if answer.ends_with_the_connection() => {
+                assert!(!answer.reusable(), "a connection that has to end is kept");
+                End::UntilClose {
+                    status: answer.status(),
+                }
             }
+            true => End::InBody,
         }
-        State::Length(_) | State::Chunks(_) => End::InBody,
-        State::Complete => panic!("it is complete, and did not say so"),
     });
-    Heard {
+    Reading {
         end,
         body,
         chunk_ends,

@@ -1,41 +1,42 @@
-//! Memory that was freed: some MiB stay at hand, and the rest goes back.
+//! Freed memory: some MiB stay with the process, the rest goes back to the system.
 //!
-//! glibc returns by itself only what lies at the end of a heap. Some small thing always does: after
-//! a burst of 6,000 calls 20 MiB stayed with the process although nobody held them. But what a
-//! delta takes for a moment it returns, and faults in anew a second later.
+//! By itself, glibc returns only what lies at the end of a heap, where some small allocation always
+//! remains: after a burst of 6,000 calls 20 MiB stayed with the process unused. What a delta takes
+//! for a moment, in contrast, glibc returns and faults in anew a second later.
 
-/// Below this the allocator keeps what is freed: some hundred KiB for each histogram of a delta.
+/// Freed bytes that the allocator keeps. A delta needs some hundred KiB for each histogram.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const AT_HAND_BYTES: i32 = 4 << 20;
-/// Only what is larger gets a mapping of its own; glibc's own choice, unless it is told.
+/// Minimum size of an allocation with a mapping of its own. The value is glibc's default, which the
+/// other setting would switch off.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MAPPED_BYTES: i32 = 1 << 20;
 
-/// Keeps some MiB at hand, from now on.
+/// Makes the allocator keep some MiB of freed memory from now on.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) fn keep_at_hand() {
-    // SAFETY: both may be called at any time, and touch no memory that somebody holds.
+pub(crate) fn tune_allocator() {
+    // SAFETY: both may be called at any time, and touch no allocated memory.
     let (kept, mapped) = unsafe {
         (
             libc::mallopt(libc::M_TRIM_THRESHOLD, AT_HAND_BYTES),
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES),
         )
     };
-    tracing::debug!(kept, mapped, "told the allocator what to keep");
+    tracing::debug!(kept, mapped, "allocator tuned");
 }
 
 /// Other allocators choose by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) fn keep_at_hand() {}
+pub(crate) fn tune_allocator() {}
 
-/// Asks the allocator to return to the system what nobody holds, on a thread of the runtime's own:
-/// it takes some ms, in which a thread that fires hardly ever allocates.
+/// Returns unused memory to the system, on a blocking thread of the runtime: it takes some ms, in
+/// which a firing thread hardly ever allocates.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn trim() {
     tokio::task::spawn_blocking(|| {
-        // SAFETY: it may be called at any time, and touches no memory that somebody holds.
+        // SAFETY: it may be called at any time, and touches no allocated memory.
         let returned = unsafe { libc::malloc_trim(0) };
-        tracing::debug!(returned, "asked for unused memory");
+        tracing::debug!(returned, "unused memory returned");
     });
 }
 
@@ -50,10 +51,10 @@ mod tests {
 
     use super::*;
 
-    /// Page faults of this thread until now.
+    /// Page faults of this thread so far.
     fn faults() -> i64 {
         let mut usage = MaybeUninit::<libc::rusage>::uninit();
-        // SAFETY: it fills in what it is given.
+        // SAFETY: the kernel fills in the whole struct.
         let usage = unsafe {
             assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()), 0);
             usage.assume_init()
@@ -66,7 +67,7 @@ mod tests {
     fn what_is_taken_again_and_again_stays_at_hand() {
         const ROUNDS: i64 = 50;
         let round = || drop(black_box([(); 6].map(|()| vec![1_u8; 300 << 10])));
-        keep_at_hand();
+        tune_allocator();
         round();
         let before = faults();
         (0..ROUNDS).for_each(|_| round());

@@ -1,18 +1,21 @@
-//! What must hold of the count of tokens, whatever comes: it is that of whoever has all of the text
-//! before him, however it was cut.
+//! What must hold of the count of tokens, for any bytes and any cut of them: it equals a count over
+//! the whole text.
 
-use super::*;
-use crate::fire::fuzz::ways;
+use loadpilot_events::plan::Stream;
+
+use super::cuts::ways;
+use crate::fire::clock::MonoTime;
+use crate::fire::request::stream_tokens::Tokens;
 
 /// # Panics
-/// When tokens are counted that are not there, or the other way round.
-pub(crate) fn tokens(bytes: &[u8]) {
-    // The same counter for all of it: what it keeps of one answer must not touch the next.
+/// The count differs.
+pub fn tokens(bytes: &[u8]) {
+    // The same counter for all of it: what it keeps of one answer must not affect the next.
     let mut tokens = Tokens::new();
     let counts = [
         (Stream::Sse, events(bytes)),
         (Stream::Lines, lines(bytes)),
-        // No end of a chunk is told.
+        // Ends of chunks are not in the bytes.
         (Stream::Chunks, 0),
     ];
     for (stream, all) in counts {

@@ -15,7 +15,7 @@ pub(crate) struct Tokens {
     first: Option<MonoTime>,
     last: Option<MonoTime>,
     gaps: Hist,
-    /// How many more are listened to.
+    /// Number of tokens still counted.
     left: u64,
 }
 
@@ -26,12 +26,12 @@ enum Cutter {
     Lines {
         is_empty: bool,
     },
-    /// The transport says where they end.
+    /// The transport reports their ends.
     Chunks,
 }
 
 impl Tokens {
-    /// Of an answer of which nothing has come.
+    /// Before the first answer.
     pub(crate) fn new() -> Self {
         Self {
             cutter: Cutter::Chunks,
@@ -42,9 +42,8 @@ impl Tokens {
         }
     }
 
-    /// Forgets everything; the next bytes are those of another answer, of which no more than
-    /// `most` tokens matter.
-    pub(crate) fn begin(&mut self, stream: Stream, most: Option<u32>) {
+    /// Resets everything for another answer, of which at most `tokens_max` tokens count.
+    pub(crate) fn begin(&mut self, stream: Stream, tokens_max: Option<u32>) {
         self.cutter = match stream {
             Stream::Sse => Cutter::Sse(Event::default()),
             Stream::Lines => Cutter::Lines { is_empty: true },
@@ -52,10 +51,10 @@ impl Tokens {
         };
         (self.first, self.last) = (None, None);
         self.gaps.reset();
-        self.left = most.map_or(u64::MAX, u64::from);
+        self.left = tokens_max.map_or(u64::MAX, u64::from);
     }
 
-    /// Whether as many have come as matter.
+    /// Whether the maximum number of tokens has come.
     pub(crate) fn is_full(&self) -> bool {
         self.left == 0
     }
@@ -65,12 +64,12 @@ impl Tokens {
         self.first
     }
 
-    /// In µs, one for each token but the first.
+    /// Gaps in µs, one for each token but the first.
     pub(crate) fn gaps(&self) -> &Hist {
         &self.gaps
     }
 
-    /// More of the body came at `now`; gives what of it matters.
+    /// Takes bytes of the body that came at `now`; gives those up to the last counted token.
     pub(crate) fn data<'b>(&mut self, bytes: &'b [u8], now: MonoTime) -> &'b [u8] {
         for (place, byte) in bytes.iter().enumerate() {
             if self.is_full() {
@@ -88,7 +87,7 @@ impl Tokens {
         bytes
     }
 
-    /// The transport says that a chunk ended at `now`.
+    /// The transport reports the end of a chunk at `now`.
     pub(crate) fn chunk_end(&mut self, now: MonoTime) {
         if matches!(self.cutter, Cutter::Chunks) && !self.is_full() {
             self.token(now);
@@ -118,24 +117,24 @@ fn line_ends(is_empty: &mut bool, byte: u8) -> bool {
 /// A server-sent event being read (WHATWG HTML, section 9.2.6).
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
-    /// How much of the field's name on this line is that of data; more when it cannot be any more.
+    /// Number of bytes of this line's field name that match `data`; larger when decided.
     matched: u8,
     /// The line is not empty.
     has_bytes: bool,
-    /// A line of data has ended.
+    /// A data line has ended.
     has_data: bool,
     after_cr: bool,
-    /// How much of a byte order mark the answer has begun with; more when it cannot be one.
+    /// Number of bytes of a byte order mark at the beginning of the answer; [`NO_MARK`] when over.
     mark: u8,
 }
 
-/// What a line of data begins with; a colon or the end of the line must follow.
+/// The field name of a data line; a colon or the end of the line must follow.
 const DATA: &[u8] = b"data";
-/// What an answer may begin with and does not mean.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-/// It has begun with something else, or the mark is over.
+/// Byte order mark, which an answer may begin with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The answer began without a mark, or the mark is over.
 const NO_MARK: u8 = u8::MAX;
-/// The line is one of data.
+/// The line is a data line.
 const IS_DATA: u8 = 5;
 /// The line is another one.
 const IS_OTHER: u8 = 6;
@@ -144,17 +143,17 @@ impl Event {
     /// Whether `byte` ends an event that carries data.
     fn ends_with(&mut self, byte: u8) -> bool {
         match std::mem::replace(&mut self.mark, NO_MARK) {
-            at if MARK.get(usize::from(at)) == Some(&byte) => {
+            at if BYTE_ORDER_MARK.get(usize::from(at)) == Some(&byte) => {
                 self.mark = at + 1;
                 return false;
             }
-            // What began like one is the beginning of a line that is none of data.
+            // A partial mark is the beginning of a line without data.
             1 | 2 => (self.has_bytes, self.matched) = (true, IS_OTHER),
             _ => {}
         }
         let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
         match byte {
-            // One line end of two bytes.
+            // CRLF is one line end.
             b'\n' if after_cr => false,
             b'\r' | b'\n' => self.line_end(),
             _ => {
@@ -174,14 +173,11 @@ impl Event {
         if !std::mem::take(&mut self.has_bytes) {
             return std::mem::take(&mut self.has_data);
         }
-        // A line that is a name only has an empty value.
+        // A line with a name only has an empty value.
         self.has_data |= matches!(std::mem::take(&mut self.matched), 4 | IS_DATA);
         false
     }
 }
-
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 
 #[cfg(test)]
 mod tests {
@@ -251,7 +247,8 @@ mod tests {
         assert_eq!((tokens.first(), tokens.gaps().len()), (Some(at(30)), 0));
     }
 
-    /// Broken if more tokens counted than matter, or if what lies behind the last one was kept.
+    /// Broken if more tokens counted than the maximum, or if bytes after the last counted one were
+    /// kept.
     #[test]
     fn nothing_matters_behind_the_last_token_that_does() {
         let mut tokens = Tokens::new();

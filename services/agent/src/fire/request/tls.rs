@@ -1,7 +1,6 @@
 //! TLS towards the target.
 //!
-//! Must never skip the verification of a certificate unless the plan says so, and never shows a
-//! key.
+//! Must never skip the verification of a certificate unless the plan says so, and never show a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use tokio_rustls::rustls::{
 
 use crate::fire::fault::Fault;
 
-/// Which protocols a handshake offers (RFC 7301).
+/// Protocols that a handshake offers (RFC 7301).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
     Http1,
@@ -31,7 +30,7 @@ pub(crate) enum Offer {
     Both,
 }
 
-/// What a TLS handshake with the target needs.
+/// Configuration of the TLS handshake with the target.
 pub(crate) struct Tls {
     name: ServerName<'static>,
     http1: TlsConnector,
@@ -49,7 +48,7 @@ impl Tls {
     /// TLS 1.2 or 1.3 with `host`; `key_pem` is the key of the settings' identity.
     ///
     /// # Errors
-    /// When there is nothing to verify the target with, or a certificate or key is none.
+    /// There are no roots to verify the target with, or a certificate or key is invalid.
     pub(crate) fn new(
         host: &str,
         settings: &TlsSettings,
@@ -62,8 +61,10 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(Fault::Tls)?;
         let builder = if settings.insecure {
-            let anyone = Arc::new(Anyone(provider));
-            builder.dangerous().with_custom_certificate_verifier(anyone)
+            let verifier = Arc::new(NoVerification(provider));
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
         } else {
             let roots = Arc::new(roots(settings)?);
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
@@ -71,7 +72,7 @@ impl Tls {
                 .map_err(|error| Fault::NoRoots(error.to_string()))?;
             builder.with_webpki_verifier(verifier)
         };
-        let config = identified(builder, settings, key_pem)?;
+        let config = with_identity(builder, settings, key_pem)?;
         let connector = |protocols: &[&[u8]]| {
             let mut config = config.clone();
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
@@ -85,11 +86,11 @@ impl Tls {
         })
     }
 
-    /// Shakes hands over an open connection.
+    /// Does the handshake over an open connection.
     ///
     /// # Errors
-    /// Whatever TLS or the connection says.
-    pub(crate) async fn secure(
+    /// The error of TLS or of the connection.
+    pub(crate) async fn handshake(
         &self,
         tcp: TcpStream,
         offer: Offer,
@@ -122,8 +123,8 @@ fn roots(settings: &TlsSettings) -> Result<RootCertStore, Fault> {
     Ok(roots)
 }
 
-/// With the client certificate of the plan, if it has one.
-fn identified(
+/// Adds the client certificate of the plan, if it has one.
+fn with_identity(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     settings: &TlsSettings,
     key_pem: Option<&str>,
@@ -142,18 +143,18 @@ fn identified(
         .map_err(|_| Fault::unsendable(field, "a certificate and the key that belongs to it"))
 }
 
-/// At least one certificate, or nothing.
+/// The certificates in `pem`; `None` without a valid one.
 fn certificates(pem: &str) -> Option<Vec<CertificateDer<'static>>> {
     let found = CertificateDer::pem_slice_iter(pem.as_bytes());
     let found: Vec<_> = found.collect::<Result<_, _>>().ok()?;
     (!found.is_empty()).then_some(found)
 }
 
-/// Takes any certificate for good; the signatures of the handshake are still checked.
+/// Accepts any certificate; the signatures of the handshake are still checked.
 #[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
+struct NoVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for NoVerification {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
