@@ -2,8 +2,8 @@
 //!
 //! Must never parse a large text while the GIL is held.
 
-use loadpilot_client::idempotency::{Mark, Once};
-use loadpilot_client::run_request::{self, Asked, Unsaid, problems};
+use loadpilot_client::idempotency::{IdempotencyKey, SubmittedRun};
+use loadpilot_client::run_request::{self, PostedRun, RequestDefaults, problems};
 use loadpilot_client::session::SessionError;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::refusal::{Problem, Refusal, first};
@@ -16,14 +16,18 @@ use crate::python::{PySession, facts, failed, wait};
 /// What holds where a caller says nothing: how many agents, their patience and the lead, in µs.
 type Given = (u32, u64, u64);
 
-fn read(body: &[u8], (agents, wait_us, lead_us): Given, seed: u64) -> Result<Asked, SessionError> {
-    let unsaid = Unsaid {
+fn read(
+    body: &[u8],
+    (agents, wait_us, lead_us): Given,
+    seed: u64,
+) -> Result<PostedRun, SessionError> {
+    let defaults = RequestDefaults {
         seed,
         agents,
         wait_us,
         lead_us,
     };
-    Ok(run_request::read(body, &unsaid)?)
+    Ok(run_request::read(body, &defaults)?)
 }
 
 /// Judges what was posted; JSON: `{"problems", "facts"}`.
@@ -62,7 +66,7 @@ pub(crate) fn ask(
     key: Option<&str>,
     caller: &str,
 ) -> PyResult<String> {
-    let mark = key.map(|key| Mark::of(key, caller));
+    let mark = key.map(|key| IdempotencyKey::of(key, caller));
     let runtime = session.runtime();
     let mut guard = session.alone(py)?;
     let session = &mut *guard;
@@ -77,7 +81,7 @@ pub(crate) fn ask(
             Some(mark) => session.submit_once(request, &secrets, &bodies, mark).await,
             None => {
                 let run = session.submit(request, &secrets, &bodies, None).await?;
-                Ok(Once { run, is_new: true })
+                Ok(SubmittedRun { run, is_new: true })
             }
         }
     };

@@ -37,7 +37,7 @@ impl PyLedger {
     fn owed(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
         let session = its.beside(py)?;
-        let owed = wait(py, &its.runtime(), session.owed(&self.run))?;
+        let owed = wait(py, &its.runtime(), session.teardown_status(&self.run))?;
         json(&owed.map_err(|error| failed(py, &error))?)
     }
 
@@ -61,7 +61,7 @@ impl PyLedger {
         let its = self.session.get();
         let session = its.beside(py)?;
         let sealed = Bytes::from_owner(sealed);
-        let kept = session.keep_states(&self.run, &self.claimant, sealed, key);
+        let kept = session.store_setup_states(&self.run, &self.claimant, sealed, key);
         wait(py, &its.runtime(), kept)?.map_err(|error| failed(py, &error))
     }
 
@@ -83,14 +83,18 @@ impl PyLedger {
     fn means(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
         let session = its.beside(py)?;
-        let means = wait(py, &its.runtime(), session.means(&self.run))?;
+        let means = wait(py, &its.runtime(), session.teardown_inputs(&self.run))?;
         json(&means.map_err(|error| failed(py, &error))?)
     }
 
     fn kept(&self, py: Python<'_>, states: bool) -> PyResult<Vec<u8>> {
         let its = self.session.get();
         let session = its.beside(py)?;
-        let kept = wait(py, &its.runtime(), session.kept(&self.run, states))?;
+        let kept = wait(
+            py,
+            &its.runtime(),
+            session.teardown_archive(&self.run, states),
+        )?;
         Ok(kept.map_err(|error| failed(py, &error))?.to_vec())
     }
 }

@@ -1,5 +1,5 @@
-//! The target of the demo and of the benches: a small HTTP/1.1 server with a shop's routes. Must
-//! never be what tests count against; that is the oracle in `tests/oracle`.
+//! The target of the demo and of the benches: a small HTTP/1.1 server with a shop's routes. Tests
+//! count against the oracle in `tests/oracle` instead.
 
 mod routes;
 mod server;
@@ -20,14 +20,14 @@ use crate::server::Counts;
 /// The demo and bench target.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Address of this machine; anything but loopback is for private networks only: this server
-    /// asks nobody who they are.
+    /// Address of this machine; use another than loopback only in private networks: this server
+    /// authenticates no caller.
     #[arg(long, default_value_t = Ipv4Addr::LOCALHOST)]
     host: Ipv4Addr,
     /// Port there; 0 lets the kernel choose.
     #[arg(long, default_value_t = 8000)]
     port: u16,
-    /// End when stdin ends, so that the server cannot outlive whoever started it.
+    /// End when stdin ends, so that the server cannot outlive its parent process.
     #[arg(long)]
     until_eof: bool,
 }
@@ -46,11 +46,11 @@ async fn main() -> ExitCode {
 async fn run(args: &Args) -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
-    // Kept to the end: a dropped sender would look like the end of stdin.
+    // Dropping the sender would look like the end of stdin.
     let (stdin_ended, eof) = oneshot::channel();
     let _unused = if args.until_eof {
         thread::spawn(move || {
-            // An error on stdin is an end of it, too.
+            // An error on stdin counts as its end.
             let _ = io::stdin().read_to_end(&mut Vec::new());
             let _ = stdin_ended.send(());
         });
@@ -74,7 +74,7 @@ async fn run(args: &Args) -> io::Result<()> {
     .await;
     let answered = counts.answered.load(Ordering::Relaxed);
     let refused = counts.refused.load(Ordering::Relaxed);
-    // Whoever started it may be gone, and with it whoever wants to know.
+    // The parent process may be gone, and with it the reader.
     let _ = writeln!(stdout, "answered {answered}, refused {refused}");
     Ok(())
 }

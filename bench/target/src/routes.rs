@@ -1,21 +1,21 @@
-//! The routes: what each request is answered. Must never do I/O or wait, so that the server costs
-//! a bench as little as possible and every answer can be told from its request.
+//! The routes: the response to each request, without I/O or waiting. The server costs a bench as
+//! little as possible, and a response depends only on its request.
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// The parts of a request that an answer depends on.
+/// The parts of a request that the response depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) method: &'a Method,
-    /// Without the query, which no route looks at.
+    /// Path without the query, which no route uses.
     pub(crate) path: &'a str,
     /// The `Authorization` header.
     pub(crate) authorization: Option<&'a [u8]>,
     pub(crate) body: &'a [u8],
 }
 
-/// An answer before it is put on the wire.
+/// A response before it is encoded.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -24,9 +24,9 @@ pub(crate) struct Reply {
     pub(crate) allow: Option<&'static str>,
 }
 
-/// Answers a request; `next_order_id` is called once if this creates an order.
+/// The response to a request; `next_order_id` is called once if the request creates an order.
 pub(crate) fn reply(asked: Asked<'_>, next_order_id: impl FnOnce() -> u64) -> Reply {
-    // A HEAD is a GET whose body stays here; the HTTP library leaves it out.
+    // A HEAD is answered like a GET; the HTTP library omits the body.
     let method = if asked.method == Method::HEAD {
         &Method::GET
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn reply(asked: Asked<'_>, next_order_id: impl FnOnce() -> u64) -> Re
     }
 }
 
-/// An answer that says what is wrong.
+/// An error response with its reason.
 pub(crate) fn error(status: StatusCode, what: &str) -> Reply {
     json_reply(status, json!({"error": what}))
 }
@@ -65,7 +65,7 @@ fn not_allowed(allow: &'static str) -> Reply {
     }
 }
 
-/// Every caller gets a token, under either of its common names: this server has nothing to protect.
+/// A token for every caller, under both common field names: this server protects nothing.
 fn token() -> Value {
     json!({"token": "demo-token", "access_token": "demo-token"})
 }
@@ -78,7 +78,7 @@ fn products() -> Value {
     ]})
 }
 
-/// Any non-empty bearer token will do: scenarios with a fixed token must work, too.
+/// Any non-empty bearer token is valid, so that scenarios with a fixed token work.
 fn user(authorization: Option<&[u8]>) -> Reply {
     let token = authorization.and_then(|value| value.strip_prefix(b"Bearer "));
     match token {

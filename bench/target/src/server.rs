@@ -1,5 +1,5 @@
-//! The listener and its connections. Must never print or log per request: this server is measured
-//! against.
+//! The listener and its connections. Nothing is printed or logged per request: benches measure load
+//! generators against this server.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -20,11 +20,11 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::routes::{Asked, Reply, error, reply};
 
-/// Connections that the kernel completes before they are accepted.
+/// Maximum number of connections that the kernel completes before they are accepted.
 const BACKLOG: u32 = 4096;
-/// Largest request body that is read, bytes.
+/// Maximum size of a request body, bytes.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// Rest after a failed accept, so that being out of files does not spin.
+/// Delay after a failed accept, so that the loop does not spin without file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(20);
 
 /// Listens there; port 0 lets the kernel choose.
@@ -35,7 +35,7 @@ pub(crate) fn listen(host: Ipv4Addr, port: u16) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// What was counted in the life of the server.
+/// The counts since the start of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Requests that were answered.
@@ -69,10 +69,10 @@ pub(crate) async fn serve(
 }
 
 async fn serve_connection(stream: TcpStream, counts: Arc<Counts>) {
-    // Fails only when the client is gone, which the connection finds out by itself.
+    // Fails only when the client is gone; the connection's next read reports it.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| answer(request, &counts));
-    // A client that breaks the connection is its own affair.
+    // An error of one connection does not concern the server.
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -312,7 +312,7 @@ class Session:
         """Request a stop: no further arrival starts, arrivals in flight finish."""
 
     def steer(
-        self, run: str, wish: str, by: str, patience_secs: float, rate_urps: int | None = None
+        self, run: str, action: str, by: str, patience_secs: float, rate_urps: int | None = None
     ) -> str:
         """Request ``stop``, ``rate`` (then ``rate_urps``), ``pause`` or ``resume``, and wait.
 

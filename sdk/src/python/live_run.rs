@@ -8,19 +8,19 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
 use super::{Fault, json, secs, wait};
-use crate::follow::Change;
+use crate::follow::RunUpdate;
 
 /// A run as it goes on.
 #[pyclass(name = "Watch", module = "loadpilot._native")]
 pub(super) struct PyWatch {
     runtime: Arc<Runtime>,
-    changes: Mutex<mpsc::Receiver<Change>>,
+    updates: Mutex<mpsc::Receiver<RunUpdate>>,
 }
 
 impl PyWatch {
-    pub(super) fn new(runtime: Arc<Runtime>, changes: mpsc::Receiver<Change>) -> Self {
-        let changes = Mutex::new(changes);
-        Self { runtime, changes }
+    pub(super) fn new(runtime: Arc<Runtime>, updates: mpsc::Receiver<RunUpdate>) -> Self {
+        let updates = Mutex::new(updates);
+        Self { runtime, updates }
     }
 }
 
@@ -29,13 +29,13 @@ impl PyWatch {
     fn next(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
         let deadline = Instant::now() + secs("timeout_secs", timeout_secs)?;
         let next = async {
-            let mut changes = self.changes.lock().await;
-            tokio::time::timeout_at(deadline.into(), changes.recv()).await
+            let mut updates = self.updates.lock().await;
+            tokio::time::timeout_at(deadline.into(), updates.recv()).await
         };
         match wait(py, &self.runtime, next)? {
             Err(_elapsed) => Ok(None),
             Ok(None) => Err(Fault::new_err("the run is not followed any more")),
-            Ok(Some(Change::Fault(reason))) => Err(Fault::new_err(reason)),
+            Ok(Some(RunUpdate::Fault(reason))) => Err(Fault::new_err(reason)),
             Ok(Some(change)) => json(&change).map(Some),
         }
     }

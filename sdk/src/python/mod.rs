@@ -31,7 +31,7 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::follow::watch;
+use crate::follow::follow_run;
 use crate::nats_url::{shown_address, token_exposed_to};
 use crate::play::{
     Interpreter, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyTurn,
@@ -39,9 +39,9 @@ use crate::play::{
     seal_states, whose_turn,
 };
 use crate::run_request::{ask, check_asked};
-use crate::server_address::Place;
+use crate::server_address::ServerAddress;
 use crate::session::{Session, SessionError};
-use crate::steer::Wish;
+use crate::steer::SteeringRequest;
 use crate::targets::check_target;
 use crate::teardown::PyLedger;
 
@@ -242,7 +242,7 @@ impl PySession {
         cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
         let default = Limits::default();
-        let place = Place {
+        let address = ServerAddress {
             limits: Limits {
                 ctl_bytes: ctl_bytes.unwrap_or(default.ctl_bytes),
                 data_bytes: data_bytes.unwrap_or(default.data_bytes),
@@ -250,7 +250,7 @@ impl PySession {
             },
             ..fleet((url, cacert), token, None, tenant)
         };
-        connected(py, Session::open(&place))
+        connected(py, Session::open(&address))
     }
 
     /// One on the log of a fleet that can be asked for runs.
@@ -313,8 +313,8 @@ impl PySession {
         let session = self.beside(py)?;
         let (bus, subjects) = session.parts();
         let _runtime = self.runtime.enter();
-        let changes = watch(bus, subjects, run);
-        Ok(PyWatch::new(Arc::clone(&self.runtime), changes))
+        let updates = follow_run(bus, subjects, run);
+        Ok(PyWatch::new(Arc::clone(&self.runtime), updates))
     }
 
     fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
@@ -323,27 +323,31 @@ impl PySession {
         wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
     }
 
-    #[pyo3(signature = (run, wish, by, patience_secs, rate_urps = None))]
+    #[pyo3(signature = (run, action, by, patience_secs, rate_urps = None))]
     fn steer(
         &self,
         py: Python<'_>,
         run: &str,
-        wish: &str,
+        action: &str,
         by: &str,
         patience_secs: f64,
         rate_urps: Option<u64>,
     ) -> PyResult<String> {
         let run = run_id(run)?;
-        let wish = match (wish, rate_urps) {
-            ("stop", None) => Wish::Stop,
-            ("pause", None) => Wish::Pause,
-            ("resume", None) => Wish::Resume,
-            ("rate", Some(urps)) => Wish::Rate(Rate(urps)),
-            _ => return Err(PyValueError::new_err(format!("no such wish: {wish}"))),
+        let request = match (action, rate_urps) {
+            ("stop", None) => SteeringRequest::Stop,
+            ("pause", None) => SteeringRequest::Pause,
+            ("resume", None) => SteeringRequest::Resume,
+            ("rate", Some(urps)) => SteeringRequest::Rate(Rate(urps)),
+            _ => return Err(PyValueError::new_err(format!("no such action: {action}"))),
         };
         let patience = secs("patience_secs", patience_secs)?;
         let session = self.beside(py)?;
-        let answer = wait(py, &self.runtime, session.steer(&run, wish, by, patience))?;
+        let answer = wait(
+            py,
+            &self.runtime,
+            session.steer(&run, request, by, patience),
+        )?;
         json(&answer.map_err(|error| failed(py, &error))?)
     }
 
@@ -458,8 +462,8 @@ fn fleet(
     token: Option<String>,
     creds: Option<PathBuf>,
     tenant: &str,
-) -> Place {
-    Place {
+) -> ServerAddress {
+    ServerAddress {
         url,
         token,
         creds,

@@ -1,6 +1,6 @@
-//! The roll call: which agents are there, by their signs of life, and what they do, by the log.
+//! The agents of a fleet: which are alive, by their heartbeats, and what they hold, by the log.
 //!
-//! Must never count anybody as there who is only named in the log: such a one is silent.
+//! An agent that only the log names is listed with `heard: false`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,45 +21,45 @@ use super::session::{Session, SessionError, now};
 
 /// One process of an agent.
 #[derive(Debug, Clone, Serialize)]
-pub struct Present {
-    /// Who.
+pub struct ListedAgent {
+    /// Agent id and boot id.
     pub holder: Holder,
-    /// The name of its machine; null when it does not say.
+    /// Host name; null when its heartbeat does not name it.
     pub host: Option<String>,
-    /// The version of its build.
+    /// Version of its build.
     pub version: Option<String>,
-    /// Threads that fire, per run.
+    /// Number of load-generating threads per run.
     pub cores: Option<u32>,
-    /// What it can do that others cannot.
+    /// Its capabilities.
     pub has: Vec<Capability>,
-    /// CPU use between two of its beats, in thousandths of one core.
+    /// CPU use between its first and its last heartbeat, in thousandths of one core.
     pub cpu_millicores: Option<u64>,
-    /// Its clock minus this machine's, in µs; what the beat took on its way is in it.
+    /// Its clock minus this machine's, in µs, less the heartbeat's time on the network.
     pub ahead_us: Option<i64>,
-    /// Its clock against the coordinator's, as measured for its newest run.
+    /// Its clock against the coordinator's, as measured for its newest run; null before any run.
     pub clock: Option<ClockEstimate>,
-    /// Whether it was heard; else it is only named as a holder.
+    /// Whether a heartbeat was received; otherwise only the log names it as a holder.
     pub heard: bool,
-    /// What it holds now.
-    pub holds: Vec<Held>,
+    /// Shards that it holds now, by run.
+    pub holds: Vec<HeldShards>,
 }
 
 /// Shards of one run.
 #[derive(Debug, Clone, Serialize)]
-pub struct Held {
-    /// Which run.
+pub struct HeldShards {
+    /// The run.
     pub run: RunId,
-    /// How many shards.
+    /// Number of shards held.
     pub shards: usize,
-    /// Of how many.
+    /// Number of shards of the whole run.
     pub of: u32,
-    /// The arrivals per second that are planned for it now; null in a closed loop.
+    /// Arrivals per second planned for these shards now; null in a closed loop.
     pub rps: Option<f64>,
     /// Whether the run is paused.
     pub paused: bool,
 }
 
-/// The beats of one process.
+/// The first and the last heartbeat of one process, each with its arrival.
 struct Beats {
     first: (Instant, AgentBeat),
     last: (Instant, AgentBeat),
@@ -67,37 +67,39 @@ struct Beats {
 }
 
 impl Session {
-    /// Listens for `patience` and tells who is there, by name.
+    /// Listens for heartbeats for `listen_for` and lists the agents by name.
     ///
     /// # Errors
-    /// The world.
-    pub async fn agents(&self, patience: Duration) -> Result<Vec<Present>, SessionError> {
-        let heard = self.beats(patience).await?;
-        let mut present: BTreeMap<Holder, Present> = heard
+    /// A fault of the bus.
+    pub async fn agents(&self, listen_for: Duration) -> Result<Vec<ListedAgent>, SessionError> {
+        let beats = self.beats(listen_for).await?;
+        let mut agents: BTreeMap<Holder, ListedAgent> = beats
             .into_iter()
-            .map(|(holder, beats)| (holder.clone(), here(holder, &beats)))
+            .map(|(holder, beats)| (holder.clone(), listed(holder, &beats)))
             .collect();
         for control in self.control_of_all().await? {
             for (holder, ready) in &control.state.ready {
-                if let Some(known) = present.get_mut(holder) {
+                if let Some(known) = agents.get_mut(holder) {
                     known.clock = Some(ready.clock);
                 }
             }
             let holdings = control.state.holdings.iter();
             for holding in holdings.filter(|_| !control.state.over) {
-                let known = present.entry(holding.holder.clone());
-                let known = known.or_insert_with(|| silent(holding.holder.clone()));
-                known.holds.push(held(&control, holding.shards.len()));
+                let known = agents.entry(holding.holder.clone());
+                let known = known.or_insert_with(|| unheard(holding.holder.clone()));
+                known
+                    .holds
+                    .push(held_shards(&control, holding.shards.len()));
             }
         }
-        Ok(present.into_values().collect())
+        Ok(agents.into_values().collect())
     }
 
-    async fn beats(&self, patience: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
+    async fn beats(&self, listen_for: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
         let (bus, subjects) = self.parts();
         let mut messages = bus.subscribe(&subjects.heartbeat_all()).await?;
-        let mut heard: BTreeMap<Holder, Beats> = BTreeMap::new();
-        let until = Instant::now() + patience;
+        let mut beats: BTreeMap<Holder, Beats> = BTreeMap::new();
+        let until = Instant::now() + listen_for;
         while let Ok(Some(message)) = timeout_at(until, messages.next()).await {
             let at = (Instant::now(), now());
             let agent = AgentId::parse(Subjects::last_token(&message.subject));
@@ -106,14 +108,14 @@ impl Session {
                 continue;
             };
             let boot_id = beat.boot_id.clone();
-            note(&mut heard, Holder { agent, boot_id }, beat, at);
+            add_beat(&mut beats, Holder { agent, boot_id }, beat, at);
         }
-        Ok(heard)
+        Ok(beats)
     }
 }
 
-fn note(
-    heard: &mut BTreeMap<Holder, Beats>,
+fn add_beat(
+    beats: &mut BTreeMap<Holder, Beats>,
     holder: Holder,
     beat: AgentBeat,
     (at, wall): (Instant, Timestamp),
@@ -121,10 +123,10 @@ fn note(
     let micros = |at: Timestamp| i64::try_from(at.0).unwrap_or(i64::MAX);
     let about = beat.about.as_ref();
     let ahead_us = about.map(|about| micros(about.at).saturating_sub(micros(wall)));
-    match heard.get_mut(&holder) {
+    match beats.get_mut(&holder) {
         None => {
             let (first, last) = ((at, beat.clone()), (at, beat));
-            heard.insert(
+            beats.insert(
                 holder,
                 Beats {
                     first,
@@ -135,19 +137,19 @@ fn note(
         }
         Some(beats) => {
             beats.last = (at, beat);
-            // The way here makes a clock look behind: the one that took least is the truest.
+            // Network delay makes a clock look behind, so the largest difference is the best.
             beats.ahead_us = beats.ahead_us.max(ahead_us);
         }
     }
 }
 
-fn here(holder: Holder, beats: &Beats) -> Present {
+fn listed(holder: Holder, beats: &Beats) -> ListedAgent {
     let (begin, end) = (&beats.first, &beats.last);
     let about = end.1.about.as_ref();
     let used_us = begin.1.about.as_ref().zip(about);
     let used_us = used_us.map(|(first, last)| last.cpu_us.saturating_sub(first.cpu_us));
     let window_us = u64::try_from((end.0 - begin.0).as_micros()).unwrap_or(u64::MAX);
-    Present {
+    ListedAgent {
         host: about.map(|about| about.host.clone()),
         version: about.map(|about| about.version.clone()),
         cores: about.map(|about| about.cores),
@@ -155,12 +157,12 @@ fn here(holder: Holder, beats: &Beats) -> Present {
         cpu_millicores: used_us.and_then(|us| (us * 1_000).checked_div(window_us)),
         ahead_us: beats.ahead_us,
         heard: true,
-        ..silent(holder)
+        ..unheard(holder)
     }
 }
 
-fn silent(holder: Holder) -> Present {
-    Present {
+fn unheard(holder: Holder) -> ListedAgent {
+    ListedAgent {
         holder,
         host: None,
         version: None,
@@ -174,7 +176,7 @@ fn silent(holder: Holder) -> Present {
     }
 }
 
-fn held(control: &Control, shards: usize) -> Held {
+fn held_shards(control: &Control, shards: usize) -> HeldShards {
     let state = &control.state;
     let created = state.created.as_deref();
     let of = created.map_or(0, |created| created.shards);
@@ -189,7 +191,7 @@ fn held(control: &Control, shards: usize) -> Held {
                 .map(|start| now().since_us(start));
             passed_us.map_or(0, |us| workload.pace().rate_at(us))
         });
-    Held {
+    HeldShards {
         run: control.run.clone(),
         shards,
         of,

@@ -1,6 +1,6 @@
-//! The bodies that plans keep beside themselves, on their way into the object store and out of it.
+//! Request bodies in the object store: plans name large bodies by their SHA-256.
 //!
-//! Must never store under a hash what does not have it, and never remove what a run still names.
+//! A body that a stored run names must never be removed (tested below).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use loadpilot_events::plan::{Object, Plan};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
 
-use super::session::SessionError;
+use super::session_error::SessionError;
 
-/// Bodies, and parts of a put that was cut off, are removed when they are older: it never takes as
-/// long until a run is asked for that names what was stored for it.
+/// Minimum age of an unreferenced body, or of parts of an interrupted put, before it is removed.
+/// A client submits its run within a fraction of this time after it stored the run's bodies.
 pub(crate) const LEFTOVERS_AFTER: Duration = Duration::from_secs(3600);
 
-/// What keeps `bodies` from being those of `plan`.
+/// The bodies of `plan` that are absent from `bodies` or do not match their hash.
 pub(crate) fn problems(plan: &Plan, bodies: &BTreeMap<String, Bytes>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for object in plan.objects() {
@@ -25,18 +25,18 @@ pub(crate) fn problems(plan: &Plan, bodies: &BTreeMap<String, Bytes>) -> Vec<Pro
             .get(&object.sha256)
             .map(|content| Object::of(content));
         if found.as_ref() != Some(object) {
-            let rule = "must hold every body that the plan keeps beside itself";
+            let rule = "must hold every body that the plan names by its hash";
             problems.push(Problem::new("bodies", rule, &object.sha256));
         }
     }
     problems
 }
 
-/// Stores the bodies of `plan` that are not there yet, and makes the others young again: until the
-/// run is asked for, nobody who removes bodies knows that they are needed.
+/// Stores the bodies of `plan` that the store lacks and renews the age of the others, so that no
+/// prune removes them before the run is requested.
 ///
 /// # Errors
-/// A refusal when the store has no room for one; or the world.
+/// A refusal when the store has no room for one; or a fault of the bus.
 pub(crate) async fn store(
     bus: &Bus,
     subjects: &Subjects,
@@ -50,7 +50,7 @@ pub(crate) async fn store(
         };
         let name = subjects.object(&object.sha256);
         let stored = match bus.object_touch(&name).await {
-            // What cannot be read is put again.
+            // A body that cannot be read is stored again.
             Err(Fault::Broken { .. }) => None,
             answer => answer.map_err(failed)?,
         };
@@ -68,15 +68,15 @@ pub(crate) async fn store(
 fn no_room(asset: &str, object: &Object) -> Problem {
     let rule = format!(
         "must fit into {asset}, which is full: `loadpilot runs prune` makes room, \
-         an hour after a body was last asked for"
+         an hour after a body was last used"
     );
     Problem::new("bodies", rule, format!("{} bytes", object.bytes))
 }
 
-/// Removes the bodies that are not among `named` and that are older than `leftovers_after`.
+/// Removes the bodies that are not in `named` and are older than `leftovers_after`.
 ///
 /// # Errors
-/// The world.
+/// A fault of the bus.
 pub(crate) async fn prune<'a>(
     bus: &Bus,
     subjects: &Subjects,
@@ -88,7 +88,7 @@ pub(crate) async fn prune<'a>(
         .collect();
     let prefix = subjects.objects();
     let removed = bus.object_retain(&prefix, &keep, leftovers_after).await?;
-    tracing::debug!(removed, "bodies that no run sends any more");
+    tracing::debug!(removed, "bodies removed that no run names");
     Ok(())
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// The golden plan, with `content` beside it.
+    /// The golden plan, whose first step sends `content` from the object store.
     fn plan_of(content: &Bytes) -> Plan {
         let golden = include_str!("../../../proto/golden/plan-objects.v1.json");
         let mut plan: Plan = serde_json::from_str(golden).expect("a plan");
@@ -106,7 +106,7 @@ mod tests {
         plan
     }
 
-    /// What a run names or may name must stay, and all else go: the store has little room.
+    /// Broken if a body is removed that a run names or may name, or any other is kept for ever.
     #[tokio::test]
     async fn old_bodies_go_unless_a_plan_names_them() {
         let bus = Bus::memory();

@@ -1,6 +1,6 @@
-//! Following a run: its story as it is written, a snapshot a second, and its end.
+//! Follows one run: its timeline as it is stored, a snapshot a second, and its end.
 //!
-//! Must never judge: a snapshot is the live view, the verdict is the report's.
+//! A snapshot is the live view; only the report has a verdict.
 
 use std::time::{Duration, Instant};
 
@@ -18,34 +18,34 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::session::{control_of, now, patiently};
+use super::session::{control_of, now, retry_unreachable};
 
-/// How often a snapshot is taken.
+/// Interval between two snapshots.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
-/// Changes that wait for a slow reader; then the run is followed no further until it reads.
-const CHANGES_MAX: usize = 256;
-/// How long a log that cannot be read is borne: nodes of a cluster elect and come back.
+/// Maximum number of updates that wait for a slow reader; following then pauses until it reads.
+const UPDATES_MAX: usize = 256;
+/// Timeout after which an unreadable log ends following: nodes of a cluster elect and come back.
 const UNREAD_FOR: Duration = Duration::from_secs(60);
-/// A tail that fails says so every 10 s; after a longer pause it was sound in between, though a
-/// stream on which nothing happened does not show it.
+/// Minimum gap between two faults that makes the second one the start of a new streak. A failing
+/// tail reports a fault every 10 s, so it was sound in a longer gap even if it brought no record.
 const SOUND_AFTER: Duration = Duration::from_secs(25);
-/// A run of which nothing was stored for so long may have a log that stores nothing: its agents
-/// report every second, and a server that is frozen for a while or gone is seen otherwise.
+/// Time without a stored record of a running run after which the server's storage is probed: its
+/// agents report every second. A server that is frozen or gone shows as a fault of the tail.
 const SILENT_FOR: Duration = Duration::from_secs(15);
-/// A probe is as large as a delta of many tasks, so that a disk with a little room does not pass.
+/// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
 const PROBE_BYTES: usize = 64 * 1024;
-/// How long one may stay.
+/// Time to live of a probe.
 const PROBE_TTL: Duration = Duration::from_secs(60);
 
-/// What changed.
+/// One update of a followed run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum RunUpdate {
     /// The run as of now.
     Snapshot(Box<Snapshot>),
-    /// A decision or a fact.
+    /// A decision or a fact, as a line of the timeline.
     Story(StoryLine),
-    /// The server answers, but stores nothing of the run, and says why if it knows; it may again.
+    /// The server answers but stores nothing of the run, with its reason; it may recover.
     Unstored(String),
     /// The run is over (sealed or refused); nothing follows.
     Sealed(bool),
@@ -53,37 +53,37 @@ pub enum Change {
     Fault(String),
 }
 
-/// Follows `run` until it is over; the changes come in the order of the log.
+/// Follows `run` until it is over and sends the updates in the order of the log.
 #[must_use]
-pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change> {
-    let (changes, receiver) = mpsc::channel(CHANGES_MAX);
+pub fn follow_run(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<RunUpdate> {
+    let (updates, receiver) = mpsc::channel(UPDATES_MAX);
     tokio::spawn(async move {
-        let last = match Watched::new(bus, subjects, run, changes.clone()).await {
-            Ok(watched) => watched.follow().await,
+        let last = match Follower::new(bus, subjects, run, updates.clone()).await {
+            Ok(follower) => follower.follow().await,
             Err(fault) => Err(fault),
         };
         if let Err(fault) = last {
-            // A reader that is gone does not need to know.
-            let _ = changes.send(Change::Fault(fault.to_string())).await;
+            // The receiver may be gone.
+            let _ = updates.send(RunUpdate::Fault(fault.to_string())).await;
         }
     });
     receiver
 }
 
-/// Faults of one tail, one after the other.
+/// Consecutive faults of one tail: the times of the first and the last.
 #[derive(Debug, Clone, Copy)]
-struct Streak {
+struct FaultStreak {
     first: Instant,
     last: Instant,
 }
 
-/// A step, or none yet where a tail says that it has tried in vain for a while: it goes on trying.
+/// The step that a tail brought; `None` after a transient fault, which the tail retries.
 ///
 /// # Errors
-/// A fault that does not pass, or has not for long.
-fn borne(
+/// A permanent fault, or a streak of transient ones of [`UNREAD_FOR`].
+fn step_or_retry(
     step: Result<Step, Fault>,
-    fails: &mut Option<Streak>,
+    fails: &mut Option<FaultStreak>,
     now: Instant,
 ) -> Result<Option<Step>, Fault> {
     let fault = match step {
@@ -95,7 +95,7 @@ fn borne(
     };
     let begun = fails.filter(|known| now - known.last < SOUND_AFTER);
     let first = begun.map_or(now, |known| known.first);
-    *fails = Some(Streak { first, last: now });
+    *fails = Some(FaultStreak { first, last: now });
     let passes = matches!(fault, Fault::TimedOut { .. } | Fault::Server { .. });
     match passes && now - first < UNREAD_FOR {
         true => Ok(None),
@@ -103,7 +103,7 @@ fn borne(
     }
 }
 
-/// Whether a refusal is about storage; others are about who asks.
+/// Whether a fault is about storage; the others concern the client's rights or connection.
 fn is_no_storage(fault: &Fault) -> bool {
     matches!(
         fault,
@@ -111,51 +111,51 @@ fn is_no_storage(fault: &Fault) -> bool {
     )
 }
 
-struct Watched {
+struct Follower {
     bus: Bus,
     subjects: Subjects,
-    changes: mpsc::Sender<Change>,
+    updates: mpsc::Sender<RunUpdate>,
     control_tail: Tail,
     data_tail: Tail,
     log: ControlLog,
     control: Control,
-    /// The last record whose line was sent: the tail brings them in the order of the log.
-    told_seq: u64,
+    /// Sequence of the last record whose timeline line was sent.
+    sent_seq: u64,
     workload: Option<Workload>,
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
-    /// How long each tail fails already, if it does.
-    control_fails: Option<Streak>,
-    data_fails: Option<Streak>,
-    /// When something was stored last, as far as known here.
+    /// The current streak of faults of each tail.
+    control_fails: Option<FaultStreak>,
+    data_fails: Option<FaultStreak>,
+    /// Arrival of the last stored record or of the last probe's result.
     stored_at: Instant,
-    /// At most one probe, whose end is why nothing is stored, if that is so.
+    /// At most one probe; its result is the fault that keeps the server from storing, if any.
     probes: JoinSet<Option<Fault>>,
 }
 
-impl Watched {
+impl Follower {
     async fn new(
         bus: Bus,
         subjects: Subjects,
         run: RunId,
-        changes: mpsc::Sender<Change>,
+        updates: mpsc::Sender<RunUpdate>,
     ) -> Result<Self, Fault> {
         let control = control_of(&subjects, &run);
         let data = vec![subjects.delta_all(&run)];
-        let control_tail = patiently(|| bus.tail(Stream::Ctl, control.clone(), 1)).await?;
-        let data_tail = patiently(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
+        let control_tail = retry_unreachable(|| bus.tail(Stream::Ctl, control.clone(), 1)).await?;
+        let data_tail = retry_unreachable(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
         let log = ControlLog::new(run);
         let control = log.close();
         Ok(Self {
             bus,
             subjects,
-            changes,
+            updates,
             control_tail,
             data_tail,
             log,
             control,
-            told_seq: 0,
+            sent_seq: 0,
             workload: None,
             is_stopping: false,
             live: LiveView::default(),
@@ -169,34 +169,34 @@ impl Watched {
     async fn follow(mut self) -> Result<(), Fault> {
         let mut clock = tokio::time::interval(SNAPSHOT_EVERY);
         loop {
-            let changes = tokio::select! {
+            let updates = tokio::select! {
                 step = self.control_tail.next() => {
-                    let step = borne(step, &mut self.control_fails, Instant::now())?;
+                    let step = step_or_retry(step, &mut self.control_fails, Instant::now())?;
                     step.map_or_else(Vec::new, |step| self.on_control(step))
                 }
                 step = self.data_tail.next() => {
-                    let step = borne(step, &mut self.data_fails, Instant::now())?;
+                    let step = step_or_retry(step, &mut self.data_fails, Instant::now())?;
                     step.and_then(|step| self.on_data(step)).into_iter().collect()
                 }
-                Some(probe) = self.probes.join_next() => self.probed(probe.ok().flatten()),
+                Some(probe) = self.probes.join_next() => self.on_probe(probe.ok().flatten()),
                 _ = clock.tick() => {
                     self.probe();
                     self.snapshot().into_iter().collect()
                 }
             };
-            for change in changes {
-                if self.changes.send(change).await.is_err() {
+            for update in updates {
+                if self.updates.send(update).await.is_err() {
                     return Ok(());
                 }
             }
             if self.control.state.over {
-                let _ = self.changes.send(Change::Sealed(true)).await;
+                let _ = self.updates.send(RunUpdate::Sealed(true)).await;
                 return Ok(());
             }
         }
     }
 
-    fn on_control(&mut self, step: Step) -> Vec<Change> {
+    fn on_control(&mut self, step: Step) -> Vec<RunUpdate> {
         self.stored_at = Instant::now();
         let Step::Event(stored) = step else {
             return Vec::new();
@@ -219,20 +219,20 @@ impl Watched {
             let workload = Workload::new(&created.plan, created.seed);
             self.workload = Some(workload.steered(&self.control.state.steering.rates));
         }
-        let lines = timeline::lines_after(&self.control, self.told_seq);
-        self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);
-        // Whoever asked for a stop must learn at once that somebody heeds it.
+        let lines = timeline::lines_after(&self.control, self.sent_seq);
+        self.sent_seq = lines.last().map_or(self.sent_seq, |line| line.seq);
+        // A stop is shown at once, so that its requester sees that it takes effect.
         let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());
         let stopping = self.snapshot().filter(|_| is_new && self.is_stopping);
         lines
             .into_iter()
-            .map(Change::Story)
+            .map(RunUpdate::Story)
             .chain(stopping)
             .collect()
     }
 
-    /// Takes a delta. The first one that says that no call reached a server is shown at once.
-    fn on_data(&mut self, step: Step) -> Option<Change> {
+    /// Adds a delta. The first one that says that no call reached a server is shown at once.
+    fn on_data(&mut self, step: Step) -> Option<RunUpdate> {
         let was_unreached = self.live.is_unreached();
         self.stored_at = Instant::now();
         if let Step::Event(stored) = step
@@ -244,7 +244,7 @@ impl Watched {
         is_news.then(|| self.snapshot()).flatten()
     }
 
-    /// Sees whether the server stores anything, if agents should report and none does.
+    /// Probes the server's storage when agents should report and no record comes.
     fn probe(&mut self) {
         let start = self.control.state.start.as_ref();
         let has_begun = start.is_some_and(|start| start.start_at < now());
@@ -255,28 +255,28 @@ impl Watched {
         self.probes.spawn(async move {
             let filler = Bytes::from_static(&[0; PROBE_BYTES]);
             bus.kv_put(&key, filler.clone(), PROBE_TTL).await.err()?;
-            // A server that answers nothing is gone or frozen, which is no matter of disks; one
-            // that was frozen just now stores what it is given from here on.
+            // Without an answer the server is gone or frozen, which says nothing about its disk.
+            // The second put rules out a server that was frozen during the first.
             bus.head(Stream::Data).await.ok()?;
             let refused = bus.kv_put(&key, filler, PROBE_TTL).await.err();
             refused.filter(is_no_storage)
         });
     }
 
-    fn probed(&mut self, unstored: Option<Fault>) -> Vec<Change> {
+    fn on_probe(&mut self, unstored: Option<Fault>) -> Vec<RunUpdate> {
         let silent_s = self.stored_at.elapsed().as_secs();
         self.stored_at = Instant::now();
-        let told = |fault: Fault| {
+        let update = |fault: Fault| {
             let what = format!("nothing of the run was stored for {silent_s} s, and the server");
-            Change::Unstored(format!("{what} stores nothing else: {fault}"))
+            RunUpdate::Unstored(format!("{what} stores nothing else: {fault}"))
         };
-        unstored.map(told).into_iter().collect()
+        unstored.map(update).into_iter().collect()
     }
 
-    fn snapshot(&self) -> Option<Change> {
+    fn snapshot(&self) -> Option<RunUpdate> {
         let workload = self.workload.as_ref()?;
         let snapshot = self.live.snapshot(&self.control, workload, now());
-        Some(Change::Snapshot(Box::new(snapshot)))
+        Some(RunUpdate::Snapshot(Box::new(snapshot)))
     }
 
     fn kind(&self, stored: &Stored) -> Option<Kind> {
@@ -290,10 +290,10 @@ impl Watched {
 mod tests {
     use super::*;
 
-    /// Broken if a command gave up its run because the node that it asks had lost the others for a
-    /// moment, or waited for ever for a log that is gone.
+    /// Broken if a command gives up its run while a cluster elects a leader, or waits for ever for
+    /// a log that is gone.
     #[test]
-    fn a_log_that_is_unreadable_for_a_while_is_borne() {
+    fn a_log_that_is_unreadable_for_a_while_is_retried() {
         let timed_out = || {
             let what = "read".to_owned();
             Err(Fault::TimedOut { what })
@@ -302,19 +302,23 @@ mod tests {
         let at = |secs| begin + Duration::from_secs(secs);
         let mut fails = None;
         for secs in [0, 10, 20, 30, 40, 50, 59] {
-            assert_eq!(borne(timed_out(), &mut fails, at(secs)), Ok(None), "{secs}");
+            assert_eq!(
+                step_or_retry(timed_out(), &mut fails, at(secs)),
+                Ok(None),
+                "{secs}"
+            );
         }
-        assert!(borne(timed_out(), &mut fails.clone(), at(60)).is_err());
+        assert!(step_or_retry(timed_out(), &mut fails.clone(), at(60)).is_err());
         assert_eq!(
-            borne(timed_out(), &mut fails.clone(), at(100)),
+            step_or_retry(timed_out(), &mut fails.clone(), at(100)),
             Ok(None),
             "it was sound in between"
         );
-        let read = borne(Ok(Step::CaughtUp), &mut fails, at(60));
+        let read = step_or_retry(Ok(Step::CaughtUp), &mut fails, at(60));
         assert_eq!((read, fails.is_none()), (Ok(Some(Step::CaughtUp)), true));
         let gone = Err(Fault::Missing {
             stream: "LP_CTL".to_owned(),
         });
-        assert!(borne(gone, &mut None, begin).is_err());
+        assert!(step_or_retry(gone, &mut None, begin).is_err());
     }
 }

@@ -1,9 +1,9 @@
-//! Asking for a run once, however often it is said: what an `Idempotency-Key` is for.
+//! One run per `Idempotency-Key`, however often its request is repeated.
 //!
-//! Must never remember a key anywhere but in the log. What follows from a key and its caller is
-//! written there with the run: the random part of its id, by which it is found again, and the id of
-//! the request, by which the log itself lets one of several racing askers win. That id follows from
-//! the secrets, too, which the log holds nowhere else: a request with other secrets is another one.
+//! Keys are remembered only in the log, as two hashes of key and caller that are stored with the
+//! run. The random part of the run id finds the run again. The id of the request event makes the
+//! log's deduplication accept one of several racing clients. The event id also depends on the
+//! secrets, which the log does not hold: a request with other secrets is a different request.
 
 use std::collections::BTreeMap;
 
@@ -19,41 +19,41 @@ use ulid::Ulid;
 
 use super::bodies;
 use super::run_request::problems;
-use super::session::{Session, SessionError, now, patiently};
+use super::session::{Session, SessionError, now, retry_unreachable};
 
-/// Where a key is said.
-const PLACE: &str = "Idempotency-Key";
-/// Bits of a run id that say no time.
+/// Name of the header, as the field of a problem.
+const HEADER: &str = "Idempotency-Key";
+/// Number of random bits of a run id (a ULID); the others are its time.
 const RANDOM_BITS: u32 = 80;
-/// How often a request that lost to one of the same key is looked for.
+/// Maximum number of searches for the request that won a race under the same key.
 const LOOKS_MAX: u32 = 3;
 
-/// What follows from a key and its caller.
+/// The hashes of a key and its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct IdempotencyKey {
     random: u128,
     event: u128,
     seed: u64,
 }
 
-/// A request that the log holds.
-struct Known {
+/// A request for a run, as stored in the log.
+struct StoredRequest {
     run: RunId,
     event: EventId,
     requested: RunRequested,
 }
 
-/// A run that was asked for.
+/// A run that was requested under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Once {
+pub struct SubmittedRun {
     /// Its id.
     pub run: RunId,
-    /// Whether it is this request that asked for it.
+    /// Whether this call created it; false for a repeat.
     pub is_new: bool,
 }
 
-impl Mark {
-    /// The mark of a key of `caller`: another caller's key is another one.
+impl IdempotencyKey {
+    /// Hashes a key of `caller`; equal keys of two callers differ.
     #[must_use]
     pub fn of(key: &str, caller: &str) -> Self {
         let part = |what: &str| digest(&[what.as_bytes(), caller.as_bytes(), key.as_bytes()]);
@@ -64,16 +64,16 @@ impl Mark {
         }
     }
 
-    /// The seed of a request that says none: the same each time it is sent.
+    /// Default seed of a request without one: the same for each repeat.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The id of a request with these secrets.
+    /// The event id of a request with these secrets.
     fn event(&self, secrets: &BTreeMap<String, String>) -> EventId {
-        let of_mark = self.event.to_be_bytes();
-        let mut parts = vec![of_mark.as_slice()];
+        let of_key = self.event.to_be_bytes();
+        let mut parts = vec![of_key.as_slice()];
         for (handle, value) in secrets {
             parts.extend([handle.as_bytes(), value.as_bytes()]);
         }
@@ -85,7 +85,7 @@ impl Mark {
     }
 }
 
-/// The first half of a hash over parts, each after its length.
+/// The first 128 bits of the SHA-256 of the parts, each preceded by its length.
 fn digest(parts: &[&[u8]]) -> u128 {
     let mut hash = Sha256::new();
     for part in parts {
@@ -98,37 +98,36 @@ fn digest(parts: &[&[u8]]) -> u128 {
 }
 
 impl Session {
-    /// Asks for a run under a key, or finds the one that was asked for under it.
+    /// Requests a run under a key, or finds the one that was requested under it before.
     ///
     /// # Errors
-    /// Everything that is wrong with the request, another one of the same key among it; or the
-    /// world.
+    /// Every problem of the request; a different request under the same key; or a fault of the bus.
     pub async fn submit_once(
         &self,
         request: RunRequested,
         secrets: &BTreeMap<String, String>,
         bodies: &BTreeMap<String, Bytes>,
-        mark: Mark,
-    ) -> Result<Once, SessionError> {
+        key: IdempotencyKey,
+    ) -> Result<SubmittedRun, SessionError> {
         let problems = problems(&request, secrets, bodies);
         if !problems.is_empty() {
             return Err(Refusal { problems }.into());
         }
-        let event = mark.event(secrets);
-        if let Some(known) = self.asked_under(mark).await? {
+        let event = key.event(secrets);
+        if let Some(known) = self.find_request(key).await? {
             return same(known, &request, &event);
         }
         let (bus, subjects) = self.parts();
         bodies::store(&bus, &subjects, &request.plan, bodies).await?;
-        let run = RunId::from_ulid(Ulid::from_parts(now().0 / 1_000, mark.random));
-        self.hand_over(&run, &request, secrets).await?;
+        let run = RunId::from_ulid(Ulid::from_parts(now().0 / 1_000, key.random));
+        self.store_secrets(&run, &request, secrets).await?;
         let wanted = Request::RunRequested(Box::new(request.clone()));
         if !self.store_as(event.clone(), &run, wanted).await?.duplicate {
-            return Ok(Once { run, is_new: true });
+            return Ok(SubmittedRun { run, is_new: true });
         }
         for _ in 0..LOOKS_MAX {
-            if let Some(known) = self.asked_under(mark).await? {
-                // A repeat of ours whose first answer was lost is known under the same id.
+            if let Some(known) = self.find_request(key).await? {
+                // The same run id is this call's own append, whose first acknowledgement was lost.
                 if known.run != run {
                     bus.kv_shred(&subjects.secret_key(&run)).await?;
                 }
@@ -136,18 +135,21 @@ impl Session {
             }
         }
         bus.kv_shred(&subjects.secret_key(&run)).await?;
-        let rule = "must be a new one: that of a run which was deleted is taken for ten minutes";
-        Err(Problem::new(PLACE, rule, "not shown").into())
+        let rule = "must be new: the key of a deleted run stays taken for ten minutes";
+        Err(Problem::new(HEADER, rule, "not shown").into())
     }
 
-    /// The run that was asked for under a key, with what was asked.
-    async fn asked_under(&self, mark: Mark) -> Result<Option<Known>, SessionError> {
+    /// The stored request under a key, with its run.
+    async fn find_request(
+        &self,
+        key: IdempotencyKey,
+    ) -> Result<Option<StoredRequest>, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = vec![subjects.req_of_all_runs()];
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             let run = subjects.parse(&stored.subject).map(|subject| subject.run);
-            let Some(run) = run.filter(|run| mark.is_of(run)) else {
+            let Some(run) = run.filter(|run| key.is_of(run)) else {
                 continue;
             };
             let envelope: Result<Envelope<Request>, _> = serde_json::from_slice(&stored.payload);
@@ -155,7 +157,7 @@ impl Session {
                 continue;
             };
             if let Request::RunRequested(requested) = event {
-                return Ok(Some(Known {
+                return Ok(Some(StoredRequest {
                     run,
                     event: id,
                     requested: *requested,
@@ -166,11 +168,15 @@ impl Session {
     }
 }
 
-fn same(known: Known, request: &RunRequested, event: &EventId) -> Result<Once, SessionError> {
-    let Known { run, .. } = known;
+fn same(
+    known: StoredRequest,
+    request: &RunRequested,
+    event: &EventId,
+) -> Result<SubmittedRun, SessionError> {
+    let StoredRequest { run, .. } = known;
     if known.requested == *request && known.event == *event {
-        return Ok(Once { run, is_new: false });
+        return Ok(SubmittedRun { run, is_new: false });
     }
-    let rule = "must be a new one: it stands for another request";
-    Err(Problem::new(PLACE, rule, format!("that of run {run}")).into())
+    let rule = "must be new: it stands for another request";
+    Err(Problem::new(HEADER, rule, format!("that of run {run}")).into())
 }

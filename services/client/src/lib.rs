@@ -1,11 +1,29 @@
-//! Whoever asks for runs: submit, follow, stop, read. The command line is one, and the HTTP API of
-//! a coordinator another; both write requests and fold the log, and neither decides anything.
+//! The submitting side of a run: submit, follow, steer, stop, read. The command line, the gateway
+//! and the HTTP API of a coordinator use it. A client appends requests and folds the log; every
+//! decision about a run is the coordinator's.
 //!
-//! [`session`] is the connection, [`server_address`] says where it leads, [`mod@run_request`] is
-//! what callers over HTTP want and [`idempotency`] asks for that once, [`follow`] follows one run,
-//! [`mod@indexed_run`] answers questions about one from an index, [`steer`] changes it,
-//! [`teardown`] is what its submitter owes, [`agent_list`] tells which agents are there,
-//! [`run_list`] which runs.
+//! Connection:
+//! - [`server_address`]: address and credentials of a NATS server, and the checks on connecting
+//! - [`session`]: an open connection; submit, stop, report, samples
+//! - `session_error`: why a session could not do something
+//!
+//! Submitting:
+//! - [`mod@run_request`]: reads a request for a run that was posted over HTTP
+//! - `strict_json`: rejects JSON with a duplicate key, deep nesting or trailing data
+//! - `bodies`: request bodies that a plan keeps in the object store
+//! - [`idempotency`]: one run per `Idempotency-Key`
+//! - [`teardown`]: claims on setup and teardown of a run, and what a teardown needs
+//!
+//! While it runs:
+//! - [`follow`]: timeline, snapshots and end of one run as a stream
+//! - [`steer`]: stop, pause, resume and rate changes
+//! - `resume`: takes over a run whose command line is gone
+//!
+//! Reading:
+//! - [`mod@indexed_run`]: one run folded and indexed, for many queries
+//! - `run_list`: the runs of a log, and their removal
+//! - `agent_list`: the agents of a fleet and what they hold
+//! - `verify`: the invariants of a run's log
 
 mod agent_list;
 mod bodies;
@@ -17,6 +35,7 @@ mod run_list;
 pub mod run_request;
 pub mod server_address;
 pub mod session;
+mod session_error;
 pub mod steer;
 mod strict_json;
 pub mod teardown;

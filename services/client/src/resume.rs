@@ -1,6 +1,6 @@
-//! Going on with a run whose command line is gone: what it is, and becoming its owner.
+//! Takes over a run whose command line is gone: its plan, and the ownership of the run.
 //!
-//! Must never touch a run that is over.
+//! A run that is over is refused.
 
 use loadpilot_events::RunId;
 use loadpilot_events::log::assign::AgentsWanted;
@@ -14,41 +14,41 @@ use super::session::{Session, SessionError};
 /// A run that is not over.
 #[derive(Debug, Clone, Serialize)]
 pub struct Unfinished {
-    /// What it runs.
+    /// Its plan.
     pub plan: Plan,
-    /// On how many agents.
+    /// The agents that it requested.
     pub agents: AgentsWanted,
 }
 
 impl Session {
-    /// What a run is that is not over.
+    /// Plan and agents of a run that is not over.
     ///
     /// # Errors
-    /// When the log holds no such run, or it is over; or the world.
+    /// When the log holds no such run, or it is over; or a fault of the bus.
     pub async fn unfinished(&self, run: &RunId) -> Result<Unfinished, SessionError> {
-        let asked = self.asked(run).await?;
+        let request = self.requested(run).await?;
         Ok(Unfinished {
-            plan: asked.plan,
-            agents: asked.agents,
+            plan: request.plan,
+            agents: request.agents,
         })
     }
 
-    /// Keeps a run owned from now on, in place of the command line that asked for it. One that was
-    /// asked for without an owner needs none.
+    /// Sends the owner's heartbeats of a run from now on, in place of the command line that
+    /// submitted it. Does nothing for a run that was submitted without an owner.
     ///
     /// # Errors
     /// As those of [`Session::unfinished`].
     pub async fn adopt(&mut self, run: &RunId) -> Result<(), SessionError> {
-        if let Some(owner) = self.asked(run).await?.owner {
-            self.keep_owned(run, &owner);
+        if let Some(owner) = self.requested(run).await?.owner {
+            self.start_owner_beat(run, &owner);
         }
         Ok(())
     }
 
-    async fn asked(&self, run: &RunId) -> Result<RunRequested, SessionError> {
+    async fn requested(&self, run: &RunId) -> Result<RunRequested, SessionError> {
         let state = self.control(run).await?.state;
         let rule = match state.requested {
-            Some(asked) if !state.over => return Ok(*asked),
+            Some(request) if !state.over => return Ok(*request),
             Some(_) => "must not be over",
             None => "must be a run of this log",
         };

@@ -1,6 +1,6 @@
-//! Past runs of a log: the list of them, and their removal.
+//! The runs of a log: their list, and their removal.
 //!
-//! Must never remove what is not over, or what somebody is still owed.
+//! A run that is not over or owes its teardown is not removed.
 
 use std::collections::BTreeMap;
 
@@ -13,40 +13,40 @@ use loadpilot_events::{RunId, Timestamp};
 use serde::Serialize;
 
 use super::bodies;
-use super::session::{Session, SessionError, patiently};
+use super::session::{Session, SessionError, plans, retry_unreachable};
 
 /// One run in a list.
 #[derive(Debug, Clone, Serialize)]
-pub struct Listed {
+pub struct ListedRun {
     /// Its id.
     pub run: RunId,
     /// Its scenario.
     pub scenario: String,
-    /// Where it stands.
+    /// Its state.
     pub state: loadpilot_events::answers::report::RunState,
-    /// How it ended, once sealed.
+    /// How it ended; null before its seal.
     pub ending: Option<loadpilot_events::log::ctl::Ending>,
-    /// When it was created (asked for, when it was refused).
+    /// When it was created; of a refused run, when it was requested.
     pub created_at: Timestamp,
-    /// Where its load went.
+    /// Its target's URL.
     pub target: String,
     /// The length of its profile in µs.
     pub profile_us: u64,
-    /// What people tell it from other runs by.
+    /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// Whether it was asked for: its setup comes before that.
+    /// Whether it was requested; false while its setup is played.
     pub asked: bool,
-    /// How it stands with its teardown; null when it has none.
+    /// State of its teardown; null when it has none.
     pub teardown: Option<Teardown>,
 }
 
-/// How it stands with the teardown of a run.
+/// State of the teardown of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Teardown {
-    /// It is owed: by a command that lives, or by the next one that can.
+    /// Not played yet: the command that holds it plays it, or the next one that can.
     Owed,
-    /// It was played.
+    /// Played.
     Played,
 }
 
@@ -54,8 +54,8 @@ impl Session {
     /// Every run of the log, oldest first.
     ///
     /// # Errors
-    /// The world.
-    pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
+    /// A fault of the bus.
+    pub async fn runs(&self) -> Result<Vec<ListedRun>, SessionError> {
         let logs = self.control_of_all().await?;
         Ok(logs.iter().filter_map(listed).collect())
     }
@@ -65,7 +65,7 @@ impl Session {
         let (bus, subjects) = self.parts();
         let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
         let filters = subjects.control_of_all_runs();
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             let Some(subject) = subjects.parse(&stored.subject) else {
                 continue;
@@ -78,13 +78,17 @@ impl Session {
         Ok(logs.values().map(ControlLog::close).collect())
     }
 
-    /// Removes runs that are over from the log, and bodies that no other run sends and
-    /// that nobody asked for lately; returns how many runs. Unless `forgets`, they owe nothing.
+    /// Removes runs from the log, and old bodies that no other run names; returns the number of
+    /// runs. With `forget_teardowns` also those whose teardown is still owed.
     ///
     /// # Errors
-    /// When one of them is unknown, not over or owes its teardown (then nothing is removed); or the
-    /// world.
-    pub async fn prune(&self, runs: &[RunId], forgets: bool) -> Result<usize, SessionError> {
+    /// When one of them is unknown, not over or owes its teardown (then nothing is removed); or a
+    /// fault of the bus.
+    pub async fn prune(
+        &self,
+        runs: &[RunId],
+        forget_teardowns: bool,
+    ) -> Result<usize, SessionError> {
         let (bus, subjects) = self.parts();
         let (mut problems, mut debts) = (Vec::new(), Vec::new());
         for run in runs {
@@ -98,7 +102,7 @@ impl Session {
                 Some("must be a run of this log")
             } else if asked && !state.over {
                 Some("must be over before it is removed")
-            } else if debt.is_owed() && !forgets {
+            } else if debt.is_owed() && !forget_teardowns {
                 Some("must have had its teardown before it is removed")
             } else {
                 None
@@ -110,7 +114,7 @@ impl Session {
             return Err(Refusal { problems }.into());
         }
         for (run, debt) in runs.iter().zip(&debts) {
-            self.shred_means(run, debt).await?;
+            self.shred_teardown_inputs(run, debt).await?;
             let everything = subjects.everything_of(run);
             bus.purge(Stream::Data, &everything).await?;
             bus.purge(Stream::Ctl, &everything).await?;
@@ -123,16 +127,7 @@ impl Session {
     }
 }
 
-/// The plan that was set up, the one that was asked for and the one that was decided on, as far as
-/// there are any.
-pub(crate) fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
-    let requested = control.state.requested.as_ref().map(|run| &run.plan);
-    let created = control.state.created.as_ref().map(|created| &created.plan);
-    let set_up = control.teardown.setup.as_ref().map(|setup| &setup.plan);
-    set_up.into_iter().chain(requested).chain(created)
-}
-
-/// What is kept beside the log for a run: by its plans, and for a teardown that is owed.
+/// The objects that a run needs: bodies of its plans, and files of a teardown that is owed.
 fn objects(control: &Control) -> impl Iterator<Item = &Object> {
     let debt = Some(&control.teardown).filter(|debt| debt.is_owed());
     let setup = debt.and_then(|debt| debt.setup.as_deref());
@@ -144,11 +139,11 @@ fn objects(control: &Control) -> impl Iterator<Item = &Object> {
         .chain(left)
 }
 
-fn listed(control: &Control) -> Option<Listed> {
+fn listed(control: &Control) -> Option<ListedRun> {
     let state = &control.state;
     let plan = plans(control).last()?;
     let debt = &control.teardown;
-    Some(Listed {
+    Some(ListedRun {
         asked: state.created.is_some() || state.requested.is_some(),
         teardown: match (&debt.setup, debt.is_owed()) {
             (None, _) => None,

@@ -1,6 +1,7 @@
-//! What a caller posts over HTTP, to a coordinator or to a gateway: a plan alone, or a request for
-//! a run with what belongs to it. Read once, every mistake named by its place. No message may quote
-//! a secret or a body.
+//! Reads what a caller posts over HTTP to a coordinator or a gateway: a plan alone, or a request
+//! for a run with its secrets and bodies.
+//!
+//! A problem names its field by its path. No message may quote a secret or a body (tested below).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,34 +20,34 @@ use serde::de::DeserializeOwned;
 
 use super::{bodies, strict_json};
 
-/// Largest body, in bytes: a plan, and the files of a scenario in Python or bodies beside it.
+/// Maximum number of bytes of a posted body: a plan with its bodies or the files of its scenario.
 pub const POST_BYTES_MAX: usize = 32 << 20;
-/// Longest place and longest rule of a mistake, in characters: both may quote a key.
-const TOLD_CHARS_MAX: usize = 400;
-/// What is never quoted, and what it must be.
+/// Maximum number of characters of the path and of the rule of a problem: both may quote a key.
+const QUOTED_CHARS_MAX: usize = 400;
+/// Fields whose values are never quoted, and the rule for each.
 const CONFIDENTIAL: [(&str, &str); 3] = [
     ("secrets", "must be an object of texts"),
     ("bodies", "must be an object of texts"),
     ("key", "must be a text"),
 ];
 
-/// What holds where a caller says nothing.
+/// Default values of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Unsaid {
-    /// Fixes its random choices.
+pub struct RequestDefaults {
+    /// Seed of its random choices.
     pub seed: u64,
-    /// How many agents.
+    /// Number of agents.
     pub agents: u32,
-    /// How long a run waits for them, in µs.
+    /// Timeout for the agents to offer themselves, in µs.
     pub wait_us: u64,
-    /// From the decision to start to the start, in µs.
+    /// Time from the decision to start to the start, in µs.
     pub lead_us: u64,
 }
 
-impl Unsaid {
-    /// On a fleet: one agent, which may take its time to come.
+impl RequestDefaults {
+    /// For a fleet: one agent, a timeout of 60 s, a lead of 3 s.
     #[must_use]
-    pub fn of_a_fleet(seed: u64) -> Self {
+    pub fn for_fleet(seed: u64) -> Self {
         Self {
             seed,
             agents: 1,
@@ -56,21 +57,21 @@ impl Unsaid {
     }
 }
 
-/// A run that somebody asks for.
-pub struct Asked {
+/// A request for a run as it was posted. `Debug` shows nothing of it: it holds secrets.
+pub struct PostedRun {
     /// The request itself, without an owner.
     pub request: RunRequested,
-    /// What it is to be called, if the caller knows that already.
+    /// The run id, if the caller chose one.
     pub run: Option<RunId>,
-    /// By the names of their handles.
+    /// Values of secrets by the names of their handles.
     pub secrets: BTreeMap<String, String>,
-    /// What the plan keeps beside itself, by hash.
+    /// Bodies that the plan names, by their SHA-256.
     pub bodies: BTreeMap<String, Bytes>,
-    /// On whom its teardown is, if it was set up.
+    /// The holder of its teardown, if it was set up.
     pub claimant: Option<OwnerId>,
 }
 
-/// The long form of what is posted.
+/// The posted JSON when it has a key `plan`; otherwise it is the plan itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {
@@ -98,11 +99,11 @@ struct AgentsForm {
     wait_us: Option<u64>,
 }
 
-/// Reads what was posted; `unsaid` holds where it says nothing itself.
+/// Reads a posted request; `defaults` fills absent fields.
 ///
 /// # Errors
-/// What is wrong with it. The plan is checked where it is asked for, with everything else.
-pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
+/// The first problem of its JSON. The plan is not checked here: see [`problems`].
+pub fn read(body: &[u8], defaults: &RequestDefaults) -> Result<PostedRun, Problem> {
     let keys = strict_json::keys(body).map_err(|error| problem("body", &error))?;
     let form = match keys.contains("plan") {
         true => parsed::<Form>(body)?,
@@ -123,30 +124,30 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
         },
     };
     if form.claimant.is_some() && form.run.is_none() {
-        let rule = "must be said of a run that was set up";
-        return Err(Problem::new("run", rule, "nothing"));
+        let rule = "must be given with `claimant`: it is the run that was set up";
+        return Err(Problem::new("run", rule, "absent"));
     }
     let agents = form.agents.as_ref();
-    let want = agents.map_or(unsaid.agents, |agents| agents.want);
+    let want = agents.map_or(defaults.agents, |agents| agents.want);
     let request = RunRequested {
         plan: form.plan,
-        seed: form.seed.unwrap_or(unsaid.seed & limits::SEED_MAX),
+        seed: form.seed.unwrap_or(defaults.seed & limits::SEED_MAX),
         agents: AgentsWanted {
             want,
             min: agents.and_then(|agents| agents.min).unwrap_or(want),
             wait_us: agents
                 .and_then(|agents| agents.wait_us)
-                .unwrap_or(unsaid.wait_us),
+                .unwrap_or(defaults.wait_us),
         },
         owner: None,
-        lead_us: form.lead_us.unwrap_or(unsaid.lead_us),
+        lead_us: form.lead_us.unwrap_or(defaults.lead_us),
         needs: form.needs,
         no_early_abort: form.no_early_abort,
     };
     let decoded = |(hash, text): (String, String)| {
         from_base64("bodies", &text, &hash).map(|body| (hash, body))
     };
-    Ok(Asked {
+    Ok(PostedRun {
         request,
         run: form.run,
         secrets: form.secrets,
@@ -159,26 +160,26 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
     })
 }
 
-/// Reads anything else that is posted, no key twice and every mistake by its place.
+/// Reads any other posted form; a duplicate key is rejected.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first problem of its JSON.
 pub fn form<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     strict_json::keys(body).map_err(|error| problem("body", &error))?;
     parsed(body)
 }
 
-/// Reads bytes that stand at `place` as base64.
+/// Decodes the base64 text of `field`.
 ///
 /// # Errors
-/// When they are none, with `shown` in place of the text.
-pub fn from_base64(place: &str, text: &str, shown: &str) -> Result<Bytes, Problem> {
+/// When it is invalid; the problem shows `shown` instead of the text.
+pub fn from_base64(field: &str, text: &str, shown: &str) -> Result<Bytes, Problem> {
     let bytes = STANDARD.decode(text);
-    let bytes = bytes.map_err(|_| Problem::new(place, "must be base64", shown))?;
+    let bytes = bytes.map_err(|_| Problem::new(field, "must be base64", shown))?;
     Ok(Bytes::from(bytes))
 }
 
-/// Everything that is wrong with a request and with what was handed over for it.
+/// Every problem of a request, its secrets and its bodies.
 #[must_use]
 pub fn problems(
     request: &RunRequested,
@@ -190,37 +191,37 @@ pub fn problems(
     let missing = handles
         .into_iter()
         .filter(|name| !secrets.contains_key(name));
-    let rule = "must hold every handle of the plan";
+    let rule = "must hold a value for every handle of the plan";
     problems.extend(missing.map(|name| Problem::new("secrets", rule, name)));
     problems.extend(bodies::problems(&request.plan, bodies));
     problems
 }
 
-/// Parses `body`, and names the place where it fails.
+/// Parses `body`; a problem names the path of the field.
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let place = error.path().to_string();
+        let path = error.path().to_string();
         match CONFIDENTIAL
             .into_iter()
-            .find(|(part, _)| place.starts_with(part))
+            .find(|(field, _)| path.starts_with(field))
         {
-            Some((part, rule)) => Problem::new(part, rule, "not shown"),
-            None => problem(&place, error.inner()),
+            Some((field, rule)) => Problem::new(field, rule, "not shown"),
+            None => problem(&path, error.inner()),
         }
     })
 }
 
-fn problem(place: &str, error: &serde_json::Error) -> Problem {
-    let short = |text: &str| text.chars().take(TOLD_CHARS_MAX).collect::<String>();
+fn problem(path: &str, error: &serde_json::Error) -> Problem {
+    let short = |text: &str| text.chars().take(QUOTED_CHARS_MAX).collect::<String>();
     let rule = format!("cannot be read: {}", short(&error.to_string()));
     let at = format!("line {}, column {}", error.line(), error.column());
-    Problem::new(short(place), rule, at)
+    Problem::new(short(path), rule, at)
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for PostedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asked")
+        f.write_str("PostedRun")
     }
 }
 
@@ -231,15 +232,15 @@ mod tests {
     const PLAN: &str = include_str!("../../../proto/golden/plan.v1.json");
 
     fn refused(body: &str) -> String {
-        read(body.as_bytes(), &Unsaid::of_a_fleet(1))
+        read(body.as_bytes(), &RequestDefaults::for_fleet(1))
             .expect_err(body)
             .to_string()
     }
 
-    /// Broken if a plan alone is no request, or what is said with it is not heard.
+    /// Broken if a plan alone is rejected, or a field of a request is ignored.
     #[test]
     fn a_plan_may_come_alone_or_in_a_request() {
-        let alone = read(PLAN.as_bytes(), &Unsaid::of_a_fleet(u64::MAX)).expect("a plan");
+        let alone = read(PLAN.as_bytes(), &RequestDefaults::for_fleet(u64::MAX)).expect("a plan");
         assert_eq!(alone.request.seed, limits::SEED_MAX);
         assert_eq!(
             (alone.request.agents.want, alone.request.agents.min),
@@ -249,20 +250,20 @@ mod tests {
             r#"{{"plan":{PLAN},"seed":7,"agents":{{"want":3,"min":2,"wait_us":5}},
                 "secrets":{{"API_KEY":"s3cret"}},"bodies":{{"ab":"aGk="}},"needs":["zone=eu"]}}"#
         );
-        let asked = read(body.as_bytes(), &Unsaid::of_a_fleet(1)).expect("a request");
-        assert_eq!(asked.request.plan, alone.request.plan);
-        let agents = &asked.request.agents;
+        let posted = read(body.as_bytes(), &RequestDefaults::for_fleet(1)).expect("a request");
+        assert_eq!(posted.request.plan, alone.request.plan);
+        let agents = &posted.request.agents;
         assert_eq!(
-            (asked.request.seed, agents.want, agents.min, agents.wait_us),
+            (posted.request.seed, agents.want, agents.min, agents.wait_us),
             (7, 3, 2, 5)
         );
-        assert_eq!(asked.bodies["ab"], Bytes::from("hi"));
-        assert_eq!(asked.secrets["API_KEY"], "s3cret");
+        assert_eq!(posted.bodies["ab"], Bytes::from("hi"));
+        assert_eq!(posted.secrets["API_KEY"], "s3cret");
     }
 
-    /// Broken if somebody has to guess what is wrong, or reads a secret in an error.
+    /// Broken if an error does not name its field, or quotes a secret.
     #[test]
-    fn a_mistake_is_named_by_its_place_and_no_secret_is_quoted() {
+    fn a_problem_names_its_field_and_quotes_no_secret() {
         let wrong = PLAN.replacen("\"warm_up_us\"", "\"warm_up\"", 1);
         assert!(refused(&wrong).starts_with("plan."), "{}", refused(&wrong));
         let places = [
@@ -282,11 +283,11 @@ mod tests {
             (r#""bodies":{"ab":"s3cret!"}"#, "bodies: must be base64"),
         ];
         for (part, place) in places {
-            let told = refused(&format!(r#"{{"plan":{PLAN},{part}}}"#));
-            assert!(told.contains(place), "{part}: {told}");
+            let message = refused(&format!(r#"{{"plan":{PLAN},{part}}}"#));
+            assert!(message.contains(place), "{part}: {message}");
             assert!(
-                !told.contains("s3cret") && !told.contains("736563726574"),
-                "{told}"
+                !message.contains("s3cret") && !message.contains("736563726574"),
+                "{message}"
             );
         }
     }

@@ -1,81 +1,41 @@
-//! Where a log is, and how a command line gets to it: its own stack's, or that of a fleet.
+//! Address and credentials of a NATS server, and how a command line connects: to its own stack or
+//! to a fleet.
 //!
-//! Must never create anything on a server that others keep before it knows that a fleet is there.
+//! On a fleet's server no stream is created before a coordinator has answered.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Limits, Options, RequestError, Stream, without_userinfo};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
 
-use super::session::{Session, SessionError};
+use super::session::Session;
+use super::session_error::{COORDINATOR_TIMEOUT, SessionError};
 
-/// How long a coordinator may take to answer.
-const COORDINATOR_WITHIN: Duration = Duration::from_secs(3);
+pub use super::session_error::NoFleet;
 
-/// Where a log is and whose subjects are used.
+/// Server, credentials and subjects of a log.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ServerAddress {
     /// `nats://host:port`.
     pub url: String,
-    /// What the server asks for, if it does.
+    /// Token of the server, if it requires one.
     pub token: Option<String>,
-    /// A credentials file instead of a token.
+    /// Credentials file, instead of a token.
     pub creds: Option<PathBuf>,
-    /// Certificates to trust instead of those of this machine.
+    /// File of certificates to trust instead of those of this machine.
     pub cacert: Option<PathBuf>,
-    /// Whose runs.
+    /// Tenant of the runs.
     pub tenant: String,
-    /// The first token of all subjects.
+    /// First token of all subjects.
     pub prefix: String,
-    /// How large the streams are made when they do not exist yet.
+    /// Size limits of the streams when they are created.
     pub limits: Limits,
 }
 
-/// Why there is nobody to ask for a run.
-#[derive(Debug, thiserror::Error)]
-pub enum NoFleet {
-    /// The server wants to know who this is.
-    #[error(
-        "NATS at {url} wants to know who you are: give its token in env NATS_TOKEN, or --creds FILE"
-    )]
-    Unknown {
-        /// The address, without user and password.
-        url: String,
-    },
-    /// The server does not believe who this is.
-    #[error("NATS at {url} does not accept {what}")]
-    Unauthorized {
-        /// The address, without user and password.
-        url: String,
-        /// What was shown.
-        what: &'static str,
-    },
-    /// No coordinator of the tenant is there.
-    #[error(
-        "no coordinator listens at {url} for the tenant {tenant}; start one: \
-         loadpilot coordinator --nats-url {url}{flag}"
-    )]
-    NoCoordinator {
-        /// The address, without user and password.
-        url: String,
-        /// Whose runs.
-        tenant: String,
-        /// What else to say to it.
-        flag: String,
-    },
-    /// There is a coordinator, and it says nothing.
-    #[error("the coordinator at {url} does not answer within {} s", COORDINATOR_WITHIN.as_secs())]
-    Silent {
-        /// The address, without user and password.
-        url: String,
-    },
-}
-
-impl Place {
-    /// The address, fit for messages.
+impl ServerAddress {
+    /// The address without user and password, for messages.
     #[must_use]
     pub fn shown(&self) -> String {
         without_userinfo(&self.url)
@@ -109,16 +69,16 @@ impl Place {
         NoFleet::Unauthorized { url, what }
     }
 
-    /// Asks for the time, which every coordinator tells.
-    async fn meet(&self, bus: &Bus, subjects: &Subjects) -> Result<(), SessionError> {
-        let asked = bus
-            .request(&subjects.clock(), Bytes::new(), COORDINATOR_WITHIN)
+    /// Requests a clock sample, which every coordinator answers.
+    async fn check_coordinator(&self, bus: &Bus, subjects: &Subjects) -> Result<(), SessionError> {
+        let answer = bus
+            .request(&subjects.clock(), Bytes::new(), COORDINATOR_TIMEOUT)
             .await;
         let url = self.shown();
-        match asked {
+        match answer {
             Ok(_) => Ok(()),
             Err(RequestError::NoResponders { .. }) => {
-                // A server that cannot hold a log has no coordinator: its JetStream is asked.
+                // Without JetStream there is no coordinator either; that fault says more.
                 bus.flush().await?;
                 let tenant = self.tenant.clone();
                 let is_default = tenant == loadpilot_events::wire::subject::DEFAULT_TENANT;
@@ -135,40 +95,40 @@ impl Place {
 }
 
 impl Session {
-    /// Connects and opens the log of a stack of one's own, creating it if it is not there.
+    /// Connects to the caller's own stack and opens its log, creating it if it is absent.
     ///
     /// # Errors
     /// When the server cannot be reached or its log is not as required.
-    pub async fn open(place: &Place) -> Result<Self, SessionError> {
-        let (bus, subjects) = place.connect().await?;
+    pub async fn open(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
         bus.open_log().await?;
         Ok(Self::on(bus, subjects))
     }
 
-    /// Connects to the log of a fleet that can be asked for runs.
+    /// Connects to the log of a fleet that can take runs.
     ///
     /// # Errors
-    /// [`NoFleet`] when nobody would hear; or as [`Session::open`].
-    pub async fn join(place: &Place) -> Result<Self, SessionError> {
-        let (bus, subjects) = place.connect().await?;
-        place.meet(&bus, &subjects).await?;
+    /// [`NoFleet`] when no coordinator answers; or as [`Session::open`].
+    pub async fn join(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
+        address.check_coordinator(&bus, &subjects).await?;
         bus.open_log().await?;
         Ok(Self::on(bus, subjects))
     }
 
-    /// Connects to the log of a fleet to read what it holds, whoever is there.
+    /// Connects to the log of a fleet to read it, with or without a coordinator.
     ///
     /// # Errors
     /// When the server cannot be reached or holds no log.
-    pub async fn visit(place: &Place) -> Result<Self, SessionError> {
-        let (bus, subjects) = place.connect().await?;
-        // A server without JetStream has no streams either: the first is what to be told of.
+    pub async fn visit(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
+        // Without JetStream there are no streams either; that fault says more.
         bus.flush().await?;
         match bus.head(Stream::Ctl).await {
             Ok(_) => Ok(Self::on(bus, subjects)),
             Err(Fault::Missing { .. }) => {
                 let rule = "must be that of a fleet: it holds no log of runs";
-                Err(Problem::new("--nats-url", rule, place.shown()).into())
+                Err(Problem::new("--nats-url", rule, address.shown()).into())
             }
             Err(fault) => Err(fault.into()),
         }

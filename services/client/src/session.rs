@@ -1,6 +1,6 @@
-//! A command line's connection to a log: submit, stop, read, prune.
+//! An open connection to a log: submit, stop, halt, report, samples.
 //!
-//! Must never keep a run's state: every answer is a fold of the log at the time of the question.
+//! A session keeps no state of a run: each answer is a fold of the log at the time of the call.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,62 +24,27 @@ use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
-use super::run_list::plans;
-use super::server_address::NoFleet;
 use super::{bodies, run_request};
 
-/// How often an attached command line renews its ownership.
+pub use super::session_error::SessionError;
+
+/// Interval of the heartbeats of a run's owner.
 const OWNER_BEAT: Duration = Duration::from_secs(1);
-/// How long secrets outlive the planned end of their run.
+/// Time that secrets outlive the planned end of their run.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
-/// How long a server that is being restarted is waited for.
-pub(crate) const SERVER_PATIENCE: Duration = Duration::from_secs(20);
-/// How soon it is asked again.
-pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Timeout for a server that does not answer or is being restarted.
+pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval between two attempts meanwhile.
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why a session could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// The user can fix it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// There is no fleet where one was looked for.
-    #[error(transparent)]
-    NoFleet(#[from] NoFleet),
-    /// The world.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-    /// The disk, while a table was written.
-    #[error("cannot write: {0}")]
-    Write(#[from] io::Error),
-    /// The world, while something was stored.
-    #[error("cannot store the request: {0}")]
-    Append(#[from] AppendError),
-}
-
-impl From<Problem> for SessionError {
-    fn from(problem: Problem) -> Self {
-        Self::Refused(Refusal {
-            problems: vec![problem],
-        })
-    }
-}
-
-impl From<NoReport> for SessionError {
-    fn from(unknown: NoReport) -> Self {
-        let NoReport::Unknown(run) = unknown;
-        Self::from(Problem::new("run", "must be a run of this log", run))
-    }
-}
-
-/// What stands in a table of calls, and what does not.
+/// Number of calls in a table of samples, and of what is absent from it.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Written {
-    /// Calls.
+pub struct WrittenSamples {
+    /// Number of calls written.
     pub rows: u64,
-    /// Calls that the plan asked for and that found no room in the deltas.
+    /// Number of sampled calls that did not fit into their deltas.
     pub dropped: u64,
-    /// Deltas whose calls cannot be read.
+    /// Number of deltas whose samples cannot be read.
     pub unreadable: u64,
 }
 
@@ -89,7 +54,7 @@ pub struct Session {
     bus: Bus,
     subjects: Subjects,
     owner_beat: Option<JoinHandle<()>>,
-    /// The run that was set up here, and who it is on.
+    /// The run that this session set up, and the holder of its teardown.
     pub set_up: Option<(RunId, OwnerId)>,
 }
 
@@ -105,18 +70,18 @@ impl Session {
         }
     }
 
-    /// The connection and the subjects, for following a run.
+    /// Clones of the connection and the subjects, for following a run.
     #[must_use]
     pub fn parts(&self) -> (Bus, Subjects) {
         (self.bus.clone(), self.subjects.clone())
     }
 
-    /// Asks for a run, handing over its bodies and secrets first, and keeps it owned from now on.
-    /// `bodies` holds, by their hash, those that the plan keeps beside itself; `run` is what it is
-    /// called, if that is known already.
+    /// Submits a run: stores its bodies and secrets, then the request, and sends its owner's
+    /// heartbeats from now on. `bodies` holds the bodies that the plan names, by their SHA-256;
+    /// `run` is its id, if it has one already.
     ///
     /// # Errors
-    /// Everything that is wrong with the request; or the world.
+    /// Every problem of the request; or a fault of the bus.
     pub async fn submit(
         &mut self,
         request: RunRequested,
@@ -130,27 +95,28 @@ impl Session {
         }
         bodies::store(&self.bus, &self.subjects, &request.plan, bodies).await?;
         let run = run.unwrap_or_else(|| RunId::from_ulid(ulid::Ulid::generate()));
-        self.hand_over(&run, &request, secrets).await?;
+        self.store_secrets(&run, &request, secrets).await?;
         let owner = request.owner.clone();
         let request = Request::RunRequested(Box::new(request));
         match &self.set_up {
             Some((prepared, claimant)) if *prepared == run => {
-                self.ask_after_setup(&run, claimant, request).await?;
+                self.store_as_claimant(&run, claimant, request).await?;
             }
             _ => {
                 self.store(&run, request).await?;
             }
         }
         if let Some(owner) = owner {
-            self.keep_owned(&run, &owner);
+            self.start_owner_beat(&run, &owner);
         }
         Ok(run)
     }
 
-    /// Asks for a stop: nothing is started any more, what is in flight finishes.
+    /// Requests a stop: no call is started any more, calls in flight finish. `by` names the
+    /// requester.
     ///
     /// # Errors
-    /// The world.
+    /// A fault of the bus.
     pub async fn stop(&self, run: &RunId, by: &str) -> Result<(), SessionError> {
         self.store(
             run,
@@ -160,10 +126,10 @@ impl Session {
         Ok(())
     }
 
-    /// Throws the kill switch: every agent stops and cancels what is in flight.
+    /// Kill switch: every agent stops at once and cancels calls in flight.
     ///
     /// # Errors
-    /// The world.
+    /// A fault of the bus.
     pub async fn halt(&self, run: &RunId) -> Result<(), SessionError> {
         self.bus
             .publish(&self.subjects.halt(run), bytes::Bytes::new())
@@ -174,7 +140,7 @@ impl Session {
     /// The report of a run: the fold of its log.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
+    /// When the log holds no such run; or a fault of the bus.
     pub async fn report(&self, run: &RunId) -> Result<Report, SessionError> {
         let control = self.control(run).await?;
         let data = self.fold(run, &control, |_, _| Ok(())).await?;
@@ -184,31 +150,33 @@ impl Session {
     /// The plan of a run.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
+    /// When the log holds no such run; or a fault of the bus.
     pub async fn plan(&self, run: &RunId) -> Result<Plan, SessionError> {
         let control = self.control(run).await?;
         let plan = plans(&control).last().cloned();
         plan.ok_or_else(|| NoReport::Unknown(run.to_string()).into())
     }
 
-    /// Every call of a run that its plan asked for one by one, as CSV into `table`.
+    /// Writes every sampled call of a run into `table` as CSV.
     ///
     /// # Errors
-    /// When the log holds no such run, or its plan asked for none; or the world.
+    /// When the log holds no such run, its plan samples no calls, or `table` cannot be written; or
+    /// a fault of the bus.
     pub async fn samples(
         &self,
         run: &RunId,
         table: &mut impl io::Write,
-    ) -> Result<Written, SessionError> {
+    ) -> Result<WrittenSamples, SessionError> {
         let control = self.control(run).await?;
-        let sheet = SampleTable::new(&control);
-        let sheet = sheet.map_err(|none| Problem::new("run", none.to_string(), run))?;
-        let mut written = Written::default();
+        let sample_table = SampleTable::new(&control);
+        let sample_table =
+            sample_table.map_err(|error| Problem::new("run", error.to_string(), run))?;
+        let mut written = WrittenSamples::default();
         table.write_all(HEADER.as_bytes())?;
         let mut text = String::new();
         let each = |agent: &AgentId, delta: &DeltaReported| {
             text.clear();
-            match sheet.lines(agent, delta, &mut text) {
+            match sample_table.lines(agent, delta, &mut text) {
                 Ok(lines) => written.rows += lines,
                 Err(_) => written.unreadable += 1,
             }
@@ -220,7 +188,7 @@ impl Session {
         Ok(written)
     }
 
-    /// Folds the deltas of a run, and shows each that counts to `each`.
+    /// Folds the deltas of a run and passes each valid one to `each`.
     async fn fold(
         &self,
         run: &RunId,
@@ -229,7 +197,7 @@ impl Session {
     ) -> Result<Projection, SessionError> {
         let mut data = Projection::default();
         let deltas = vec![self.subjects.delta_all(run)];
-        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
                 let (subject, payload) = (&stored.subject, &stored.payload);
@@ -241,7 +209,7 @@ impl Session {
         Ok(data)
     }
 
-    /// Ends the renewal of ownership.
+    /// Ends the owner's heartbeats.
     pub fn close(&mut self) {
         if let Some(beat) = self.owner_beat.take() {
             beat.abort();
@@ -252,14 +220,15 @@ impl Session {
         Ok(self.control_at(run).await?.0)
     }
 
-    /// A run as it is, and the last sequence of its request subject.
+    /// The control side of a run now, and the last sequence of its request subject.
     pub(crate) async fn control_at(&self, run: &RunId) -> Result<(Control, u64), SessionError> {
         let filters = control_of(&self.subjects, run);
-        let asked = self.subjects.req(run);
-        let stored = patiently(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
+        let req = self.subjects.req(run);
+        let stored =
+            retry_unreachable(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
         let (mut log, mut last) = (ControlLog::new(run.clone()), 0);
         for record in stored {
-            if record.subject == asked {
+            if record.subject == req {
                 last = record.seq;
             }
             if let Some(kind) = self.kind(&record.subject) {
@@ -273,8 +242,8 @@ impl Session {
         self.subjects.parse(subject).map(|subject| subject.kind)
     }
 
-    /// Puts the secrets of a run where its agents get them.
-    pub(crate) async fn hand_over(
+    /// Stores the secrets of a run in the key-value bucket, from where its agents get them.
+    pub(crate) async fn store_secrets(
         &self,
         run: &RunId,
         request: &RunRequested,
@@ -291,13 +260,13 @@ impl Session {
         Ok(self.bus.kv_put(&key, values, ttl).await?)
     }
 
-    /// Appends a request and tells its sequence; one whose end is unknown is sent again under the
-    /// same id.
+    /// Appends a request and returns its sequence. An append without an acknowledgement is repeated
+    /// under the same id.
     pub(crate) async fn store(&self, run: &RunId, request: Request) -> Result<u64, SessionError> {
         Ok(self.store_as(new_id(), run, request).await?.seq)
     }
 
-    /// The same under an id of the caller's, which the log takes once in a while (10 min).
+    /// As [`Session::store`] under the caller's id; the log drops repeats of an id for 10 min.
     pub(crate) async fn store_as(
         &self,
         id: EventId,
@@ -308,7 +277,7 @@ impl Session {
         let payload = encoded("the request", &envelope)?;
         let subject = self.subjects.req(run);
         let id = envelope.id.as_str();
-        let give_up = Instant::now() + SERVER_PATIENCE;
+        let deadline = Instant::now() + SERVER_TIMEOUT;
         loop {
             let stored = self
                 .bus
@@ -317,19 +286,19 @@ impl Session {
             match stored {
                 Ok(stored) => return Ok(stored),
                 Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
-                    if Instant::now() < give_up =>
+                    if Instant::now() < deadline =>
                 {
-                    tokio::time::sleep(ASK_AGAIN).await;
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Says once that `owner` of a run lives.
+    /// Sends one heartbeat of a run's owner.
     ///
     /// # Errors
-    /// The world.
+    /// A fault of the bus.
     pub async fn beat(&self, run: &RunId, owner: &OwnerId) -> Result<(), SessionError> {
         let (subject, beat) = self.owner_beat_of(run, owner);
         self.bus.publish(&subject, beat).await?;
@@ -341,7 +310,7 @@ impl Session {
         (self.subjects.owner_heartbeat(owner), beat.into())
     }
 
-    pub(crate) fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
+    pub(crate) fn start_owner_beat(&mut self, run: &RunId, owner: &OwnerId) {
         self.close();
         let bus = self.bus.clone();
         let (subject, beat) = self.owner_beat_of(run, owner);
@@ -349,7 +318,7 @@ impl Session {
             let mut interval = tokio::time::interval(OWNER_BEAT);
             loop {
                 interval.tick().await;
-                // A beat that is lost while the server is away is followed by the next one.
+                // The next heartbeat replaces one that is lost while the server is away.
                 let _ = bus.publish(&subject, beat.clone()).await;
             }
         }));
@@ -362,12 +331,20 @@ impl Drop for Session {
     }
 }
 
-/// The id of an event that nobody has stored yet.
+/// The plans of a run that exist: of its setup, of its request and of its creation, in this order.
+pub(crate) fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
+    let requested = control.state.requested.as_ref().map(|run| &run.plan);
+    let created = control.state.created.as_ref().map(|created| &created.plan);
+    let set_up = control.teardown.setup.as_ref().map(|setup| &setup.plan);
+    set_up.into_iter().chain(requested).chain(created)
+}
+
+/// A new, unique event id.
 pub(crate) fn new_id() -> EventId {
     EventId::from_ulid(ulid::Ulid::generate())
 }
 
-/// A request as the log takes it.
+/// Wraps a request for the log.
 pub(crate) fn envelope(id: EventId, event: Request) -> Envelope<Request> {
     Envelope {
         v: EVENT_VERSION,
@@ -377,7 +354,7 @@ pub(crate) fn envelope(id: EventId, event: Request) -> Envelope<Request> {
     }
 }
 
-/// The JSON of a value, of which an error says no more than `what` it was.
+/// Encodes a value as JSON; an error names `what` it was, not its content.
 pub(crate) fn encoded(what: &str, value: &impl Serialize) -> Result<bytes::Bytes, Fault> {
     let json = serde_json::to_vec(value).map_err(|error| Fault::Server {
         what: format!("encoding {what}"),
@@ -386,27 +363,27 @@ pub(crate) fn encoded(what: &str, value: &impl Serialize) -> Result<bytes::Bytes
     Ok(json.into())
 }
 
-/// Everything of LP_CTL about one run.
+/// The subjects of one run in LP_CTL.
 #[must_use]
 pub fn control_of(subjects: &Subjects, run: &RunId) -> Vec<String> {
     vec![subjects.req(run), subjects.ctl(run), subjects.evt_all(run)]
 }
 
-/// Asks again while the server is away: a supervisor starts a dead one anew.
+/// Repeats a call for [`SERVER_TIMEOUT`] while the server is away; a supervisor may restart it.
 ///
 /// # Errors
-/// The last fault, when the server stayed away or is there and refuses.
-pub(crate) async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Fault>
+/// The last fault of an unreachable server, or any other fault at once.
+pub(crate) async fn retry_unreachable<T, F>(mut call: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
-    let give_up = Instant::now() + SERVER_PATIENCE;
+    let deadline = Instant::now() + SERVER_TIMEOUT;
     loop {
-        match ask().await {
-            Err(Fault::Disconnected | Fault::TimedOut { .. }) if Instant::now() < give_up => {
-                tokio::time::sleep(ASK_AGAIN).await;
+        match call().await {
+            Err(Fault::Disconnected | Fault::TimedOut { .. }) if Instant::now() < deadline => {
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
-            answer => return answer,
+            result => return result,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Steering a run from outside: a request in the log, and the answer that the log gives.
+//! Steers a run: appends a request to the log and waits for the coordinator's decision.
 //!
-//! Must never say that something was done which no decision says.
+//! Each result is read from a decision in the log, never assumed from the request.
 
 use std::time::Duration;
 
@@ -20,134 +20,134 @@ use loadpilot_events::wire::subject::Subjects;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
-use super::session::{Session, SessionError, control_of, patiently};
+use super::session::{Session, SessionError, control_of, retry_unreachable};
 
-/// What somebody wants of a run.
+/// A change of a running run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
-    /// It starts nothing more.
+pub enum SteeringRequest {
+    /// Starts no call any more.
     Stop,
-    /// The rest of it is constant at this rate.
+    /// Keeps this constant rate for the rest of the run.
     Rate(Rate),
-    /// It starts nothing for now.
+    /// Starts no call until it is resumed.
     Pause,
-    /// It goes on.
+    /// Ends a pause.
     Resume,
 }
 
-/// What became of it; times are in seconds after the start.
+/// The decision about a request; times are in seconds after the start.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    /// The rate is another one from then on.
+pub enum SteeringResult {
+    /// The rate changes.
     RateChanged {
         /// Arrivals per second before.
         was_rps: f64,
-        /// And after.
+        /// Arrivals per second afterwards.
         rps: f64,
-        /// From when on.
+        /// Time of the change.
         from_secs: f64,
-        /// How far that is ahead, by this machine's clock.
+        /// Time until the change in seconds, by this machine's clock.
         in_secs: f64,
     },
-    /// It is paused since then.
+    /// The run is paused.
     Paused {
-        /// Since when.
+        /// Time of the pause.
         at_secs: f64,
     },
-    /// It goes on since then.
+    /// The run goes on.
     Resumed {
-        /// Since when.
+        /// Time of the resumption.
         at_secs: f64,
     },
-    /// It stops; nothing is started after that.
+    /// The run stops.
     Stopping {
-        /// From when on; null when it had not started.
+        /// Time after which no call is started; null when it had not started.
         at_secs: Option<f64>,
-        /// Who or what stopped it, for people.
+        /// Requester or cause of the stop, as text.
         because: String,
     },
-    /// Nothing changed, and why.
+    /// Nothing changed.
     Refused {
-        /// Which rule.
+        /// The rule that refused it.
         why: NotSteered,
-        /// For people.
+        /// The same as text.
         words: &'static str,
     },
-    /// It has not started, so that there is nothing to steer.
+    /// The run has not started.
     NotStarted {
-        /// Where it stands.
+        /// Its state.
         state: RunState,
     },
-    /// It was over before.
+    /// The run was over before.
     Over {
         /// How it ended; null when it was refused.
         ending: Option<Ending>,
     },
-    /// Nobody decided in time; the request stays in the log.
+    /// No decision came in time; the request stays in the log.
     Silent {
-        /// Whether that may be because the run has no agent left to change the rate of.
+        /// Whether the run has no agent, so that a rate change may have to wait for one.
         no_agent: bool,
     },
 }
 
 impl Session {
-    /// Asks for something and waits for the decision. What can be answered from the log as it
-    /// stands is not asked for.
+    /// Requests a change in the name of `by` and waits up to `timeout` for the decision. Nothing
+    /// is requested when the log gives the result already.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
+    /// When the log holds no such run; or a fault of the bus.
     pub async fn steer(
         &self,
         run: &RunId,
-        wish: Wish,
+        wanted: SteeringRequest,
         by: &str,
-        patience: Duration,
-    ) -> Result<Answer, SessionError> {
+        timeout: Duration,
+    ) -> Result<SteeringResult, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = control_of(&subjects, run);
-        let tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         let log = ControlLog::new(run.clone());
         let control = log.close();
-        let mut followed = Followed {
+        let mut follower = ControlFollower {
             subjects,
             tail,
             log,
             control,
         };
-        while followed.more().await? {}
-        let state = &followed.control.state;
+        while follower.more().await? {}
+        let state = &follower.control.state;
         if state.requested.is_none() && state.created.is_none() {
             return Err(Problem::new("run", "must be a run of this log", run).into());
         }
-        if let Some(answer) = beforehand(&followed.control, wish) {
-            return Ok(answer);
+        if let Some(result) = result_without_request(&follower.control, wanted) {
+            return Ok(result);
         }
-        let asked = self.store(run, request(wish, by)).await?;
-        let give_up = Instant::now() + patience;
+        let request_seq = self.store(run, request(wanted, by)).await?;
+        let deadline = Instant::now() + timeout;
         loop {
-            let Ok(more) = timeout_at(give_up, followed.more()).await else {
-                let no_agent = followed.control.state.holdings.is_empty();
-                return Ok(Answer::Silent { no_agent });
+            let Ok(more) = timeout_at(deadline, follower.more()).await else {
+                let no_agent = follower.control.state.holdings.is_empty();
+                return Ok(SteeringResult::Silent { no_agent });
             };
             more?;
-            if let Some(answer) = answered(&followed.control, wish, asked) {
-                return Ok(answer);
+            if let Some(result) = result_of(&follower.control, wanted, request_seq) {
+                return Ok(result);
             }
         }
     }
 }
 
-/// The control side of one run, folded once and kept up to date.
-struct Followed {
+/// The control side of one run, kept up to date from its tail.
+struct ControlFollower {
     subjects: Subjects,
     tail: Tail,
     log: ControlLog,
     control: Control,
 }
 
-impl Followed {
-    /// Folds what comes next; false when that was all that was stored when it began.
+impl ControlFollower {
+    /// Folds the next record; false when the tail has caught up.
     async fn more(&mut self) -> Result<bool, Fault> {
         let Step::Event(stored) = self.tail.next().await? else {
             self.log.catch_up(&mut self.control);
@@ -162,98 +162,108 @@ impl Followed {
     }
 }
 
-fn request(wish: Wish, by: &str) -> Request {
+fn request(wanted: SteeringRequest, by: &str) -> Request {
     let by = by.to_owned();
-    match wish {
-        Wish::Stop => Request::StopRequested(StopRequested { by }),
-        Wish::Rate(rate) => Request::RateChangeRequested(RateChangeRequested { by, rate }),
-        Wish::Pause => Request::PauseRequested(PauseRequested { by }),
-        Wish::Resume => Request::ResumeRequested(ResumeRequested { by }),
+    match wanted {
+        SteeringRequest::Stop => Request::StopRequested(StopRequested { by }),
+        SteeringRequest::Rate(rate) => {
+            Request::RateChangeRequested(RateChangeRequested { by, rate })
+        }
+        SteeringRequest::Pause => Request::PauseRequested(PauseRequested { by }),
+        SteeringRequest::Resume => Request::ResumeRequested(ResumeRequested { by }),
     }
 }
 
-/// What needs no request: it is over, stopping, or as it is wanted to be.
-fn beforehand(control: &Control, wish: Wish) -> Option<Answer> {
+/// The result when no request is needed: the run is over, stopping, or in the requested state.
+fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<SteeringResult> {
     let state = &control.state;
-    if let Some(answer) = ended(control) {
-        return Some(answer);
+    if let Some(result) = ended(control) {
+        return Some(result);
     }
-    let refused = |why: NotSteered| Answer::Refused {
+    let refused = |why: NotSteered| SteeringResult::Refused {
         why,
         words: why.words(),
     };
     let is_paused = state.steering.paused_at.is_some();
-    match wish {
-        Wish::Stop => None,
-        _ if state.start.is_none() => Some(Answer::NotStarted {
+    match wanted {
+        SteeringRequest::Stop => None,
+        _ if state.start.is_none() => Some(SteeringResult::NotStarted {
             state: run_state(control),
         }),
-        Wish::Pause if is_paused => Some(refused(NotSteered::AlreadyPaused)),
-        Wish::Resume if !is_paused => Some(refused(NotSteered::NotPaused)),
-        Wish::Rate(_) | Wish::Pause | Wish::Resume => None,
+        SteeringRequest::Pause if is_paused => Some(refused(NotSteered::AlreadyPaused)),
+        SteeringRequest::Resume if !is_paused => Some(refused(NotSteered::NotPaused)),
+        SteeringRequest::Rate(_) | SteeringRequest::Pause | SteeringRequest::Resume => None,
     }
 }
 
-/// Whether it is over or ends.
-fn ended(control: &Control) -> Option<Answer> {
+/// The result for a run that is over or stops.
+fn ended(control: &Control) -> Option<SteeringResult> {
     let state = &control.state;
     let ending = control.sealed.as_ref().map(|sealed| sealed.ending);
     if state.over {
-        return Some(Answer::Over { ending });
+        return Some(SteeringResult::Over { ending });
     }
     if let Some(stop) = &state.stop {
-        return Some(Answer::Stopping {
+        return Some(SteeringResult::Stopping {
             at_secs: Some(since_start(control, stop.stop_at)),
             because: stop.reason.words(),
         });
     }
-    state.cancelled.as_ref().map(|reason| Answer::Stopping {
-        at_secs: None,
-        because: reason.clone(),
-    })
+    state
+        .cancelled
+        .as_ref()
+        .map(|reason| SteeringResult::Stopping {
+            at_secs: None,
+            because: reason.clone(),
+        })
 }
 
-/// The decision that answers the request stored at `asked`, or the end of the run.
-fn answered(control: &Control, wish: Wish, asked: u64) -> Option<Answer> {
-    let later = control.records.iter().filter(|(seq, _)| *seq > asked);
-    let mut answers = later.filter_map(|(_, parsed)| match parsed {
-        Parsed::Decision(envelope) => answer(control, &envelope.event, asked),
-        _ => None,
-    });
-    // A stop has no answer of its own: the first one that is scheduled answers all.
-    let own = if wish == Wish::Stop {
+/// The decision about the request stored at `request_seq`, or the end of the run.
+fn result_of(
+    control: &Control,
+    wanted: SteeringRequest,
+    request_seq: u64,
+) -> Option<SteeringResult> {
+    let mut later = control.records.iter().filter(|(seq, _)| *seq > request_seq);
+    // No decision names a stop request: one scheduled stop serves all of them.
+    let own = if wanted == SteeringRequest::Stop {
         None
     } else {
-        answers.next()
+        later.find_map(|(_, parsed)| match parsed {
+            Parsed::Decision(envelope) => result_in(control, &envelope.event, request_seq),
+            _ => None,
+        })
     };
     own.or_else(|| ended(control))
 }
 
-fn answer(control: &Control, decision: &Decision, asked: u64) -> Option<Answer> {
+fn result_in(control: &Control, decision: &Decision, request_seq: u64) -> Option<SteeringResult> {
     Some(match decision {
-        Decision::RateChanged(changed) if changed.request == asked => {
+        Decision::RateChanged(changed) if changed.request == request_seq => {
             let created = control.state.created.as_ref();
             let tick_us = created.map_or(0, |created| created.plan.tick_us);
             let from_us = u64::from(changed.from_tick).saturating_mul(tick_us);
             let start = control.state.start.as_ref();
             let at = start.map_or(Timestamp(0), |start| start.start_at.plus_us(from_us));
-            Answer::RateChanged {
+            SteeringResult::RateChanged {
                 was_rps: changed.was.as_rps(),
                 rps: changed.rate.as_rps(),
                 from_secs: secs(from_us),
                 in_secs: secs(at.since_us(super::session::now())),
             }
         }
-        Decision::Paused(paused) if paused.request == asked => Answer::Paused {
+        Decision::Paused(paused) if paused.request == request_seq => SteeringResult::Paused {
             at_secs: since_start(control, paused.paused_at),
         },
-        Decision::Resumed(resumed) if resumed.request == asked => Answer::Resumed {
+        Decision::Resumed(resumed) if resumed.request == request_seq => SteeringResult::Resumed {
             at_secs: since_start(control, resumed.resumed_at),
         },
-        Decision::SteeringRefused(refused) if refused.request == asked => Answer::Refused {
-            why: refused.why,
-            words: refused.why.words(),
-        },
+        Decision::SteeringRefused(refused) if refused.request == request_seq => {
+            SteeringResult::Refused {
+                why: refused.why,
+                words: refused.why.words(),
+            }
+        }
         _ => return None,
     })
 }

@@ -1,18 +1,19 @@
-//! JSON that two readers cannot understand differently: no key twice, bounded in depth, nothing
-//! behind it. Must never keep values: only the names of the outermost keys are handed back.
+//! Rejects JSON that two parsers may read differently: duplicate keys, deep nesting, trailing data.
+//!
+//! Only the outermost keys are returned; errors quote keys, never values.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Deepest nesting. Plans stay far below it (`limits::CODE_DEPTH_MAX`).
+/// Maximum depth of nesting. Plans stay far below it (`limits::CODE_DEPTH_MAX`).
 const DEPTH_MAX: usize = 120;
 
-/// The keys of the object that `text` is.
+/// The outermost keys of the JSON object `text`.
 ///
 /// # Errors
-/// When it is no JSON object, holds a key twice or nests too deeply; without any value in words.
+/// When it is not one JSON object, has a duplicate key or nests too deeply.
 pub(super) fn keys(text: &[u8]) -> Result<BTreeSet<String>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let mut outermost = BTreeSet::new();
@@ -112,7 +113,7 @@ mod tests {
         keys(text.as_bytes()).expect_err(text).to_string()
     }
 
-    /// Broken if a key that stands twice is taken: what was checked is then not what is run.
+    /// Broken if a duplicate key is accepted: the checked value may then differ from the one used.
     #[test]
     fn a_key_stands_once() {
         assert!(fails(r#"{"plan":{"a":1,"a":2}}"#).contains("\"a\" stands twice"));
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["plan", "seed"]);
     }
 
-    /// Broken if a body of brackets ends the process, or something behind the object is passed by.
+    /// Broken if deep nesting ends the process, or trailing data is accepted.
     #[test]
     fn it_is_one_object_of_bounded_depth() {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));

@@ -1,4 +1,4 @@
-//! Reading a run's log to the last record for `loadpilot verify`: what is judged is the engine's.
+//! Reads a run's log to its last record for `loadpilot verify`; the checks are the engine's.
 
 use loadpilot_bus::{Step, Stream};
 use loadpilot_engine::verify::{Verification, Verifier};
@@ -6,14 +6,13 @@ use loadpilot_events::RunId;
 use loadpilot_events::wire::subject::Kind;
 use serde_json::Value;
 
-use super::session::{Session, SessionError, control_of, patiently};
+use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 impl Session {
-    /// Looks whether everything holds of a run's log that must hold of any; `known` is a report
-    /// that was made of it before.
+    /// Checks the invariants of a run's log; `known` is an earlier report to compare with, as JSON.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
+    /// When the log holds no such run; or a fault of the bus.
     pub async fn verify(
         &self,
         run: &RunId,
@@ -22,7 +21,7 @@ impl Session {
         let (bus, subjects) = self.parts();
         let filters = control_of(&subjects, run);
         let mut verifier = Verifier::new(run.clone(), subjects.ctl(run));
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(kind) = self.kind(&stored.subject) {
                 verifier.add(&stored.subject, &kind, stored.seq, &stored.payload);
@@ -30,7 +29,7 @@ impl Session {
         }
         let mut verifier = verifier.control_read()?;
         let deltas = vec![subjects.delta_all(run)];
-        let mut tail = patiently(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
                 verifier.add(&agent, &stored.subject, stored.seq, &stored.payload);

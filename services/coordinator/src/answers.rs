@@ -1,5 +1,5 @@
-//! Clock samples, from a task of their own so that nothing delays one, and the secrets of runs. A
-//! secret's value must never be logged.
+//! Replies to agents outside the loop: clock samples, from a task of their own so that nothing
+//! delays them, and the secrets of runs. The value of a secret is never logged.
 
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Subscription};
@@ -10,13 +10,13 @@ use tokio::time::sleep;
 
 use crate::clock::Clock;
 
-/// Most tries to shred the secrets of a run; after that their time to live ends them.
+/// Maximum number of attempts to shred the secrets of a run; then their time to live ends them.
 const SHRED_TRIES_MAX: u32 = 5;
 
-/// Pause after the first failed try; it doubles.
+/// Delay after the first failed attempt; it doubles.
 const SHRED_PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers clock requests for as long as the connection lives.
+/// Answers clock requests until the connection closes.
 pub(crate) async fn clock_samples(bus: Bus, mut requests: Subscription, clock: Clock) {
     while let Some(request) = requests.next().await {
         let received_at = clock.now();
@@ -31,25 +31,25 @@ pub(crate) async fn clock_samples(bus: Bus, mut requests: Subscription, clock: C
     }
 }
 
-/// Hands the secrets of a run over to a holder that asked. While the bucket cannot be read there is
-/// no answer, and the agent asks again.
-pub(crate) async fn hand_over(bus: &Bus, subjects: &Subjects, run: &RunId, reply: &str) {
-    let answered = match bus.kv_get(&subjects.secret_key(run)).await {
+/// Sends the secrets of a run to a holder that requested them. When the bucket cannot be read no
+/// reply is sent, and the agent retries.
+pub(crate) async fn send_secrets(bus: &Bus, subjects: &Subjects, run: &RunId, reply: &str) {
+    let sent = match bus.kv_get(&subjects.secret_key(run)).await {
         Ok(values) => {
             let values = values.unwrap_or_else(|| Bytes::from_static(b"{}"));
             bus.publish(reply, values).await
         }
         Err(fault) => Err(fault),
     };
-    if let Err(fault) = answered {
-        tracing::warn!(%run, %fault, "secrets were not handed over");
+    if let Err(fault) = sent {
+        tracing::warn!(%run, %fault, "secrets were not sent");
     }
 }
 
 /// Shreds the secrets of a run that is over.
 pub(crate) async fn shred(bus: &Bus, subjects: &Subjects, run: &RunId) {
     let key = subjects.secret_key(run);
-    let mut pause = SHRED_PAUSE;
+    let mut delay = SHRED_PAUSE;
     for attempt in 1..=SHRED_TRIES_MAX {
         let fault: Fault = match bus.kv_shred(&key).await {
             Ok(()) => return,
@@ -59,7 +59,7 @@ pub(crate) async fn shred(bus: &Bus, subjects: &Subjects, run: &RunId) {
             tracing::warn!(%run, %fault, "secrets were not shredded; their time to live ends them");
             return;
         }
-        sleep(pause).await;
-        pause *= 2;
+        sleep(delay).await;
+        delay *= 2;
     }
 }

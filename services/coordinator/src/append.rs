@@ -1,5 +1,5 @@
-//! Appending one decision and finding out what became of it. It must never retry by itself: after
-//! anything but success the run is folded and decided about again.
+//! Appends one decision and finds its outcome. It never retries: after any other outcome than
+//! success the run is folded and decided again.
 
 use std::fmt;
 
@@ -8,43 +8,58 @@ use loadpilot_bus::{AppendError, Bus, Fault, Stream};
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::envelope::version_of;
 use loadpilot_events::wire::heartbeat::News;
-use loadpilot_events::{Envelope, EventId};
+use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 
 use crate::clock::Clock;
-use crate::run_state::Draft;
 
-/// A decision that did not leave within this time (µs) is thrown away: the process was frozen and
-/// the instants in it mean nothing any more.
-const DRAFT_GOOD_FOR_US: u64 = 1_000_000;
+/// Maximum age of a decision in µs when it is sent. An older one is dropped: the process was frozen
+/// and the instants in the decision are out of date.
+const PENDING_APPEND_US_MAX: u64 = 1_000_000;
 
-/// What became of an append.
+/// A decision to be appended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingAppend {
+    /// Its run.
+    pub run: RunId,
+    /// The control subject of the run.
+    pub subject: String,
+    /// The last folded sequence of this subject; 0 before any.
+    pub expected: u64,
+    /// Sequence of the control event that precedes it in the news for agents.
+    pub previous_seq: u64,
+    /// Time of the decision.
+    pub at: Timestamp,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// The outcome of an append.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It stands in the log.
+    /// The log holds it.
     Stored {
-        /// Where.
+        /// Its sequence.
         seq: u64,
     },
-    /// Somebody else was first, or may have been: the log tells.
+    /// Another coordinator was first, or may have been: the log has to be read.
     Lost,
-    /// It does not stand in the log. (Should it come to stand there late, the next append is the
-    /// one that loses.)
+    /// The log does not hold it. (If it is stored late after all, the next append loses.)
     NotStored,
     /// The log has no room for it.
     Full,
-    /// The server never takes an event of this size.
+    /// The server rejects events of this size.
     TooLarge {
-        /// Its length.
+        /// Its number of bytes.
         bytes: u64,
-        /// The longest that the server takes.
+        /// Maximum number of bytes that the server accepts.
         limit: u64,
     },
-    /// The world is not as it should be.
+    /// A fault of the bus.
     Fault(Fault),
 }
 
 impl Outcome {
-    /// What it is called among figures.
+    /// Its label in metrics.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Stored { .. } => "stored",
@@ -57,13 +72,17 @@ impl Outcome {
     }
 }
 
-/// Appends `draft`; with success comes what agents are to be told.
-pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome, Option<News>) {
+/// Appends `pending`; on success also returns the news for agents.
+pub(crate) async fn append(
+    bus: &Bus,
+    clock: &Clock,
+    pending: &PendingAppend,
+) -> (Outcome, Option<News>) {
     let event = Envelope {
-        v: version_of(&draft.decision),
+        v: version_of(&pending.decision),
         id: EventId::from_ulid(ulid::Ulid::generate()),
-        at: draft.at,
-        event: draft.decision.clone(),
+        at: pending.at,
+        event: pending.decision.clone(),
     };
     let payload = match serde_json::to_vec(&event) {
         Ok(json) => Bytes::from(json),
@@ -72,25 +91,25 @@ pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome,
             return (Outcome::Fault(Fault::Server { what, why }), None);
         }
     };
-    if clock.now().since_us(draft.at) > DRAFT_GOOD_FOR_US {
+    if clock.now().since_us(pending.at) > PENDING_APPEND_US_MAX {
         return (Outcome::NotStored, None);
     }
     let id = event.id.as_str();
     let bytes = payload.len() as u64;
     let outcome = match bus
-        .append_at(&draft.subject, draft.expected, id, payload)
+        .append_at(&pending.subject, pending.expected, id, payload)
         .await
     {
         Ok(seq) => Outcome::Stored { seq },
         Err(AppendError::Conflict) => Outcome::Lost,
-        Err(AppendError::Unknown) => look_for(bus, draft, &event.id).await,
+        Err(AppendError::Unknown) => look_for(bus, pending, &event.id).await,
         Err(AppendError::Full { .. }) => Outcome::Full,
         Err(AppendError::TooLarge { limit }) => Outcome::TooLarge { bytes, limit },
         Err(AppendError::Fault(fault)) => Outcome::Fault(fault),
     };
     let news = match outcome {
         Outcome::Stored { seq } => {
-            let (run, previous_seq) = (draft.run.clone(), draft.previous_seq);
+            let (run, previous_seq) = (pending.run.clone(), pending.previous_seq);
             Some(News {
                 run,
                 seq,
@@ -103,21 +122,21 @@ pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome,
     (outcome, news)
 }
 
-/// After an append without an answer: whether it is there. Others may have followed it already.
-async fn look_for(bus: &Bus, draft: &Draft, id: &EventId) -> Outcome {
+/// Finds the outcome of an append without an acknowledgement. Other events may already follow it.
+async fn look_for(bus: &Bus, pending: &PendingAppend, id: &EventId) -> Outcome {
     let stored = match bus
-        .read(Stream::Ctl, vec![draft.subject.clone()], None)
+        .read(Stream::Ctl, vec![pending.subject.clone()], None)
         .await
     {
         Ok(stored) => stored,
         Err(fault) => {
-            tracing::debug!(run = %draft.run, %fault, "an append's fate is unknown");
+            tracing::debug!(run = %pending.run, %fault, "the outcome of an append is unknown");
             return Outcome::Lost;
         }
     };
     let mut newer = stored
         .iter()
-        .filter(|stored| stored.seq > draft.expected)
+        .filter(|stored| stored.seq > pending.expected)
         .peekable();
     if newer.peek().is_none() {
         return Outcome::NotStored;

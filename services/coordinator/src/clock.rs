@@ -1,10 +1,9 @@
-//! The clock that runs are counted on, as a parameter: tests set it, the program follows the log's.
+//! The clock of runs, as a parameter: tests set it, the program measures the log server's.
 //!
-//! Several coordinators decide about one run and tell its agents the time, so all of them follow
-//! the one clock that they have in common: that of the server that leads the control stream. It is
-//! measured, and then goes on with the time since this machine's boot, which nobody can set: a run
-//! must not end or begin anew because somebody's wall clock was. Only whoever has no run under way
-//! may measure again.
+//! Several coordinators decide about one run and give its agents the time, so all of them use the
+//! clock of the server that leads the control stream. A measurement is carried on with the time
+//! since this machine's boot, which cannot be set: a change of a wall clock must not end or restart
+//! a run. The clock is measured again only while no run is open.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,61 +13,61 @@ use loadpilot_bus::{Bus, Fault, Stream};
 use loadpilot_events::Timestamp;
 use loadpilot_events::wire::heartbeat::ClockSample;
 
-/// Questions in one measurement; the one with the least round trip counts.
-const QUESTIONS: usize = 8;
+/// Number of requests of one measurement; the one with the shortest round trip counts.
+const REQUESTS: usize = 8;
 
-/// Tells the time. Clones tell the same.
+/// A clock; clones show the same time.
 #[derive(Clone)]
 pub struct Clock(Arc<Source>);
 
 enum Source {
-    Steady(Mutex<Measured>),
-    Told(Box<dyn Fn() -> Timestamp + Send + Sync>),
+    Steady(Mutex<ClockMeasurement>),
+    Function(Box<dyn Fn() -> Timestamp + Send + Sync>),
 }
 
-/// How the log's clock stands to the time since this machine's boot.
+/// The log server's clock relative to the time since this machine's boot.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measured {
-    /// What it showed at the boot, in µs since 1970.
+pub(crate) struct ClockMeasurement {
+    /// Its time at the boot, in µs since 1970.
     boot_at_us: u64,
-    /// The truth is within this many µs of it.
+    /// Maximum error of that time, in µs.
     bound_us: u64,
 }
 
-/// Asks the log's server what time it is.
+/// Measures the clock of the server that leads the control stream.
 ///
 /// # Errors
-/// Whatever keeps it from answering.
-pub(crate) async fn measure(bus: &Bus) -> Result<Measured, Fault> {
-    let mut best: Option<Measured> = None;
-    for _ in 0..QUESTIONS {
-        let asked_us = since_boot_us();
-        let told_us = bus.time_of(Stream::Ctl).await?;
-        let bound_us = (since_boot_us() - asked_us).div_ceil(2);
+/// A fault of the bus.
+pub(crate) async fn measure(bus: &Bus) -> Result<ClockMeasurement, Fault> {
+    let mut best: Option<ClockMeasurement> = None;
+    for _ in 0..REQUESTS {
+        let sent_us = since_boot_us();
+        let server_us = bus.time_of(Stream::Ctl).await?;
+        let bound_us = (since_boot_us() - sent_us).div_ceil(2);
         if best.is_none_or(|best| bound_us < best.bound_us) {
-            let boot_at_us = told_us.saturating_sub(asked_us + bound_us);
-            best = Some(Measured {
+            let boot_at_us = server_us.saturating_sub(sent_us + bound_us);
+            best = Some(ClockMeasurement {
                 boot_at_us,
                 bound_us,
             });
         }
     }
-    Ok(best.expect("at least one question was asked"))
+    Ok(best.expect("a measurement has at least one request"))
 }
 
 impl Clock {
-    /// The system's clock, until what was measured is set.
+    /// This machine's wall clock at the call, until a measurement is set.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(Source::Steady(Mutex::new(Measured {
+        Self(Arc::new(Source::Steady(Mutex::new(ClockMeasurement {
             boot_at_us: boot_at_us(),
             bound_us: 0,
         }))))
     }
 
-    /// A clock that says what `tell` says.
+    /// A clock that shows the result of `tell`.
     pub fn from_fn(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Source::Told(Box::new(tell))))
+        Self(Arc::new(Source::Function(Box::new(tell))))
     }
 
     /// Now.
@@ -79,18 +78,18 @@ impl Clock {
                 let measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
                 Timestamp(measured.boot_at_us + since_boot_us())
             }
-            Source::Told(tell) => tell(),
+            Source::Function(tell) => tell(),
         }
     }
 
-    /// The answer, as of now, to a question that arrived at `received_at`.
+    /// The reply, as of now, to a clock request that arrived at `received_at`.
     pub(crate) fn sample(&self, received_at: Timestamp) -> ClockSample {
         let bound_us = match &*self.0 {
             Source::Steady(measured) => {
                 let measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
                 measured.bound_us
             }
-            Source::Told(_) => 0,
+            Source::Function(_) => 0,
         };
         ClockSample {
             received_at,
@@ -99,8 +98,8 @@ impl Clock {
         }
     }
 
-    /// Goes on as measured. To be called only while no run is under way.
-    pub(crate) fn set(&self, measured: &Measured) {
+    /// Continues with a measurement. To be called only while no run is open.
+    pub(crate) fn set(&self, measured: &ClockMeasurement) {
         if let Source::Steady(known) = &*self.0 {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = *measured;
         }
@@ -113,21 +112,21 @@ fn boot_at_us() -> u64 {
     since_us.saturating_sub(since_boot_us())
 }
 
-/// Time that goes on while the machine sleeps, so that a sleep shows as the gap that it is.
+/// Time since boot in µs, including time asleep, so that a sleep is noticed.
 #[cfg(target_os = "linux")]
 fn since_boot_us() -> u64 {
     let mut spec = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `spec` is a valid place for one timespec.
+    // SAFETY: `spec` is valid for writes of one timespec.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut spec) };
     assert_eq!(result, 0, "every supported kernel has this clock");
     let (secs, nanos) = (spec.tv_sec.unsigned_abs(), spec.tv_nsec.unsigned_abs());
     secs * 1_000_000 + nanos / 1_000
 }
 
-/// Elsewhere from the first question on; a sleep may not count.
+/// Time since the first call in µs; time asleep may be absent.
 #[cfg(not(target_os = "linux"))]
 fn since_boot_us() -> u64 {
     use std::sync::LazyLock;
@@ -146,23 +145,23 @@ impl fmt::Debug for Clock {
 mod tests {
     use super::*;
 
-    /// Broken if instants of a run were off from what people read on their walls.
+    /// Broken if the instants of a run differ from the wall clock.
     #[test]
     fn it_begins_with_the_wall_clock_and_goes_on() {
         let clock = Clock::system();
         let wall = || boot_at_us() + since_boot_us();
-        let (before, told, after) = (wall(), clock.now().0, wall());
-        // Two clocks of one machine are slewed alike, and read one after the other.
-        assert!(before.abs_diff(told) < 1_000_000 && told.abs_diff(after) < 1_000_000);
+        let (before, shown, after) = (wall(), clock.now().0, wall());
+        // Both clocks of one machine are slewed alike, and are read one after the other.
+        assert!(before.abs_diff(shown) < 1_000_000 && shown.abs_diff(after) < 1_000_000);
         assert!(clock.now() <= clock.now());
     }
 
-    /// Broken if a coordinator whose wall clock is wrong told its agents that.
+    /// Broken if a coordinator with a wrong wall clock gives agents that time.
     #[test]
     fn it_goes_on_as_measured() {
         let clock = Clock::system();
         let ahead_us = 300_000_000;
-        let measured = Measured {
+        let measured = ClockMeasurement {
             boot_at_us: boot_at_us() + ahead_us,
             bound_us: 7,
         };
@@ -172,11 +171,11 @@ mod tests {
         assert_eq!(clock.sample(clock.now()).bound_us, 7);
     }
 
-    /// Broken if a test could not say what time it is.
+    /// Broken if a test cannot set the time.
     #[test]
-    fn a_told_clock_says_what_it_is_told() {
+    fn a_clock_of_a_function_shows_its_result() {
         let clock = Clock::from_fn(|| Timestamp(7));
-        let measured = Measured {
+        let measured = ClockMeasurement {
             boot_at_us: 0,
             bound_us: 9,
         };

@@ -1,34 +1,34 @@
-//! Core messages on their way out. Losing one is fine: heartbeats bring what was lost. It must
-//! never make the loop wait.
+//! Publishes core messages in order, without blocking the loop. A message may be lost: the next
+//! heartbeat's reply makes up for it.
 
 use bytes::Bytes;
 use loadpilot_bus::Bus;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-/// Most messages that wait to be sent; further ones are lost.
-const WAITING_MAX: usize = 1_024;
+/// Maximum number of messages that wait to be sent; further ones are lost.
+const QUEUED_MAX: usize = 1_024;
 
-/// Sends messages one after the other, so that the order of live events is kept.
+/// Sends messages one after the other, which keeps the order of live events.
 #[derive(Debug, Clone)]
-pub(crate) struct Mouth(mpsc::Sender<(String, Bytes)>);
+pub(crate) struct CorePublisher(mpsc::Sender<(String, Bytes)>);
 
-impl Mouth {
-    /// A mouth, and the work of speaking, which ends when the mouth is dropped.
+impl CorePublisher {
+    /// A publisher, and the task that sends, which ends when the publisher is dropped.
     pub(crate) fn new(bus: Bus) -> (Self, impl Future<Output = ()>) {
-        let (sender, mut waiting) = mpsc::channel::<(String, Bytes)>(WAITING_MAX);
-        let speak = async move {
-            while let Some((subject, payload)) = waiting.recv().await {
+        let (sender, mut queued) = mpsc::channel::<(String, Bytes)>(QUEUED_MAX);
+        let send = async move {
+            while let Some((subject, payload)) = queued.recv().await {
                 if let Err(fault) = bus.publish(&subject, payload).await {
                     tracing::debug!(%subject, %fault, "a core message was lost");
                 }
             }
         };
-        (Self(sender), speak)
+        (Self(sender), send)
     }
 
-    /// Sends `message` as JSON to `subject`, soon or never.
-    pub(crate) fn say(&self, subject: String, message: &impl Serialize) {
+    /// Queues `message` as JSON for `subject`, or drops it when the queue is full.
+    pub(crate) fn publish(&self, subject: String, message: &impl Serialize) {
         match serde_json::to_vec(message) {
             Ok(json) => {
                 if let Err(lost) = self.0.try_send((subject, json.into())) {

@@ -1,4 +1,4 @@
-//! The control events of one run, ready to be told to agents that lack them.
+//! The control events of one run, for agents that lack them.
 
 use loadpilot_engine::control::per_agent_view::for_agent;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
@@ -6,15 +6,16 @@ use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::{AgentId, Envelope, RunId};
 
-/// Most bytes of events in one reply, so that it fits a message of 1 MiB; one event always goes.
+/// Maximum number of bytes of events in one reply, so that it fits a message of 1 MiB; the first
+/// event is always sent.
 const NEWS_BYTES_MAX: usize = 768 * 1024;
 
-/// What run, sequences and commas add to an event in a reply, in bytes, generously.
+/// Number of bytes, at most, that run, sequences and commas add to an event in a reply.
 const FRAME_BYTES: usize = 256;
 
 /// The control events of one run, oldest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Feed {
+pub(crate) struct NewsFeed {
     items: Vec<Item>,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct Item {
     bytes: usize,
 }
 
-impl Feed {
+impl NewsFeed {
     /// Adds the event stored at `seq`, `bytes` long.
     pub(crate) fn push(&mut self, run: &RunId, seq: u64, event: Envelope<Decision>, bytes: usize) {
         let previous_seq = self.last_seq();
@@ -40,24 +41,24 @@ impl Feed {
         });
     }
 
-    /// The sequence of the newest event; 0 when there is none.
+    /// The sequence of the newest event; 0 before any.
     pub(crate) fn last_seq(&self) -> u64 {
         self.items.last().map_or(0, |item| item.news.seq)
     }
 
-    /// What an agent lacks that has seen everything up to `seq`.
+    /// The events after `seq`.
     pub(crate) fn after(&self, seq: u64) -> &[Item] {
         let seen = self.items.partition_point(|item| item.news.seq <= seq);
         &self.items[seen..]
     }
 
-    /// Its size in memory, roughly, in bytes.
+    /// Its approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.items.iter().map(|item| item.bytes).sum()
     }
 }
 
-/// What `agent` is sent of an event: maps and seals name everybody, and each acts on its own part.
+/// The part of an event that concerns `agent`: assignments and seals name all agents.
 fn personal(news: &News, agent: &AgentId) -> News {
     News {
         run: news.run.clone(),
@@ -72,8 +73,8 @@ fn personal(news: &News, agent: &AgentId) -> News {
     }
 }
 
-/// As much of `lacking` as fits one reply to `agent`, oldest first, and whether something is left
-/// over. Since it is cut by sequence, what is sent of each run has no gap.
+/// As much of `lacking` as fits one reply to `agent`, oldest first, and whether there is more.
+/// It is cut by sequence, so that the events of each run have no gap.
 pub(crate) fn fit(mut lacking: Vec<&Item>, agent: &AgentId) -> (Vec<News>, bool) {
     lacking.sort_unstable_by_key(|item| item.news.seq);
     let mut bytes = 0;

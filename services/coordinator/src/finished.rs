@@ -1,33 +1,33 @@
-//! The runs that are over. An agent that is behind must still learn that its run is over, so the
-//! events of the newest ones are kept; of the others only that they are over.
+//! The runs that are over. The events of the newest ones are kept, so that an agent that is behind
+//! learns of the end of its run; of the others only their ids.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_events::RunId;
 
-use crate::feed::Feed;
+use crate::feed::NewsFeed;
 
-/// Most finished runs whose events are kept.
+/// Maximum number of finished runs whose events are kept.
 const KEPT_RUNS_MAX: usize = 256;
 
-/// Most bytes of events of finished runs that are kept.
+/// Maximum number of bytes of events of finished runs that are kept.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
-/// Most finished runs that are remembered at all; the oldest are forgotten first.
+/// Maximum number of finished runs that are known; the oldest are forgotten first.
 const KNOWN_RUNS_MAX: usize = 200_000;
 
 /// The runs that are over.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
     known: BTreeSet<RunId>,
-    kept: BTreeMap<RunId, Feed>,
+    kept: BTreeMap<RunId, NewsFeed>,
     order: VecDeque<RunId>,
     bytes: usize,
 }
 
 impl Finished {
-    /// Takes a run that has just ended.
-    pub(crate) fn add(&mut self, run: RunId, feed: Feed) {
+    /// Adds a run that has just ended.
+    pub(crate) fn add(&mut self, run: RunId, feed: NewsFeed) {
         self.bytes += feed.bytes();
         self.kept.insert(run.clone(), feed);
         self.order.push_back(run.clone());
@@ -41,7 +41,7 @@ impl Finished {
         }
         self.known.insert(run);
         if self.known.len() > KNOWN_RUNS_MAX {
-            // Ids sort by creation: this is the oldest run.
+            // Ids sort by creation time: this is the oldest run.
             self.known.pop_first();
         }
     }
@@ -52,7 +52,7 @@ impl Finished {
     }
 
     /// Its events, while they are kept.
-    pub(crate) fn feed(&self, run: &RunId) -> Option<&Feed> {
+    pub(crate) fn feed(&self, run: &RunId) -> Option<&NewsFeed> {
         self.kept.get(run)
     }
 }
@@ -61,13 +61,13 @@ impl Finished {
 mod tests {
     use super::*;
 
-    /// A coordinator that keeps every run it ever saw ends by running out of memory.
+    /// Broken if a coordinator keeps every run and runs out of memory.
     #[test]
     fn only_the_newest_are_kept_and_all_are_known() {
         let mut finished = Finished::default();
         let run = |n: usize| RunId::parse(&format!("run{n:05}")).expect("a token");
         for n in 0..KEPT_RUNS_MAX + 10 {
-            finished.add(run(n), Feed::default());
+            finished.add(run(n), NewsFeed::default());
         }
         assert_eq!(finished.kept.len(), KEPT_RUNS_MAX);
         assert!(finished.contains(&run(0)) && finished.feed(&run(0)).is_none());

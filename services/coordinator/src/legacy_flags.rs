@@ -1,10 +1,10 @@
-//! Flags of a coordinator of another make, which scripts may still say: what does their work here.
-//! Must never act on one: half of what such a script wants would be done.
+//! Flags of another product's coordinator that scripts may still use, each with its replacement.
+//! Such a flag is always an error: acting on some of them would do half of what the script needs.
 
 use loadpilot_events::refusal::Problem;
 
-/// Each flag, and what to say instead.
-const INSTEAD: [(&str, &str); 5] = [
+/// Each flag, and the advice for it.
+const REPLACEMENTS: [(&str, &str); 5] = [
     (
         "--local-agents",
         "`loadpilot run --agents N` starts agents of its own",
@@ -26,25 +26,25 @@ const INSTEAD: [(&str, &str); 5] = [
 
 /// A problem for each of these flags among `args`.
 pub(crate) fn problems(args: &[String]) -> Vec<Problem> {
-    let said = |flag: &str| {
+    let given = |flag: &str| {
         let of = |word: &&String| word.split('=').next() == Some(flag);
         args.iter().find(of)
     };
     let problem = |(flag, instead): &(&str, &str)| {
         let rule = format!("has no meaning here: {instead}");
-        said(flag).map(|word| Problem::new(*flag, rule, word))
+        given(flag).map(|word| Problem::new(*flag, rule, word))
     };
-    INSTEAD.iter().filter_map(problem).collect()
+    REPLACEMENTS.iter().filter_map(problem).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Broken if somebody who comes with a script of his own is told only that a flag is unknown,
-    /// or if one flag is taken for another that begins with it.
+    /// Broken if such a flag is only reported as unknown, or is confused with another one that has
+    /// the same beginning.
     #[test]
-    fn each_flag_is_answered_with_what_does_its_work() {
+    fn each_flag_is_reported_with_its_replacement() {
         let args = [
             "coordinator",
             "--serve-agents=2",

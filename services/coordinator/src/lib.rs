@@ -1,16 +1,33 @@
-//! The coordinator: the shell around `decide`. It follows the log of all runs of one tenant, hears
-//! heartbeats, and appends what is decided next. Any number may run at once; whoever appends first
-//! wins and the others fold again.
+//! The coordinator: follows the log of all runs of one tenant, receives heartbeats, and appends the
+//! next decision of the engine's `decide`. Several coordinators may run at once: the log accepts
+//! the first append, and the others fold it and decide again.
 //!
-//! It must never hold state that is not in the log, take an identity from a payload, or decide
-//! before it has read the whole log: a coordinator may be killed at any instant and be replaced by
-//! another.
+//! All its state can be read again from the log and from heartbeats, so it may be killed at any
+//! time (`tests/coordination.rs`). It must never decide before it has read the whole log, nor take
+//! an identity from a payload (both tested).
 //!
-//! [`loadpilot_client`] asks for runs and reads logs; with `--http` a coordinator does so for
-//! others.
+//! Program:
+//! - `config`: flags and environment, read once
+//! - `legacy_flags`: advice for flags of another product's coordinator
+//! - `start`: from arguments to exit code
 //!
-//! What is pure stands in [`Coordinator`] (and is tested without I/O); what does I/O stands in
-//! `shell`, which owns the one loop.
+//! Loop, with I/O:
+//! - `shell`: the one loop, and the tasks that perform effects
+//! - `append`: appends one decision and finds its outcome
+//! - `answers`: clock samples and secrets for agents
+//! - `core_publisher`: sends core messages in order
+//! - [`Clock`]: the time of the log's server
+//!
+//! State, without I/O:
+//! - [`Coordinator`]: all runs, heartbeats and the effects to perform
+//! - `run_state`: one run that is not over
+//! - `feed`: the control events of one run, for agents that lack them
+//! - `finished`: the runs that are over
+//! - `liveness`: when each agent and owner was last heard
+//! - `pause_detector`: notices a frozen process or a clock jump
+//!
+//! HTTP:
+//! - `http`: takes runs over HTTP for callers without NATS, through [`loadpilot_client`]
 
 mod answers;
 mod append;
@@ -29,10 +46,10 @@ mod shell;
 mod start;
 
 pub use self::http::{HttpConfig, Status, Token};
-pub use append::Outcome;
+pub use append::{Outcome, PendingAppend};
 pub use clock::Clock;
 pub use config::{Config, Mistakes, Settings};
 pub use coordinator::{Coordinator, Poison};
-pub use run_state::{Draft, Errand};
+pub use run_state::Effect;
 pub use shell::{Io, run};
 pub use start::main_from;

@@ -1,4 +1,4 @@
-//! The coordinator as a program. Everything is in the library, which the Python wheel links too.
+//! The coordinator as a program; the library is also linked into the Python wheel.
 
 fn main() {
     std::process::exit(loadpilot_coordinator::main_from(std::env::args()));

@@ -1,37 +1,37 @@
-//! Notices that this process did not run, or that its clock jumped: then it has not listened, and
-//! the silence of others proves nothing. Pure; it must be asked before every decision.
+//! Detects that this process did not run or that its clock jumped: it has not listened then, and
+//! the silence of agents proves nothing. Pure; the loop calls it before each decision.
 
 use std::time::Duration;
 
 use loadpilot_events::Timestamp;
 use tokio::time::Instant;
 
-/// The loop runs at least this often, whatever happens.
+/// Maximum interval between two rounds of the loop.
 pub(crate) const PULSE: Duration = Duration::from_millis(250);
 
-/// A longer pause between two rounds of the loop means that the process was frozen.
+/// Minimum time between two rounds of the loop that counts as a pause of the process.
 const FROZEN_AFTER: Duration = Duration::from_secs(2);
 
-/// The moments of the last round.
+/// The times of the last round.
 #[derive(Debug)]
-pub(crate) struct Gap {
+pub(crate) struct PauseDetector {
     mono: Instant,
     wall: Timestamp,
 }
 
-impl Gap {
+impl PauseDetector {
     pub(crate) fn new(mono: Instant, wall: Timestamp) -> Self {
         Self { mono, wall }
     }
 
-    /// Whether the time since the last round is no time in which it listened. The wall clock is
-    /// looked at too: it goes on while a laptop sleeps and the monotonic one stands still, and a
-    /// clock that was set makes every earlier reading of it worthless.
-    pub(crate) fn found(&mut self, mono: Instant, wall: Timestamp) -> bool {
+    /// Whether the process paused or its clock jumped since the last round. The wall clock counts
+    /// too: it goes on during sleep, when the monotonic clock stands still, and setting it makes
+    /// earlier times useless.
+    pub(crate) fn paused(&mut self, mono: Instant, wall: Timestamp) -> bool {
         let ran = mono.saturating_duration_since(self.mono);
-        let told_us = wall.0.abs_diff(self.wall.0);
+        let wall_us = wall.0.abs_diff(self.wall.0);
         *self = Self { mono, wall };
-        ran >= FROZEN_AFTER || Duration::from_micros(told_us) >= FROZEN_AFTER
+        ran >= FROZEN_AFTER || Duration::from_micros(wall_us) >= FROZEN_AFTER
     }
 }
 
@@ -39,9 +39,9 @@ impl Gap {
 mod tests {
     use super::*;
 
-    /// A thawed coordinator that missed the gap would declare every agent lost at once.
+    /// Broken if a coordinator that was frozen declares every agent lost.
     #[tokio::test]
-    async fn a_freeze_a_sleep_and_a_set_clock_are_gaps() {
+    async fn a_freeze_a_sleep_and_a_set_clock_are_pauses() {
         let (mono, wall) = (Instant::now(), Timestamp(50_000_000));
         let cases = [
             (250, 250, false),
@@ -50,13 +50,17 @@ mod tests {
             (250, 60_000, true),
             (250, -60_000, true),
         ];
-        for (ran_ms, told_ms, found) in cases {
+        for (ran_ms, wall_ms, expected) in cases {
             let later = mono + Duration::from_millis(ran_ms);
-            let told = Timestamp(wall.0.saturating_add_signed(told_ms * 1_000));
-            let mut gap = Gap::new(mono, wall);
-            assert_eq!(gap.found(later, told), found, "{ran_ms} ms, {told_ms} ms");
+            let shown = Timestamp(wall.0.saturating_add_signed(wall_ms * 1_000));
+            let mut detector = PauseDetector::new(mono, wall);
+            assert_eq!(
+                detector.paused(later, shown),
+                expected,
+                "{ran_ms} ms, {wall_ms} ms"
+            );
             assert!(
-                !gap.found(later + PULSE, told.plus_us(250_000)),
+                !detector.paused(later + PULSE, shown.plus_us(250_000)),
                 "only once"
             );
         }

@@ -1,7 +1,7 @@
-//! One run that is not over, as a coordinator keeps it: the fold of its log and what is being done
-//! about it. Pure.
+//! One run that is not over: the fold of its log, and the effect in progress. Pure.
 //!
-//! At most one errand of a run is under way; until it is back nothing is decided about the run.
+//! At most one effect of a run is in progress; nothing is decided about the run until its result
+//! is reported.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::heartbeat::Unreached;
 use loadpilot_events::{Holder, RunId, Timestamp};
 
-use crate::append::Outcome;
-use crate::feed::Feed;
+use crate::append::{Outcome, PendingAppend};
+use crate::feed::NewsFeed;
 
-/// If the tail has not brought what another coordinator wrote after this long (µs), the subject
-/// itself is asked.
+/// Timeout in µs for the tail to bring an event of another coordinator; then the last sequence of
+/// the subject is read.
 const TAIL_PATIENCE_US: u64 = 1_000_000;
 
-/// Pause (µs) before something is tried again that the world refused.
+/// Delay in µs before a retry after a fault.
 const RETRY_US: u64 = 1_000_000;
 
-/// Pause (µs) before the end of a run is tried again in a full log.
+/// Delay in µs before a retry of a run's last decision in a full log.
 const FULL_RETRY_US: u64 = 5_000_000;
 
-/// Work outside this process.
+/// I/O that the shell performs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Errand {
-    /// Append a decision; its end goes to `Coordinator::appended`.
-    Append(Box<Draft>),
+pub enum Effect {
+    /// Append a decision; its outcome goes to `Coordinator::appended`.
+    Append(Box<PendingAppend>),
     /// Read the last sequence of the data stream, for `Coordinator::data_head`.
     ReadDataHead(RunId),
     /// Read the last sequence of a run's control subject, for `Coordinator::ctl_last`.
@@ -38,50 +38,33 @@ pub enum Errand {
     Shred(RunId),
 }
 
-/// A decision on its way into the log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
-    /// About which run.
-    pub run: RunId,
-    /// Where it is to stand.
-    pub subject: String,
-    /// The last sequence of exactly that subject, as far as it was folded; 0: there is none.
-    pub expected: u64,
-    /// The last control event that agents are told of before this one.
-    pub previous_seq: u64,
-    /// When it was decided.
-    pub at: Timestamp,
-    /// What was decided.
-    pub decision: Decision,
-}
-
-/// One run.
+/// One run that is not over.
 #[derive(Debug)]
-pub(crate) struct Book {
-    /// What the log says.
+pub(crate) struct OpenRun {
+    /// The fold of its log.
     pub(crate) state: RunState,
     /// Its control events.
-    pub(crate) feed: Feed,
-    /// The last sequence of its control subject; unlike the state's it counts unreadable events.
+    pub(crate) feed: NewsFeed,
+    /// The last sequence of its control subject; unlike the state's it includes unreadable events.
     pub(crate) ctl_last: u64,
-    /// When its first record was written, by its writer's clock.
-    pub(crate) asked_at: Timestamp,
+    /// Time of its first record, by its writer's clock.
+    pub(crate) requested_at: Timestamp,
     /// Whether an earlier stack left it unfinished.
     pub(crate) left_over: bool,
-    /// Whether a later version decided something that is not understood here: then only those that
-    /// understand it may decide.
-    pub(crate) stands_back: bool,
-    /// Whether something changed since it was last decided about.
+    /// Whether its log has a decision of a later version that this one cannot read: then only
+    /// coordinators of that version decide.
+    pub(crate) has_newer_decision: bool,
+    /// Whether something changed since the last call of `decide`.
     stale: bool,
-    /// Holders that said that none of their calls reached a server, and what they said.
+    /// Reports of holders none of whose calls reached a server.
     unreached: BTreeMap<Holder, Unreached>,
     unwritable: Option<Unwritable>,
     data_head: Option<DataHead>,
-    doing: Doing,
+    activity: Activity,
     deadline: Option<Timestamp>,
 }
 
-/// The end of the data stream, and the state for which it was asked.
+/// The head of the data stream, and the state for which it was read.
 #[derive(Debug, Clone, Copy)]
 struct DataHead {
     seq: u64,
@@ -89,86 +72,86 @@ struct DataHead {
     evt_seq: u64,
 }
 
-/// Why a decision cannot be stored, so that the run has to end.
+/// Why a decision can never be stored, so that the run has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unwritable {
     Full,
     TooLarge { bytes: u64, limit: u64 },
 }
 
-/// What is under way.
+/// The effect in progress, or the wait after one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    Nothing,
-    /// The data stream's head is being read for the state of these sequences.
+enum Activity {
+    Idle,
+    /// The data stream's head is being read, for the state of these sequences.
     ReadingHead {
         ctl_seq: u64,
         evt_seq: u64,
     },
-    /// A decision is being appended after `expected`; `ends` when it would be the run's last.
+    /// A decision is being appended after `expected`; `ends` if it would be the run's last.
     Appending {
         expected: u64,
         ends: bool,
     },
-    /// The control subject holds `seq` or more; the tail is about to bring it.
+    /// The control subject has reached `seq`; the tail has not brought it yet.
     AwaitingTail {
         seq: u64,
         ask_at: Timestamp,
     },
-    /// The control subject's last sequence is being read; `known` was folded before.
-    Asking {
+    /// The control subject's last sequence is being read; events up to `known` are folded.
+    ReadingLast {
         known: u64,
     },
-    /// Something failed.
-    Resting {
+    /// An effect failed.
+    BackingOff {
         until: Timestamp,
     },
 }
 
-/// What the control subject itself said.
+/// Whether the control subject still holds the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// The run goes on.
-    GoesOn,
+pub(crate) enum LogPresence {
+    /// It does.
+    Present,
     /// Its log was removed.
-    Purged,
+    Removed,
 }
 
-impl Book {
-    pub(crate) fn new(asked_at: Timestamp) -> Self {
+impl OpenRun {
+    pub(crate) fn new(requested_at: Timestamp) -> Self {
         Self {
-            asked_at,
+            requested_at,
             state: RunState::default(),
-            feed: Feed::default(),
+            feed: NewsFeed::default(),
             ctl_last: 0,
             left_over: false,
-            stands_back: false,
+            has_newer_decision: false,
             stale: true,
             unreached: BTreeMap::new(),
             unwritable: None,
             data_head: None,
-            doing: Doing::Nothing,
+            activity: Activity::Idle,
             deadline: None,
         }
     }
 
-    /// Something about it, or about who was heard, has changed.
+    /// Its log, or the liveness of an agent or owner, has changed.
     pub(crate) fn changed(&mut self) {
         self.stale = true;
-        if let Doing::AwaitingTail { seq, .. } = self.doing
+        if let Activity::AwaitingTail { seq, .. } = self.activity
             && self.ctl_last >= seq
         {
-            self.doing = Doing::Nothing;
+            self.activity = Activity::Idle;
         }
     }
 
-    /// What a process says of the calls of this run that reached no server; `None`: nothing.
-    pub(crate) fn note_unreached(&mut self, holder: &Holder, said: Option<&Unreached>) {
-        match said {
-            Some(said) if self.state.ever_held.contains(holder) => {
-                // A run of which nothing has finished yet is not looked at for it.
-                self.stale |= said.calls > 0;
-                self.unreached.insert(holder.clone(), said.clone());
+    /// Records the report of a process whose calls of this run reached no server; `None` clears it.
+    pub(crate) fn note_unreached(&mut self, holder: &Holder, report: Option<&Unreached>) {
+        match report {
+            Some(report) if self.state.ever_held.contains(holder) => {
+                // Before the first call has finished the report cannot change a decision.
+                self.stale |= report.calls > 0;
+                self.unreached.insert(holder.clone(), report.clone());
             }
             _ => {
                 self.unreached.remove(holder);
@@ -176,29 +159,31 @@ impl Book {
         }
     }
 
-    /// It is to be looked at by then.
-    pub(crate) fn look_by(&mut self, by: Timestamp) {
+    /// Brings the next call of `decide` forward to `by` at the latest.
+    pub(crate) fn decide_by(&mut self, by: Timestamp) {
         self.deadline = Some(self.deadline.map_or(by, |deadline| deadline.min(by)));
     }
 
-    /// When time alone may give it something to do.
+    /// The next time at which it may have an effect without an event.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
-        match self.doing {
-            Doing::Nothing => self.deadline,
-            Doing::AwaitingTail { ask_at, .. } => Some(ask_at),
-            Doing::Resting { until } => Some(until),
-            Doing::ReadingHead { .. } | Doing::Appending { .. } | Doing::Asking { .. } => None,
+        match self.activity {
+            Activity::Idle => self.deadline,
+            Activity::AwaitingTail { ask_at, .. } => Some(ask_at),
+            Activity::BackingOff { until } => Some(until),
+            Activity::ReadingHead { .. }
+            | Activity::Appending { .. }
+            | Activity::ReadingLast { .. } => None,
         }
     }
 
-    /// No wait goes beyond what it was meant to be after the clock was set back.
+    /// Shortens waits that a clock set back has made too long.
     pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
         let most = now.plus_us(FULL_RETRY_US);
-        match &mut self.doing {
-            Doing::AwaitingTail {
+        match &mut self.activity {
+            Activity::AwaitingTail {
                 ask_at: instant, ..
             }
-            | Doing::Resting { until: instant } => {
+            | Activity::BackingOff { until: instant } => {
                 *instant = (*instant).min(most);
             }
             _ => {}
@@ -206,55 +191,55 @@ impl Book {
         self.stale = true;
     }
 
-    /// What is to be done about it now.
+    /// The next effect, if one is due.
     pub(crate) fn next(
         &mut self,
         run: &RunId,
         subject: impl FnOnce() -> String,
-        hearing: &mut Observations,
+        observations: &mut Observations,
         policy: &Policy,
         now: Timestamp,
-    ) -> Option<Errand> {
-        match self.doing {
-            Doing::AwaitingTail { ask_at, .. } if now >= ask_at => {
-                self.doing = Doing::Asking {
+    ) -> Option<Effect> {
+        match self.activity {
+            Activity::AwaitingTail { ask_at, .. } if now >= ask_at => {
+                self.activity = Activity::ReadingLast {
                     known: self.ctl_last,
                 };
-                return Some(Errand::ReadCtlLast(run.clone()));
+                return Some(Effect::ReadCtlLast(run.clone()));
             }
-            Doing::Resting { until } if now >= until => {
-                self.doing = Doing::Nothing;
+            Activity::BackingOff { until } if now >= until => {
+                self.activity = Activity::Idle;
                 self.stale = true;
             }
             _ => {}
         }
-        if self.stands_back {
+        if self.has_newer_decision {
             return None;
         }
         let due = self.deadline.is_some_and(|instant| now >= instant);
-        if self.doing != Doing::Nothing || !(self.stale || due) {
+        if self.activity != Activity::Idle || !(self.stale || due) {
             return None;
         }
         self.stale = false;
         self.deadline = None;
-        hearing.left_over = self.left_over;
-        hearing.waits_for_tails = true;
-        hearing.unreached.clone_from(&self.unreached);
+        observations.left_over = self.left_over;
+        observations.waits_for_tails = true;
+        observations.unreached.clone_from(&self.unreached);
         let head = self.fresh_head();
-        hearing.data_head = head.unwrap_or_default();
-        let Some(decision) = self.decide(hearing, policy, now) else {
-            self.deadline = deadline(&self.state, hearing, policy, now);
+        observations.data_head = head.unwrap_or_default();
+        let Some(decision) = self.decide(observations, policy, now) else {
+            self.deadline = deadline(&self.state, observations, policy, now);
             return None;
         };
         let (ctl_seq, evt_seq) = (self.state.ctl_seq, self.state.evt_seq);
         if matches!(decision, Decision::RunSealed(_)) && head.is_none() {
-            self.doing = Doing::ReadingHead { ctl_seq, evt_seq };
-            return Some(Errand::ReadDataHead(run.clone()));
+            self.activity = Activity::ReadingHead { ctl_seq, evt_seq };
+            return Some(Effect::ReadDataHead(run.clone()));
         }
         let ends = matches!(decision, Decision::RunSealed(_) | Decision::RunRefused(_));
         let expected = self.ctl_last;
-        self.doing = Doing::Appending { expected, ends };
-        Some(Errand::Append(Box::new(Draft {
+        self.activity = Activity::Appending { expected, ends };
+        Some(Effect::Append(Box::new(PendingAppend {
             run: run.clone(),
             subject: subject(),
             expected,
@@ -264,27 +249,27 @@ impl Book {
         })))
     }
 
-    /// The append of a decision has ended.
+    /// Takes the outcome of an append.
     pub(crate) fn appended(&mut self, outcome: &Outcome, now: Timestamp) {
-        let Doing::Appending { expected, ends } = self.doing else {
+        let Activity::Appending { expected, ends } = self.activity else {
             return;
         };
         let ask_at = now.plus_us(TAIL_PATIENCE_US);
-        self.doing = match outcome {
-            Outcome::Stored { seq } => Doing::AwaitingTail { seq: *seq, ask_at },
-            Outcome::Lost => Doing::AwaitingTail {
+        self.activity = match outcome {
+            Outcome::Stored { seq } => Activity::AwaitingTail { seq: *seq, ask_at },
+            Outcome::Lost => Activity::AwaitingTail {
                 seq: expected + 1,
                 ask_at,
             },
-            Outcome::NotStored => Doing::Nothing,
-            Outcome::Full | Outcome::TooLarge { .. } if ends => Doing::Resting {
+            Outcome::NotStored => Activity::Idle,
+            Outcome::Full | Outcome::TooLarge { .. } if ends => Activity::BackingOff {
                 until: now.plus_us(FULL_RETRY_US),
             },
             Outcome::Full => self.give_up(Unwritable::Full),
             &Outcome::TooLarge { bytes, limit } => {
                 self.give_up(Unwritable::TooLarge { bytes, limit })
             }
-            Outcome::Fault(_) => Doing::Resting {
+            Outcome::Fault(_) => Activity::BackingOff {
                 until: now.plus_us(RETRY_US),
             },
         };
@@ -292,9 +277,9 @@ impl Book {
         self.changed();
     }
 
-    /// The data stream ends at `head`; `None` when nobody knows.
+    /// Takes the head of the data stream; `None` when it could not be read.
     pub(crate) fn data_head(&mut self, head: Option<u64>, now: Timestamp) {
-        let Doing::ReadingHead { ctl_seq, evt_seq } = self.doing else {
+        let Activity::ReadingHead { ctl_seq, evt_seq } = self.activity else {
             return;
         };
         self.data_head = head.map(|seq| DataHead {
@@ -302,42 +287,42 @@ impl Book {
             ctl_seq,
             evt_seq,
         });
-        self.doing = match head {
-            Some(_) => Doing::Nothing,
-            None => Doing::Resting {
+        self.activity = match head {
+            Some(_) => Activity::Idle,
+            None => Activity::BackingOff {
                 until: now.plus_us(RETRY_US),
             },
         };
         self.stale = true;
     }
 
-    /// The control subject's last sequence is `last` (0: it holds nothing); `None` when nobody
-    /// knows.
-    pub(crate) fn ctl_last(&mut self, last: Option<u64>, now: Timestamp) -> Fate {
-        let Doing::Asking { known } = self.doing else {
-            return Fate::GoesOn;
+    /// Takes the control subject's last sequence (0: it is empty); `None` when it could not be
+    /// read.
+    pub(crate) fn ctl_last(&mut self, last: Option<u64>, now: Timestamp) -> LogPresence {
+        let Activity::ReadingLast { known } = self.activity else {
+            return LogPresence::Present;
         };
         let ask_at = now.plus_us(TAIL_PATIENCE_US);
-        self.doing = match last {
-            None => Doing::AwaitingTail {
+        self.activity = match last {
+            None => Activity::AwaitingTail {
                 seq: known + 1,
                 ask_at,
             },
-            Some(seq) if seq < known => return Fate::Purged,
-            Some(seq) => Doing::AwaitingTail { seq, ask_at },
+            Some(seq) if seq < known => return LogPresence::Removed,
+            Some(seq) => Activity::AwaitingTail { seq, ask_at },
         };
         // The tail may have brought it meanwhile.
         self.changed();
-        Fate::GoesOn
+        LogPresence::Present
     }
 
-    fn give_up(&mut self, why: Unwritable) -> Doing {
+    fn give_up(&mut self, why: Unwritable) -> Activity {
         self.unwritable = Some(why);
-        Doing::Nothing
+        Activity::Idle
     }
 
-    /// The head of the data stream, if it was read after the last record that the state knows: a
-    /// seal must cover every delta that was stored before the last words it counts.
+    /// The head of the data stream, if it was read after the last folded record: a seal must cover
+    /// each delta that was stored before the final facts that it counts.
     fn fresh_head(&self) -> Option<u64> {
         let current = (self.state.ctl_seq, self.state.evt_seq);
         let head = self
@@ -348,18 +333,18 @@ impl Book {
 
     fn decide(
         &self,
-        hearing: &mut Observations,
+        observations: &mut Observations,
         policy: &Policy,
         now: Timestamp,
     ) -> Option<Decision> {
         let Some(why) = self.unwritable else {
-            return decide(&self.state, hearing, policy, now);
+            return decide(&self.state, observations, policy, now);
         };
-        // A run that cannot go on ends as one that was left over does, under its own name.
-        hearing.left_over = true;
-        hearing.waits_for_tails = false;
-        let end = decide(&self.state, hearing, policy, now);
-        hearing.left_over = self.left_over;
+        // A run that cannot go on ends like a left-over one, with an ending of its own.
+        observations.left_over = true;
+        observations.waits_for_tails = false;
+        let end = decide(&self.state, observations, policy, now);
+        observations.left_over = self.left_over;
         Some(match end? {
             Decision::RunSealed(seal) => {
                 let ending = match why {

@@ -1,6 +1,6 @@
-//! The one loop of a coordinator: what is heard goes into the bookkeeping, the errands that come
-//! out of it run as tasks, and their ends go back in. It must never wait for an errand: heartbeats
-//! are answered while an append is under way.
+//! The one loop of a coordinator: passes records and heartbeats to [`Coordinator`], performs its
+//! effects as tasks, and reports their results back. The loop never waits for an effect, so that
+//! heartbeats are answered while an append is in progress.
 
 use std::time::Duration;
 
@@ -14,31 +14,31 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::answers;
-use crate::append::{Outcome, append};
-use crate::clock::{self, Clock, Measured};
+use crate::append::{Outcome, PendingAppend, append};
+use crate::clock::{self, Clock, ClockMeasurement};
 use crate::config::Settings;
 use crate::coordinator::Coordinator;
-use crate::core_publisher::Mouth;
+use crate::core_publisher::CorePublisher;
 use crate::http::Status;
-use crate::pause_detector::{Gap, PULSE};
-use crate::run_state::{Draft, Errand};
+use crate::pause_detector::{PULSE, PauseDetector};
+use crate::run_state::Effect;
 
-/// Most records that wait to be folded; the tail then waits too.
+/// Maximum number of records that wait to be folded; the tail then waits too.
 const STEPS_MAX: usize = 256;
 
-/// Most holders in a decision that is told to all agents at once.
-const TOLD_HOLDERS_MAX: usize = 64;
+/// Maximum number of holders in a decision that is published to all agents at once.
+const LIVE_HOLDERS_MAX: usize = 64;
 
-/// Pause before a tail that failed is asked again.
+/// Delay before a failed tail is read again.
 const TAIL_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often the log's server is asked for the time while no run is under way.
+/// Interval of the measurements of the log's clock while no run is open.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 
-/// The longest sleep: a loop that sleeps longer is woken by its pulse anyway.
+/// Maximum sleep in µs; the pulse wakes the loop earlier anyway.
 const SLEEP_US_MAX: u64 = 3_600_000_000;
 
-/// What a coordinator needs of the world.
+/// The dependencies of a coordinator.
 #[derive(Debug, Clone)]
 pub struct Io {
     /// The connection.
@@ -47,11 +47,11 @@ pub struct Io {
     pub clock: Clock,
     /// Whose runs it decides, and by which times.
     pub settings: Settings,
-    /// Where it says how it fares.
+    /// Figures of this process, updated by the loop.
     pub status: Status,
 }
 
-/// Coordinates until `shutdown`; then ends at once, since nothing it holds is lost.
+/// Runs until `shutdown`, then ends at once: all its state is in the log.
 ///
 /// # Errors
 /// When the log cannot be opened, or the connection is closed for good.
@@ -70,33 +70,37 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         ..
     } = &io;
     bus.open_log().await?;
-    clock.set(&measured(bus).await);
+    clock.set(&measure_clock(bus).await);
     let subjects = &settings.subjects;
     let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
     let clock_requests = bus.subscribe(&subjects.clock()).await?;
     let mut secrets = bus.subscribe(&subjects.secret_all()).await?;
-    let (mouth, speak) = Mouth::new(bus.clone());
-    // Dropped, and with it every task, when this function ends.
-    let mut servants = JoinSet::new();
-    servants.spawn(speak);
-    servants.spawn(answers::clock_samples(
+    let (publisher, send) = CorePublisher::new(bus.clone());
+    // Dropping the set at the end of this function ends every task.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(send);
+    tasks.spawn(answers::clock_samples(
         bus.clone(),
         clock_requests,
         clock.clone(),
     ));
-    let (tell, mut steps) = mpsc::channel(STEPS_MAX);
-    servants.spawn(follow(bus.clone(), subjects.control_of_all_runs(), tell));
+    let (step_sender, mut steps) = mpsc::channel(STEPS_MAX);
+    tasks.spawn(follow(
+        bus.clone(),
+        subjects.control_of_all_runs(),
+        step_sender,
+    ));
     let mut shell = Shell {
         coordinator: Coordinator::new(settings.clone(), clock.now()),
-        errands: JoinSet::new(),
-        mouth,
+        effects: JoinSet::new(),
+        publisher,
         io: io.clone(),
     };
     shell.serve(&mut beats, &mut secrets, &mut steps).await
 }
 
-/// Waits for the log's time: without it nobody may be told one.
-async fn measured(bus: &Bus) -> Measured {
+/// Measures the log's clock, retrying until it succeeds: agents get their time from it.
+async fn measure_clock(bus: &Bus) -> ClockMeasurement {
     loop {
         match clock::measure(bus).await {
             Ok(measured) => return measured,
@@ -110,19 +114,19 @@ async fn measured(bus: &Bus) -> Measured {
 
 struct Shell {
     coordinator: Coordinator,
-    errands: JoinSet<Done>,
-    mouth: Mouth,
+    effects: JoinSet<Completion>,
+    publisher: CorePublisher,
     io: Io,
 }
 
-/// The end of an errand.
-enum Done {
-    Appended(Box<Draft>, Outcome, Option<Box<News>>),
+/// The result of a task.
+enum Completion {
+    Appended(Box<PendingAppend>, Outcome, Option<Box<News>>),
     DataHead(RunId, Result<u64, Fault>),
     CtlLast(RunId, Result<u64, Fault>),
     Shredded,
-    HandedOver,
-    Clock(Result<Measured, Fault>),
+    SecretsSent,
+    Clock(Result<ClockMeasurement, Fault>),
 }
 
 impl Shell {
@@ -134,56 +138,56 @@ impl Shell {
     ) -> Result<(), Fault> {
         let mut link = self.io.bus.watch_link();
         let mut known_link = self.link_changed(None, *link.borrow_and_update());
-        let mut gap = Gap::new(Instant::now(), self.io.clock.now());
-        let mut told = true;
-        let mut asked_at = Instant::now();
+        let mut pause_detector = PauseDetector::new(Instant::now(), self.io.clock.now());
+        let mut is_status_stale = true;
+        let mut measured_at = Instant::now();
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if self.coordinator.is_idle() && asked_at.elapsed() >= CLOCK_EVERY {
-                asked_at = Instant::now();
+            if self.coordinator.is_idle() && measured_at.elapsed() >= CLOCK_EVERY {
+                measured_at = Instant::now();
                 let bus = self.io.bus.clone();
-                let measured = async move { Done::Clock(clock::measure(&bus).await) };
-                self.errands.spawn(measured);
+                let measured = async move { Completion::Clock(clock::measure(&bus).await) };
+                self.effects.spawn(measured);
             }
             let now = self.io.clock.now();
-            if gap.found(Instant::now(), now) {
+            if pause_detector.paused(Instant::now(), now) {
                 tracing::warn!("this process or its clock stood still: listening anew");
                 self.coordinator.listen_again(now);
             }
             let bytes = self.io.bus.message_bytes_max();
             self.coordinator.message_bytes_max(bytes);
             known_link = self.link_changed(Some(known_link), *link.borrow_and_update());
-            for errand in self.coordinator.next(now) {
-                self.send(errand);
+            for effect in self.coordinator.next(now) {
+                self.send(effect);
             }
-            // A heartbeat changes no figure that cannot wait for the next pulse, and counting all
-            // agents at each would cost their square.
-            if std::mem::take(&mut told) {
+            // Not after each heartbeat: counting all agents each time would be quadratic in their
+            // number, and the next pulse is soon enough.
+            if std::mem::take(&mut is_status_stale) {
                 self.io.status.set(self.coordinator.facts(now));
             }
             let wake = self.coordinator.wake_at();
             tokio::select! {
                 step = steps.recv() => {
                     self.fold(step.ok_or(Fault::Disconnected)?);
-                    // What came with it is folded first: deciding after each record of a large
-                    // fleet would cost the square of it.
+                    // Queued records are folded before the next decision: deciding after each
+                    // record would be quadratic in the size of a fleet.
                     for _ in 1..STEPS_MAX {
                         let Ok(step) = steps.try_recv() else { break };
                         self.fold(step);
                     }
-                    told = true;
+                    is_status_stale = true;
                 }
-                beat = beats.next() => self.heard(&beat.ok_or(Fault::Disconnected)?),
-                asked = secrets.next() => self.hand_over(asked.ok_or(Fault::Disconnected)?),
-                Some(done) = self.errands.join_next() => {
-                    // A panic in an errand is a bug: it ends the coordinator, and another one
+                beat = beats.next() => self.on_heartbeat(&beat.ok_or(Fault::Disconnected)?),
+                request = secrets.next() => self.send_secrets(request.ok_or(Fault::Disconnected)?),
+                Some(completion) = self.effects.join_next() => {
+                    // A panic in an effect is a bug: it ends the coordinator, and its successor
                     // starts from the log.
-                    self.done(done.expect("errands do not panic and are not aborted"));
+                    self.complete(completion.expect("effects do not panic and are not aborted"));
                 }
                 changed = link.changed() => changed.map_err(|_| Fault::Disconnected)?,
                 () = sleep_until(wake, now), if wake.is_some() => {}
-                _ = pulse.tick() => told = true,
+                _ = pulse.tick() => is_status_stale = true,
             }
         }
     }
@@ -207,8 +211,8 @@ impl Shell {
         }
     }
 
-    /// The identity of whoever lives is its subject's; the payload only says which process.
-    fn heard(&mut self, message: &Message) {
+    /// The identity of a sender comes from the subject; the payload only names the process.
+    fn on_heartbeat(&mut self, message: &Message) {
         let received_at = self.io.clock.now();
         let token = Subjects::last_token(&message.subject);
         match serde_json::from_slice::<Heartbeat>(&message.payload) {
@@ -224,8 +228,8 @@ impl Shell {
                     return;
                 };
                 let clock = self.io.clock.sample(received_at);
-                self.mouth
-                    .say(reply.clone(), &HeartbeatReply { clock, news, more });
+                self.publisher
+                    .publish(reply.clone(), &HeartbeatReply { clock, news, more });
             }
             Ok(Heartbeat::Owner { .. }) => {
                 let Ok(owner) = OwnerId::parse(token) else {
@@ -233,29 +237,29 @@ impl Shell {
                 };
                 self.coordinator.heard_owner(owner, received_at);
             }
-            Err(error) => tracing::debug!(subject = %message.subject, %error, "no heartbeat"),
+            Err(error) => tracing::debug!(subject = %message.subject, %error, "invalid heartbeat"),
         }
     }
 
-    /// Hands secrets over to an agent that holds shards of their run. Others get no answer: this
-    /// coordinator may not have read yet that they do, and they ask again.
-    fn hand_over(&mut self, message: Message) {
+    /// Sends secrets to an agent that holds shards of their run. Others get no reply: their
+    /// assignment may not have been read yet, and they retry.
+    fn send_secrets(&mut self, message: Message) {
         let Some((run, agent)) = Subjects::secret_of(&message.subject) else {
             return;
         };
         let Some(reply) = message.reply else { return };
         if !self.coordinator.is_holder(&run, &agent) {
-            tracing::debug!(%run, %agent, "secrets were asked for without shards");
+            tracing::debug!(%run, %agent, "secrets requested by an agent without shards");
             return;
         }
         let (bus, subjects) = (self.io.bus.clone(), self.io.settings.subjects.clone());
-        self.errands.spawn(async move {
-            answers::hand_over(&bus, &subjects, &run, &reply).await;
-            Done::HandedOver
+        self.effects.spawn(async move {
+            answers::send_secrets(&bus, &subjects, &run, &reply).await;
+            Completion::SecretsSent
         });
     }
 
-    /// Silence while the link was down proves nothing, even if it is up again already.
+    /// After any change of the link the silence of agents proves nothing, even if it is up again.
     fn link_changed(&mut self, before: Option<Link>, link: Link) -> Link {
         if before.is_some_and(|before| before != link) {
             self.coordinator.listen_again(self.io.clock.now());
@@ -264,40 +268,40 @@ impl Shell {
         link
     }
 
-    fn send(&mut self, errand: Errand) {
+    fn send(&mut self, effect: Effect) {
         let Io {
             bus,
             clock,
             settings,
             ..
         } = self.io.clone();
-        self.errands.spawn(async move {
-            match errand {
-                Errand::Append(draft) => {
-                    let (outcome, news) = append(&bus, &clock, &draft).await;
-                    Done::Appended(draft, outcome, news.map(Box::new))
+        self.effects.spawn(async move {
+            match effect {
+                Effect::Append(pending) => {
+                    let (outcome, news) = append(&bus, &clock, &pending).await;
+                    Completion::Appended(pending, outcome, news.map(Box::new))
                 }
-                Errand::ReadDataHead(run) => {
+                Effect::ReadDataHead(run) => {
                     let head = bus.head(Stream::Data).await;
-                    Done::DataHead(run, head)
+                    Completion::DataHead(run, head)
                 }
-                Errand::ReadCtlLast(run) => {
+                Effect::ReadCtlLast(run) => {
                     let last = bus.last(Stream::Ctl, &settings.subjects.ctl(&run)).await;
-                    Done::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
+                    Completion::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
                 }
-                Errand::Shred(run) => {
+                Effect::Shred(run) => {
                     answers::shred(&bus, &settings.subjects, &run).await;
-                    Done::Shredded
+                    Completion::Shredded
                 }
             }
         });
     }
 
-    fn done(&mut self, done: Done) {
+    fn complete(&mut self, completion: Completion) {
         let now = self.io.clock.now();
-        match done {
-            Done::Appended(draft, outcome, news) => {
-                let (run, what) = (&draft.run, name(&draft.decision));
+        match completion {
+            Completion::Appended(pending, outcome, news) => {
+                let (run, what) = (&pending.run, name(&pending.decision));
                 match &outcome {
                     Outcome::Stored { .. } => tracing::info!(%run, what, %outcome, "decided"),
                     Outcome::Lost | Outcome::NotStored => {
@@ -309,32 +313,33 @@ impl Shell {
                 }
                 self.io.status.decided(outcome.name());
                 self.coordinator.appended(run, &outcome, now);
-                if let Some(news) = news.filter(|news| is_for_all(&news.event.event)) {
-                    self.mouth
-                        .say(self.io.settings.subjects.live(run), news.as_ref());
+                if let Some(news) = news.filter(|news| is_live(&news.event.event)) {
+                    self.publisher
+                        .publish(self.io.settings.subjects.live(run), news.as_ref());
                 }
             }
-            Done::DataHead(run, head) => {
+            Completion::DataHead(run, head) => {
                 let head = head.inspect_err(|fault| tracing::warn!(%run, %fault, "no data head"));
                 self.coordinator.data_head(&run, head.ok(), now);
             }
-            Done::CtlLast(run, last) => {
+            Completion::CtlLast(run, last) => {
                 let last = last.inspect_err(|fault| tracing::debug!(%run, %fault, "no last event"));
                 self.coordinator.ctl_last(&run, last.ok(), now);
             }
-            Done::Shredded | Done::HandedOver => {}
-            Done::Clock(Ok(measured)) if self.coordinator.is_idle() => {
+            Completion::Shredded | Completion::SecretsSent => {}
+            Completion::Clock(Ok(measured)) if self.coordinator.is_idle() => {
                 self.io.clock.set(&measured);
             }
-            // A run has begun meanwhile, or the server is away: it is measured again.
-            Done::Clock(_) => {}
+            // A run was opened meanwhile, or the server is away: the next measurement counts.
+            Completion::Clock(_) => {}
         }
     }
 }
 
-/// Whether a decision is told to all agents at once. One that names many holders reaches each with
-/// its next heartbeat, cut down to its own part: whole, the bytes would grow with their square.
-fn is_for_all(decision: &Decision) -> bool {
+/// Whether a decision is published to all agents at once. One that names many holders reaches each
+/// agent with its next heartbeat's reply, reduced to its own part: published whole, its bytes would
+/// be quadratic in the number of agents.
+fn is_live(decision: &Decision) -> bool {
     let named = match decision {
         Decision::ShardsAssigned(assigned) => assigned.holdings.len(),
         Decision::ShardsReassigned(next) => next.holdings.len() + next.losses.len(),
@@ -343,21 +348,21 @@ fn is_for_all(decision: &Decision) -> bool {
         Decision::RunSealed(seal) => seal.finals.len() + seal.missing.len(),
         _ => 0,
     };
-    named <= TOLD_HOLDERS_MAX
+    named <= LIVE_HOLDERS_MAX
 }
 
-/// Follows the control stream from its begin, through any outage.
-async fn follow(bus: Bus, subjects: Vec<String>, tell: mpsc::Sender<Step>) {
+/// Follows the control stream from its first record, through any outage.
+async fn follow(bus: Bus, subjects: Vec<String>, steps: mpsc::Sender<Step>) {
     loop {
         match bus.tail(Stream::Ctl, subjects.clone(), 1).await {
             Ok(mut tail) => loop {
                 match tail.next().await {
                     Ok(step) => {
-                        if tell.send(step).await.is_err() {
+                        if steps.send(step).await.is_err() {
                             return;
                         }
                     }
-                    // Nothing is skipped: the tail goes on where it was.
+                    // The tail continues after its last record: nothing is skipped.
                     Err(fault) => {
                         tracing::warn!(%fault, "the log cannot be read for now");
                         sleep(TAIL_PAUSE).await;

@@ -1,4 +1,4 @@
-//! From arguments to exit code: the story of the program, for the binary and for Python alike.
+//! From arguments to exit code: the program, for the binary and for the Python module.
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -12,25 +12,25 @@ use crate::config::{Config, Mistakes};
 use crate::http::{HttpConfig, Interface, Status};
 use crate::shell::{Io, run};
 
-/// Threads of a coordinator: one for the loop, one so that clock samples do not wait for it.
+/// Number of threads: one for the loop, one so that clock samples do not wait for it.
 const THREADS: usize = 2;
 
-/// What is told unless `RUST_LOG` says otherwise.
-const TELL: &str = "info,async_nats=warn";
+/// Default filter of log messages; `RUST_LOG` overrides it.
+const LOG_FILTER: &str = "info,async_nats=warn";
 
 /// Exit codes, as everywhere in the product.
 const USAGE: i32 = 2;
 const INFRASTRUCTURE: i32 = 4;
 
-/// Runs a coordinator until SIGTERM or SIGINT and returns the exit code: 0 when it was ended, 2
-/// for a bad configuration (or the help text's own code), 4 when NATS cannot be used.
+/// Runs a coordinator until SIGTERM or SIGINT. Returns the exit code: 0 after a signal, 2 for an
+/// invalid configuration (0 for the help text), 4 when NATS cannot be used.
 ///
 /// The first of `args` is the program's name.
 pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
     let config = match Config::read(args, |name| std::env::var(name).ok()) {
         Ok(config) => config,
         Err(Mistakes::Usage(error)) => {
-            // Nothing can be said where this cannot be said.
+            // A closed output cannot be reported either.
             let _ = error.print();
             return error.exit_code();
         }
@@ -43,16 +43,16 @@ pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
         println!("the configuration can be used");
         return 0;
     }
-    listen_to_tracing();
+    init_logging();
     let runtime = Builder::new_multi_thread()
         .worker_threads(THREADS)
         .enable_all()
         .build();
-    let ended = match runtime {
+    let result = match runtime {
         Ok(runtime) => runtime.block_on(coordinate(config)),
         Err(error) => Err(error.to_string()),
     };
-    match ended {
+    match result {
         Ok(()) => 0,
         Err(why) => {
             eprintln!("loadpilot-coordinator: {why}");
@@ -62,17 +62,17 @@ pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
 }
 
 async fn coordinate(config: Config) -> Result<(), String> {
-    let mut shutdown = pin!(asked_to_end().map_err(|error| error.to_string())?);
-    // A port that is taken is told before anything is done.
+    let mut shutdown = pin!(shutdown_signal().map_err(|error| error.to_string())?);
+    // A port in use is reported before anything else happens.
     let listener = config.http.as_ref().map(HttpConfig::bind).transpose()?;
-    let told = |fault: Fault| fault.to_string();
+    let text = |fault: Fault| fault.to_string();
     let open = async {
-        let bus = Bus::connect(&config.bus).await.map_err(told)?;
+        let bus = Bus::connect(&config.bus).await.map_err(text)?;
         let status = Status::default();
         let interface = match config.http.zip(listener) {
             None => None,
             Some((http, listener)) => {
-                let (nats, status) = (beside(&config.bus), status.clone());
+                let (nats, status) = (http_connection(&config.bus), status.clone());
                 let subjects = config.settings.subjects.clone();
                 Some(Interface::start(http, listener, nats, subjects, status).await?)
             }
@@ -90,31 +90,31 @@ async fn coordinate(config: Config) -> Result<(), String> {
         () = shutdown.as_mut() => return Ok(()),
     };
     let mut coordinating = pin!(run(io, std::future::pending()));
-    let ended = tokio::select! {
-        end = coordinating.as_mut() => end.map_err(told),
+    let result = tokio::select! {
+        end = coordinating.as_mut() => end.map_err(text),
         () = shutdown => Ok(()),
     };
     if let Some(interface) = interface {
-        // Decisions go on meanwhile: the runs of callers are to be stopped in order.
+        // Decisions go on meanwhile: runs of HTTP callers are stopped by decisions.
         tokio::select! {
             () = interface.end() => {}
-            _ = coordinating, if ended.is_ok() => {}
+            _ = coordinating, if result.is_ok() => {}
         }
     }
-    ended
+    result
 }
 
-/// The same server for the HTTP interface, which must not hold up what is decided.
-fn beside(nats: &Options) -> Options {
+/// Options of the HTTP interface's own connection, so that it does not delay decisions.
+fn http_connection(nats: &Options) -> Options {
     Options {
         name: format!("{}-http", nats.name),
         ..nats.clone()
     }
 }
 
-/// Listens at once, so that a signal during the connect counts too.
+/// Registers the signal handlers at once, so that a signal while connecting counts too.
 #[cfg(unix)]
-fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
+fn shutdown_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -127,7 +127,7 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
 }
 
 #[cfg(not(unix))]
-fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
+fn shutdown_signal() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
@@ -135,9 +135,9 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Messages go to stderr; `RUST_LOG` chooses which. Whoever embeds this may have chosen already.
-fn listen_to_tracing() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(TELL));
+/// Sends log messages to stderr, filtered by `RUST_LOG`; a subscriber set by the embedder stays.
+fn init_logging() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG_FILTER));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

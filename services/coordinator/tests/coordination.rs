@@ -1,5 +1,5 @@
-//! Coordinators against a log, on the memory twin and on a real nats-server, with an agent that
-//! plays by a script. What counts is read from the log itself.
+//! Coordinators on the bus in memory and on a real nats-server, with a scripted agent. The tests
+//! compare what is in the log.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -12,10 +12,10 @@ use loadpilot_bus::{Bus, RequestError, Stream};
 use loadpilot_events::log::ctl::{Decision, Ending, RunSealed};
 use loadpilot_events::wire::heartbeat::ClockSample;
 use loadpilot_events::{AgentId, RunId};
-use rig::{PATIENCE, Rig, UNDISTURBED, ask_for_run, decisions, end, story, subjects};
+use rig::{Rig, STEP_TIMEOUT, UNDISTURBED, decision_names, decisions, end, request_run, subjects};
 use tokio::time::timeout;
 
-/// A coordinator that answers does so within this time; one that does not is silent.
+/// Timeout for a reply of a coordinator.
 const ANSWER: Duration = Duration::from_millis(50);
 
 macro_rules! laws {
@@ -56,22 +56,22 @@ fn seal(last: Decision) -> RunSealed {
     }
 }
 
-/// The whole path over a real log.
+/// Broken if a run does not go from its request to its seal over a log.
 async fn a_run_goes_from_request_to_seal(rig: Rig) {
     let bus = rig.open().await;
     let _coordinator = rig.coordinator(false).await;
     let _agent = rig.agent("a", false).await;
-    let run = ask_for_run(&bus).await;
+    let run = request_run(&bus).await;
     let seal = seal(end(&bus, &run).await);
     assert_eq!(seal.ending, Ending::Completed);
     assert_eq!(
         (seal.finals.len(), seal.missing.len(), seal.data_seq),
         (1, 0, 1)
     );
-    assert_eq!(story(&bus, &run).await, UNDISTURBED);
+    assert_eq!(decision_names(&bus, &run).await, UNDISTURBED);
 }
 
-/// Two decisions of one kind would be two assignments, two starts, two ends.
+/// Broken if racing coordinators store a decision twice: two assignments, two starts, two ends.
 async fn racing_coordinators_decide_everything_once(rig: Rig) {
     const RUNS: usize = 12;
     let bus = rig.open().await;
@@ -83,15 +83,15 @@ async fn racing_coordinators_decide_everything_once(rig: Rig) {
     let _agent = rig.agent("a", false).await;
     let mut runs = Vec::new();
     for _ in 0..RUNS {
-        runs.push(ask_for_run(&bus).await);
+        runs.push(request_run(&bus).await);
     }
     for run in &runs {
         assert_eq!(seal(end(&bus, run).await).ending, Ending::Completed);
-        assert_eq!(story(&bus, run).await, UNDISTURBED, "{run}");
+        assert_eq!(decision_names(&bus, run).await, UNDISTURBED, "{run}");
     }
 }
 
-/// Whatever it knew must be in the log, and whatever it was about to do its successor does.
+/// Broken if a coordinator has state that is not in the log: its successor must continue the run.
 async fn a_coordinator_may_die_at_every_step(rig: Rig) {
     let bus = rig.open().await;
     let _agent = rig.agent("a", false).await;
@@ -99,9 +99,9 @@ async fn a_coordinator_may_die_at_every_step(rig: Rig) {
         let first = rig.coordinator(false).await;
         let run = if step == 0 {
             drop(first);
-            ask_for_run(&bus).await
+            request_run(&bus).await
         } else {
-            let run = ask_for_run(&bus).await;
+            let run = request_run(&bus).await;
             decisions(&bus, &run, step).await;
             drop(first);
             run
@@ -112,11 +112,15 @@ async fn a_coordinator_may_die_at_every_step(rig: Rig) {
             Ending::Completed,
             "after step {step}"
         );
-        assert_eq!(story(&bus, &run).await, UNDISTURBED, "after step {step}");
+        assert_eq!(
+            decision_names(&bus, &run).await,
+            UNDISTURBED,
+            "after step {step}"
+        );
     }
 }
 
-/// One unreadable event must not stop a tenant's runs, nor a coordinator that starts later.
+/// Broken if one unreadable event stops a tenant's runs, or a coordinator that starts later.
 async fn poison_stops_nothing(rig: Rig) {
     let bus = rig.open().await;
     let poison = |subject: String| {
@@ -134,7 +138,7 @@ async fn poison_stops_nothing(rig: Rig) {
     poison(subjects().ctl(&nobody)).await;
     let first = rig.coordinator(false).await;
     let agent = rig.agent("a", false).await;
-    let run = ask_for_run(&bus).await;
+    let run = request_run(&bus).await;
     decisions(&bus, &run, 1).await;
     poison(subjects().ctl(&run)).await;
     poison(format!("lp.local.run.{run}.evt.a")).await;
@@ -142,29 +146,29 @@ async fn poison_stops_nothing(rig: Rig) {
     drop(first);
     let _second = rig.coordinator(false).await;
     assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
-    assert_eq!(story(&bus, &run).await, UNDISTURBED);
+    assert_eq!(decision_names(&bus, &run).await, UNDISTURBED);
     drop(agent);
 }
 
-/// Live events are lost at times; the heartbeat's reply is the one path that is not.
+/// Broken if an agent that receives no live event misses a decision: heartbeat replies bring it.
 async fn a_deaf_agent_learns_everything_by_heartbeat(rig: Rig) {
     let bus = rig.open().await;
     let _coordinator = rig.coordinator(false).await;
-    let run = ask_for_run(&bus).await;
+    let run = request_run(&bus).await;
     decisions(&bus, &run, 1).await;
     let _late = rig.agent("late", true).await;
     assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
 }
 
-/// A fresh local stack must never fire the load of an old one.
+/// Broken if a new local stack generates the load of an earlier one.
 async fn left_over_runs_are_sealed_where_that_is_wanted(rig: Rig) {
     let bus = rig.open().await;
     let first = rig.coordinator(false).await;
-    let scheduled = ask_for_run(&bus).await;
+    let scheduled = request_run(&bus).await;
     let agent = rig.agent("a", false).await;
     decisions(&bus, &scheduled, 2).await;
     drop((first, agent));
-    let requested = ask_for_run(&bus).await;
+    let requested = request_run(&bus).await;
     let _second = rig.coordinator(true).await;
     assert_eq!(seal(end(&bus, &scheduled).await).ending, Ending::Aborted);
     assert!(matches!(
@@ -172,15 +176,15 @@ async fn left_over_runs_are_sealed_where_that_is_wanted(rig: Rig) {
         Decision::RunRefused(_)
     ));
     let _agent = rig.agent("a", false).await;
-    let new = ask_for_run(&bus).await;
+    let new = request_run(&bus).await;
     assert_eq!(seal(end(&bus, &new).await).ending, Ending::Completed);
 }
 
-/// A coordinator that was restarted mid-run goes on.
+/// Broken if a coordinator that was restarted mid-run does not continue the run.
 async fn left_over_runs_go_on_where_it_is_not(rig: Rig) {
     let bus = rig.open().await;
     let first = rig.coordinator(false).await;
-    let run = ask_for_run(&bus).await;
+    let run = request_run(&bus).await;
     decisions(&bus, &run, 1).await;
     drop(first);
     let _agent = rig.agent("a", false).await;
@@ -188,58 +192,60 @@ async fn left_over_runs_go_on_where_it_is_not(rig: Rig) {
     assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
 }
 
-/// What an agent is told that asks for the secrets of a run.
-async fn asked_for(bus: &Bus, run: &RunId, agent: &str) -> Result<Bytes, RequestError> {
+/// The reply to an agent that requests the secrets of a run.
+async fn request_secrets(bus: &Bus, run: &RunId, agent: &str) -> Result<Bytes, RequestError> {
     let agent = AgentId::parse(agent).expect("a token");
     let subject = subjects().secret(run, &agent);
     bus.request(&subject, Bytes::new(), ANSWER).await
 }
 
-/// Agents get the values while they hold shards of the run, no others do, and the values end with
-/// the run.
+/// Broken if an agent without shards gets secrets, one with shards does not, or they outlive the
+/// run.
 async fn secrets_are_handed_over_and_end_with_the_run(rig: Rig) {
     let bus = rig.open().await;
     let _coordinator = rig.coordinator(false).await;
-    let run = ask_for_run(&bus).await;
+    let run = request_run(&bus).await;
     decisions(&bus, &run, 1).await;
     let values = Bytes::from_static(br#"{"s":"Bearer x"}"#);
     let key = subjects().secret_key(&run);
-    bus.kv_put(&key, values.clone(), PATIENCE)
+    bus.kv_put(&key, values.clone(), STEP_TIMEOUT)
         .await
         .expect("it is stored");
     assert!(
-        asked_for(&bus, &run, "a").await.is_err(),
+        request_secrets(&bus, &run, "a").await.is_err(),
         "it has no shards"
     );
     let _agent = rig.agent("a", false).await;
     let handed = async {
         loop {
-            if let Ok(told) = asked_for(&bus, &run, "a").await {
-                return told;
+            if let Ok(values) = request_secrets(&bus, &run, "a").await {
+                return values;
             }
         }
     };
-    let told = timeout(PATIENCE, handed).await.expect("it has shards");
-    assert_eq!(told, values);
+    let received = timeout(STEP_TIMEOUT, handed).await.expect("it has shards");
+    assert_eq!(received, values);
     assert!(
-        asked_for(&bus, &run, "b").await.is_err(),
+        request_secrets(&bus, &run, "b").await.is_err(),
         "it has no shards"
     );
     end(&bus, &run).await;
     let gone = async { while bus.kv_get(&key).await.expect("it answers").is_some() {} };
-    timeout(PATIENCE, gone).await.expect("they are shredded");
+    timeout(STEP_TIMEOUT, gone)
+        .await
+        .expect("they are shredded");
 }
 
-/// Agents count every due time on this clock.
+/// Broken if clock samples are wrong: agents compute each due time from them.
 async fn clock_samples_are_answered(rig: Rig) {
     let bus = rig.open().await;
     let _coordinator = rig.coordinator(false).await;
     // A coordinator listens once it has created a run.
-    let run = ask_for_run(&bus).await;
+    let run = request_run(&bus).await;
     decisions(&bus, &run, 1).await;
     let before = loadpilot_coordinator::Clock::system().now();
     let reply = bus
-        .request(&subjects().clock(), Bytes::new(), PATIENCE)
+        .request(&subjects().clock(), Bytes::new(), STEP_TIMEOUT)
         .await;
     let sample: ClockSample = serde_json::from_slice(&reply.expect("an answer")).expect("JSON");
     let after = loadpilot_coordinator::Clock::system().now();
@@ -249,7 +255,7 @@ async fn clock_samples_are_answered(rig: Rig) {
     assert!(sample.replied_at <= after.plus_us(bound_us));
 }
 
-/// The log's server may go away and come back at any time; nobody has to start anything again.
+/// Broken if a restart of the log's server stops a run, or a process has to be restarted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_may_restart_mid_run() {
     let Some(server) = TestServer::start_or_skip("the_server_may_restart_mid_run") else {
@@ -260,7 +266,7 @@ async fn the_server_may_restart_mid_run() {
     let _coordinator = rig.coordinator(false).await;
     let _agent = rig.agent("a", false).await;
     for step in 1..=3 {
-        let run = ask_for_run(&bus).await;
+        let run = request_run(&bus).await;
         decisions(&bus, &run, step).await;
         if let Rig::Real(server) = &mut rig {
             server.kill();
@@ -271,6 +277,10 @@ async fn the_server_may_restart_mid_run() {
             Ending::Completed,
             "after step {step}"
         );
-        assert_eq!(story(&bus, &run).await, UNDISTURBED, "after step {step}");
+        assert_eq!(
+            decision_names(&bus, &run).await,
+            UNDISTURBED,
+            "after step {step}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The program itself: exit codes, and an end on a signal.
+//! The program: exit codes, and its end on a signal.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ fn exit_code(args: &[&str]) -> i32 {
     )
 }
 
-/// A script that starts it must be able to tell its own mistake from the world's.
+/// Broken if a script cannot tell an invalid configuration from an unreachable server.
 #[test]
 fn mistakes_and_outages_have_their_own_exit_codes() {
     assert_eq!(exit_code(&[]), 2, "no server named");
@@ -31,14 +31,14 @@ fn mistakes_and_outages_have_their_own_exit_codes() {
     assert_eq!(
         exit_code(&["--nats-url", "nats://127.0.0.1:1"]),
         4,
-        "nobody listens there"
+        "no server listens there"
     );
     let check = ["--check-config", "--nats-url", "nats://127.0.0.1:1"];
-    assert_eq!(exit_code(&check), 0, "checking connects to nobody");
+    assert_eq!(exit_code(&check), 0, "checking opens no connection");
     assert_eq!(exit_code(&check[..1]), 2, "no server named");
 }
 
-/// A supervisor ends it by SIGTERM and must see that nothing went wrong.
+/// Broken if a signal does not end it with exit code 0: a supervisor would report a crash.
 #[tokio::test]
 async fn a_signal_ends_it_at_once() {
     let Some(server) = TestServer::start_or_skip("a_signal_ends_it_at_once") else {
@@ -75,9 +75,9 @@ async fn a_signal_ends_it_at_once() {
     }
 }
 
-/// A server that is not on this machine is reached by TLS, and no other is taken for it.
+/// Broken if it cannot connect by TLS, or accepts a server with an unknown certificate.
 #[test]
-fn a_server_with_tls_is_believed_by_its_certificate() {
+fn a_server_with_tls_is_accepted_by_its_certificate() {
     let dir = tempfile::tempdir().expect("a folder");
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
@@ -106,18 +106,18 @@ fn a_server_with_tls_is_believed_by_its_certificate() {
         command.spawn().expect("it starts")
     };
     let mut known = start(Some(&cert));
-    let said = BufReader::new(known.stderr.take().expect("piped")).lines();
-    let mut said = said.map_while(Result::ok);
-    let serves = said.any(|line| line.contains("deciding from now on"));
+    let lines = BufReader::new(known.stderr.take().expect("piped")).lines();
+    let mut lines = lines.map_while(Result::ok);
+    let serves = lines.any(|line| line.contains("deciding from now on"));
     known.kill().expect("it is ours");
     known.wait().expect("it is ours");
     assert!(serves, "it ended instead");
 
     let ended = start(None).wait_with_output().expect("it is ours");
-    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert_eq!(ended.status.code(), Some(4), "{told}");
+    let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(4), "{stderr}");
     assert!(
-        told.contains(&format!("cannot connect to NATS at {url}")),
-        "{told}"
+        stderr.contains(&format!("cannot connect to NATS at {url}")),
+        "{stderr}"
     );
 }

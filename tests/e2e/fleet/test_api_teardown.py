@@ -86,18 +86,18 @@ def test_what_is_on_somebody_is_not_on_others(
     assert (told["is_owed"], told["asked"], told["holder"]) == (True, False, "cli-1")
     key = "ab" * 32
     for what, body, rule in (
-        ("/setup", claim(sound, "cli-2"), "must be one that nobody has begun"),
-        ("/states", {"claimant": "cli-2", "states": "aGk=", "key": key}, "must still be on this"),
-        ("/finish", {"claimant": "cli-2", "failed": []}, "must still be on this command"),
-        ("/finish", {"claimant": "cli-1", "failed": []}, "must still be on this command"),
+        ("/setup", claim(sound, "cli-2"), "run: must be new"),
+        ("/states", {"claimant": "cli-2", "states": "aGk=", "key": key}, "must still be held by"),
+        ("/finish", {"claimant": "cli-2", "failed": []}, "must still be held by"),
+        ("/finish", {"claimant": "cli-1", "failed": []}, "must still be held by"),
         ("/states", {"claimant": "cli-1", "states": "aGk=", "key": 7}, "key: must be a text"),
     ):
         answer = owed(caller, what, body)
         assert (answer.status, rule in answer.problems) == (400, True), answer.body
     for body, rule in (
         ({"plan": sound, "run": RUN}, "run: must be new"),
-        ({"plan": sound, "run": RUN, "claimant": "cli-2"}, "must still be on this command"),
-        ({"plan": sound, "claimant": "cli-1"}, "run: must be said of a run that was set up"),
+        ({"plan": sound, "run": RUN, "claimant": "cli-2"}, "must still be held by"),
+        ({"plan": sound, "claimant": "cli-1"}, "run: must be given with `claimant`"),
     ):
         answer = caller.ask("POST", "/run", body)
         assert (answer.status, rule in answer.problems) == (400, True), answer.body
@@ -108,7 +108,7 @@ def test_what_is_on_somebody_is_not_on_others(
     # Nobody says that it lives: after ten seconds another one may play it, and then only that one.
     assert owed(caller, "/claim", {"claimant": "cli-2", "by": "x"}).json == {"claim": "taken"}
     answer = caller.ask("POST", "/run", {"plan": sound, "run": RUN, "claimant": "cli-1"})
-    assert "must still be on this command" in answer.problems
+    assert "must still be held by" in answer.problems
     assert owed(caller, "/finish", {"claimant": "cli-2", "failed": ["clear"]}).status == 204
     assert owed(caller, "").json["is_owed"] is False
     assert owed(caller, "/claim", {"claimant": "cli-3", "by": "x"}).json == {"claim": "settled"}

@@ -274,7 +274,7 @@ def test_a_command_whose_teardown_was_taken_asks_for_nothing(
             assert len(torn_down(oracle)) == 1
         finished = running.end(60)
     assert finished.code in {2, 3, 4}, finished.stderr
-    assert "took its teardown" in finished.stderr
+    assert "claimed its teardown" in finished.stderr
     assert "GET /load" not in routes(oracle.requests())
     assert len(torn_down(oracle)) == 1
 

@@ -1,15 +1,15 @@
 //! What the server does with a request: a list of rules, each with one effect. Every rule that
 //! matches applies, later ones over earlier ones. Fractions are exact, not random: of N matching
-//! requests, `floor(N · fraction)` are hit, evenly spread. Must never wait or write.
+//! requests, `floor(N · fraction)` are hit, evenly spread. Pure: it does not wait or write.
 
 use std::time::Duration;
 
 use crate::line_parser::{LineParser, parse_ms};
 
-/// Largest answer body that `size` may ask for, bytes.
+/// Maximum size of a response body that `size` may set, bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// One change to the answer.
+/// One change to the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Answer this long after the first bytes of the request were read.
@@ -24,7 +24,7 @@ pub enum Effect {
     Close,
 }
 
-/// How the answer is given.
+/// How the response is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     /// In one write.
@@ -33,13 +33,13 @@ pub enum Manner {
     Drip(Duration),
     /// The head and half of the body, then the connection ends.
     Truncate,
-    /// No answer but a TCP reset.
+    /// A TCP reset instead of a response.
     Reset,
-    /// No answer and no end: the connection is held until the client gives up.
+    /// No response: the connection is held until the client gives up.
     Silent,
 }
 
-/// What is to be done with one request.
+/// The response to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// Time from arrival to answer.
@@ -67,7 +67,7 @@ impl Rule {
     /// Parses `EFFECT [VALUE] [path=P] [fraction=F]`; see README.md for the effects.
     ///
     /// # Errors
-    /// A sentence that names the word that is wrong.
+    /// A sentence that names the invalid token.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = LineParser::new(text);
         let effect = match words.keyword()? {
@@ -125,7 +125,7 @@ impl Behaviour {
         self.rules.push(rule);
     }
 
-    /// Forgets every rule.
+    /// Removes every rule.
     pub fn clear(&mut self) {
         self.rules.clear();
     }

@@ -1,9 +1,9 @@
-//! The body of a request as a stream: counted and digested, never stored, so that its size needs no
-//! limit. Must never read a socket.
+//! The body of a request as a stream: counted and hashed, not stored, so that its size needs no
+//! limit. Works on bytes; [`crate::connection`] reads the socket.
 
 use crate::head::{Framing, Malformed};
 
-/// Largest number of hexadecimal digits of a chunk size: 15 digits cannot overflow 64 bits.
+/// Maximum number of hexadecimal digits of a chunk size: 15 digits cannot overflow 64 bits.
 const CHUNK_DIGITS_MAX: u8 = 15;
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; parameters of draft-eastlake-fnv §2).
@@ -24,7 +24,7 @@ impl Fnv1a {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Plain body, or inside a chunk: this many bytes to come.
+    /// Number of bytes left of a plain body or of a chunk.
     Data {
         left: u64,
         chunked: bool,
@@ -97,7 +97,7 @@ impl BodyReader {
     /// Takes bytes up to the end of the body; returns how many it took.
     ///
     /// # Errors
-    /// [`Malformed::Chunk`] when the chunked coding is broken.
+    /// [`Malformed::Chunk`] when the chunked coding is invalid.
     pub fn feed(&mut self, input: &[u8]) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < input.len() && !self.is_complete() {

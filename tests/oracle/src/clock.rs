@@ -1,6 +1,5 @@
-//! One reading of both clocks. Wall time is what a client can compare with its own log; monotonic
-//! time is what delays and freezes are measured by. Must never convert one into the other for the
-//! log: every logged time is a reading of `CLOCK_REALTIME`.
+//! Both clocks, read together. Wall time can be compared with a client's log; delays and freezes
+//! use monotonic time. Every logged time is a reading of `CLOCK_REALTIME`, never converted.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,8 +10,8 @@ pub struct Moment {
     pub mono: Instant,
     /// `CLOCK_REALTIME`, microseconds since 1970.
     pub wall_us: u64,
-    /// When the kernel had received the bytes that this moment is about, same clock and unit; only
-    /// where the server asks the kernel, and the kernel said.
+    /// Kernel receive time of the bytes read at this moment, µs of `CLOCK_REALTIME`; present only
+    /// if the server requests kernel times and the kernel gave one.
     pub kernel_us: Option<u64>,
 }
 

@@ -1,5 +1,6 @@
-//! One connection, one thread: read a request, count it, wait, answer, again. Must never answer
-//! what it did not count, and never read ahead of the answer except what came with the request.
+//! One connection on one thread: read a request, count it, wait, answer, repeat. Only counted
+//! requests are answered, and nothing is read before the response except bytes that came with the
+//! request.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -13,7 +14,7 @@ use crate::kernel;
 use crate::record::Outcome;
 use crate::server::Shared;
 
-/// Bytes that one read may bring.
+/// Maximum number of bytes of one read.
 const READ_BYTES: usize = 16 * 1024;
 
 /// What happens to the connection next.
@@ -37,7 +38,7 @@ pub(crate) struct Connection<'a> {
     stream: &'a TcpStream,
     number: u64,
     shared: &'a Shared,
-    /// Bytes that were read and not used.
+    /// Bytes that were read and not consumed.
     unread: Vec<u8>,
     last_read: Moment,
 }
@@ -62,7 +63,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Reads one request; `None` when there is none, or a broken one, which is logged.
+    /// Reads one request; `None` at the end of the connection or after a malformed request, which
+    /// is logged.
     fn receive(&mut self) -> Option<Received> {
         if self.unread.is_empty() && !self.fill() {
             return None;

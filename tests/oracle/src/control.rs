@@ -1,5 +1,5 @@
-//! The control port: one command a line, one JSON object a line back. Must never be reached by
-//! counted traffic: it has a listener of its own.
+//! The control port: one command per line, one JSON object per line in reply. It has a listener of
+//! its own, so that counted traffic cannot reach it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::line_parser::LineParser;
 use crate::record::push_json_string;
 use crate::server::Shared;
 
-/// Accepts control connections, a thread each, so that one that waits does not block the others.
+/// Accepts control connections, one thread each, so that a waiting command blocks no other.
 pub(crate) fn run(shared: &Arc<Shared>, listener: &TcpListener) {
     for stream in listener.incoming() {
         let stream = stream.unwrap_or_else(|e| kernel::die("control accept", &e));
@@ -41,7 +41,7 @@ fn converse(shared: &Shared, stream: &TcpStream) {
     }
 }
 
-/// Obeys one line. The answer is `{"ok":true,…}` or `{"ok":false,"error":"…"}`.
+/// Executes one line. The reply is `{"ok":true,…}` or `{"ok":false,"error":"…"}`.
 pub(crate) fn obey(shared: &Shared, line: &str) -> String {
     match act(shared, line) {
         Ok(fields) => format!("{{\"ok\":true{fields}}}"),
@@ -54,7 +54,7 @@ pub(crate) fn obey(shared: &Shared, line: &str) -> String {
     }
 }
 
-/// Sets a behaviour: the lines that are allowed before the start too.
+/// Sets a behaviour; these lines are also allowed before the start.
 pub(crate) fn configure(shared: &Shared, line: &str) -> Result<(), String> {
     let mut words = LineParser::new(line);
     match words.keyword()? {
@@ -73,7 +73,7 @@ pub(crate) fn configure(shared: &Shared, line: &str) -> Result<(), String> {
     }
 }
 
-/// Obeys a line; returns further fields of the answer, each with a leading comma.
+/// Executes a line; returns further fields of the reply, each with a leading comma.
 fn act(shared: &Shared, line: &str) -> Result<String, String> {
     let mut words = LineParser::new(line);
     match words.keyword()? {

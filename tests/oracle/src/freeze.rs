@@ -1,5 +1,5 @@
-//! The freeze: windows of time in which nothing is answered. A request is answered at the later of
-//! its own due time and the end of the window that covers it. Must never drop a request.
+//! Freezes: windows of time without responses. A request is answered at the later of its own due
+//! time and the end of the window that covers it; none is dropped.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub enum Start {
     AfterFirst(Duration),
 }
 
-/// A time in which nothing is answered: begin included, end excluded.
+/// A window without responses: begin included, end excluded.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     /// Its begin.
@@ -86,7 +86,7 @@ impl Freezer {
             let left = match earliest_answer(&windows, first, due.max(now)) {
                 Some(at) if at <= now => return blocked,
                 Some(at) => at - now,
-                // Whoever lifts the window notifies; the length only bounds one wait.
+                // Lifting the window notifies; the length only bounds one wait.
                 None => Duration::from_secs(3600),
             };
             blocked = true;

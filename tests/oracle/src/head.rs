@@ -1,12 +1,12 @@
-//! The parser of a request head (RFC 9112). Strict on purpose: what a lenient server forgives, an
-//! oracle must report. Must never read a socket.
+//! The parser of a request head (RFC 9112). It is strict, so that the oracle reports every error of
+//! a client that a lenient server would accept. Works on bytes.
 
 use std::fmt;
 
-/// Longest head (request line and headers) that is read, bytes.
+/// Maximum size of a head (request line and headers), bytes.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What is wrong with a request.
+/// Why a request is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
     /// The head is longer than [`HEAD_BYTES_MAX`].
@@ -28,7 +28,7 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// The word that the log uses.
+    /// Its name in the log.
     pub fn word(self) -> &'static str {
         match self {
             Self::HeadTooLong => "head_too_long",
@@ -52,14 +52,14 @@ impl fmt::Display for Malformed {
 /// How the body is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Exactly this many bytes; a request that says nothing has 0.
+    /// Exactly this many bytes; 0 without a header.
     Length(u64),
     /// Chunked coding.
     Chunked,
 }
 
-/// A parsed request head. Text is Latin-1: each byte of the wire is the character of that number,
-/// so that nothing is lost.
+/// A parsed request head. Text is Latin-1: each byte becomes the character of that number, which is
+/// lossless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The method as sent.

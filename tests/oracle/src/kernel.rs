@@ -1,5 +1,5 @@
-//! What std does not offer: backlog, reset, signals, limits. The only unsafe code of this crate.
-//! Must never keep a file descriptor.
+//! System calls that std lacks: backlog, reset, receive times, signals, limits. The only unsafe
+//! code of this crate; it keeps no file descriptor.
 
 use std::fmt::Display;
 use std::io;
@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// Says on stderr what failed and ends the process: an oracle that cannot count must not go on.
+/// Prints an error and ends the process: an oracle that cannot count must not go on.
 pub fn die(what: &str, error: &dyn Display) -> ! {
     eprintln!("loadpilot-oracle: {what}: {error}");
     std::process::exit(70);
@@ -46,8 +46,8 @@ pub(crate) fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     .map(drop)
 }
 
-/// Asks the kernel to note when it receives what comes to this listener's connections. It begins a
-/// moment later, by itself: the first packets may come without a time.
+/// Enables kernel receive times for the connections of this listener. The kernel starts them a
+/// moment later: the first packets may come without a time.
 #[cfg(target_os = "linux")]
 pub(crate) fn ask_receive_times(listener: &TcpListener) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
@@ -64,16 +64,16 @@ pub(crate) fn ask_receive_times(listener: &TcpListener) -> io::Result<()> {
     .map(drop)
 }
 
-/// No other kernel tells them for TCP.
+/// Other kernels have no receive times for TCP.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn ask_receive_times(_: &TcpListener) -> io::Result<()> {
     let what = "this system tells no receive times for TCP";
     Err(io::Error::new(io::ErrorKind::Unsupported, what))
 }
 
-/// Reads like `Read::read`, and says when the kernel had received the last of these bytes, µs of
-/// `CLOCK_REALTIME` (tcp(7) knows no such message; it is `SCM_TIMESTAMPING` of the kernel's
-/// `Documentation/networking/timestamping.rst`, whose first member is the software time).
+/// Reads like `Read::read` and also returns the kernel receive time of the last of these bytes, µs
+/// of `CLOCK_REALTIME`. The time is not in tcp(7): it is the first member, the software time, of
+/// `SCM_TIMESTAMPING` in the kernel's `Documentation/networking/timestamping.rst`.
 #[cfg(target_os = "linux")]
 pub(crate) fn read_timed(stream: &TcpStream, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
     // u64 for the alignment that control messages need; room for a header and three timespecs.
@@ -166,7 +166,7 @@ pub(crate) fn sharpen_timers() {
     let _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000_u64) };
 }
 
-/// Files that are open at once in the largest of tests and benches, and some more.
+/// Number of file descriptors that the largest tests and benches open at once, with a margin.
 const FILES_AT_ONCE: libc::c_int = 20_000;
 
 /// Raises the limit of open files as far as it goes without privilege, and makes room for many.
@@ -181,7 +181,7 @@ pub fn raise_fd_limit() {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
-        // A table that has to grow later lets whoever accepts wait for tens of ms.
+        // Growing the table later would delay an accept by tens of ms.
         let last = libc::c_int::try_from(limit.rlim_max).map_or(FILES_AT_ONCE, |max| max - 1);
         let last = last.min(FILES_AT_ONCE);
         let copy = libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, last);
@@ -191,11 +191,11 @@ pub fn raise_fd_limit() {
     }
 }
 
-/// SIGTERM and SIGINT, held back so that one thread can wait for them.
+/// SIGTERM and SIGINT, blocked so that one thread can wait for them.
 pub struct EndSignals(libc::sigset_t);
 
 impl EndSignals {
-    /// Holds the signals back in this thread and in all that it starts from now on.
+    /// Blocks the signals in this thread and in all threads that it starts from now on.
     pub fn hold() -> Self {
         // SAFETY: a zeroed sigset is only handed to sigemptyset, which makes it valid.
         unsafe {

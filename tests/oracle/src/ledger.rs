@@ -1,6 +1,6 @@
-//! The count and the log. A request is counted the moment its last byte was taken, before anything
-//! else happens to it, and logged when it ended. Must never lose a request: those that are still
-//! open at a flush are written as such, and written again when they end.
+//! The counts and the log. A request is counted when its last byte is read, before any other step,
+//! and logged when it ends. No request is lost: one that is open at a flush is written as open, and
+//! again when it ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +12,14 @@ use crate::clock::Moment;
 use crate::kernel::die;
 use crate::record::{Outcome, Record};
 
-/// How long a flush waits for answers whose last write was under way when it was called.
+/// Timeout of a flush for responses whose last write was in progress at its start.
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// A count that somebody may wait for.
+/// A count on which threads can wait.
 #[derive(Debug)]
 struct Tally {
     count: u64,
-    /// The smallest count that anybody waits for: nobody is woken before it is reached.
+    /// The smallest count that a thread waits for: no thread is woken before it is reached.
     awaited: u64,
 }
 
@@ -29,19 +29,19 @@ impl Tally {
         awaited: u64::MAX,
     };
 
-    /// Adds one; returns whether somebody waits for the result.
+    /// Adds one; returns whether a thread waits for the result.
     fn add(&mut self) -> bool {
         self.count += 1;
         let reached = self.count >= self.awaited;
         if reached {
-            // Whoever still waits for more says so again when it wakes.
+            // A thread that waits for more registers again when it wakes.
             self.awaited = u64::MAX;
         }
         reached
     }
 }
 
-/// Which count to wait for.
+/// The count to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// Requests received whole.
@@ -68,7 +68,7 @@ pub struct Counts {
 #[derive(Debug)]
 struct Open {
     record: Record,
-    /// The last bytes of the answer are being written: the end is a matter of microseconds.
+    /// The last bytes of the response are being written: it ends within microseconds.
     finishing: bool,
 }
 
@@ -90,7 +90,7 @@ struct Inner {
 pub struct Ledger {
     inner: Mutex<Inner>,
     changed: Condvar,
-    /// A flush is waiting: ends are to be announced.
+    /// Whether a flush waits, so that ends have to notify it.
     finished: Condvar,
 }
 
@@ -115,8 +115,8 @@ impl Ledger {
         }
     }
 
-    /// The first bytes of a request were read. Returns the number of the request; `None` when the
-    /// ledger is closed.
+    /// Opens a request whose first bytes were read. Returns its number; `None` when the ledger is
+    /// closed.
     pub fn begin(&self, conn: u64, arrival: Moment) -> Option<u64> {
         let mut inner = self.lock();
         if inner.closed {
@@ -135,7 +135,7 @@ impl Ledger {
         Some(seq)
     }
 
-    /// Notes something about an open request.
+    /// Updates the record of an open request.
     pub fn note(&self, seq: u64, change: impl FnOnce(&mut Record)) {
         let mut inner = self.lock();
         change(
@@ -147,8 +147,8 @@ impl Ledger {
         );
     }
 
-    /// The last byte of the request was taken: it counts. Returns the arrival of the first request;
-    /// `None` when the ledger is closed, and then the request must not be answered.
+    /// Counts a request whose last byte was read. Returns the arrival of the first request; `None`
+    /// when the ledger is closed, and then the request must not be answered.
     pub fn receive(
         &self,
         seq: u64,
@@ -174,7 +174,7 @@ impl Ledger {
         Some(first)
     }
 
-    /// The last bytes of the answer are about to be written.
+    /// Marks that the last bytes of the response are about to be written.
     pub fn finishing(&self, seq: u64) {
         self.lock()
             .open
@@ -183,7 +183,7 @@ impl Ledger {
             .finishing = true;
     }
 
-    /// The request ended now; its line is written.
+    /// Ends the request now and writes its line.
     pub fn end(&self, seq: u64, outcome: Outcome, status: Option<u16>) {
         let end_us = Moment::now().wall_us;
         let mut inner = self.lock();
@@ -249,8 +249,8 @@ impl Ledger {
         }
     }
 
-    /// Takes no further request, then writes the log to the file. What is answered from now on is
-    /// in the log as open.
+    /// Closes the ledger to further requests, then writes the log to the file. Responses from now
+    /// on do not change the log: their requests stay open in it.
     pub fn close(&self) {
         self.lock().closed = true;
         self.flush();
@@ -260,7 +260,7 @@ impl Ledger {
     pub fn flush(&self) {
         let deadline = Instant::now() + FLUSH_WAIT_MAX;
         let mut inner = self.lock();
-        // A client may hold an answer whose end is not noted yet; let those settle first.
+        // A client may have a response whose end is not recorded yet: wait for those first.
         let settling: Vec<u64> = inner
             .open
             .iter()

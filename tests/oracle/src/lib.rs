@@ -1,7 +1,7 @@
-//! An HTTP/1.1 server that counts. End-to-end tests compare the product with its log, so it must
-//! never share code with the product, and never use an HTTP library: what it says is what came over
-//! the wire. One thread a connection, std only. Start with [`Server::start`]; README.md has the
-//! commands and the log format.
+//! The oracle: an HTTP/1.1 server that counts requests. End-to-end tests compare the product with
+//! its log, so it shares no code with the product and uses no HTTP library: its log is what came
+//! over the wire. One thread per connection, std only. Start with [`Server::start`]; README.md has
+//! the commands and the log format.
 
 pub mod behaviour;
 pub mod body;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-/// Longest duration that a command may name, ms: one day.
+/// Maximum duration in a command, ms: one day.
 const MS_MAX: f64 = 86_400_000.0;
 
-/// The words of one line that are not used yet.
+/// The tokens of one line that are not consumed yet.
 #[derive(Debug)]
 pub(crate) struct LineParser<'a> {
     rest: Vec<&'a str>,
@@ -19,7 +19,7 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    /// The first word.
+    /// The keyword.
     pub(crate) fn keyword(&mut self) -> Result<&'a str, String> {
         if self.rest.is_empty() {
             Err("empty".to_owned())
@@ -28,7 +28,7 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    /// The next word, which must not be an option.
+    /// The next value.
     pub(crate) fn value(&mut self) -> Result<&'a str, String> {
         match self.rest.first() {
             Some(word) if !word.contains('=') => Ok(self.rest.remove(0)),
@@ -48,7 +48,7 @@ impl<'a> LineParser<'a> {
         self.option(name).map(parse_ms).transpose()
     }
 
-    /// Refuses words that nobody used.
+    /// Rejects tokens that were not consumed.
     pub(crate) fn finish(self) -> Result<(), String> {
         match self.rest.first() {
             None => Ok(()),
@@ -57,7 +57,7 @@ impl<'a> LineParser<'a> {
     }
 }
 
-/// Milliseconds, with decimals down to 1 µs.
+/// Parses milliseconds with up to three decimals (1 µs).
 pub(crate) fn parse_ms(word: &str) -> Result<Duration, String> {
     match word.parse::<f64>() {
         Ok(ms) if (0.0..=MS_MAX).contains(&ms) => {

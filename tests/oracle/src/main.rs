@@ -1,5 +1,5 @@
-//! The oracle as a process: starts the server, says where it listens, ends on a signal or when its
-//! stdin ends. Must never end without a complete log.
+//! The oracle as a process: starts the server, prints its ports, and ends on a signal or at the end
+//! of stdin, with a complete log (`tests/process.rs`).
 
 use std::io::{self, Read, Write};
 use std::process::{ExitCode, exit};
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         eprintln!("loadpilot-oracle: {error}\n{USAGE}");
         exit(2)
     });
-    // Before any thread exists, so that all of them hold the signals back.
+    // Before any thread exists, so that all threads block the signals.
     let signals = EndSignals::hold();
     raise_fd_limit();
     let server = Server::start(&args.config).unwrap_or_else(|error| {
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     if args.until_eof {
         let ended = ended.clone();
         thread::spawn(move || {
-            // An error on stdin is an end of it, too.
+            // An error on stdin counts as its end.
             let _ = io::stdin().read_to_end(&mut Vec::new());
             let _ = ended.send(());
         });

@@ -1,4 +1,4 @@
-//! One line of the log: what is known about one request. Must never say more than was observed.
+//! One line of the log: what was observed of one request.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use crate::body::Fnv1a;
 use crate::clock::Moment;
 use crate::head::{Head, Malformed};
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its bytes are not all here: the connection ended first, or is still sending.
+    /// Not received whole: the connection ended first, or is still sending.
     Incomplete,
     /// Its bytes break HTTP; it was answered 400 and is not counted as received.
     Malformed(Malformed),
@@ -19,11 +19,11 @@ pub enum Outcome {
     Answered,
     /// The connection broke while the answer was written.
     Aborted,
-    /// The rules asked for a truncated answer, which was written.
+    /// A rule required a truncated response, which was written.
     Truncated,
-    /// The rules asked for a TCP reset, which was sent.
+    /// A rule required a TCP reset, which was sent.
     Reset,
-    /// The rules asked for silence, and the client gave up.
+    /// A rule required no response, and the client gave up.
     Unanswered,
 }
 
@@ -42,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// What is known about one request.
+/// The observations of one request.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// Number of the request, from 1, in the order of first bytes.
@@ -51,7 +51,7 @@ pub struct Record {
     pub conn: u64,
     /// When its first bytes were read, µs of `CLOCK_REALTIME`.
     pub arrival_us: u64,
-    /// When the kernel had received them, µs of `CLOCK_REALTIME`, where it was asked and said.
+    /// Kernel receive time of these bytes, µs of `CLOCK_REALTIME`; see [`crate::clock`].
     pub kernel_us: Option<u64>,
     /// When it ended (see [`Outcome`]), µs of `CLOCK_REALTIME`.
     pub end_us: Option<u64>,
@@ -67,10 +67,10 @@ pub struct Record {
     pub body_digest: Fnv1a,
     /// The status that was answered.
     pub status: Option<u16>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The client had closed its side before the answer was written (looked at only when the
-    /// answer was held back by a delay or a freeze).
+    /// Whether the client had closed its side before the response was written; checked only if a
+    /// delay or a freeze held the response back.
     pub client_closed: bool,
     /// All headers, when the server logs them.
     pub headers: Option<Vec<(String, String)>>,

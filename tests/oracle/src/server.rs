@@ -1,4 +1,4 @@
-//! The counted listener and its threads. Must never accept while it is told to refuse.
+//! The counted listener and its threads. While `refuse` is in force, no connection is accepted.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use crate::freeze::Freezer;
 use crate::kernel;
 use crate::ledger::Ledger;
 
-/// Connections that the kernel completes before they are accepted.
+/// Maximum number of connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 4096;
 /// Stack of a connection's thread, bytes.
 const STACK_BYTES: usize = 128 * 1024;
@@ -35,9 +35,9 @@ pub struct Config {
     pub id_header: String,
     /// Whether all headers are logged.
     pub log_headers: bool,
-    /// Whether the kernel is asked when it received each request; costs a little more a read.
+    /// Whether kernel receive times are requested; they make each read slightly more expensive.
     pub kernel_times: bool,
-    /// Control lines to obey before the first connection.
+    /// Control lines to execute before the first connection.
     pub behaviours: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ struct Door {
     error: Option<String>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) ledger: Ledger,
@@ -123,8 +123,8 @@ impl Server {
     /// Binds both listeners on 127.0.0.1 and serves.
     ///
     /// # Errors
-    /// The log or a port cannot be had, a behaviour is wrong (`InvalidInput`), or this system's
-    /// kernel tells no receive times (`Unsupported`).
+    /// The log or a port cannot be opened, a behaviour is invalid (`InvalidInput`), or this
+    /// system's kernel has no receive times (`Unsupported`).
     pub fn start(config: &Config) -> io::Result<Self> {
         let ledger = Ledger::new(File::create(&config.log)?);
         let (wake, woken) = UnixStream::pair()?;
@@ -180,7 +180,7 @@ impl Server {
         self.control_port
     }
 
-    /// Obeys one control line, as the control port does; returns its JSON answer.
+    /// Executes one control line, as the control port does; returns its JSON reply.
     pub fn command(&self, line: &str) -> String {
         control::obey(&self.shared, line)
     }
@@ -188,7 +188,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Closing cannot fail in a way that anybody could act on here.
+        // A failure to close cannot be handled here.
         let _ = self.shared.set_door(false);
         self.shared.ledger.close();
     }
@@ -235,7 +235,7 @@ fn run_acceptor(shared: &Arc<Shared>, first: TcpListener, port: u16, woken: &Uni
     }
 }
 
-/// Makes the listener what the door asks for.
+/// Opens or closes the listener as the door requires.
 fn move_door(shared: &Shared, listener: &mut Option<TcpListener>, port: u16) {
     let mut door = shared.door();
     if !door.wanted {

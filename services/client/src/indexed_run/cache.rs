@@ -1,7 +1,7 @@
-//! What was folded of a run, in a file: the next reading goes on from there.
+//! The fold of a run in a file, from which the next read continues.
 //!
-//! A file that is torn, foreign, of another log or of another version of this program is as good as
-//! none. Must never be trusted for anything that the log says otherwise.
+//! A file that is torn, of another run, log or program version, or contradicted by the log is
+//! ignored.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,59 +15,59 @@ use loadpilot_events::RunId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What a file begins with: another layout, another number.
+/// First bytes of a file; the number changes with the layout.
 const MAGIC: &[u8] = b"loadpilot.reading/2\n";
-/// Bytes of the checksum after it.
+/// Number of bytes of the checksum after it.
 const CRC_BYTES: usize = 4;
-/// So many deltas are folded sooner than a file is looked after.
-const WORTH_KEEPING: u64 = 256;
+/// Minimum number of new deltas for a write: fewer are folded faster than a file is written.
+const NEW_DELTAS_MIN: u64 = 256;
 
-/// Whose fold it is, and how far it goes.
+/// Identity and extent of a stored fold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     run: RunId,
-    /// The program that wrote it: sums are written down as it has them in memory.
+    /// Version of the program that wrote it: its layout is that of the types in memory.
     version: String,
-    /// When the stream was created: in another one the sequences mean something else.
+    /// Creation time of the data stream: in another stream the sequences mean something else.
     created: u64,
-    /// By what the deltas were judged.
+    /// Hash of the plan and the assignments by which the deltas were judged.
     judged_by: Vec<u8>,
-    /// The last delta of the run that the seal covers, once it was sealed.
+    /// Sequence of the last delta that the seal covers; absent before the seal.
     sealed_at: Option<u64>,
-    /// The last delta that is in it.
+    /// Sequence of the last delta in the fold.
     data_seq: u64,
 }
 
-/// Where the fold of one run is kept.
+/// The cache file of one run.
 #[derive(Debug)]
 pub(super) struct Cache {
     folder: PathBuf,
     run: RunId,
     created: u64,
-    /// How many deltas the fold in the file has, and whether the run was sealed then.
-    kept: (u64, bool),
+    /// Number of deltas in the file, and whether the run was sealed then.
+    written: (u64, bool),
 }
 
-/// What was kept.
-pub(super) struct Kept {
+/// A fold read from a cache file.
+pub(super) struct CachedFold {
     pub(super) data: Projection,
     pub(super) index: Index,
     pub(super) data_seq: u64,
 }
 
 impl Cache {
-    /// In `folder`, of a log whose data stream was created at `created`.
+    /// A cache in `folder`, for a log whose data stream was created at `created`.
     pub(super) fn new(folder: PathBuf, run: RunId, created: u64) -> Self {
         Self {
             folder,
             run,
             created,
-            kept: (0, false),
+            written: (0, false),
         }
     }
 
-    /// What was kept, if it goes on to be true under `control`.
-    pub(super) fn load(&mut self, control: &Control) -> Option<Kept> {
+    /// The stored fold, if it is valid and holds under `control`.
+    pub(super) fn load(&mut self, control: &Control) -> Option<CachedFold> {
         let bytes = fs::read(self.path()).ok()?;
         let rest = bytes.strip_prefix(MAGIC)?;
         let (crc, body) = rest.split_first_chunk::<CRC_BYTES>()?;
@@ -89,41 +89,41 @@ impl Cache {
         if !data.is_valid_under(control) {
             return None;
         }
-        self.kept = (data.generator.deltas, head.sealed_at.is_some());
-        Some(Kept {
+        self.written = (data.generator.deltas, head.sealed_at.is_some());
+        Some(CachedFold {
             data,
             index,
             data_seq: head.data_seq,
         })
     }
 
-    /// What was kept holds no longer.
+    /// Marks the file as outdated, so that the next fold replaces it.
     pub(super) fn forget(&mut self) {
-        self.kept = (0, false);
+        self.written = (0, false);
     }
 
-    /// Keeps a fold, if there is enough in it that is new.
-    pub(super) fn keep(
+    /// Stores a fold if it has grown enough, or the run was sealed since.
+    pub(super) fn store(
         &mut self,
         control: &Control,
         (data, index): (&Projection, &Index),
         data_seq: u64,
     ) {
         let is_sealed = control.sealed.is_some();
-        let (kept, was_sealed) = self.kept;
-        let fresh = data.generator.deltas.saturating_sub(kept);
-        let ended = is_sealed && !was_sealed && data.generator.deltas >= WORTH_KEEPING;
-        // Writing takes as long as the fold is large: each time it has grown by an eighth.
-        let grown = fresh >= WORTH_KEEPING.max(kept / 8);
+        let (written, was_sealed) = self.written;
+        let fresh = data.generator.deltas.saturating_sub(written);
+        let ended = is_sealed && !was_sealed && data.generator.deltas >= NEW_DELTAS_MIN;
+        // The cost of a write grows with the fold, so the fold must have grown by an eighth.
+        let grown = fresh >= NEW_DELTAS_MIN.max(written / 8);
         if !(grown || ended) {
             return;
         }
         let head = self.head(control, data_seq);
         match self.write(&head, data, index) {
-            Ok(()) => self.kept = (data.generator.deltas, is_sealed),
+            Ok(()) => self.written = (data.generator.deltas, is_sealed),
             Err(error) => {
                 let folder = self.folder.display();
-                tracing::warn!("reading {} is not kept in {folder}: {error}", self.run);
+                tracing::warn!("run {} is not cached in {folder}: {error}", self.run);
             }
         }
     }
@@ -158,7 +158,7 @@ impl Cache {
     }
 }
 
-/// A mark of everything by which the fold judges deltas, but the seal.
+/// Hash of everything by which the fold judges deltas, except the seal.
 fn judged_by(control: &Control) -> Vec<u8> {
     let mut hash = Sha256::new();
     let created = control.state.created.as_ref();
@@ -201,13 +201,13 @@ mod tests {
         RunId::parse(name).expect("a token")
     }
 
-    /// A file of a run of which 300 deltas were folded, up to sequence 900.
-    fn kept(folder: &Path) -> Control {
+    /// Writes the file of a run of which 300 deltas were folded, up to sequence 900.
+    fn write_cache(folder: &Path) -> Control {
         let control = ControlLog::new(run("01run")).close();
         let mut data = Projection::default();
         data.generator.deltas = 300;
         let mut cache = Cache::new(folder.to_owned(), run("01run"), CREATED);
-        cache.keep(&control, (&data, &Index::default()), 900);
+        cache.store(&control, (&data, &Index::default()), 900);
         control
     }
 
@@ -232,13 +232,12 @@ mod tests {
         }
     }
 
-    /// Broken if a fold went on from what another log, another judgement or a seal does not bear
-    /// out.
+    /// Broken if a fold continues from a file of another log, assignment or seal.
     #[test]
     fn a_file_counts_only_for_what_it_was_folded_from() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
-        let control = kept(folder);
+        let control = write_cache(folder);
         assert_eq!(load(folder, "01run", CREATED, &control), Some(900));
         assert_eq!(load(folder, "01run", CREATED + 1, &control), None);
         assert_eq!(load(folder, "01other", CREATED, &control), None);
@@ -257,12 +256,12 @@ mod tests {
         assert_eq!(load(folder, "01run", CREATED, &assigned), None);
     }
 
-    /// Broken if a file that was torn, anywhere, is believed or ends the program.
+    /// Broken if a torn file is used or ends the program.
     #[test]
     fn a_torn_file_is_as_good_as_none() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
-        let control = kept(folder);
+        let control = write_cache(folder);
         let path = folder.join("01run.reading");
         let whole = fs::read(&path).expect("it was kept");
         for length in 0..whole.len() {

@@ -1,8 +1,7 @@
-//! One run's log, read, folded and indexed: what many questions are answered from.
+//! One run's log, folded and indexed in memory, for many queries.
 //!
-//! It follows the log when it is told to, and never on its own. Must never keep what cannot be read
-//! again from the log: a reading that is thrown away, and its file with it, costs time and nothing
-//! else.
+//! It reads on only when it is refreshed. All of it can be read again from the log: losing it, or
+//! its cache file, costs only time.
 
 use std::path::PathBuf;
 
@@ -29,13 +28,13 @@ use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::session::{Session, SessionError, control_of, patiently};
+use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 mod cache;
 
 use cache::Cache;
 
-/// How far the two streams were written, whoever wrote.
+/// The heads of the two streams, of all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LogState {
     /// The last sequence of LP_CTL.
@@ -44,25 +43,25 @@ pub struct LogState {
     pub data_seq: u64,
 }
 
-/// How far a run was read.
+/// How far a run has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Position {
-    /// Its last record of LP_CTL.
+    /// Sequence of its last record in LP_CTL.
     pub ctl_seq: u64,
-    /// The last fact that counts.
+    /// Sequence of its last valid fact.
     pub evt_seq: u64,
-    /// Its last record of LP_DATA.
+    /// Sequence of its last record in LP_DATA.
     pub data_seq: u64,
     /// Whether it is sealed or refused.
     pub over: bool,
 }
 
-/// A part of a story.
+/// A page of a timeline.
 #[derive(Debug, Clone, Serialize)]
-pub struct Chapter {
-    /// What happened, in order.
+pub struct TimelinePage {
+    /// Its lines, in the order of the log.
     pub lines: Vec<StoryLine>,
-    /// After which sequence to go on; null when there was no more.
+    /// The sequence to continue after; null on the last page.
     pub next: Option<u64>,
 }
 
@@ -100,34 +99,38 @@ impl Folded {
 
 /// One run's log, indexed.
 #[derive(Debug)]
-pub struct Reading {
+pub struct IndexedRun {
     bus: Bus,
     subjects: Subjects,
     run: RunId,
     log: ControlLog,
     now: Folded,
-    /// The last records of the run in both streams.
+    /// Sequences of the last records of the run in both streams.
     ctl_seq: u64,
     data_seq: u64,
-    /// How far the streams were when they were last read.
+    /// The heads of the streams at the last read.
     read: LogState,
-    /// The run as of the instant that was asked for last.
+    /// The run as of the instant, in µs after the start, of the last such query.
     then: Option<(u64, Folded)>,
-    /// The report of it all, once it was asked for.
-    told: Option<Box<Report>>,
+    /// The report of the whole run, after its first query.
+    report: Option<Box<Report>>,
     cache: Option<Cache>,
 }
 
 impl Session {
-    /// Reads a run's log and indexes it. `cache` is a folder for what makes that quicker the next
-    /// time.
+    /// Reads a run's log and indexes it. `cache` is the folder of a file that speeds up the next
+    /// read.
     ///
     /// # Errors
-    /// When the log holds no such run; or the world.
-    pub async fn read(&self, run: &RunId, cache: Option<PathBuf>) -> Result<Reading, SessionError> {
+    /// When the log holds no such run; or a fault of the bus.
+    pub async fn read(
+        &self,
+        run: &RunId,
+        cache: Option<PathBuf>,
+    ) -> Result<IndexedRun, SessionError> {
         let (bus, subjects) = self.parts();
         let log = ControlLog::new(run.clone());
-        let mut reading = Reading {
+        let mut indexed = IndexedRun {
             now: Folded::new(log.close()),
             bus,
             subjects,
@@ -137,17 +140,17 @@ impl Session {
             data_seq: 0,
             read: LogState::default(),
             then: None,
-            told: None,
+            report: None,
             cache: None,
         };
-        reading.open(cache).await?;
-        Ok(reading)
+        indexed.open(cache).await?;
+        Ok(indexed)
     }
 
-    /// How far the streams were written: whether anything changed.
+    /// The heads of the streams: if equal to the last ones, nothing has changed.
     ///
     /// # Errors
-    /// The world.
+    /// A fault of the bus.
     pub async fn log_state(&self) -> Result<LogState, SessionError> {
         let (bus, _) = self.parts();
         Ok(heads(&bus).await?)
@@ -156,12 +159,12 @@ impl Session {
 
 async fn heads(bus: &Bus) -> Result<LogState, Fault> {
     Ok(LogState {
-        ctl_seq: patiently(|| bus.head(Stream::Ctl)).await?,
-        data_seq: patiently(|| bus.head(Stream::Data)).await?,
+        ctl_seq: retry_unreachable(|| bus.head(Stream::Ctl)).await?,
+        data_seq: retry_unreachable(|| bus.head(Stream::Data)).await?,
     })
 }
 
-impl Reading {
+impl IndexedRun {
     async fn open(&mut self, cache: Option<PathBuf>) -> Result<(), SessionError> {
         let heads = heads(&self.bus).await?;
         self.read_control().await?;
@@ -170,11 +173,11 @@ impl Reading {
             return Err(NoReport::Unknown(self.run.to_string()).into());
         }
         if let Some(folder) = cache {
-            let created = patiently(|| self.bus.created(Stream::Data)).await?;
+            let created = retry_unreachable(|| self.bus.created(Stream::Data)).await?;
             let mut cache = Cache::new(folder, self.run.clone(), created);
-            if let Some(kept) = cache.load(&self.now.control) {
-                (self.now.data, self.now.index) = (kept.data, kept.index);
-                self.data_seq = kept.data_seq;
+            if let Some(cached) = cache.load(&self.now.control) {
+                (self.now.data, self.now.index) = (cached.data, cached.index);
+                self.data_seq = cached.data_seq;
             }
             self.cache = Some(cache);
         }
@@ -183,10 +186,10 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads what was appended since; whether anything was.
+    /// Reads the records appended since the last read; returns whether there were any of this run.
     ///
     /// # Errors
-    /// The world; what was read before stays.
+    /// A fault of the bus; the run stays as it was read.
     pub async fn refresh(&mut self) -> Result<bool, SessionError> {
         let heads = heads(&self.bus).await?;
         if heads == self.read {
@@ -198,7 +201,7 @@ impl Reading {
         self.read = heads;
         let changed = self.position() != before;
         if changed {
-            (self.then, self.told) = (None, None);
+            (self.then, self.report) = (None, None);
         }
         Ok(changed)
     }
@@ -206,7 +209,8 @@ impl Reading {
     async fn read_control(&mut self) -> Result<(), SessionError> {
         let filters = control_of(&self.subjects, &self.run);
         let from = self.ctl_seq + 1;
-        let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), from)).await?;
+        let mut tail =
+            retry_unreachable(|| self.bus.tail(Stream::Ctl, filters.clone(), from)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(kind) = self.kind(&stored) {
                 let (subject, payload) = (&stored.subject, &stored.payload);
@@ -215,9 +219,9 @@ impl Reading {
             self.ctl_seq = stored.seq;
         }
         let control = self.log.close();
-        let alike = is_judged_alike(&self.now.control, &control, self.data_seq);
+        let alike = counts_alike(&self.now.control, &control, self.data_seq);
         if !(alike && self.now.data.is_valid_under(&control)) {
-            // What was folded may count otherwise now.
+            // The deltas folded so far may be judged differently now.
             self.now = Folded::new(control);
             self.data_seq = 0;
             if let Some(cache) = &mut self.cache {
@@ -232,7 +236,8 @@ impl Reading {
     async fn read_data(&mut self) -> Result<(), SessionError> {
         let deltas = vec![self.subjects.delta_all(&self.run)];
         let from = self.data_seq + 1;
-        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
+        let mut tail =
+            retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored) {
                 self.now.add(&agent, &stored);
@@ -242,12 +247,12 @@ impl Reading {
         self.now.index.compact();
         if let Some(cache) = &mut self.cache {
             let now = &self.now;
-            cache.keep(&now.control, (&now.data, &now.index), self.data_seq);
+            cache.store(&now.control, (&now.data, &now.index), self.data_seq);
         }
         Ok(())
     }
 
-    /// How far the run was read.
+    /// How far the run has been read.
     #[must_use]
     pub fn position(&self) -> Position {
         Position {
@@ -258,79 +263,79 @@ impl Reading {
         }
     }
 
-    /// The report; as of an instant, so many µs after the start, when that is given.
+    /// The report of the whole run, or as of an instant in µs after the start.
     ///
     /// # Errors
-    /// When the run never started and an instant is given; or the world.
+    /// When an instant is given and the run never started; or a fault of the bus.
     pub async fn report(&mut self, as_of_us: Option<u64>) -> Result<Report, SessionError> {
         if as_of_us.is_some() {
             let folded = self.as_of(as_of_us).await?;
             return Ok(report(&folded.control, &folded.data)?);
         }
-        if let Some(told) = &self.told {
-            return Ok((**told).clone());
+        if let Some(report) = &self.report {
+            return Ok((**report).clone());
         }
         let report = report(&self.now.control, &self.now.data)?;
-        self.told = Some(Box::new(report.clone()));
+        self.report = Some(Box::new(report.clone()));
         Ok(report)
     }
 
     /// The figures of a slice over time.
     ///
     /// # Errors
-    /// Everything that is wrong with the slice; or the world.
+    /// Every problem of the slice; or a fault of the bus.
     pub async fn series(&mut self, slice: &Slice) -> Result<Series, SessionError> {
         Ok(series(self.as_of(slice.as_of_us).await?.run(), slice)?)
     }
 
-    /// How response times of a slice are spread over time.
+    /// The distribution of response times of a slice over time.
     ///
     /// # Errors
-    /// Everything that is wrong with the slice; or the world.
+    /// Every problem of the slice; or a fault of the bus.
     pub async fn heat(&mut self, slice: &Slice) -> Result<Heat, SessionError> {
         Ok(heat(self.as_of(slice.as_of_us).await?.run(), slice)?)
     }
 
-    /// What went wrong in a slice.
+    /// The failed calls of a slice, by cause.
     ///
     /// # Errors
-    /// Everything that is wrong with the slice; or the world.
+    /// Every problem of the slice; or a fault of the bus.
     pub async fn errors(&mut self, slice: &Slice) -> Result<Errors, SessionError> {
         Ok(errors(self.as_of(slice.as_of_us).await?.run(), slice)?)
     }
 
-    /// Who generated the load, and how each fared.
+    /// The agents that generated the load, with their figures.
     ///
     /// # Errors
-    /// When the run never started and an instant is given; or the world.
+    /// When an instant is given and the run never started; or a fault of the bus.
     pub async fn agents(&mut self, as_of_us: Option<u64>) -> Result<Attendance, SessionError> {
         let folded = self.as_of(as_of_us).await?;
         Ok(agent_stats(folded.run(), &Slice::default())?)
     }
 
-    /// At most `limit` lines of the story after sequence `after`.
+    /// At most `limit` lines of the timeline after sequence `after`.
     #[must_use]
-    pub fn story(&self, after: u64, limit: usize) -> Chapter {
+    pub fn timeline_page(&self, after: u64, limit: usize) -> TimelinePage {
         let mut lines = timeline::lines_after(&self.now.control, after);
         let more = lines.len() > limit;
         lines.truncate(limit);
         let last = lines.last().map_or(after, |line| line.seq);
-        Chapter {
+        TimelinePage {
             lines,
             next: more.then_some(last),
         }
     }
 
-    /// How the run would have been judged otherwise.
+    /// The verdict of the run under other gates, warm-up or bounds of time.
     ///
     /// # Errors
-    /// Everything that is wrong with the question; or the world.
+    /// Every problem of the question; or a fault of the bus.
     pub async fn verdict(&mut self, question: &WhatIf) -> Result<WhatIfAnswer, SessionError> {
         let folded = self.as_of(question.as_of_us).await?;
         Ok(what_if(folded.run(), question)?)
     }
 
-    /// The run as of an instant: folded from the log, and kept until another one is asked for.
+    /// The run as of an instant, folded from the log; the last one is kept.
     async fn as_of(&mut self, us: Option<u64>) -> Result<&Folded, SessionError> {
         let Some(us) = us else {
             return Ok(&self.now);
@@ -349,7 +354,7 @@ impl Reading {
         };
         let mut folded = Folded::new(then.control().clone());
         let deltas = vec![self.subjects.delta_all(&self.run)];
-        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if stored.seq > self.data_seq {
                 break;
@@ -370,8 +375,8 @@ impl Reading {
     }
 }
 
-/// Whether what was folded up to `data_seq` under one control side counts alike under a later one.
-fn is_judged_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
+/// Whether the deltas folded up to `data_seq` under one control side count the same under another.
+fn counts_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
     let nothing_folded = data_seq == 0;
     let covered = after
         .sealed
@@ -383,11 +388,11 @@ fn is_judged_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
     nothing_folded || (sealed_alike && assigned_alike && created_alike)
 }
 
-/// A slice or another question as JSON.
+/// Parses a slice or another query from JSON.
 ///
 /// # Errors
-/// Where it is none, and why.
-pub fn asked<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
+/// The path of the first invalid field, and why.
+pub fn parse_query<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let refusal = |field: String, rule: String| Refusal {
         problems: vec![Problem::new(field, rule, text)],

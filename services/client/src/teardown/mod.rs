@@ -1,8 +1,8 @@
-//! Setup and teardown of a run: the claims of whoever plays them, and what a teardown needs.
+//! Setup and teardown of a run: the claims of the commands that play them, and their inputs.
 //!
-//! Each claim is appended at the exact last sequence of the run's request subject: of several
-//! candidates the log takes one. Must never let a secret or a key into the log: they lie in the
-//! key-value bucket, with an end, and are shredded when nothing is owed any more.
+//! Each claim is appended at the exact last sequence of the run's request subject, so that the log
+//! accepts one of several claimants. A secret or a key must never enter the log (tested): both are
+//! in the key-value bucket with a time to live, and are shredded once the teardown is played.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,68 +20,69 @@ use serde::Serialize;
 use tokio::time::{sleep, timeout};
 
 use super::session::{
-    ASK_AGAIN, SERVER_PATIENCE, Session, SessionError, encoded, envelope, new_id, patiently,
+    RETRY_INTERVAL, SERVER_TIMEOUT, Session, SessionError, encoded, envelope, new_id,
+    retry_unreachable,
 };
 
-/// How long what a teardown needs outlives the planned end of its run: a long weekend and a day.
+/// Time that the inputs of a teardown outlive the planned end of the run: a long weekend and a day.
 const KEPT_AFTER_RUN: Duration = Duration::from_secs(5 * 24 * 3600);
-/// A command that is not heard for so long is gone; it beats every second.
+/// Time without a heartbeat after which a command is gone; it sends one every second.
 const GONE_AFTER: Duration = Duration::from_secs(10);
-/// How often others may come between a claim and the log before it is given up.
+/// Maximum number of appends of a request that lose to requests of other clients.
 const TRIES_MAX: usize = 64;
 
-/// What a run owes, for its submitter's side.
+/// State of the teardown of a run.
 #[derive(Debug, Clone, Serialize)]
-pub struct Owed {
+pub struct TeardownStatus {
     /// The setup that was begun; null when there was none.
     pub setup: Option<Box<SetupClaimed>>,
     /// Whether a teardown is owed.
     pub is_owed: bool,
-    /// Whether the run was asked for.
+    /// Whether the run was requested.
     pub asked: bool,
     /// Whether it is sealed or refused.
     pub over: bool,
-    /// On whom the teardown is, or who played it.
+    /// The command that holds the teardown or played it.
     pub holder: Option<OwnerId>,
 }
 
-/// What a teardown is played with. `Debug` is not for it: it holds secrets.
+/// The inputs of a teardown. It has no `Debug` because it holds secrets.
 #[derive(Clone, Serialize)]
-pub struct Means {
-    /// The secrets by handle; null when they have ended.
+pub struct TeardownInputs {
+    /// The secrets by handle; null when they have expired.
     pub secrets: Option<BTreeMap<String, String>>,
-    /// Whether the setup left anything.
+    /// Whether the setup stored states.
     pub left: bool,
-    /// The key of what it left; null when it has ended, or nothing was left.
+    /// The key that seals the states; null when it has expired, or there are none.
     pub key: Option<String>,
 }
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "claim", rename_all = "snake_case")]
-pub enum Claimed {
-    /// It is on the claimant now.
+pub enum ClaimResult {
+    /// The claimant holds the teardown now.
     Taken,
-    /// Nothing was set up, or it was played already.
+    /// Nothing was set up, or the teardown was played already.
     Settled,
-    /// The run goes on, or can.
+    /// The run is not over, or can still be requested.
     NotOver,
-    /// It is on somebody who is alive.
+    /// Another live command holds it.
     Held {
-        /// Who.
+        /// That command.
         by: OwnerId,
     },
 }
 
 impl Session {
-    /// What a run owes.
+    /// The state of a run's teardown.
     ///
     /// # Errors
-    /// The world.
-    pub async fn owed(&self, run: &RunId) -> Result<Owed, SessionError> {
+    /// A fault of the bus.
+    pub async fn teardown_status(&self, run: &RunId) -> Result<TeardownStatus, SessionError> {
         let control = self.control(run).await?;
         let debt = control.teardown;
-        Ok(Owed {
+        Ok(TeardownStatus {
             is_owed: debt.is_owed(),
             asked: debt.requested,
             over: control.state.over,
@@ -90,11 +91,11 @@ impl Session {
         })
     }
 
-    /// Begins the setup of a run that nobody has asked for, and beats for it from now on. What its
-    /// teardown needs is stored before that is owed.
+    /// Claims the setup of a new run and sends the claimant's heartbeats from now on. The inputs of
+    /// the teardown are stored before the claim makes it owed.
     ///
     /// # Errors
-    /// When there is such a run; or the world.
+    /// When the run exists already; or a fault of the bus.
     pub async fn claim_setup(
         &mut self,
         run: &RunId,
@@ -113,25 +114,25 @@ impl Session {
         }
         if !secrets.is_empty() {
             let values = encoded("the secrets", secrets)?;
-            let ttl = kept_for(&claim);
+            let ttl = inputs_ttl(&claim);
             bus.kv_put(&subjects.owed_key(run), values, ttl).await?;
         }
         let claimant = claim.claimant.clone();
         let event = envelope(new_id(), Request::SetupClaimed(Box::new(claim)));
         if self.append_request(run, 0, &event).await?.is_none() {
-            let rule = "must be one that nobody has begun";
+            let rule = "must be new: it exists already";
             return Err(Problem::new("run", rule, run).into());
         }
-        self.keep_owned(run, &claimant);
+        self.start_owner_beat(run, &claimant);
         self.set_up = Some((run.clone(), claimant));
         Ok(())
     }
 
-    /// Keeps what a setup has left so far, sealed with `key`.
+    /// Stores the states that a setup has produced so far, sealed with `key`.
     ///
     /// # Errors
-    /// When the setup is not on `claimant` any more; or the world.
-    pub async fn keep_states(
+    /// When `claimant` does not hold the setup any more; or a fault of the bus.
+    pub async fn store_setup_states(
         &self,
         run: &RunId,
         claimant: &OwnerId,
@@ -148,7 +149,7 @@ impl Session {
             .await?;
         let name = subjects.owed_state_key(run, &states.sha256);
         let key = Bytes::from(key.to_owned());
-        bus.kv_put(&name, key, kept_for(setup)).await?;
+        bus.kv_put(&name, key, inputs_ttl(setup)).await?;
         self.append_as(run, claimant, || {
             Request::SetupKept(SetupKept {
                 claimant: claimant.clone(),
@@ -158,9 +159,9 @@ impl Session {
         .await
     }
 
-    /// Stores the request for a run whose setup `claimant` played, unless somebody took the
-    /// teardown meanwhile.
-    pub(crate) async fn ask_after_setup(
+    /// Stores the request for a run whose setup `claimant` played, unless another command has
+    /// claimed the teardown.
+    pub(crate) async fn store_as_claimant(
         &self,
         run: &RunId,
         claimant: &OwnerId,
@@ -169,18 +170,18 @@ impl Session {
         self.append_as(run, claimant, || request.clone()).await
     }
 
-    /// Takes the teardown of a run upon `claimant`, which beats from then on. Whoever owed it must
-    /// be gone: `is_gone` says that this is known, else it is listened for.
+    /// Claims the teardown of a run for `claimant` and sends its heartbeats from then on. The
+    /// previous holder must be gone: by `is_gone`, else by listening for its heartbeats.
     ///
     /// # Errors
-    /// The world.
+    /// A fault of the bus.
     pub async fn claim_teardown(
         &mut self,
         run: &RunId,
         claimant: &OwnerId,
         by: &str,
         is_gone: bool,
-    ) -> Result<Claimed, SessionError> {
+    ) -> Result<ClaimResult, SessionError> {
         let mut silent: Option<OwnerId> = None;
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
@@ -191,10 +192,12 @@ impl Session {
             };
             let instead_of = match debt.claim(claimant, gone, control.state.over) {
                 Ok(instead_of) => instead_of,
-                Err(ClaimRefusal::Nothing | ClaimRefusal::Settled) => return Ok(Claimed::Settled),
-                Err(ClaimRefusal::NotOver) => return Ok(Claimed::NotOver),
+                Err(ClaimRefusal::Nothing | ClaimRefusal::Settled) => {
+                    return Ok(ClaimResult::Settled);
+                }
+                Err(ClaimRefusal::NotOver) => return Ok(ClaimResult::NotOver),
                 Err(ClaimRefusal::Held(holder)) if self.is_heard(&holder).await? => {
-                    return Ok(Claimed::Held { by: holder });
+                    return Ok(ClaimResult::Held { by: holder });
                 }
                 Err(ClaimRefusal::Held(holder)) => {
                     silent = Some(holder);
@@ -210,17 +213,18 @@ impl Session {
                 }),
             );
             if self.append_request(run, last, &event).await?.is_some() {
-                self.keep_owned(run, claimant);
-                return Ok(Claimed::Taken);
+                self.start_owner_beat(run, claimant);
+                return Ok(ClaimResult::Taken);
             }
         }
-        Err(crowded(run))
+        Err(contended(run))
     }
 
-    /// Says that the teardown was played, and shreds what it needed.
+    /// Records that the teardown was played, with the names of `failed` functions, and shreds its
+    /// inputs.
     ///
     /// # Errors
-    /// When it is not on `claimant` any more; or the world.
+    /// When `claimant` does not hold it any more; or a fault of the bus.
     pub async fn finish_teardown(
         &self,
         run: &RunId,
@@ -235,14 +239,14 @@ impl Session {
         })
         .await?;
         let debt = self.control(run).await?.teardown;
-        self.shred_means(run, &debt).await
+        self.shred_teardown_inputs(run, &debt).await
     }
 
-    /// What a teardown is played with.
+    /// The inputs of a teardown.
     ///
     /// # Errors
-    /// The world.
-    pub async fn means(&self, run: &RunId) -> Result<Means, SessionError> {
+    /// A fault of the bus.
+    pub async fn teardown_inputs(&self, run: &RunId) -> Result<TeardownInputs, SessionError> {
         let (bus, subjects) = self.parts();
         let debt = self.control(run).await?.teardown;
         let values = bus.kv_get(&subjects.owed_key(run)).await?;
@@ -256,18 +260,18 @@ impl Session {
                 found.and_then(|key| String::from_utf8(key.to_vec()).ok())
             }
         };
-        Ok(Means {
+        Ok(TeardownInputs {
             secrets,
             left: !debt.saved_states.is_empty(),
             key,
         })
     }
 
-    /// The archive of the scenario's files, or what its setup left, as it lies in the store.
+    /// The archive of the scenario's files or, with `states`, the sealed states of its setup.
     ///
     /// # Errors
-    /// When it is not there; or the world.
-    pub async fn kept(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
+    /// When the store lacks it; or a fault of the bus.
+    pub async fn teardown_archive(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
         let (bus, subjects) = self.parts();
         let debt = self.control(run).await?.teardown;
         let object = match states {
@@ -275,7 +279,7 @@ impl Session {
             false => debt.setup.as_ref().map(|setup| &setup.bundle),
         };
         let missing = || {
-            let rule = "must have what its teardown needs in the object store, which has it not";
+            let rule = "must have the inputs of its teardown in the object store, which lacks them";
             SessionError::from(Problem::new("run", rule, run))
         };
         let object = object.ok_or_else(missing)?;
@@ -288,8 +292,8 @@ impl Session {
         }
     }
 
-    /// Shreds what the teardown of a run needed.
-    pub(crate) async fn shred_means(
+    /// Shreds the secrets and keys of a run's teardown.
+    pub(crate) async fn shred_teardown_inputs(
         &self,
         run: &RunId,
         debt: &TeardownState,
@@ -303,7 +307,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a command beats.
+    /// Whether a command sends heartbeats; listens for [`GONE_AFTER`].
     async fn is_heard(&self, owner: &OwnerId) -> Result<bool, SessionError> {
         let (bus, subjects) = self.parts();
         let mut beats = bus.subscribe(&subjects.owner_heartbeat(owner)).await?;
@@ -313,23 +317,23 @@ impl Session {
             .is_ok_and(|beat| beat.is_some()))
     }
 
-    /// Appends what `claimant` says while the debt is on it.
+    /// Appends a request of `claimant` while it holds the teardown.
     async fn append_as(
         &self,
         run: &RunId,
         claimant: &OwnerId,
-        say: impl Fn() -> Request,
+        request: impl Fn() -> Request,
     ) -> Result<(), SessionError> {
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
             let debt = &control.teardown;
-            let request = say();
+            let request = request();
             let is_end = matches!(request, Request::TeardownFinished(_));
-            let may = match is_end {
+            let is_holder = match is_end {
                 true => debt.is_owed() && debt.begun && debt.holder.as_ref() == Some(claimant),
                 false => debt.may_request(claimant),
             };
-            if !may {
+            if !is_holder {
                 return Err(taken(run));
             }
             let event = envelope(new_id(), request);
@@ -337,11 +341,11 @@ impl Session {
                 return Ok(());
             }
         }
-        Err(crowded(run))
+        Err(contended(run))
     }
 
-    /// Appends a request at an exact last sequence; `None` when somebody else was first. An append
-    /// of which nobody knows whether it is stored is looked for.
+    /// Appends a request at an exact last sequence; `None` when another client was first. An append
+    /// without an acknowledgement is repeated, and found in the log if it was stored.
     async fn append_request(
         &self,
         run: &RunId,
@@ -352,24 +356,24 @@ impl Session {
         let subject = subjects.req(run);
         let payload = encoded("the request", event)?;
         let id = event.id.as_str();
-        let mut again = SERVER_PATIENCE.as_millis() / ASK_AGAIN.as_millis();
+        let mut again = SERVER_TIMEOUT.as_millis() / RETRY_INTERVAL.as_millis();
         loop {
             match bus.append_at(&subject, last, id, payload.clone()).await {
                 Ok(seq) => return Ok(Some(seq)),
-                // A repeat of what was stored conflicts with itself.
+                // The repeat of a stored append conflicts with itself.
                 Err(AppendError::Conflict) => return self.stored_as(run, last, event).await,
                 Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
                     if again > 0 =>
                 {
                     again -= 1;
-                    sleep(ASK_AGAIN).await;
+                    sleep(RETRY_INTERVAL).await;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Where an event stands that may have been stored, if it was.
+    /// The sequence of an event, if it was stored after `last`.
     async fn stored_as(
         &self,
         run: &RunId,
@@ -378,7 +382,7 @@ impl Session {
     ) -> Result<Option<u64>, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = vec![subjects.req(run)];
-        let stored = patiently(|| bus.read(Stream::Ctl, filters.clone(), None)).await?;
+        let stored = retry_unreachable(|| bus.read(Stream::Ctl, filters.clone(), None)).await?;
         let is_it = |payload: &Bytes| {
             let known = serde_json::from_slice::<Envelope<Request>>(payload);
             known.is_ok_and(|known| known.id == event.id)
@@ -388,17 +392,17 @@ impl Session {
     }
 }
 
-fn kept_for(setup: &SetupClaimed) -> Duration {
+fn inputs_ttl(setup: &SetupClaimed) -> Duration {
     Duration::from_micros(setup.plan.profile.duration_us()) + KEPT_AFTER_RUN
 }
 
 fn taken(run: &RunId) -> SessionError {
-    let rule = "must still be on this command: another one found it gone and took its teardown";
+    let rule = "must still be held by this command: another one claimed its teardown";
     Problem::new("run", rule, run).into()
 }
 
-fn crowded(run: &RunId) -> SessionError {
-    let why = "others write requests of this run all the time".to_owned();
+fn contended(run: &RunId) -> SessionError {
+    let why = "other clients kept appending requests of this run".to_owned();
     let what = format!("claiming run {run}");
     Fault::Server { what, why }.into()
 }

@@ -1,4 +1,4 @@
-//! Claims on a log in memory: who gets what, and what of it is left.
+//! Claims on a log in memory: which command gets the teardown, and what remains stored.
 
 use loadpilot_bus::Bus;
 use loadpilot_events::log::req::RunRequested;
@@ -8,7 +8,7 @@ use super::*;
 
 const RUN: &str = "01run";
 const SECRET: &str = "hunter2";
-/// What the golden claim calls its archive.
+/// The archive that the golden claim names by its hash.
 const FILES: &[u8] = b"abc";
 
 fn session(bus: &Bus) -> Session {
@@ -37,12 +37,12 @@ async fn set_up(bus: &Bus) -> Session {
     let mut session = session(bus);
     let secrets = BTreeMap::from([("key".to_owned(), SECRET.to_owned())]);
     let claimed = session.claim_setup(&run, *claim, bundle, &secrets);
-    claimed.await.expect("nobody was first");
+    claimed.await.expect("the run is new");
     session
 }
 
-/// Broken if two commands that come at once both play a teardown: each would have found the
-/// first one gone, and no file of this machine stands between them.
+/// Broken if two commands that claim at once both play a teardown: both find the first holder gone,
+/// and no lock file of this machine keeps them apart.
 #[tokio::test]
 async fn of_many_that_race_the_log_takes_one() {
     let bus = Bus::memory();
@@ -58,30 +58,35 @@ async fn of_many_that_race_the_log_takes_one() {
         });
     }
     let ended = racing.join_all().await;
-    let taken = ended.iter().filter(|(one, _)| *one == Claimed::Taken);
+    let taken = ended.iter().filter(|(one, _)| *one == ClaimResult::Taken);
     assert_eq!(taken.count(), 1);
     let held = ended
         .iter()
-        .filter(|(one, _)| matches!(one, Claimed::Held { .. }));
-    assert_eq!(held.count(), 7, "the one that took it is heard");
+        .filter(|(one, _)| matches!(one, ClaimResult::Held { .. }));
+    assert_eq!(held.count(), 7, "the new holder sends heartbeats");
 }
 
-/// Broken if what a teardown needs stays readable when nothing is owed any more, or a run is
-/// asked for of which another command has torn down what was set up.
+/// Broken if the inputs of a teardown stay readable once it is played, or a run can be submitted
+/// after another command has claimed its teardown.
 #[tokio::test]
 async fn a_debt_ends_with_all_that_it_needed() {
     let (bus, run, none) = (Bus::memory(), run(), BTreeMap::new());
     let mut setter = set_up(&bus).await;
     let me = owner("cli-1");
     let sealed = Bytes::from_static(b"sealed");
-    let kept = setter.keep_states(&run, &me, sealed.clone(), "0f");
+    let kept = setter.store_setup_states(&run, &me, sealed.clone(), "0f");
     kept.await.expect("it is on this command");
     let mut heir = session(&bus);
-    let means = heir.means(&run).await.expect("it answers");
+    let means = heir.teardown_inputs(&run).await.expect("it answers");
     let values = means.secrets.expect("they have not ended");
     assert_eq!(values["key"], SECRET);
     assert_eq!((means.left, means.key.as_deref()), (true, Some("0f")));
-    assert_eq!(heir.kept(&run, true).await.expect("it is there"), sealed);
+    assert_eq!(
+        heir.teardown_archive(&run, true)
+            .await
+            .expect("it is there"),
+        sealed
+    );
     let stored = bus
         .read(Stream::Ctl, Vec::new(), None)
         .await
@@ -93,10 +98,10 @@ async fn a_debt_ends_with_all_that_it_needed() {
     assert!(!shows(SECRET) && !shows("\"0f\""));
     let (two, by) = (owner("cli-2"), "ann@host");
     let claimed = heir.claim_teardown(&run, &two, by, true).await;
-    assert_eq!(claimed.expect("it answers"), Claimed::Taken);
+    assert_eq!(claimed.expect("it answers"), ClaimResult::Taken);
     let request = RunRequested {
         plan: heir
-            .owed(&run)
+            .teardown_status(&run)
             .await
             .expect("it reads")
             .setup
@@ -117,14 +122,14 @@ async fn a_debt_ends_with_all_that_it_needed() {
     let asked = setter.submit(request, &none, &bodies, Some(run.clone()));
     let refused = asked.await.expect_err("its teardown was taken");
     assert!(
-        refused.to_string().contains("took its teardown"),
+        refused.to_string().contains("claimed its teardown"),
         "{refused}"
     );
     let ended = heir.finish_teardown(&run, &two, Vec::new()).await;
     ended.expect("it is on this command");
-    let means = heir.means(&run).await.expect("it answers");
+    let means = heir.teardown_inputs(&run).await.expect("it answers");
     assert!(means.secrets.is_none() && means.key.is_none());
-    assert!(!heir.owed(&run).await.expect("it reads").is_owed);
+    assert!(!heir.teardown_status(&run).await.expect("it reads").is_owed);
     let again = heir.claim_teardown(&run, &owner("cli-3"), by, true).await;
-    assert_eq!(again.expect("it answers"), Claimed::Settled);
+    assert_eq!(again.expect("it answers"), ClaimResult::Settled);
 }

@@ -1,5 +1,5 @@
-//! The bookkeeping of a coordinator: folds of all runs, who was heard, what is to be done next.
-//! Pure: it is told what happened and when, and answers with errands. It must never do I/O.
+//! The state of a coordinator: folds of all open runs, heartbeats, and the effects that are due.
+//! Pure: it takes events with their times and returns effects, which the shell performs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,54 +16,54 @@ use crate::feed;
 use crate::finished::Finished;
 use crate::http::Facts;
 use crate::liveness;
-use crate::run_state::{Book, Errand, Fate};
+use crate::run_state::{Effect, LogPresence, OpenRun};
 
-/// A sign of life that may change a decision is looked at within this time (µs), with those that
-/// come meanwhile: a fleet that comes at once would have each of its agents decided about.
-const HEARD_PATIENCE_US: u64 = 20_000;
+/// Maximum delay in µs from a heartbeat that may change a decision to that decision. Heartbeats
+/// that come meanwhile share it: a whole fleet that starts at once costs one decision.
+const HEARTBEAT_BATCH_US: u64 = 20_000;
 
-/// A record of the log that cannot be read. The report's fold names it; here it is skipped.
+/// A record of the log that cannot be read. A report lists it; the coordinator skips it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{subject} at {seq} cannot be read: {reason}")]
 pub struct Poison {
-    /// Where it stands.
+    /// Its subject.
     pub subject: String,
     /// Its stream sequence.
     pub seq: u64,
-    /// Why.
+    /// Why it cannot be read.
     pub reason: String,
 }
 
-/// What a coordinator knows: all of it can be had again from the log and from listening.
+/// The state of a coordinator; all of it can be rebuilt from the log and from heartbeats.
 #[derive(Debug)]
 pub struct Coordinator {
     settings: Settings,
-    hearing: Observations,
-    books: BTreeMap<RunId, Book>,
+    observations: Observations,
+    open_runs: BTreeMap<RunId, OpenRun>,
     finished: Finished,
     caught_up: bool,
     linked: bool,
-    /// Errands that wait for nobody's decision.
-    chores: Vec<Errand>,
-    /// Runs that were over before it had caught up and whose secrets may still exist.
+    /// Effects that are due without a decision.
+    ready: Vec<Effect>,
+    /// Runs that ended before the log was read to its end, and whose secrets may still exist.
     unshredded: BTreeSet<RunId>,
 }
 
 impl Coordinator {
-    /// One that has begun to listen at `now` and has read nothing yet.
+    /// A coordinator that has listened since `now` and has read no record.
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
             settings,
-            hearing: Observations {
+            observations: Observations {
                 since: now,
                 ..Observations::default()
             },
-            books: BTreeMap::new(),
+            open_runs: BTreeMap::new(),
             finished: Finished::default(),
             caught_up: false,
             linked: true,
-            chores: Vec::new(),
+            ready: Vec::new(),
             unshredded: BTreeSet::new(),
         }
     }
@@ -86,86 +86,88 @@ impl Coordinator {
         }
         let parsed = Parsed::from_payload(&place.kind, payload).map_err(poison);
         if matches!(place.kind, Kind::Ctl) {
-            // An unreadable event takes a place too: the next append is expected after it.
-            let book = self.books.entry(place.run.clone()).or_insert_with(|| {
+            // An unreadable event counts as well: the next append is expected after it.
+            let open_run = self.open_runs.entry(place.run.clone()).or_insert_with(|| {
                 let at = parsed.as_ref().map(|parsed| parsed.record().0);
-                Book::new(at.unwrap_or_default())
+                OpenRun::new(at.unwrap_or_default())
             });
-            book.ctl_last = seq;
-            book.stands_back |= is_newer(payload);
-            book.changed();
+            open_run.ctl_last = seq;
+            open_run.has_newer_decision |= is_newer(payload);
+            open_run.changed();
         }
         let parsed = parsed?;
-        // Of what a submitter plays itself there is nothing to decide, before the run or after it.
+        // Setup and teardown are played by the submitter and need no decision.
         if matches!(&parsed, Parsed::Request(request) if request.event.is_aside()) {
             return Ok(());
         }
-        let book = match (&parsed, self.books.get_mut(&place.run)) {
-            (_, Some(book)) => book,
-            // Facts follow decisions; of a run that was removed they may be all that is left.
+        let open_run = match (&parsed, self.open_runs.get_mut(&place.run)) {
+            (_, Some(open_run)) => open_run,
+            // A run that was removed may have left facts; without a decision they mean nothing.
             (Parsed::Fact(..), None) => return Ok(()),
             (_, None) => self
-                .books
+                .open_runs
                 .entry(place.run.clone())
-                .or_insert_with(|| Book::new(parsed.record().0)),
+                .or_insert_with(|| OpenRun::new(parsed.record().0)),
         };
         let (at, record) = parsed.record();
-        book.state = std::mem::take(&mut book.state).evolve(seq, at, record);
+        open_run.state = std::mem::take(&mut open_run.state).evolve(seq, at, record);
         if let Parsed::Decision(event) = parsed {
-            book.feed.push(&place.run, seq, event, payload.len());
+            open_run.feed.push(&place.run, seq, event, payload.len());
         }
-        book.changed();
-        if book.state.over {
+        open_run.changed();
+        if open_run.state.over {
             self.end(&place.run);
         }
         Ok(())
     }
 
-    /// Everything that was in the log when it began to read has been folded: from now on it
-    /// decides.
+    /// All records from before the start are folded: from now on it decides.
     pub fn caught_up(&mut self) {
         self.caught_up = true;
-        for (run, book) in &mut self.books {
+        for (run, open_run) in &mut self.open_runs {
             let before = self.settings.seal_asked_before;
             let is_spared = self.settings.spared.as_ref() == Some(run);
-            book.left_over = !is_spared && before.is_some_and(|instant| book.asked_at < instant);
-            book.changed();
+            open_run.left_over =
+                !is_spared && before.is_some_and(|instant| open_run.requested_at < instant);
+            open_run.changed();
         }
-        // Whoever ended these may have died before the secrets were shredded.
+        // The coordinator that ended these may have died before it shredded their secrets.
         let unshredded = std::mem::take(&mut self.unshredded).into_iter();
         let kept = unshredded.filter(|run| self.finished.feed(run).is_some());
-        self.chores.extend(kept.map(Errand::Shred));
+        self.ready.extend(kept.map(Effect::Shred));
     }
 
-    /// A process of `agent` lives.
+    /// Takes a heartbeat of a process of `agent`.
     pub fn heard_agent(&mut self, agent: AgentId, beat: &AgentBeat, now: Timestamp) {
         let lost_us = self.settings.policy.lost_us;
         let holder = Holder {
             agent: agent.clone(),
             boot_id: beat.boot_id.clone(),
         };
-        for (run, book) in &mut self.books {
-            let said = beat.unreached.iter().find(|said| said.run == *run);
-            book.note_unreached(&holder, said);
+        for (run, open_run) in &mut self.open_runs {
+            let report = beat.unreached.iter().find(|report| report.run == *run);
+            open_run.note_unreached(&holder, report);
         }
-        if liveness::note_agent(&mut self.hearing, agent, beat, lost_us, now) {
-            let by = now.plus_us(HEARD_PATIENCE_US);
-            self.books.values_mut().for_each(|book| book.look_by(by));
+        if liveness::note_agent(&mut self.observations, agent, beat, lost_us, now) {
+            let by = now.plus_us(HEARTBEAT_BATCH_US);
+            self.open_runs
+                .values_mut()
+                .for_each(|open_run| open_run.decide_by(by));
         }
     }
 
-    /// What the server says of itself.
+    /// Sets the maximum number of bytes of a message, as the server reports it.
     pub fn message_bytes_max(&mut self, bytes: u64) {
-        self.hearing.message_bytes_max = Some(bytes);
+        self.observations.message_bytes_max = Some(bytes);
     }
 
-    /// The owner of a run lives.
+    /// Takes a heartbeat of an owner.
     pub fn heard_owner(&mut self, owner: OwnerId, now: Timestamp) {
-        liveness::note_owner(&mut self.hearing, owner, now);
+        liveness::note_owner(&mut self.observations, owner, now);
     }
 
-    /// What `agent` lacks, which has seen `seen`, and whether there is more than fits; `None` while
-    /// this coordinator itself does not know whether it lacks something.
+    /// The news that `agent` lacks beyond `seen`, and whether there is more than fits one reply;
+    /// `None` before the log has been read.
     #[must_use]
     pub fn news(&self, agent: &AgentId, seen: &[Seen]) -> Option<(Vec<News>, bool)> {
         if !self.caught_up {
@@ -175,9 +177,9 @@ impl Coordinator {
             seen.iter().map(|seen| (&seen.run, seen.ctl_seq)).collect();
         let seen_of = |run: &RunId| named.get(run).copied().unwrap_or_default();
         let open = self
-            .books
+            .open_runs
             .iter()
-            .flat_map(|(run, book)| book.feed.after(seen_of(run)));
+            .flat_map(|(run, open_run)| open_run.feed.after(seen_of(run)));
         let over = named
             .iter()
             .filter_map(|(run, seen)| self.finished.feed(run).map(|feed| feed.after(*seen)));
@@ -187,106 +189,113 @@ impl Coordinator {
     /// Whether a process of `agent` holds shards of a run that is not over.
     #[must_use]
     pub fn is_holder(&self, run: &RunId, agent: &AgentId) -> bool {
-        let holdings = self.books.get(run).map(|book| &book.state.holdings);
+        let holdings = self
+            .open_runs
+            .get(run)
+            .map(|open_run| &open_run.state.holdings);
         holdings.is_some_and(|held| held.iter().any(|one| one.holder.agent == *agent))
     }
 
-    /// It has not listened until `now`: the process did not run, the clock was set, or the link was
-    /// down.
+    /// Starts to listen anew at `now`, after the process was frozen, the clock was set, or the link
+    /// was down.
     pub fn listen_again(&mut self, now: Timestamp) {
-        liveness::begin(&mut self.hearing, now);
-        self.books
+        liveness::begin(&mut self.observations, now);
+        self.open_runs
             .values_mut()
-            .for_each(|book| book.clock_was_set(now));
+            .for_each(|open_run| open_run.clock_was_set(now));
     }
 
-    /// Whether the bus can be reached; while it cannot, nothing is decided.
+    /// Sets whether the bus is connected; nothing is decided while it is not.
     pub fn link(&mut self, up: bool) {
         self.linked = up;
     }
 
-    /// What is to be done now. Each errand is given out once and its end is reported back.
-    pub fn next(&mut self, now: Timestamp) -> Vec<Errand> {
+    /// The effects that are due. Each is returned once, and its result is reported back.
+    pub fn next(&mut self, now: Timestamp) -> Vec<Effect> {
         if !(self.caught_up && self.linked) {
             return Vec::new();
         }
-        let mut errands = std::mem::take(&mut self.chores);
+        let mut effects = std::mem::take(&mut self.ready);
         let Self {
             settings,
-            hearing,
-            books,
+            observations,
+            open_runs,
             ..
         } = self;
-        errands.extend(books.iter_mut().filter_map(|(run, book)| {
+        effects.extend(open_runs.iter_mut().filter_map(|(run, open_run)| {
             let subject = || settings.subjects.ctl(run);
-            book.next(run, subject, hearing, &settings.policy, now)
+            open_run.next(run, subject, observations, &settings.policy, now)
         }));
-        errands
+        effects
     }
 
-    /// Whether no run is under way, as far as it knows.
+    /// Whether no run is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.books.is_empty()
+        self.open_runs.is_empty()
     }
 
-    /// When time alone may give it something to do.
+    /// The next time at which an effect may be due without an event.
     #[must_use]
     pub fn wake_at(&self) -> Option<Timestamp> {
         let ready = self.caught_up && self.linked;
-        self.books
+        self.open_runs
             .values()
             .filter(|_| ready)
-            .filter_map(Book::wake_at)
+            .filter_map(OpenRun::wake_at)
             .min()
     }
 
-    /// How it fares, for whoever watches it.
+    /// Figures for the status page.
     pub(crate) fn facts(&self, now: Timestamp) -> Facts {
         let lost_us = self.settings.policy.lost_us;
-        let heard = self.hearing.agents.values();
+        let heard = self.observations.agents.values();
         Facts {
             caught_up: self.caught_up,
             linked: self.linked,
-            runs_open: self.books.len(),
+            runs_open: self.open_runs.len(),
             agents_heard: heard
                 .filter(|heard| now < heard.at.plus_us(lost_us))
                 .count(),
         }
     }
 
-    /// The append of a decision about `run` has ended.
+    /// Takes the outcome of an append about `run`.
     pub fn appended(&mut self, run: &RunId, outcome: &Outcome, now: Timestamp) {
-        if let Some(book) = self.books.get_mut(run) {
-            book.appended(outcome, now);
+        if let Some(open_run) = self.open_runs.get_mut(run) {
+            open_run.appended(outcome, now);
         }
     }
 
-    /// The data stream ends at `head`; `None` when it could not be read.
+    /// Takes the head of the data stream; `None` when it could not be read.
     pub fn data_head(&mut self, run: &RunId, head: Option<u64>, now: Timestamp) {
-        if let Some(book) = self.books.get_mut(run) {
-            book.data_head(head, now);
+        if let Some(open_run) = self.open_runs.get_mut(run) {
+            open_run.data_head(head, now);
         }
     }
 
-    /// The control subject of `run` ends at `last` (0: nothing stands there); `None` when it could
-    /// not be read.
+    /// Takes the last sequence of the control subject of `run` (0: it is empty); `None` when it
+    /// could not be read.
     pub fn ctl_last(&mut self, run: &RunId, last: Option<u64>, now: Timestamp) {
-        let Some(book) = self.books.get_mut(run) else {
+        let Some(open_run) = self.open_runs.get_mut(run) else {
             return;
         };
-        if book.ctl_last(last, now) == Fate::Purged {
+        if open_run.ctl_last(last, now) == LogPresence::Removed {
             tracing::warn!(%run, "its log was removed while it was not over");
-            self.books.remove(run);
+            self.open_runs.remove(run);
         }
     }
 
     fn end(&mut self, run: &RunId) {
-        let Some(book) = self.books.remove(run) else {
+        let Some(open_run) = self.open_runs.remove(run) else {
             return;
         };
-        let created = book.state.created.as_deref().map(|created| &created.plan);
-        let requested = book
+        let created = open_run
+            .state
+            .created
+            .as_deref()
+            .map(|created| &created.plan);
+        let requested = open_run
             .state
             .requested
             .as_deref()
@@ -294,9 +303,9 @@ impl Coordinator {
         let secret = created
             .or(requested)
             .is_some_and(|plan| !plan.secrets().is_empty());
-        self.finished.add(run.clone(), book.feed);
+        self.finished.add(run.clone(), open_run.feed);
         match (secret, self.caught_up) {
-            (true, true) => self.chores.push(Errand::Shred(run.clone())),
+            (true, true) => self.ready.push(Effect::Shred(run.clone())),
             (true, false) => {
                 self.unshredded.insert(run.clone());
             }

@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use super::Api;
 use super::error::HttpError;
 use super::status::Following;
-use loadpilot_client::follow::{Change, watch};
+use loadpilot_client::follow::{RunUpdate, follow_run};
 use loadpilot_client::session::Session;
 
 /// Media type of lines of JSON.
@@ -85,7 +85,7 @@ pub(super) async fn answer(
     place: OwnedSemaphorePermit,
     events: bool,
 ) -> Result<Response, HttpError> {
-    let changes = watch(api.bus.clone(), api.subjects.clone(), attached.run.clone());
+    let changes = follow_run(api.bus.clone(), api.subjects.clone(), attached.run.clone());
     let run = attached.run.clone();
     let mut lines = Lines {
         attached,
@@ -112,7 +112,7 @@ pub(super) async fn answer(
 
 struct Lines {
     attached: Attached,
-    changes: mpsc::Receiver<Change>,
+    changes: mpsc::Receiver<RunUpdate>,
     events: bool,
     ready: VecDeque<Bytes>,
     /// Whether `ready` holds the last lines.
@@ -130,15 +130,15 @@ impl Lines {
     async fn admitted(&mut self) -> Result<(), HttpError> {
         loop {
             match self.change().await {
-                Change::Snapshot(snapshot) => {
+                RunUpdate::Snapshot(snapshot) => {
                     let waits = matches!(snapshot.state, RunState::Requested | RunState::Gathering);
                     if !waits {
                         self.ready.push_back(line(&snapshot));
                         return Ok(());
                     }
                 }
-                Change::Story(_) | Change::Unstored(_) => {}
-                Change::Sealed(_) => {
+                RunUpdate::Story(_) | RunUpdate::Unstored(_) => {}
+                RunUpdate::Sealed(_) => {
                     self.attached.over = true;
                     self.ended = true;
                     let report = self.report().await?;
@@ -148,7 +148,7 @@ impl Lines {
                     self.ready.push_back(line(&Ended::of(&report)));
                     return Ok(());
                 }
-                Change::Fault(why) => {
+                RunUpdate::Fault(why) => {
                     self.attached.stop(LEFT).await;
                     return Err(HttpError::Unavailable(why));
                 }
@@ -166,26 +166,28 @@ impl Lines {
                 return None;
             }
             match self.change().await {
-                Change::Snapshot(snapshot) if !self.events => self.ready.push_back(line(&snapshot)),
-                Change::Story(_) if !self.events => {}
-                Change::Unstored(why) if !self.events => {
+                RunUpdate::Snapshot(snapshot) if !self.events => {
+                    self.ready.push_back(line(&snapshot))
+                }
+                RunUpdate::Story(_) if !self.events => {}
+                RunUpdate::Unstored(why) if !self.events => {
                     self.ready.push_back(line(&json!({ "warning": why })));
                 }
-                Change::Sealed(_) => {
+                RunUpdate::Sealed(_) => {
                     self.attached.over = true;
                     self.ended = true;
                     let last = match (self.events, self.report().await) {
-                        (true, _) => line(&Change::Sealed(true)),
+                        (true, _) => line(&RunUpdate::Sealed(true)),
                         (false, Ok(report)) => line(&Ended::of(&report)),
                         (false, Err(_)) => line(&json!({ "error": "its log cannot be read" })),
                     };
                     self.ready.push_back(last);
                 }
-                Change::Fault(why) => {
+                RunUpdate::Fault(why) => {
                     self.attached.stop(LEFT).await;
                     self.ended = true;
                     let last = match self.events {
-                        true => line(&Change::Fault(why)),
+                        true => line(&RunUpdate::Fault(why)),
                         false => line(&json!({ "error": why })),
                     };
                     self.ready.push_back(last);
@@ -196,11 +198,11 @@ impl Lines {
     }
 
     /// The next change; a fault when this coordinator ends.
-    async fn change(&mut self) -> Change {
-        let fault = || Change::Fault("this coordinator ends; the run is stopped".to_owned());
+    async fn change(&mut self) -> RunUpdate {
+        let fault = || RunUpdate::Fault("this coordinator ends; the run is stopped".to_owned());
         tokio::select! {
             change = self.changes.recv() => change.unwrap_or_else(|| {
-                Change::Fault(Fault::Disconnected.to_string())
+                RunUpdate::Fault(Fault::Disconnected.to_string())
             }),
             _ = self.ending.wait_for(|ends| *ends) => fault(),
         }

@@ -21,7 +21,7 @@ use super::error::HttpError;
 use super::follow::{self, Attached};
 use super::guard::guard;
 use super::teardown;
-use loadpilot_client::run_request::{self, Asked, POST_BYTES_MAX, Unsaid};
+use loadpilot_client::run_request::{self, POST_BYTES_MAX, PostedRun, RequestDefaults};
 use loadpilot_client::session::Session;
 
 /// Paths without a token: the probes.
@@ -101,11 +101,11 @@ async fn run(
     follow::answer(api, attached, place, query.events).await
 }
 
-async fn read(api: &Api, request: Request) -> Result<Asked, HttpError> {
+async fn read(api: &Api, request: Request) -> Result<PostedRun, HttpError> {
     let body = body(api, request).await?;
     let drawn = ulid::Ulid::generate().0;
     let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
-    Ok(run_request::read(&body, &Unsaid::of_a_fleet(seed))?)
+    Ok(run_request::read(&body, &RequestDefaults::for_fleet(seed))?)
 }
 
 /// Reads a body of `application/json`, within its limits of size and time.
@@ -153,10 +153,10 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Stores the request. Unless it is detached, the run lives as long as `Attached`.
 async fn ask(
     api: &Api,
-    asked: Asked,
+    asked: PostedRun,
     detach: bool,
 ) -> Result<(Option<Attached>, RunId), HttpError> {
-    let Asked {
+    let PostedRun {
         mut request,
         run,
         secrets,

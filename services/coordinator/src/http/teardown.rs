@@ -19,7 +19,7 @@ use super::Api;
 use super::error::HttpError;
 use super::routes::{body, known};
 use loadpilot_client::run_request;
-use loadpilot_client::teardown::{Claimed, Means, Owed};
+use loadpilot_client::teardown::{ClaimResult, TeardownInputs, TeardownStatus};
 
 /// The paths below `/run/{run}/owed`.
 pub(super) fn routes() -> Router<Api> {
@@ -89,9 +89,12 @@ struct Which {
     states: bool,
 }
 
-async fn owed(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Owed>, HttpError> {
+async fn owed(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+) -> Result<Json<TeardownStatus>, HttpError> {
     let (session, run) = known(&api, &run).await?;
-    Ok(Json(session.owed(&run).await?))
+    Ok(Json(session.teardown_status(&run).await?))
 }
 
 async fn set_up(
@@ -122,7 +125,7 @@ async fn keep(
     let form: StatesForm = read(&api, request).await?;
     let states = run_request::from_base64("states", &form.states, "not shown")?;
     session
-        .keep_states(&run, &form.claimant, states, &form.key)
+        .store_setup_states(&run, &form.claimant, states, &form.key)
         .await?;
     Ok(StatusCode::CREATED)
 }
@@ -143,7 +146,7 @@ async fn claim(
     State(api): State<Api>,
     Path(run): Path<String>,
     request: Request,
-) -> Result<Json<Claimed>, HttpError> {
+) -> Result<Json<ClaimResult>, HttpError> {
     let (mut session, run) = known(&api, &run).await?;
     let form: ClaimForm = read(&api, request).await?;
     let claimed = session.claim_teardown(&run, &form.claimant, &form.by, false);
@@ -163,13 +166,16 @@ async fn finish(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn means(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Means>, HttpError> {
+async fn means(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+) -> Result<Json<TeardownInputs>, HttpError> {
     if api.token.is_none() {
         let why = "a teardown is played with secrets, which only a coordinator with a token gives";
         return Err(HttpError::Forbidden(why));
     }
     let (session, run) = known(&api, &run).await?;
-    Ok(Json(session.means(&run).await?))
+    Ok(Json(session.teardown_inputs(&run).await?))
 }
 
 async fn kept(
@@ -178,7 +184,7 @@ async fn kept(
     Query(which): Query<Which>,
 ) -> Result<impl IntoResponse, HttpError> {
     let (session, run) = known(&api, &run).await?;
-    Ok(session.kept(&run, which.states).await?)
+    Ok(session.teardown_archive(&run, which.states).await?)
 }
 
 async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, HttpError> {

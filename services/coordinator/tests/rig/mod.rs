@@ -1,5 +1,5 @@
-//! What the suites share: a bus of either kind, coordinators that can be killed, and an agent that
-//! plays its part by the script: offer, get ready, finish.
+//! Parts of the suites: a bus of either kind, coordinators that can be killed, and a scripted agent
+//! that offers capacity, gets ready and finishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,16 +19,16 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// No step of a test takes so long on any machine; a hang fails instead of blocking.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of one step of a test: a hang fails instead of blocking.
+pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Between two heartbeats of a scripted agent.
+/// Interval of the heartbeats of a scripted agent.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Length of every run, in µs.
 const PROFILE_US: u64 = 300_000;
 
-/// The decisions of a run with which nothing went wrong.
+/// The decisions of a run without any failure.
 pub(crate) const UNDISTURBED: [&str; 4] = [
     "RunCreated",
     "ShardsAssigned",
@@ -67,7 +67,7 @@ impl Rig {
     }
 
     /// Starts a coordinator on a connection of its own.
-    pub(crate) async fn coordinator(&self, seal_unfinished: bool) -> Coordinating {
+    pub(crate) async fn coordinator(&self, seal_unfinished: bool) -> RunningCoordinator {
         let settings = Settings {
             subjects: subjects(),
             policy: Policy::default(),
@@ -80,11 +80,11 @@ impl Rig {
             settings,
             status: Status::default(),
         };
-        Coordinating(tokio::spawn(run(io, std::future::pending())))
+        RunningCoordinator(tokio::spawn(run(io, std::future::pending())))
     }
 
-    /// Starts an agent; a deaf one hears nothing but the replies to its heartbeats.
-    pub(crate) async fn agent(&self, name: &str, deaf: bool) -> Playing {
+    /// Starts an agent; a deaf one receives only the replies to its heartbeats.
+    pub(crate) async fn agent(&self, name: &str, deaf: bool) -> RunningAgent {
         let bus = self.open().await;
         let me = Holder {
             agent: AgentId::parse(name).expect("a token"),
@@ -95,23 +95,23 @@ impl Rig {
             me,
             runs: BTreeMap::new(),
         };
-        Playing(tokio::spawn(agent.play(deaf)))
+        RunningAgent(tokio::spawn(agent.play(deaf)))
     }
 }
 
-/// A running coordinator. Dropping it is its death at whatever it was doing.
-pub(crate) struct Coordinating(JoinHandle<Result<(), Fault>>);
+/// A running coordinator; dropping it kills it.
+pub(crate) struct RunningCoordinator(JoinHandle<Result<(), Fault>>);
 
-impl Drop for Coordinating {
+impl Drop for RunningCoordinator {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// A running agent.
-pub(crate) struct Playing(JoinHandle<()>);
+/// A running agent; dropping it kills it.
+pub(crate) struct RunningAgent(JoinHandle<()>);
 
-impl Drop for Playing {
+impl Drop for RunningAgent {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -169,7 +169,7 @@ impl Agent {
         });
         let subject = subjects().heartbeat(&self.me.agent);
         let payload = Bytes::from(serde_json::to_vec(&beat).expect("JSON"));
-        // Nobody may be there to answer: then the next one is.
+        // Without a coordinator there is no reply; the next heartbeat may get one.
         let Ok(reply) = self
             .bus
             .request(&subject, payload, Duration::from_secs(1))
@@ -235,7 +235,7 @@ impl Agent {
         }
     }
 
-    /// States a fact; before its last words it sends a delta, as an agent does.
+    /// Stores a fact; before the final one it stores a delta, as an agent does.
     async fn state(&self, run: &RunId, what: &Value) {
         let agent = &self.me.agent;
         if what["type"] == "ShardsFinished" {
@@ -252,7 +252,7 @@ pub(crate) fn subjects() -> Subjects {
     Subjects::new("lp", "local").expect("tokens")
 }
 
-/// Stores `event` in an envelope; tries again with the same id while the server is away.
+/// Stores `event` in an envelope; retries with the same id while the server is away.
 pub(crate) async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Value) -> u64 {
     let id = ulid::Ulid::generate().to_string().to_ascii_lowercase();
     let envelope = json!({"v": EVENT_VERSION, "id": id, "at": Clock::system().now(),
@@ -266,13 +266,13 @@ pub(crate) async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Valu
             }
         }
     };
-    timeout(PATIENCE, stored)
+    timeout(STEP_TIMEOUT, stored)
         .await
         .expect("the log takes it in time")
 }
 
-/// Asks for a run of one agent and returns its id.
-pub(crate) async fn ask_for_run(bus: &Bus) -> RunId {
+/// Requests a run of one agent and returns its id.
+pub(crate) async fn request_run(bus: &Bus) -> RunId {
     let run = RunId::from_ulid(ulid::Ulid::generate());
     let request = json!({"type": "RunRequested", "seed": 1, "lead_us": 10_000,
         "agents": {"want": 1, "min": 1, "wait_us": 30_000_000},
@@ -297,7 +297,7 @@ pub(crate) async fn decisions(bus: &Bus, run: &RunId, count: usize) -> Decision 
         .expect("the log is there");
     let mut found = 0;
     loop {
-        let step = timeout(PATIENCE, tail.next()).await;
+        let step = timeout(STEP_TIMEOUT, tail.next()).await;
         let step = step.unwrap_or_else(|_| panic!("{found} of {count} decisions in time"));
         let Step::Event(stored) = step.expect("the tail goes on") else {
             continue;
@@ -320,8 +320,8 @@ pub(crate) async fn end(bus: &Bus, run: &RunId) -> Decision {
     decisions(bus, run, usize::MAX).await
 }
 
-/// Everything that was decided about `run`, by name.
-pub(crate) async fn story(bus: &Bus, run: &RunId) -> Vec<String> {
+/// The names of all decisions about `run`, in order.
+pub(crate) async fn decision_names(bus: &Bus, run: &RunId) -> Vec<String> {
     let stored = bus.read(Stream::Ctl, vec![subjects().ctl(run)], None).await;
     let name = |payload: &Bytes| -> Option<String> {
         let event: Value = serde_json::from_slice(payload).ok()?;

@@ -1,4 +1,4 @@
-//! The laws of the bookkeeping, against a log that is a list. No I/O, no clock.
+//! The laws of [`Coordinator`], against a log that is a list. No I/O, no clock.
 
 use loadpilot_bus::Fault;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::*;
 
-mod aside;
 mod newer;
+mod teardown;
 mod world;
 use world::{SECOND, T0, World, agent, beat, offer, ready, request, run, subjects};
 
-/// The whole life of a run, decided one step at a time from the log and time alone.
+/// Broken if a run does not go from request to seal by the log and time alone.
 #[test]
 fn a_run_goes_from_request_to_seal() {
     let mut world = World::caught_up();
@@ -30,15 +30,15 @@ fn a_run_goes_from_request_to_seal() {
         (Ending::Completed, 7, 7)
     );
     assert_eq!(
-        world.errand(),
-        Errand::Shred(run("r1")),
+        world.effect(),
+        Effect::Shred(run("r1")),
         "its secrets end with it"
     );
     world.none();
     assert_eq!(world.coordinator.wake_at(), None);
 }
 
-/// A coordinator that decides on half a log would decide against the other half.
+/// Broken if a coordinator that has read half a log contradicts the other half.
 #[test]
 fn nothing_is_decided_or_answered_before_the_log_is_read_or_while_the_link_is_down() {
     let mut world = World::new(false);
@@ -54,15 +54,15 @@ fn nothing_is_decided_or_answered_before_the_log_is_read_or_while_the_link_is_do
     world.coordinator.link(false);
     world.none();
     world.coordinator.link(true);
-    world.draft();
+    world.pending();
 }
 
-/// Two appends of one run under way could both win, one on top of the other.
+/// Broken if two appends of one run are in progress: both could be stored, one after the other.
 #[test]
-fn one_errand_at_a_time_and_nothing_before_the_tail_has_brought_its_fruit() {
+fn one_effect_at_a_time_and_nothing_before_the_tail_has_brought_its_event() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     world.tell(
         &subjects().req(&run("r1")),
         &json!({"type": "StopRequested", "by": "me"}),
@@ -71,35 +71,35 @@ fn one_errand_at_a_time_and_nothing_before_the_tail_has_brought_its_fruit() {
     world.none();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Stored { seq: 3 }, world.now);
+        .appended(&pending.run, &Outcome::Stored { seq: 3 }, world.now);
     world.none();
     world.tell(
-        &draft.subject,
-        &serde_json::to_value(&draft.decision).expect("JSON"),
+        &pending.subject,
+        &serde_json::to_value(&pending.decision).expect("JSON"),
     );
     assert!(matches!(
-        world.draft().decision,
+        world.pending().decision,
         Decision::StartCancelled(_)
     ));
 }
 
-/// Whoever lost a race folds what the winner wrote, and asks if it does not come.
+/// Broken if the loser of a race does not fold the winner's event, or waits for ever for it.
 #[test]
 fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.none();
-    world.now = world.coordinator.wake_at().expect("patience ends");
-    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r1")));
-    world.coordinator.ctl_last(&draft.run, Some(2), world.now);
+    world.now = world.coordinator.wake_at().expect("the timeout ends");
+    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r1")));
+    world.coordinator.ctl_last(&pending.run, Some(2), world.now);
     world.none();
     world.tell(
-        &draft.subject,
-        &serde_json::to_value(&draft.decision).expect("JSON"),
+        &pending.subject,
+        &serde_json::to_value(&pending.decision).expect("JSON"),
     );
     world.none();
     assert!(
@@ -107,76 +107,76 @@ fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
         "it waits for agents now"
     );
 
-    // Nobody wrote: it decides again.
+    // No event was stored: it decides again.
     world.ask_for("r2");
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.now = world.now.plus_us(SECOND);
-    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r2")));
-    world.coordinator.ctl_last(&draft.run, Some(0), world.now);
-    assert_eq!(world.draft().run, run("r2"));
+    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r2")));
+    world.coordinator.ctl_last(&pending.run, Some(0), world.now);
+    assert_eq!(world.pending().run, run("r2"));
 }
 
-/// The winner's event may come before the loser hears that it lost.
+/// Broken if the loser waits when the winner's event came before the loss was known.
 #[test]
 fn a_tail_faster_than_the_acknowledgement_costs_no_time() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     world.tell(
-        &draft.subject,
-        &serde_json::to_value(&draft.decision).expect("JSON"),
+        &pending.subject,
+        &serde_json::to_value(&pending.decision).expect("JSON"),
     );
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.hear();
     world.state("r1", &offer(world.now));
     assert!(matches!(
-        world.draft().decision,
+        world.pending().decision,
         Decision::ShardsAssigned(_)
     ));
 }
 
-/// A run whose log was pruned can never get an append through; it must not be tried for ever.
+/// Broken if appends for a run whose log was pruned are retried for ever.
 #[test]
 fn a_run_whose_log_was_removed_is_forgotten() {
     let mut world = World::caught_up();
     world.schedule("r1");
     world.now = world.now.plus_us(60 * SECOND);
     world.head(0);
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Lost, world.now);
+        .appended(&pending.run, &Outcome::Lost, world.now);
     world.now = world.now.plus_us(SECOND);
-    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r1")));
-    world.coordinator.ctl_last(&draft.run, Some(0), world.now);
+    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r1")));
+    world.coordinator.ctl_last(&pending.run, Some(0), world.now);
     world.none();
     assert_eq!(world.coordinator.wake_at(), None);
 }
 
-/// A seal counts last words; the deltas before them must lie below its data sequence.
+/// Broken if a seal counts a final fact, but not the deltas stored before it.
 #[test]
 fn a_seal_reads_the_data_head_after_the_last_record_it_counts() {
     let mut world = World::caught_up();
     world.schedule("r1");
     world.now = world.now.plus_us(12 * SECOND);
-    let Errand::ReadDataHead(run) = world.errand() else {
+    let Effect::ReadDataHead(run) = world.effect() else {
         panic!("no head wanted")
     };
-    // The agent was slow, not dead: its last words come while the head is being read.
-    let words = world.finish("r1");
+    // The agent was slow, not dead: its final fact comes while the head is being read.
+    let evt_seq = world.finish("r1");
     world.coordinator.data_head(&run, Some(5), world.now);
     world.head(9);
     let seal = world.seal();
-    assert_eq!((seal.data_seq, seal.evt_seq), (9, words));
+    assert_eq!((seal.data_seq, seal.evt_seq), (9, evt_seq));
     assert_eq!((seal.finals.len(), seal.missing.len()), (1, 0));
 }
 
-/// One unreadable event must neither stop a coordinator nor make it lose every race on that run.
+/// Broken if one unreadable event stops a coordinator or makes it lose every append on that run.
 #[test]
 fn poison_is_named_and_skipped() {
     let mut world = World::caught_up();
@@ -191,31 +191,31 @@ fn poison_is_named_and_skipped() {
     world
         .store("lp.local.adm", b"{}")
         .expect_err("no subject of a run");
-    let draft = world.draft();
+    let pending = world.pending();
     assert_eq!(
-        (draft.expected, draft.previous_seq),
+        (pending.expected, pending.previous_seq),
         (2, 0),
         "after it, and agents skip it too"
     );
-    let seq = world.win(&draft);
+    let seq = world.win(&pending);
     let (news, _) = world.news(&[]).expect("it has caught up");
     assert_eq!((news[0].seq, news[0].previous_seq), (seq, 0));
 }
 
-/// Agents have no other way to learn what they missed.
+/// Broken if news have a gap: agents have no other way to learn what they missed.
 #[test]
 fn an_agent_that_missed_everything_gets_it_in_parts_without_gaps() {
     let mut world = World::caught_up();
     for n in 0..40 {
         world.ask_for(&format!("r{n}"));
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
     }
     world.hear();
     for n in 0..40 {
         world.state(&format!("r{n}"), &offer(world.now));
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
     }
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
     let mut parts = Vec::new();
@@ -239,9 +239,10 @@ fn an_agent_that_missed_everything_gets_it_in_parts_without_gaps() {
     assert_eq!(parts, [64, 16]);
 }
 
-/// An agent that was cut off must learn that its run is over; others must not hear old stories.
+/// Broken if an agent that was cut off does not learn that its run is over, or other agents get the
+/// news of old runs.
 #[test]
-fn a_finished_run_is_told_to_those_who_name_it() {
+fn news_of_a_finished_run_go_to_agents_that_name_it() {
     let mut world = World::caught_up();
     world.schedule("r1");
     world.finish("r1");
@@ -253,59 +254,59 @@ fn a_finished_run_is_told_to_those_who_name_it() {
     let last = news.last().map(|news| &news.event.event);
     assert!(matches!(last, Some(Decision::RunSealed(_))) && !more);
     assert_eq!(news.len(), 3);
-    // A late word of its agent, or a repeated request, revives nothing.
+    // A late fact of its agent, or a repeated request, does not reopen it.
     world.finish("r1");
     world.ask_for("r1");
-    assert_eq!(world.errand(), Errand::Shred(run("r1")));
+    assert_eq!(world.effect(), Effect::Shred(run("r1")));
     world.none();
 }
 
-/// A full log ends a run by name, as long as the few bytes for that fit.
+/// Broken if a run goes on, or ends without that reason, when the log is full.
 #[test]
 fn a_full_log_ends_the_run() {
     let mut world = World::caught_up();
     world.hear();
     world.ask_for("r1");
-    let draft = world.draft();
-    world.win(&draft);
+    let pending = world.pending();
+    world.win(&pending);
     world.state("r1", &offer(world.now));
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Full, world.now);
+        .appended(&pending.run, &Outcome::Full, world.now);
     world.head(3);
-    let draft = world.draft();
+    let pending = world.pending();
     world
         .coordinator
-        .appended(&draft.run, &Outcome::Full, world.now);
+        .appended(&pending.run, &Outcome::Full, world.now);
     world.none();
     world.now = world.coordinator.wake_at().expect("it tries again");
     let seal = world.seal();
     assert_eq!((seal.ending, seal.data_seq), (Ending::LogFull, 3));
 
-    // What does not even fit to be created is refused.
+    // A run whose creation does not fit is refused.
     let (bytes, limit) = (2_000_000, 1_048_576);
     let too_large = Outcome::TooLarge { bytes, limit };
     for (name, outcome) in [("r2", Outcome::Full), ("r3", too_large)] {
         world.ask_for(name);
-        let errands = world.coordinator.next(world.now);
-        let draft = errands.into_iter().find_map(|errand| match errand {
-            Errand::Append(draft) => Some(draft),
+        let effects = world.coordinator.next(world.now);
+        let pending = effects.into_iter().find_map(|effect| match effect {
+            Effect::Append(pending) => Some(pending),
             _ => None,
         });
         world
             .coordinator
-            .appended(&draft.expect("a draft").run, &outcome, world.now);
-        let draft = world.draft();
+            .appended(&pending.expect("a pending").run, &outcome, world.now);
+        let pending = world.pending();
         assert!(
-            matches!(draft.decision, Decision::RunRefused(_)),
-            "{draft:?}"
+            matches!(pending.decision, Decision::RunRefused(_)),
+            "{pending:?}"
         );
-        world.win(&draft);
+        world.win(&pending);
     }
 }
 
-/// A laptop's fresh stack must never fire the load of yesterday's.
+/// Broken if a new local stack generates the load of an earlier one.
 #[test]
 fn left_over_runs_end_only_where_that_is_wanted() {
     for seal_unfinished in [true, false] {
@@ -323,29 +324,29 @@ fn left_over_runs_end_only_where_that_is_wanted() {
             assert_eq!(first.len(), 1, "r1 goes on");
             continue;
         }
-        let [Errand::Append(refused)] = &first[..] else {
+        let [Effect::Append(refused)] = &first[..] else {
             panic!("{first:?}")
         };
         assert!(matches!(refused.decision, Decision::RunRefused(_)));
         world.win(refused);
         assert_eq!(
             world.coordinator.next(world.now),
-            [Errand::Shred(run("r2"))]
+            [Effect::Shred(run("r2"))]
         );
-        // Nobody says that it has anything of what r1 did.
+        // No agent reports data of r1 to recover.
         world.now = T0.plus_us(3 * SECOND);
         world.head(4);
         let seal = world.seal();
         assert_eq!((seal.ending, seal.data_seq), (Ending::Aborted, 4));
-        assert_eq!(world.errand(), Errand::Shred(run("r1")));
-        // What is asked for from now on is as welcome as ever.
+        assert_eq!(world.effect(), Effect::Shred(run("r1")));
+        // New requests are taken as before.
         world.ask_for("r9");
-        assert!(matches!(world.draft().decision, Decision::RunCreated(_)));
+        assert!(matches!(world.pending().decision, Decision::RunCreated(_)));
     }
 }
 
-/// What killed agents left is reported by the agents of the next stack: a seal before that would
-/// throw it away, one that waits for ever would never come.
+/// Broken if the seal of a left-over run does not wait until the next stack's agents have reported
+/// the data of killed ones, or waits for ever.
 #[test]
 fn a_left_over_run_waits_for_what_its_agents_left() {
     for is_reported in [true, false] {
@@ -371,14 +372,14 @@ fn a_left_over_run_waits_for_what_its_agents_left() {
             world.now = T0.plus_us(15 * SECOND);
         }
         world.coordinator.heard_agent(agent("a"), &heir, world.now);
-        // Signs of life that come together are looked at together.
+        // Heartbeats that come together share one decision.
         world.now = world.coordinator.wake_at().expect("soon").max(world.now);
         world.head(4);
         assert_eq!(world.seal().ending, Ending::Aborted);
     }
 }
 
-/// `loadpilot resume` names the one run that its stack is there for.
+/// Broken if the stack of `loadpilot resume` seals the run that it is to resume.
 #[test]
 fn a_run_that_is_spared_goes_on() {
     let mut before = World::caught_up();
@@ -393,9 +394,9 @@ fn a_run_that_is_spared_goes_on() {
     world.none();
 }
 
-/// A run that is asked for while a fresh stack still starts is that stack's own.
+/// Broken if a run that is requested while a new stack starts is taken for a left-over one.
 #[test]
-fn a_request_older_than_the_reading_but_newer_than_the_stack_is_no_left_over() {
+fn a_request_from_before_the_log_was_read_but_newer_than_the_stack_is_no_left_over() {
     let mut world = World::new(true);
     world.coordinator.settings.seal_asked_before = Some(world.now);
     world.ask_for("new");
@@ -403,15 +404,15 @@ fn a_request_older_than_the_reading_but_newer_than_the_stack_is_no_left_over() {
     world.ask_for("old");
     world.now = T0;
     world.coordinator.caught_up();
-    let errands = world.coordinator.next(world.now);
-    let [Errand::Append(new), Errand::Append(old)] = &errands[..] else {
-        panic!("{errands:?}")
+    let effects = world.coordinator.next(world.now);
+    let [Effect::Append(new), Effect::Append(old)] = &effects[..] else {
+        panic!("{effects:?}")
     };
     assert!(matches!(new.decision, Decision::RunCreated(_)), "{new:?}");
     assert!(matches!(old.decision, Decision::RunRefused(_)), "{old:?}");
 }
 
-/// A coordinator that slept heard nobody; that does not make the others dead.
+/// Broken if a coordinator that was asleep takes silent agents for dead.
 #[test]
 fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
     for slept in [true, false] {
@@ -420,41 +421,41 @@ fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
         long["plan"]["profile"]["pieces"][0]["duration_us"] = json!(600 * SECOND);
         world.hear();
         world.tell(&subjects().req(&run("r1")), &long);
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
         world.state("r1", &offer(world.now));
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
         world.state("r1", &ready());
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
         world.now = world.now.plus_us(30 * SECOND);
         if slept {
             world.coordinator.listen_again(world.now);
             world.none();
         } else {
             assert!(matches!(
-                world.draft().decision,
+                world.pending().decision,
                 Decision::CapacityReduced(_)
             ));
         }
     }
 }
 
-/// What the world refuses is tried again, later.
+/// Broken if a fault is not retried, or without a delay.
 #[test]
 fn a_fault_is_a_pause() {
     let mut world = World::caught_up();
     world.ask_for("r1");
-    let draft = world.draft();
+    let pending = world.pending();
     let fault = Outcome::Fault(Fault::Disconnected);
-    world.coordinator.appended(&draft.run, &fault, world.now);
+    world.coordinator.appended(&pending.run, &fault, world.now);
     world.none();
-    world.now = world.coordinator.wake_at().expect("a pause ends");
-    world.draft();
+    world.now = world.coordinator.wake_at().expect("a delay ends");
+    world.pending();
 }
 
-/// Secrets of runs whose coordinator died right after the seal.
+/// Broken if secrets stay when a coordinator dies right after the seal.
 #[test]
 fn secrets_of_the_newest_finished_runs_are_shredded_at_the_start() {
     let mut before = World::caught_up();
@@ -468,11 +469,11 @@ fn secrets_of_the_newest_finished_runs_are_shredded_at_the_start() {
         world.store(&subject, &payload).expect("it can be read");
     }
     world.coordinator.caught_up();
-    assert_eq!(world.errand(), Errand::Shred(run("r1")));
+    assert_eq!(world.effect(), Effect::Shred(run("r1")));
     world.none();
 }
 
-/// The largest legal events fill a reply one by one instead of making it too large to send.
+/// Broken if the largest legal events make a reply too large to send.
 #[test]
 fn a_reply_fits_a_message() {
     let mut world = World::caught_up();
@@ -480,8 +481,8 @@ fn a_reply_fits_a_message() {
     large["plan"]["tasks"][0]["steps"][0]["body"] = json!({"text": "x".repeat(500 * 1024)});
     for name in ["r1", "r2"] {
         world.tell(&subjects().req(&run(name)), &large);
-        let draft = world.draft();
-        world.win(&draft);
+        let pending = world.pending();
+        world.win(&pending);
     }
     let (news, more) = world.news(&[]).expect("it has caught up");
     assert_eq!((news.len(), more), (1, true));

@@ -1,12 +1,11 @@
-//! Decisions of a later version, which this one does not understand.
+//! Decisions of a later version, which this one cannot read.
 
 use super::world::{World, run, subjects};
 
-/// A coordinator that took a newer decision for a damaged one would decide on as if it were not
-/// there: it would give out shards that have holders. A damaged one must not stop a run, nor one
-/// of a kind that did not exist yet.
+/// Broken if a coordinator ignores a newer decision like a damaged one: it would assign shards that
+/// have holders. Broken, too, if a damaged decision or one of a new kind stops a run.
 #[test]
-fn a_decision_of_a_later_version_is_left_to_those_that_understand_it() {
+fn a_newer_decision_leaves_the_run_to_coordinators_of_that_version() {
     let of_today = r#"{"v":1,"id":"x","at":1,"event":{"type":"Nonsense"}}"#;
     let newer = r#"{"v":3,"id":"x","at":1,"event":{"type":"ShardsAssigned","to":"whom"}}"#;
     let new_kind = r#"{"v":3,"id":"x","at":1,"event":{"type":"PhaseOfTheMoonChanged"}}"#;
@@ -15,8 +14,8 @@ fn a_decision_of_a_later_version_is_left_to_those_that_understand_it() {
         world.ask_for("r1");
         let poison = world.store(&subjects().ctl(&run("r1")), payload.as_bytes());
         assert!(poison.is_err(), "it cannot be read");
-        let errands = world.coordinator.next(world.now);
-        assert_eq!(!errands.is_empty(), decides, "{payload}");
+        let effects = world.coordinator.next(world.now);
+        assert_eq!(!effects.is_empty(), decides, "{payload}");
         if !decides {
             assert_eq!(world.coordinator.wake_at(), None, "nothing to wake for");
         }

@@ -10,10 +10,10 @@ use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, BootId, RunId, Timestamp};
 use serde_json::{Value, json};
 
-use crate::append::Outcome;
+use crate::append::{Outcome, PendingAppend};
 use crate::config::Settings;
 use crate::coordinator::{Coordinator, Poison};
-use crate::run_state::{Draft, Errand};
+use crate::run_state::Effect;
 
 pub(super) const SECOND: u64 = 1_000_000;
 pub(super) const T0: Timestamp = Timestamp(1_000 * SECOND);
@@ -133,7 +133,7 @@ impl World {
         self.tell(&subjects().evt(&run(name), &agent("a")), fact)
     }
 
-    /// What agent a is told that has seen `seen`.
+    /// The news for agent a, which has seen `seen`.
     pub(super) fn news(&self, seen: &[Seen]) -> Option<(Vec<News>, bool)> {
         self.coordinator.news(&agent("a"), seen)
     }
@@ -143,16 +143,16 @@ impl World {
             .heard_agent(agent("a"), &beat(&[]), self.now);
     }
 
-    /// The one errand that is due.
-    pub(super) fn errand(&mut self) -> Errand {
-        let mut errands = self.coordinator.next(self.now);
-        assert_eq!(errands.len(), 1, "{errands:?}");
-        errands.remove(0)
+    /// The one effect that is due.
+    pub(super) fn effect(&mut self) -> Effect {
+        let mut effects = self.coordinator.next(self.now);
+        assert_eq!(effects.len(), 1, "{effects:?}");
+        effects.remove(0)
     }
 
-    pub(super) fn draft(&mut self) -> Draft {
-        match self.errand() {
-            Errand::Append(draft) => *draft,
+    pub(super) fn pending(&mut self) -> PendingAppend {
+        match self.effect() {
+            Effect::Append(pending) => *pending,
             other => panic!("{other:?} instead of an append"),
         }
     }
@@ -162,22 +162,22 @@ impl World {
     }
 
     /// Stores a decision as the bus would and reports it.
-    pub(super) fn win(&mut self, draft: &Draft) -> u64 {
+    pub(super) fn win(&mut self, pending: &PendingAppend) -> u64 {
         let last = self
             .log
             .iter()
-            .rposition(|(subject, _)| *subject == draft.subject);
+            .rposition(|(subject, _)| *subject == pending.subject);
         assert_eq!(
-            draft.expected,
+            pending.expected,
             last.map_or(0, |place| place as u64 + 1),
             "a conflict"
         );
         let seq = self.tell(
-            &draft.subject,
-            &serde_json::to_value(&draft.decision).expect("JSON"),
+            &pending.subject,
+            &serde_json::to_value(&pending.decision).expect("JSON"),
         );
         self.coordinator
-            .appended(&draft.run, &Outcome::Stored { seq }, self.now);
+            .appended(&pending.run, &Outcome::Stored { seq }, self.now);
         seq
     }
 
@@ -185,15 +185,15 @@ impl World {
     pub(super) fn schedule(&mut self, name: &str) {
         self.hear();
         self.ask_for(name);
-        let created = self.draft();
+        let created = self.pending();
         self.win(&created);
         self.none();
         self.state(name, &offer(self.now));
-        let assigned = self.draft();
+        let assigned = self.pending();
         self.win(&assigned);
         self.none();
         self.state(name, &ready());
-        let scheduled = self.draft();
+        let scheduled = self.pending();
         assert!(matches!(scheduled.decision, Decision::StartScheduled(_)));
         self.win(&scheduled);
         self.none();
@@ -208,20 +208,20 @@ impl World {
         )
     }
 
-    /// Answers the errand for the data stream's head, which must be the one that is due.
+    /// Answers the effect for the data stream's head, which must be the one that is due.
     pub(super) fn head(&mut self, head: u64) {
-        let Errand::ReadDataHead(run) = self.errand() else {
+        let Effect::ReadDataHead(run) = self.effect() else {
             panic!("no head wanted")
         };
         self.coordinator.data_head(&run, Some(head), self.now);
     }
 
     pub(super) fn seal(&mut self) -> RunSealed {
-        let draft = self.draft();
-        let Decision::RunSealed(seal) = draft.decision.clone() else {
-            panic!("{draft:?}")
+        let pending = self.pending();
+        let Decision::RunSealed(seal) = pending.decision.clone() else {
+            panic!("{pending:?}")
         };
-        self.win(&draft);
+        self.win(&pending);
         seal
     }
 }

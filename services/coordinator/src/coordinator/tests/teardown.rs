@@ -1,11 +1,11 @@
-//! What stands on request subjects and is nothing to decide.
+//! Requests that need no decision.
 
 use super::world::{World, run, subjects};
 
-/// What a submitter plays itself is no run: one that was never asked for must not keep a
-/// coordinator busy for ever, and what comes after the seal must not begin the run anew.
+/// Broken if a claim of a setup or teardown opens a run: one that is never requested would stay
+/// open for ever, and a teardown after the seal would reopen the run.
 #[test]
-fn what_a_submitter_plays_is_nothing_to_decide() {
+fn claims_of_setup_and_teardown_open_no_run() {
     let claim = include_str!("../../../../../proto/golden/setup-claimed.v1.json");
     let taken = include_str!("../../../../../proto/golden/teardown-claimed.v1.json");
     let mut world = World::caught_up();

@@ -1,0 +1,149 @@
+//! A key submits one run, however often its request is repeated and however many clients race.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use loadpilot_bus::testserver::TestServer;
+use loadpilot_bus::{Bus, Step, Stream};
+use loadpilot_client::idempotency::{IdempotencyKey, SubmittedRun};
+use loadpilot_client::run_request::{self, RequestDefaults};
+use loadpilot_client::session::{Session, SessionError};
+use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::wire::subject::Subjects;
+
+const PLAN: &str = include_str!("../../../proto/golden/plan.v1.json");
+const HANDLE: &str = "authorization-1";
+
+fn request(key: IdempotencyKey) -> RunRequested {
+    let defaults = RequestDefaults::for_fleet(key.seed());
+    let read = run_request::read(PLAN.as_bytes(), &defaults);
+    read.expect("the golden plan is one").request
+}
+
+fn secrets(value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(HANDLE.to_owned(), value.to_owned())])
+}
+
+fn subjects() -> Subjects {
+    Subjects::new("lp", "local").expect("they are sound")
+}
+
+async fn ask(
+    bus: &Bus,
+    request: RunRequested,
+    key: IdempotencyKey,
+) -> Result<SubmittedRun, SessionError> {
+    ask_with(bus, request, key, "s3cret").await
+}
+
+async fn ask_with(
+    bus: &Bus,
+    request: RunRequested,
+    key: IdempotencyKey,
+    secret: &str,
+) -> Result<SubmittedRun, SessionError> {
+    let session = Session::on(bus.clone(), subjects());
+    let bodies = BTreeMap::<String, Bytes>::new();
+    session
+        .submit_once(request, &secrets(secret), &bodies, key)
+        .await
+}
+
+/// The number of requests in the log.
+async fn requests(bus: &Bus) -> usize {
+    let filters = vec![subjects().req_of_all_runs()];
+    let tail = bus.tail(Stream::Ctl, filters, 1).await;
+    let mut tail = tail.expect("the log is there");
+    let mut count = 0;
+    while let Step::Event(_) = tail.next().await.expect("it can be read") {
+        count += 1;
+    }
+    count
+}
+
+async fn law(buses: &[Bus]) {
+    let [bus, ..] = buses else {
+        unreachable!("a law has a bus")
+    };
+    bus.open_log().await.expect("it is new");
+    let key = IdempotencyKey::of("key", "ann");
+
+    // Racing clients: one creates the run, and all get its id.
+    let asking = buses.iter().map(|bus| {
+        let bus = bus.clone();
+        tokio::spawn(async move { ask(&bus, request(key), key).await })
+    });
+    let mut submitted = Vec::new();
+    for one in asking.collect::<Vec<_>>() {
+        submitted.push(one.await.expect("it ends").expect("it answers"));
+    }
+    assert!(
+        submitted.iter().all(|one| one.run == submitted[0].run),
+        "{submitted:?}"
+    );
+    assert_eq!(
+        submitted.iter().filter(|one| one.is_new).count(),
+        1,
+        "{submitted:?}"
+    );
+    assert_eq!(requests(bus).await, 1);
+
+    // A repeat, then a different request under the same key.
+    let again = ask(bus, request(key), key).await.expect("it answers");
+    assert_eq!((&again.run, again.is_new), (&submitted[0].run, false));
+    let mut other = request(key);
+    other.agents.want += 1;
+    let refused = ask(bus, other, key).await.expect_err("it is another one");
+    assert!(refused.to_string().contains("stands for another request"));
+
+    // With another secret, which is not in the log.
+    let refused = ask_with(bus, request(key), key, "other s3cret").await;
+    let refused = refused.expect_err("it is another one");
+    assert!(refused.to_string().contains("stands for another request"));
+    assert_eq!(requests(bus).await, 1);
+
+    // Another key gives another run and another seed; ids sort by time.
+    let other_key = IdempotencyKey::of("other key", "ann");
+    assert_ne!(other_key.seed(), key.seed());
+    let new = ask(bus, request(other_key), other_key)
+        .await
+        .expect("it answers");
+    assert!(new.is_new && new.run > submitted[0].run);
+    assert_eq!(requests(bus).await, 2);
+
+    // The same key of another caller gives another run.
+    let bobs_key = IdempotencyKey::of("key", "bob");
+    let new = ask(bus, request(bobs_key), bobs_key)
+        .await
+        .expect("it answers");
+    assert!(new.is_new && new.run > submitted[0].run);
+    assert_eq!(requests(bus).await, 3);
+    assert_ne!(IdempotencyKey::of("ab", "c"), IdempotencyKey::of("b", "ca"));
+
+    // The secrets of the created run are stored.
+    let held = bus.kv_get(&subjects().secret_key(&submitted[0].run)).await;
+    assert!(held.expect("it can be read").is_some());
+}
+
+/// Broken if a caller that repeats a request starts a second run.
+#[tokio::test]
+async fn a_key_asks_once_in_memory() {
+    let Bus::Memory(memory) = Bus::memory() else {
+        unreachable!("a memory bus is one")
+    };
+    let buses: Vec<Bus> = (0..8).map(|_| Bus::Memory(memory.peer())).collect();
+    law(&buses).await;
+}
+
+/// Broken if this holds on the bus in memory only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_asks_once_of_a_server() {
+    let Some(server) = TestServer::start_or_skip("a_key_asks_once_of_a_server") else {
+        return;
+    };
+    let mut buses = Vec::new();
+    for _ in 0..8 {
+        buses.push(Bus::connect(&server.options()).await.expect("it accepts"));
+    }
+    law(&buses).await;
+}
