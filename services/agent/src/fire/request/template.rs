@@ -3,10 +3,10 @@
 //! Must never print what it holds: header values may be secret.
 
 use bytes::Bytes;
-use hyper::Method;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::http::Request;
-use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use http::Method;
+use http::Request;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 
 /// What a request says, before it takes the form of a protocol.
 pub(crate) struct Wording<'a> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::support::cores::{Cores, SHARDS, hold, plan, step, task};
 use crate::support::target::{Act, Gate, Target};
-use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::share::Share;
 use loadpilot_events::plan::{Shape, Task};
 use loadpilot_events::{DropReason, Outcome, Rate};
 
