@@ -14,6 +14,7 @@ mod asset;
 mod bugs;
 mod bus;
 mod fault;
+#[cfg(feature = "memory")]
 mod memory;
 mod nats;
 mod options;
@@ -25,6 +26,7 @@ pub mod testserver;
 pub use asset::Stream;
 pub use bus::{Bus, Subscription, Tail};
 pub use fault::{AppendError, Fault, RequestError};
+#[cfg(feature = "memory")]
 pub use memory::Memory;
 pub use nats::Nats;
 pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
