@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loadpilot_agent::fleet::clock::wall;
+use loadpilot_agent::runs::clock::wall;
 use loadpilot_bus::{Bus, Step, Stored, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;

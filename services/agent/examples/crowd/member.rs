@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_agent::fire::MonoTime;
-use loadpilot_agent::fleet::clock::{measure, wall};
 use loadpilot_agent::process::timeouts::Timing;
+use loadpilot_agent::runs::clock::{measure, wall};
 use loadpilot_agent::runs::phase_us;
 use loadpilot_bus::{Bus, Stream};
 use loadpilot_engine::control::agent_view::{AgentView, Stage};

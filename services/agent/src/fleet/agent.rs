@@ -21,16 +21,16 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::crash::recovery::{self, Remains};
 use crate::fire::{Lease, MonoTime};
 use crate::fleet::agent_info::about;
-use crate::fleet::clock;
-use crate::fleet::event_publisher::Clerk;
 use crate::fleet::membership::Membership;
 use crate::process::liveness_file::AliveFile;
 use crate::process::shell::Shell;
 use crate::process::signals::Shutdown;
 use crate::process::sleep_until::until;
+use crate::runs::clock;
+use crate::runs::event_publisher::Clerk;
+use crate::runs::recovery::{self, Remains};
 use crate::runs::run_commands::Orders;
 use crate::runs::{Assignment, longest_end, work};
 

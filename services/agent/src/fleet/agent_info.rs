@@ -3,8 +3,8 @@
 
 use loadpilot_events::wire::heartbeat::About;
 
-use crate::fleet::clock;
 use crate::process::gauges::process_cpu_us;
+use crate::runs::clock;
 
 /// As of now.
 pub(crate) fn about(cores: u32) -> About {

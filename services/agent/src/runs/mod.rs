@@ -4,11 +4,15 @@
 //! shares what it counts.
 
 pub mod bodies;
+pub mod clock;
 mod cores;
+pub(crate) mod envelope;
+pub mod event_publisher;
 mod firing;
 pub mod outbox;
 mod preflight;
 mod prepare;
+pub(crate) mod recovery;
 mod reports;
 pub mod run_commands;
 pub mod secrets;

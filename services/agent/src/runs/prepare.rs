@@ -15,8 +15,8 @@ use loadpilot_events::plan::{Object, Plan, Text};
 use thiserror::Error;
 
 use crate::fire::{self, Lease, Program, Troupe, Warmed};
-use crate::fleet::clock::{self, Alignment};
 use crate::runs::bodies;
+use crate::runs::clock::{self, Alignment};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
 use crate::users::compiled::Compiled;

@@ -10,10 +10,10 @@ use loadpilot_events::{AgentId, BootId, RunId};
 
 use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
-use crate::fleet::envelope::envelope;
 use crate::process::gauges::{CoreFigures, Meter, ProcessFigures};
 use crate::process::shell::Shell;
 use crate::runs::cores::Harvest;
+use crate::runs::envelope::envelope;
 use crate::runs::outbox::{Outbox, Parcel, msg_id};
 
 /// What one run has counted and not yet handed over.

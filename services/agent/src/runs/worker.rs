@@ -15,9 +15,9 @@ use tokio::sync::watch;
 
 use crate::crash::spool::Spool;
 use crate::fire::{Lease, MonoTime};
-use crate::fleet::clock;
-use crate::fleet::event_publisher::Clerk;
 use crate::process::shell::Shell;
+use crate::runs::clock;
+use crate::runs::event_publisher::Clerk;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
 use crate::runs::run_commands::Orders;

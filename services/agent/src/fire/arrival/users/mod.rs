@@ -33,7 +33,7 @@ use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::journal::record::CallRecord;
 use crate::fire::request::scratch::Kit;
-use crate::fleet::clock;
+use crate::runs::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
 use concurrent::{Abreast, Came};
 

@@ -9,8 +9,8 @@ use loadpilot_events::{BootId, Envelope, RunId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::fleet::envelope::envelope;
 use crate::process::shell::Shell;
+use crate::runs::envelope::envelope;
 
 /// Where facts about one run are handed in. Clones share it; it ends with [`Clerk::dismiss`] or
 /// with the last clone once everything is stored.

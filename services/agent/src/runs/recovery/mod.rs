@@ -21,9 +21,9 @@ use tokio::task::spawn_blocking;
 
 use crate::crash::spool::{self, Kept};
 use crate::fire::{RING_EXTENSION, RingOwner, read_ring, ring_name};
-use crate::fleet::envelope::envelope;
-use crate::fleet::event_publisher::{Clerk, store};
 use crate::process::shell::Shell;
+use crate::runs::envelope::envelope;
+use crate::runs::event_publisher::{Clerk, store};
 use crate::runs::outbox::msg_id;
 
 /// What one killed process left of one run.
