@@ -129,12 +129,8 @@ async fn serve(
 /// Tries until the server is there; parts of a fleet start in any order.
 async fn connect(config: &Config) -> Result<Bus, Fault> {
     let options = Options {
-        token: config.server.token.clone(),
-        creds: config.server.creds.clone(),
-        cacert: config.server.cacert.clone(),
         name: format!("agent {}", config.id),
-        prefix: config.prefix.clone(),
-        ..Options::new(&config.server.url)
+        ..config.nats.clone()
     };
     let mut told = false;
     loop {

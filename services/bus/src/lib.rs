@@ -19,6 +19,7 @@ mod memory;
 mod nats;
 mod options;
 mod pattern;
+mod settings;
 mod step;
 #[cfg(feature = "testserver")]
 pub mod testserver;
@@ -30,4 +31,5 @@ pub use fault::{AppendError, Fault, RequestError};
 pub use memory::Memory;
 pub use nats::Nats;
 pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
+pub use settings::{InvalidSetting, NatsFlags};
 pub use step::{Appended, Link, Message, Step, Stored};

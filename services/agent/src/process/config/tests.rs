@@ -27,7 +27,7 @@ fn defaults_follow_the_machine() {
     assert_eq!(config.max_in_flight, 924, "1,024 file descriptors less 100");
     assert!(config.id.as_str().starts_with("build-7-example-"));
     assert_eq!(config.timing, Timing::default());
-    assert_eq!(config.server.token, None);
+    assert_eq!(config.nats.token, None);
     assert_eq!(config.rings, None, "nothing is written where nobody said");
 }
 
@@ -71,10 +71,10 @@ fn the_environment_fills_in() {
     ];
     let config = read(&[], &env).expect("the environment is enough");
     assert_eq!(
-        (config.server.url.as_str(), config.id.as_str()),
+        (config.nats.url.as_str(), config.id.as_str()),
         ("tls://env", "a-1")
     );
-    assert_eq!(config.server.token.as_deref(), Some("hunter2"));
+    assert_eq!(config.nats.token.as_deref(), Some("hunter2"));
     assert!(!format!("{config:?}").contains("hunter2"));
     let args = [
         "--id",
@@ -146,7 +146,7 @@ fn stack_files_must_be_private_and_are_not_quoted() {
         0o600,
     );
     let config = read(&["--connect", &shown], &[]).expect("a private file");
-    assert_eq!(config.server.token.as_deref(), Some("hunter2"));
+    assert_eq!(config.nats.token.as_deref(), Some("hunter2"));
     for (text, mode) in [
         (r#"{"url":"u","token":"hunter2"}"#, 0o644),
         ("{\"hunter2", 0o600),
@@ -162,7 +162,7 @@ fn stack_files_must_be_private_and_are_not_quoted() {
 /// Whoever comes from another fleet keeps its words; flags go before the environment as a whole.
 #[test]
 fn the_server_is_named_in_either_way() {
-    let server = |args: &[&str], env: &[(&str, &str)]| read(args, env).expect("enough").server;
+    let server = |args: &[&str], env: &[(&str, &str)]| read(args, env).expect("enough").nats;
     let other = server(&["--coordinator", "ci:4222", "--agent-id", "a-7"], &[]);
     assert_eq!(other.url, "nats://ci:4222");
     let env = [("COORDINATOR", "ci:4222"), ("NATS_TOKEN", "hunter2")];
