@@ -16,5 +16,6 @@ pub mod process;
 mod program;
 pub mod runs;
 pub mod users;
+pub mod wall_clock;
 
 pub use program::{main_from, main_with};

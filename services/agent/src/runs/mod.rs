@@ -26,12 +26,12 @@ pub use reports::phase_us;
 pub use worker::{Assignment, work};
 
 /// Users are given so long to clean up, and a little more.
-const RETIRE_PATIENCE: Duration = Duration::from_secs(12);
+const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// So long may it take until a run has ended here that was stopped.
 #[must_use]
 pub fn longest_end(plan: &Plan) -> Duration {
-    let farewell = plan.crew().map_or(Duration::ZERO, |_| RETIRE_PATIENCE);
+    let farewell = plan.crew().map_or(Duration::ZERO, |_| RETIRE_TIMEOUT);
     longest_timeout(plan) + farewell
 }
 

@@ -16,7 +16,7 @@ use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::{AgentId, Capability};
 
 use crate::fire::{RING_BYTES_DEFAULT, RingPlace};
-use crate::process::timeouts::Timing;
+use crate::process::timeouts::Timeouts;
 
 /// What one core is trusted to fire, arrivals per second, unless the operator knows better.
 const CAPACITY_PER_CORE_RPS: u64 = 50_000;
@@ -61,7 +61,7 @@ pub struct Config {
     /// Whether this is all that was asked for: nothing is to be started.
     pub is_check: bool,
     /// Waits and bounds.
-    pub timing: Timing,
+    pub timeouts: Timeouts,
 }
 
 /// What the world outside gives: read through here, so that tests can give another one.
@@ -162,7 +162,7 @@ struct Flags {
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum ConfigError {
     /// Flags that do not exist or do not go together, or a wish for help.
     #[error("{0}")]
     Flags(#[from] clap::Error),
@@ -175,10 +175,13 @@ impl Config {
     /// Reads flags (program name first) and `world`.
     ///
     /// # Errors
-    /// [`Unusable`] with everything that is wrong with the values.
-    pub fn read(args: impl Iterator<Item = String>, world: &World<'_>) -> Result<Self, Unusable> {
+    /// [`ConfigError`] with everything that is wrong with the values.
+    pub fn read(
+        args: impl Iterator<Item = String>,
+        world: &World<'_>,
+    ) -> Result<Self, ConfigError> {
         let flags = Flags::try_parse_from(args)?;
-        let mut desk = Desk::default();
+        let mut desk = Problems::default();
         let nats = nats(&flags, world, &mut desk);
         let id = flags.id.clone().or_else(|| (world.env)("AGENT_ID"));
         let id = id.unwrap_or_else(|| default_id(&world.host));
@@ -196,7 +199,7 @@ impl Config {
         let python = desk.take(python(&flags, world)).unwrap_or_default();
         let targets = targets::read(&flags, world, &mut desk);
         let labels = labels(&flags, &mut desk);
-        let timing = timing(&flags, &mut desk);
+        let timeouts = timeouts(&flags, &mut desk);
         let parts = (nats, id, subjects, capacity, cores, max_in_flight);
         let (Some(nats), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
             parts
@@ -221,18 +224,18 @@ impl Config {
             predecessor_dead: flags.predecessor_dead,
             alive_file,
             is_check: flags.check_config,
-            timing,
+            timeouts,
         })
     }
 }
 
 /// Where problems are collected.
 #[derive(Default)]
-struct Desk {
+struct Problems {
     problems: Vec<Problem>,
 }
 
-impl Desk {
+impl Problems {
     fn take<T>(&mut self, found: Result<T, Problem>) -> Option<T> {
         found.map_err(|problem| self.problems.push(problem)).ok()
     }
@@ -252,7 +255,7 @@ fn at(field: &str, problem: Problem) -> Problem {
 }
 
 /// The NATS server; `--coordinator` and `COORDINATOR` are other names for its address.
-fn nats(flags: &Flags, world: &World<'_>, desk: &mut Desk) -> Option<Options> {
+fn nats(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Option<Options> {
     let env = |name: &str| (world.env)(name).filter(|value| !value.is_empty());
     let url = |address: String| format!("nats://{address}");
     let env = |name: &str| match (name, &flags.coordinator) {
@@ -301,7 +304,7 @@ fn python(flags: &Flags, world: &World<'_>) -> Result<bool, Problem> {
     Ok(world.has_python && !flags.no_python)
 }
 
-fn labels(flags: &Flags, desk: &mut Desk) -> BTreeSet<Capability> {
+fn labels(flags: &Flags, desk: &mut Problems) -> BTreeSet<Capability> {
     let few = flags.label.len() <= limits::NEEDS_MAX;
     let many = Problem::new("label", "must be at most 20", flags.label.len());
     desk.take(if few { Ok(()) } else { Err(many) });
@@ -374,15 +377,15 @@ fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {
     })
 }
 
-fn timing(flags: &Flags, desk: &mut Desk) -> Timing {
-    let mut timing = Timing::default();
+fn timeouts(flags: &Flags, desk: &mut Problems) -> Timeouts {
+    let mut timeouts = Timeouts::default();
     let places = [
-        ("heartbeat", &flags.heartbeat, &mut timing.heartbeat),
-        ("fence", &flags.fence, &mut timing.fence),
+        ("heartbeat", &flags.heartbeat, &mut timeouts.heartbeat),
+        ("fence", &flags.fence, &mut timeouts.fence),
         (
             "no-coordinator",
             &flags.no_coordinator,
-            &mut timing.no_coordinator,
+            &mut timeouts.no_coordinator,
         ),
     ];
     for (field, text, place) in places {
@@ -391,7 +394,7 @@ fn timing(flags: &Flags, desk: &mut Desk) -> Timing {
             *place = Duration::from_micros(us);
         }
     }
-    timing
+    timeouts
 }
 
 /// Two agents of one machine must not take each other for a restart.

@@ -33,8 +33,8 @@ use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::journal::record::CallRecord;
 use crate::fire::request::scratch::Kit;
-use crate::runs::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
+use crate::wall_clock;
 use concurrent::{Abreast, Came};
 
 /// A user that goes on asking for requests when there are no more to be had is given up.
@@ -276,7 +276,7 @@ impl<W: Wire> Calls<W> {
         };
         let due = match arrival {
             Some(arrival) => self.shown_at(arrival.due),
-            None => clock::wall(),
+            None => wall_clock::now(),
         };
         Occasion { whose, due }
     }
