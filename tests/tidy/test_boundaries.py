@@ -102,6 +102,22 @@ def test_nothing_below_the_wall_brings_a_runtime() -> None:
         assert below <= ALLOWED_UNDER_PROTO | ALLOWED_BENEATH | own, crate
 
 
+def test_no_product_links_what_tests_alone_use() -> None:
+    """Broken if the server in memory or the one that tests start becomes part of a product."""
+    for product in ("loadpilot-agent", "loadpilot-coordinator", "loadpilot-native"):
+        tree = ["cargo", "tree", "-p", product, "--edges", "normal", "--prefix", "none"]
+        answer = subprocess.run(
+            [*tree, "--format", "{p} features={f}", "--locked", "--offline"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        bus = [line for line in answer.stdout.splitlines() if line.startswith("loadpilot-bus ")]
+        assert bus, product
+        assert all(line.split(" (*)")[0].endswith("features=") for line in bus), (product, bus)
+
+
 def test_the_wall_is_written_down() -> None:
     """Broken if clippy no longer bans what the laws must not touch."""
     wall = tomllib.loads((ROOT / "proto" / "clippy.toml").read_text(encoding="utf-8"))

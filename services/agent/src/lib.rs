@@ -13,7 +13,9 @@ pub mod crash;
 pub mod fire;
 pub mod fleet;
 pub mod process;
+mod program;
 pub mod runs;
 pub mod users;
+pub mod wall_clock;
 
-pub use process::program::{main_from, main_with};
+pub use program::{main_from, main_with};

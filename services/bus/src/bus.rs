@@ -1,5 +1,5 @@
-//! The interface that every part of the product codes against: a real server or its memory twin.
-//! It only chooses between the two; it must never add a behaviour of its own.
+//! The interface that every other crate uses: a real server or, with the feature `memory`, its twin
+//! in memory. It only chooses between the two and adds no behaviour of its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,12 +9,14 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::memory::{MemorySubscription, MemoryTail};
+#[cfg(feature = "memory")]
+use crate::Limits;
+#[cfg(feature = "memory")]
+use crate::memory::{Memory, MemorySubscription, MemoryTail};
 use crate::nats::{NatsSubscription, NatsTail};
 use crate::pattern::is_exact;
 use crate::{
-    AppendError, Appended, Fault, Limits, Link, Memory, Message, Nats, Options, RequestError, Step,
-    Stored, Stream,
+    AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step, Stored, Stream,
 };
 
 /// So long [`Bus::read`] waits for its next event before it gives up.
@@ -25,7 +27,8 @@ const READ_PATIENCE: Duration = Duration::from_secs(10);
 pub enum Bus {
     /// A nats-server.
     Nats(Arc<Nats>),
-    /// A server in this process, for tests and simulations.
+    /// A server in this process, for tests only.
+    #[cfg(feature = "memory")]
     Memory(Memory),
 }
 
@@ -33,6 +36,7 @@ macro_rules! on_both {
     ($bus:expr, $inner:ident => $call:expr) => {
         match $bus {
             Bus::Nats($inner) => $call,
+            #[cfg(feature = "memory")]
             Bus::Memory($inner) => $call,
         }
     };
@@ -48,11 +52,13 @@ impl Bus {
     }
 
     /// A connection to a fresh server in memory with the default names, prefix and limits.
+    #[cfg(feature = "memory")]
     pub fn memory() -> Bus {
         Bus::memory_with(Limits::default())
     }
 
     /// The same with other limits. [`Memory::peer`] makes further connections to it.
+    #[cfg(feature = "memory")]
     pub fn memory_with(limits: Limits) -> Bus {
         Bus::Memory(Memory::new(&Options {
             limits,
@@ -74,6 +80,7 @@ impl Bus {
     pub fn message_bytes_max(&self) -> u64 {
         match self {
             Bus::Nats(nats) => nats.message_bytes_max(),
+            #[cfg(feature = "memory")]
             Bus::Memory(memory) => memory.message_bytes_max(),
         }
     }
@@ -130,8 +137,9 @@ impl Bus {
         from_seq: u64,
     ) -> Result<Tail, Fault> {
         Ok(match self {
-            Bus::Nats(bus) => Tail(Either::Nats(bus.tail(stream, subjects, from_seq).await?)),
-            Bus::Memory(bus) => Tail(Either::Memory(bus.tail(stream, subjects, from_seq)?)),
+            Bus::Nats(bus) => Tail(Events::Nats(bus.tail(stream, subjects, from_seq).await?)),
+            #[cfg(feature = "memory")]
+            Bus::Memory(bus) => Tail(Events::Memory(bus.tail(stream, subjects, from_seq)?)),
         })
     }
 
@@ -223,10 +231,12 @@ impl Bus {
     /// # Errors
     /// When the client cannot send the wish; a denial shows in the log only.
     pub async fn subscribe(&self, subject: &str) -> Result<Subscription, Fault> {
-        Ok(Subscription(match self {
-            Bus::Nats(bus) => Either::Nats(bus.subscribe(subject).await?),
-            Bus::Memory(bus) => Either::Memory(bus.subscribe(subject)),
-        }))
+        let source = match self {
+            Bus::Nats(bus) => Messages::Nats(bus.subscribe(subject).await?),
+            #[cfg(feature = "memory")]
+            Bus::Memory(bus) => Messages::Memory(bus.subscribe(subject)),
+        };
+        Ok(Subscription(source))
     }
 
     /// Sends a core message and waits for the first reply. Whoever answers publishes to the
@@ -379,15 +389,16 @@ impl Bus {
     }
 }
 
-#[derive(Debug)]
-enum Either<N, M> {
-    Nats(N),
-    Memory(M),
-}
-
 /// Stored events in order; see [`Bus::tail`]. Ends when dropped.
 #[derive(Debug)]
-pub struct Tail(Either<NatsTail, MemoryTail>);
+pub struct Tail(Events);
+
+#[derive(Debug)]
+enum Events {
+    Nats(NatsTail),
+    #[cfg(feature = "memory")]
+    Memory(MemoryTail),
+}
 
 impl Tail {
     /// Waits for the next step, through any outage. May be cancelled without losing a step.
@@ -397,22 +408,31 @@ impl Tail {
     /// may be asked again; nothing is skipped.
     pub async fn next(&mut self) -> Result<Step, Fault> {
         match &mut self.0 {
-            Either::Nats(tail) => tail.next().await,
-            Either::Memory(tail) => tail.next().await,
+            Events::Nats(tail) => tail.next().await,
+            #[cfg(feature = "memory")]
+            Events::Memory(tail) => tail.next().await,
         }
     }
 }
 
 /// Core messages as they come; see [`Bus::subscribe`]. Ends when dropped.
 #[derive(Debug)]
-pub struct Subscription(Either<NatsSubscription, MemorySubscription>);
+pub struct Subscription(Messages);
+
+#[derive(Debug)]
+enum Messages {
+    Nats(NatsSubscription),
+    #[cfg(feature = "memory")]
+    Memory(MemorySubscription),
+}
 
 impl Subscription {
     /// Waits for the next message; `None` when the connection is closed for good.
     pub async fn next(&mut self) -> Option<Message> {
         match &mut self.0 {
-            Either::Nats(subscription) => subscription.next().await,
-            Either::Memory(subscription) => subscription.next().await,
+            Messages::Nats(subscription) => subscription.next().await,
+            #[cfg(feature = "memory")]
+            Messages::Memory(subscription) => subscription.next().await,
         }
     }
 }

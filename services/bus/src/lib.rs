@@ -14,10 +14,12 @@ mod asset;
 mod bugs;
 mod bus;
 mod fault;
+#[cfg(feature = "memory")]
 mod memory;
 mod nats;
 mod options;
 mod pattern;
+mod settings;
 mod step;
 #[cfg(feature = "testserver")]
 pub mod testserver;
@@ -25,7 +27,9 @@ pub mod testserver;
 pub use asset::Stream;
 pub use bus::{Bus, Subscription, Tail};
 pub use fault::{AppendError, Fault, RequestError};
+#[cfg(feature = "memory")]
 pub use memory::Memory;
 pub use nats::Nats;
 pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
+pub use settings::{InvalidSetting, NatsFlags};
 pub use step::{Appended, Link, Message, Step, Stored};

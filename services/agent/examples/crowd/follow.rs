@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loadpilot_agent::fleet::clock::wall;
+use loadpilot_agent::wall_clock;
 use loadpilot_bus::{Bus, Step, Stored, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
@@ -30,7 +30,7 @@ const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn run(agents: u32, secs: u64) -> Result<Value, Trouble> {
     let (bus, subjects) = (connect("crowd-watcher").await?, subjects()?);
     bus.open_log().await?;
-    let run = ask(&bus, &subjects, (agents, secs), wall()).await?;
+    let run = ask(&bus, &subjects, (agents, secs), wall_clock::now()).await?;
     let mut watcher = Watcher::new(&bus, subjects, run).await?;
     let patience = PATIENCE + Duration::from_secs(secs);
     timeout(patience, watcher.follow()).await??;
@@ -80,7 +80,7 @@ impl Watcher {
             snapshots: Spread::default(),
             deltas: Vec::new(),
             decisions: Map::new(),
-            asked_at: wall(),
+            asked_at: wall_clock::now(),
             has_started: false,
         })
     }
@@ -139,7 +139,7 @@ impl Watcher {
         let kind = self.subjects.parse(&stored.subject);
         if let Some(Kind::Delta(agent)) = kind.map(|place| place.kind) {
             self.live.add(&agent, &stored.payload);
-            let lag_us = wall().since_us(Timestamp(stored.stored_at_us));
+            let lag_us = wall_clock::now().since_us(Timestamp(stored.stored_at_us));
             self.lags.add(lag_us);
             if !std::mem::replace(&mut self.has_started, true) {
                 say(&json!({"first_delta": stored.stored_at_us}));
@@ -151,7 +151,9 @@ impl Watcher {
     fn look(&mut self) {
         if let Some(workload) = &self.workload {
             let began = Instant::now();
-            let snapshot = self.live.snapshot(&self.control, workload, wall());
+            let snapshot = self
+                .live
+                .snapshot(&self.control, workload, wall_clock::now());
             std::hint::black_box(snapshot);
             self.snapshots.add(elapsed_us(began));
         }

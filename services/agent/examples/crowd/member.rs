@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_agent::fire::MonoTime;
-use loadpilot_agent::fleet::clock::{measure, wall};
-use loadpilot_agent::process::timeouts::Timing;
+use loadpilot_agent::process::timeouts::Timeouts;
+use loadpilot_agent::runs::clock::measure;
 use loadpilot_agent::runs::phase_us;
+use loadpilot_agent::wall_clock;
 use loadpilot_bus::{Bus, Stream};
 use loadpilot_engine::control::agent_view::{AgentView, Stage};
 use loadpilot_engine::schedule::workload::Workload;
@@ -151,9 +152,9 @@ impl Member {
     async fn play(mut self) -> Result<(), Trouble> {
         let mut live = self.bus.subscribe(&self.subjects.live_all()).await?;
         let (tell, mut replies) = mpsc::unbounded_channel();
-        let timing = Timing::default();
+        let timeouts = Timeouts::default();
         let phase = Duration::from_micros(phase_us(&self.me.agent, 1_000_000));
-        let mut beat = interval_at(Instant::now() + phase, timing.heartbeat);
+        let mut beat = interval_at(Instant::now() + phase, timeouts.heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while self.view.stage() != Stage::Over {
             tokio::select! {
@@ -165,10 +166,10 @@ impl Member {
                     let reply: HeartbeatReply = reply;
                     reply.news.iter().for_each(|news| self.hear(news));
                 }
-                _ = beat.tick() => self.beat(tell.clone(), timing.heartbeat_reply)?,
+                _ = beat.tick() => self.beat(tell.clone(), timeouts.heartbeat_reply)?,
                 () = sleep(self.until_close()), if self.part.is_some() => self.close().await?,
             }
-            self.act(&timing).await?;
+            self.act(&timeouts).await?;
         }
         Ok(())
     }
@@ -217,13 +218,13 @@ impl Member {
     }
 
     /// Answers to what it was told.
-    async fn act(&mut self, timing: &Timing) -> Result<(), Trouble> {
+    async fn act(&mut self, timeouts: &Timeouts) -> Result<(), Trouble> {
         if self.view.created().is_some() && !self.offered {
             self.offered = true;
             let offer = CapacityOffered {
                 rate: Rate::per_second(1_000),
                 cores: 1,
-                expires: wall().plus_us(600_000_000),
+                expires: wall_clock::now().plus_us(600_000_000),
                 version: "crowd".to_owned(),
             };
             self.state(What::CapacityOffered(offer))?;
@@ -231,10 +232,10 @@ impl Member {
         let generation = self.view.generation();
         if generation > self.ready_for && !self.view.holds().is_empty() {
             self.ready_for = generation;
-            let aligned = measure(&self.bus, &self.subjects.clock(), timing).await;
+            let aligned = measure(&self.bus, &self.subjects.clock(), timeouts).await;
             let ready = ShardsReady {
                 generation,
-                clock: aligned.estimate(wall(), MonoTime::now()),
+                clock: aligned.estimate(wall_clock::now(), MonoTime::now()),
                 max_in_flight: 1_000,
             };
             self.state(What::ShardsReady(ready))?;
@@ -265,7 +266,9 @@ impl Member {
     /// How long until its next tick is closed.
     fn until_close(&self) -> Duration {
         let us = self.part.as_ref().map_or(0, |part| {
-            part.start_at.plus_us(part.closes_us()).since_us(wall())
+            part.start_at
+                .plus_us(part.closes_us())
+                .since_us(wall_clock::now())
         });
         Duration::from_micros(us)
     }
@@ -351,7 +354,7 @@ fn envelope<E: Serialize>(event: E) -> Result<(EventId, Bytes), Trouble> {
     let event = Envelope {
         v: EVENT_VERSION,
         id: id.clone(),
-        at: wall(),
+        at: wall_clock::now(),
         event,
     };
     Ok((id, Bytes::from(serde_json::to_vec(&event)?)))
@@ -371,7 +374,7 @@ async fn store(
         .is_err()
     {
         with(found, |found| found.again += 1);
-        sleep(Timing::default().retry).await;
+        sleep(Timeouts::default().retry).await;
     }
 }
 

@@ -16,10 +16,10 @@ pub(crate) fn check(place: u64, bytes: &[u8]) -> u32 {
     hash.max(1)
 }
 
-#[cfg(not(unix))]
-pub(crate) use elsewhere::Map;
 #[cfg(unix)]
 pub(crate) use posix::Map;
+#[cfg(not(unix))]
+pub(crate) use unsupported::Map;
 
 #[cfg(unix)]
 mod posix {
@@ -57,7 +57,7 @@ mod posix {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create_new(true).mode(0o600);
             let file = options.open(path)?;
-            let map = set_aside(&file, bytes).and_then(|()| map(file, bytes));
+            let map = allocate(&file, bytes).and_then(|()| map(file, bytes));
             if map.is_err() {
                 // The first error is the one to tell.
                 let _ = std::fs::remove_file(path);
@@ -136,7 +136,7 @@ mod posix {
 
     /// Makes the file that long, with its room on the disk.
     #[cfg(target_os = "linux")]
-    fn set_aside(file: &File, bytes: usize) -> io::Result<()> {
+    fn allocate(file: &File, bytes: usize) -> io::Result<()> {
         let bytes = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
         // SAFETY: an open file and two numbers.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
@@ -147,7 +147,7 @@ mod posix {
 
     /// The same where no call does it: by writing.
     #[cfg(not(target_os = "linux"))]
-    fn set_aside(mut file: &File, bytes: usize) -> io::Result<()> {
+    fn allocate(mut file: &File, bytes: usize) -> io::Result<()> {
         use std::io::Write as _;
         const PAGE: [u8; 4_096] = [0; 4_096];
         let mut left = bytes;
@@ -161,7 +161,7 @@ mod posix {
 }
 
 #[cfg(not(unix))]
-mod elsewhere {
+mod unsupported {
     use super::{Path, io};
 
     /// There is none on this system.

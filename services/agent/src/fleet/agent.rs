@@ -21,18 +21,18 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::crash::recovery::{self, Remains};
 use crate::fire::{Lease, MonoTime};
-use crate::fleet::agent_info::about;
-use crate::fleet::clock;
-use crate::fleet::event_publisher::Clerk;
+use crate::fleet::agent_info::agent_info;
 use crate::fleet::membership::Membership;
-use crate::process::liveness_file::AliveFile;
+use crate::process::liveness_file::LivenessFile;
 use crate::process::shell::Shell;
 use crate::process::signals::Shutdown;
-use crate::process::sleep_until::until;
-use crate::runs::run_commands::Orders;
+use crate::process::sleep_until::sleep_until_opt;
+use crate::runs::event_publisher::EventPublisher;
+use crate::runs::recovery::{self, DeadProcess};
+use crate::runs::run_commands::RunCommands;
 use crate::runs::{Assignment, longest_end, work};
+use crate::wall_clock;
 
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,30 +40,30 @@ pub enum Exit {
     /// It drained, and everything that it had to say is stored.
     Left,
     /// It drained, but not everything could be stored in time.
-    Unheard,
+    NotStored,
     /// It was told to end at once; the exit code for it.
-    Cut(i32),
+    Killed(i32),
 }
 
 /// The answer to one heartbeat.
-struct Answer {
+struct BeatReply {
     sent_at: Instant,
     reply: Result<HeartbeatReply, RequestError>,
 }
 
 /// The task that does what is ordered for one run.
 struct Worker {
-    orders: watch::Sender<Orders>,
+    commands: watch::Sender<RunCommands>,
     /// So long may it drain.
-    patience: Duration,
+    drain_timeout: Duration,
     /// Whether a call of it has reached a server.
     reach: Arc<Mutex<Reach>>,
 }
 
 /// What killed processes of this agent left, and who reports it.
 #[derive(Default)]
-struct Heritage {
-    remains: BTreeMap<(RunId, BootId), (Arc<Remains>, Option<AbortHandle>)>,
+struct Recoveries {
+    by_process: BTreeMap<(RunId, BootId), (Arc<DeadProcess>, Option<AbortHandle>)>,
     tasks: JoinSet<(RunId, BootId)>,
     /// Whether a process before this one held its files when they were looked for.
     some_live: bool,
@@ -72,19 +72,19 @@ struct Heritage {
 struct Agent {
     shell: Shell,
     membership: Membership,
-    clerks: BTreeMap<RunId, Clerk>,
+    publishers: BTreeMap<RunId, EventPublisher>,
     workers: BTreeMap<RunId, Worker>,
     tasks: JoinSet<(RunId, Option<FinishReason>)>,
-    heritage: Heritage,
+    recoveries: Recoveries,
     lease: Lease,
-    answers: mpsc::UnboundedSender<Answer>,
+    replies: mpsc::UnboundedSender<BeatReply>,
     beat_at: Instant,
     /// Whether the last heartbeat was answered by a coordinator.
-    found: bool,
+    has_coordinator: bool,
     /// Whether it was told that there is none.
-    sought: bool,
+    has_logged_absence: bool,
     /// By when it is gone, once it was told to leave.
-    gone_by: Option<Instant>,
+    leave_deadline: Option<Instant>,
 }
 
 /// How one life of an agent ended.
@@ -92,7 +92,7 @@ enum End {
     /// With its process.
     Exit(Exit),
     /// A run goes on without it: it may come back, under another boot id.
-    Ousted,
+    Rejoin,
 }
 
 /// Runs until `shutdown` says otherwise.
@@ -101,30 +101,30 @@ enum End {
 /// When the connection cannot carry subscriptions, or is closed for good.
 pub async fn run(mut shell: Shell, shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
     loop {
-        match live(shell.clone(), shutdown.clone()).await? {
+        match run_one_boot(shell.clone(), shutdown.clone()).await? {
             End::Exit(exit) => return Ok(exit),
-            End::Ousted => shell = shell.anew(),
+            End::Rejoin => shell = shell.with_new_boot(),
         }
         tracing::info!(boot = %shell.me.boot_id, "a run goes on without it: it begins anew");
     }
 }
 
-async fn live(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<End, Fault> {
+async fn run_one_boot(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<End, Fault> {
     let mut live = shell.bus.subscribe(&shell.subjects.live_all()).await?;
     let mut halts = shell.bus.subscribe(&shell.subjects.halt_all()).await?;
     let mut link = shell.bus.watch_link();
-    let (answers, mut answered) = mpsc::unbounded_channel();
-    let mut agent = Agent::new(shell, answers);
-    agent.look_for_remains();
+    let (replies, mut reply_queue) = mpsc::unbounded_channel();
+    let mut agent = Agent::new(shell, replies);
+    agent.find_dead_processes();
     loop {
-        if agent.gone_by.is_some() && agent.tasks.is_empty() {
-            return Ok(End::Exit(agent.say_goodbye(&mut shutdown).await));
+        if agent.leave_deadline.is_some() && agent.tasks.is_empty() {
+            return Ok(End::Exit(agent.announce_leaving(&mut shutdown).await));
         }
-        if agent.is_ousted() {
-            return Ok(End::Ousted);
+        if agent.must_rejoin() {
+            return Ok(End::Rejoin);
         }
         let beat_at = agent.beat_at;
-        let fence_at = agent.membership.fence_at(&agent.shell.timing);
+        let fence_at = agent.membership.fence_at(&agent.shell.timeouts);
         tokio::select! {
             biased;
             Ok(()) = shutdown.changed() => {
@@ -132,16 +132,16 @@ async fn live(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<E
                 match wish {
                     Shutdown::No => {}
                     Shutdown::Drain => agent.leave(),
-                    Shutdown::Now(code) => return Ok(End::Exit(Exit::Cut(code))),
+                    Shutdown::Now(code) => return Ok(End::Exit(Exit::Killed(code))),
                 }
             }
             halt = halts.next() => agent.on_halt(&halt.ok_or(Fault::Disconnected)?),
-            () = until(fence_at) => agent.fence(),
-            () = until(agent.gone_by) => return Ok(End::Exit(Exit::Unheard)),
+            () = sleep_until_opt(fence_at) => agent.fence(),
+            () = sleep_until_opt(agent.leave_deadline) => return Ok(End::Exit(Exit::NotStored)),
             message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
-            Some(answer) = answered.recv() => agent.on_answer(answer),
+            Some(reply) = reply_queue.recv() => agent.on_reply(reply),
             Some(done) = agent.tasks.join_next() => agent.on_done(done),
-            Some(done) = agent.heritage.tasks.join_next() => agent.on_reported(done),
+            Some(done) = agent.recoveries.tasks.join_next() => agent.on_reported(done),
             Ok(()) = link.changed() => agent.on_link(*link.borrow_and_update()),
             () = sleep_until(beat_at) => agent.beat(),
         }
@@ -150,48 +150,48 @@ async fn live(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<E
 }
 
 impl Agent {
-    fn new(shell: Shell, answers: mpsc::UnboundedSender<Answer>) -> Self {
+    fn new(shell: Shell, replies: mpsc::UnboundedSender<BeatReply>) -> Self {
         let now = Instant::now();
         Self {
             membership: Membership::new(shell.me.clone(), shell.predecessor_dead, shell.has(), now),
             shell,
-            clerks: BTreeMap::new(),
+            publishers: BTreeMap::new(),
             workers: BTreeMap::new(),
             tasks: JoinSet::new(),
-            heritage: Heritage::default(),
+            recoveries: Recoveries::default(),
             lease: Lease::unlimited(),
-            answers,
+            replies,
             beat_at: now,
-            found: false,
-            sought: false,
-            gone_by: None,
+            has_coordinator: false,
+            has_logged_absence: false,
+            leave_deadline: None,
         }
     }
 
     /// Sends a sign of life without waiting for the answer.
     fn beat(&mut self) {
-        if self.heritage.some_live {
-            self.look_for_remains();
+        if self.recoveries.some_live {
+            self.find_dead_processes();
         }
         let sent_at = Instant::now();
-        let timing = &self.shell.timing;
+        let timeouts = &self.shell.timeouts;
         self.beat_at = sent_at
-            + if self.found {
-                timing.heartbeat
+            + if self.has_coordinator {
+                timeouts.heartbeat
             } else {
-                timing.seek
+                timeouts.seek
             };
         let beat = Heartbeat::Agent(AgentBeat {
-            about: Some(about(self.shell.cores)),
+            about: Some(agent_info(self.shell.cores)),
             unreached: self.unreached(),
             ..self.membership.beat(self.shell.capacity)
         });
         let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
         let subject = self.shell.subjects.heartbeat(&self.shell.me.agent);
-        let (bus, patience) = (self.shell.bus.clone(), timing.heartbeat_reply);
-        let answers = self.answers.clone();
+        let (bus, reply_timeout) = (self.shell.bus.clone(), timeouts.heartbeat_reply);
+        let replies = self.replies.clone();
         tokio::spawn(async move {
-            let reply = bus.request(&subject, payload.into(), patience).await;
+            let reply = bus.request(&subject, payload.into(), reply_timeout).await;
             let reply = reply.and_then(|reply| {
                 serde_json::from_slice(&reply).map_err(|error| {
                     RequestError::Fault(Fault::Server {
@@ -201,7 +201,7 @@ impl Agent {
                 })
             });
             // Nobody to tell: the agent has ended.
-            let _ = answers.send(Answer { sent_at, reply });
+            let _ = replies.send(BeatReply { sent_at, reply });
         });
     }
 
@@ -212,33 +212,36 @@ impl Agent {
         said.collect()
     }
 
-    fn on_answer(&mut self, answer: Answer) {
-        let was_found = self.found;
-        match answer.reply {
+    fn on_reply(&mut self, beat: BeatReply) {
+        let had_coordinator = self.has_coordinator;
+        match beat.reply {
             Ok(reply) => {
-                self.found = true;
-                self.shell.alive.iter().for_each(AliveFile::touch);
+                self.has_coordinator = true;
+                self.shell
+                    .liveness_file
+                    .iter()
+                    .for_each(LivenessFile::touch);
                 let now = Instant::now();
-                if self.membership.answered(&reply, answer.sent_at, now) {
+                if self.membership.on_reply(&reply, beat.sent_at, now) {
                     self.beat_at = now;
                 }
             }
             Err(RequestError::NoResponders { .. }) => {
-                if !std::mem::replace(&mut self.sought, true) {
+                if !std::mem::replace(&mut self.has_logged_absence, true) {
                     tracing::info!("waits for a coordinator");
                 }
-                self.found = false;
-                self.membership.nobody_listens(answer.sent_at);
+                self.has_coordinator = false;
+                self.membership.on_no_responder(beat.sent_at);
             }
             Err(error) => {
-                self.found = false;
+                self.has_coordinator = false;
                 tracing::debug!(%error, "heartbeat failed");
             }
         }
         self.renew_lease();
-        if was_found != self.found {
-            tracing::info!(found = self.found, "coordinator");
-            let again = Instant::now() + self.shell.timing.seek;
+        if had_coordinator != self.has_coordinator {
+            tracing::info!(found = self.has_coordinator, "coordinator");
+            let again = Instant::now() + self.shell.timeouts.seek;
             self.beat_at = self.beat_at.min(again);
         }
     }
@@ -247,7 +250,7 @@ impl Agent {
     fn renew_lease(&self) {
         let (now, end) = (
             Instant::now(),
-            self.membership.cut_off_at(&self.shell.timing),
+            self.membership.cut_off_at(&self.shell.timeouts),
         );
         let left = end.saturating_duration_since(now).as_micros();
         let left_us = u64::try_from(left).unwrap_or(u64::MAX);
@@ -268,7 +271,7 @@ impl Agent {
             return;
         }
         let now = Instant::now();
-        if self.membership.hear(&news, now) == Applied::Gap {
+        if self.membership.apply(&news, now) == Applied::Gap {
             self.beat_at = now;
         }
     }
@@ -290,9 +293,12 @@ impl Agent {
     }
 
     /// Whether it does nothing, and is heard, while a run goes on that others took from it.
-    fn is_ousted(&self) -> bool {
-        let is_idle = self.tasks.is_empty() && self.heritage.tasks.is_empty();
-        is_idle && self.found && self.gone_by.is_none() && self.membership.is_ousted()
+    fn must_rejoin(&self) -> bool {
+        let is_idle = self.tasks.is_empty() && self.recoveries.tasks.is_empty();
+        is_idle
+            && self.has_coordinator
+            && self.leave_deadline.is_none()
+            && self.membership.must_rejoin()
     }
 
     fn on_done(&mut self, done: Result<(RunId, Option<FinishReason>), JoinError>) {
@@ -306,47 +312,53 @@ impl Agent {
     }
 
     /// Notes what killed processes of this agent left, before anybody hears of this one.
-    fn look_for_remains(&mut self) {
+    fn find_dead_processes(&mut self) {
         let Some(place) = &self.shell.rings else {
             return;
         };
         let found = recovery::find(&place.folder, &self.shell.me);
-        self.heritage.some_live = found.some_live;
-        for remains in found.remains {
-            let (run, boot_id) = (remains.run.clone(), remains.boot_id.clone());
+        self.recoveries.some_live = found.some_live;
+        for dead in found.dead_processes {
+            let (run, boot_id) = (dead.run.clone(), dead.boot_id.clone());
             tracing::info!(%run, boot = %boot_id, "a process before this one left something");
-            self.membership.found(run.clone(), boot_id.clone());
-            let remains = (Arc::new(remains), None);
-            self.heritage.remains.insert((run, boot_id), remains);
+            self.membership.add_recovering(run.clone(), boot_id.clone());
+            let dead = (Arc::new(dead), None);
+            self.recoveries.by_process.insert((run, boot_id), dead);
         }
     }
 
     /// Has reported what can be, and removes what nobody wants any more.
-    fn settle_remains(&mut self) {
+    fn recover_dead_processes(&mut self) {
         let over = |(run, _): &&(RunId, BootId)| self.membership.is_over(run);
-        let over: Vec<_> = self.heritage.remains.keys().filter(over).cloned().collect();
+        let over: Vec<_> = self
+            .recoveries
+            .by_process
+            .keys()
+            .filter(over)
+            .cloned()
+            .collect();
         for key in over {
-            if let Some((remains, task)) = self.heritage.remains.remove(&key) {
+            if let Some((dead, task)) = self.recoveries.by_process.remove(&key) {
                 task.inspect(AbortHandle::abort);
-                remains.discard(&self.shell.me);
-                self.membership.settled(&key.0, &key.1);
+                dead.discard(&self.shell.me);
+                self.membership.recovered(&key.0, &key.1);
             }
         }
-        let idle = self.heritage.remains.iter();
+        let idle = self.recoveries.by_process.iter();
         let idle = idle.filter(|(_, (_, task))| task.is_none());
-        let ready = idle.filter_map(|(key, (remains, _))| {
+        let ready = idle.filter_map(|(key, (dead, _))| {
             let created = self.membership.created(&key.0)?;
-            Some((key.clone(), Arc::clone(remains), created.clone()))
+            Some((key.clone(), Arc::clone(dead), created.clone()))
         });
-        for (key, remains, created) in ready.collect::<Vec<_>>() {
-            let clerk = self.clerk(&key.0);
-            let report = recovery::report(self.shell.clone(), remains, created, clerk);
+        for (key, dead, created) in ready.collect::<Vec<_>>() {
+            let publisher = self.publisher(&key.0);
+            let report = recovery::report(self.shell.clone(), dead, created, publisher);
             let done = key.clone();
-            let task = self.heritage.tasks.spawn(async move {
+            let task = self.recoveries.tasks.spawn(async move {
                 report.await;
                 done
             });
-            if let Some((_, known)) = self.heritage.remains.get_mut(&key) {
+            if let Some((_, known)) = self.recoveries.by_process.get_mut(&key) {
                 *known = Some(task);
             }
         }
@@ -355,7 +367,7 @@ impl Agent {
     fn on_reported(&mut self, done: Result<(RunId, BootId), JoinError>) {
         match done {
             // They stay known, so that what cannot be read is not read again and again.
-            Ok((run, boot_id)) => self.membership.settled(&run, &boot_id),
+            Ok((run, boot_id)) => self.membership.recovered(&run, &boot_id),
             Err(error) if error.is_cancelled() => {}
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
@@ -363,60 +375,60 @@ impl Agent {
 
     fn fence(&mut self) {
         self.membership
-            .fence(Instant::now(), clock::wall(), &self.shell.timing);
+            .fence(Instant::now(), wall_clock::now(), &self.shell.timeouts);
     }
 
     /// Does whatever follows from what was just heard.
     fn act(&mut self) {
-        self.instruct();
-        for run in self.membership.forget() {
+        self.update_workers();
+        for run in self.membership.remove_over() {
             tracing::info!(%run, "over");
             self.workers.remove(&run);
-            if let Some(clerk) = self.clerks.remove(&run) {
-                clerk.dismiss();
+            if let Some(publisher) = self.publishers.remove(&run) {
+                publisher.discard();
             }
         }
-        self.settle_remains();
+        self.recover_dead_processes();
         self.offer();
     }
 
     /// Tells every worker what to do, and employs one where shards have come.
-    fn instruct(&mut self) {
-        let mut vacant = Vec::new();
-        for (run, view, orders) in self.membership.orders() {
+    fn update_workers(&mut self) {
+        let mut unassigned = Vec::new();
+        for (run, view, commands) in self.membership.commands() {
             let Some(worker) = self.workers.get(run) else {
-                let created = view.created().filter(|_| !orders.holds.is_empty());
-                vacant.extend(created.map(|created| (run.clone(), created.clone(), orders)));
+                let created = view.created().filter(|_| !commands.holds.is_empty());
+                unassigned.extend(created.map(|created| (run.clone(), created.clone(), commands)));
                 continue;
             };
-            worker.orders.send_if_modified(|known| {
-                let changed = *known != orders;
-                *known = orders;
+            worker.commands.send_if_modified(|known| {
+                let changed = *known != commands;
+                *known = commands;
                 changed
             });
         }
-        for (run, created, orders) in vacant {
-            self.employ(run, created, orders);
+        for (run, created, commands) in unassigned {
+            self.start_worker(run, created, commands);
         }
     }
 
-    fn employ(&mut self, run: RunId, created: RunCreated, orders: Orders) {
-        tracing::info!(%run, generation = orders.generation, "holds shards");
-        let patience = longest_end(&created.plan);
-        let (orders, told) = watch::channel(orders);
+    fn start_worker(&mut self, run: RunId, created: RunCreated, commands: RunCommands) {
+        tracing::info!(%run, generation = commands.generation, "holds shards");
+        let drain_timeout = longest_end(&created.plan);
+        let (commands, told) = watch::channel(commands);
         let reach = Arc::new(Mutex::new(Reach::default()));
         let assignment = Assignment {
             run: run.clone(),
             created,
-            orders: told,
-            clerk: self.clerk(&run),
+            commands: told,
+            publisher: self.publisher(&run),
             lease: self.lease.clone(),
             reach: Arc::clone(&reach),
         };
         self.renew_lease();
         let worker = Worker {
-            orders,
-            patience,
+            commands,
+            drain_timeout,
             reach,
         };
         self.workers.insert(run.clone(), worker);
@@ -428,11 +440,11 @@ impl Agent {
     }
 
     fn offer(&mut self) {
-        let slack_us = self.shell.timing.offer_slack.as_micros();
+        let slack_us = self.shell.timeouts.offer_slack.as_micros();
         let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
         for offer in self.membership.offers(self.shell.capacity) {
-            self.clerk(&offer.run)
-                .state(What::CapacityOffered(CapacityOffered {
+            self.publisher(&offer.run)
+                .publish(What::CapacityOffered(CapacityOffered {
                     rate: offer.rate,
                     cores: self.shell.cores,
                     expires: offer.gather_by.plus_us(slack_us),
@@ -441,11 +453,11 @@ impl Agent {
         }
     }
 
-    fn clerk(&mut self, run: &RunId) -> Clerk {
+    fn publisher(&mut self, run: &RunId) -> EventPublisher {
         let shell = &self.shell;
-        let clerk = self.clerks.entry(run.clone());
-        clerk
-            .or_insert_with(|| Clerk::new(shell.clone(), run.clone()))
+        let publisher = self.publishers.entry(run.clone());
+        publisher
+            .or_insert_with(|| EventPublisher::new(shell.clone(), run.clone()))
             .clone()
     }
 
@@ -453,34 +465,38 @@ impl Agent {
     fn leave(&mut self) {
         tracing::info!("leaves");
         self.membership.leave();
-        let longest = self.workers.values().map(|worker| worker.patience).max();
-        let patience = longest.unwrap_or_default() + self.shell.timing.farewell;
-        self.gone_by = Some(Instant::now() + patience);
+        let longest = self
+            .workers
+            .values()
+            .map(|worker| worker.drain_timeout)
+            .max();
+        let drain_timeout = longest.unwrap_or_default() + self.shell.timeouts.farewell;
+        self.leave_deadline = Some(Instant::now() + drain_timeout);
     }
 
     /// Tells every run that knows it, and waits until all it ever said is stored.
-    async fn say_goodbye(mut self, shutdown: &mut watch::Receiver<Shutdown>) -> Exit {
-        let runs: Vec<RunId> = self.membership.acquainted().cloned().collect();
+    async fn announce_leaving(mut self, shutdown: &mut watch::Receiver<Shutdown>) -> Exit {
+        let runs: Vec<RunId> = self.membership.runs_to_notify().cloned().collect();
         for run in &runs {
-            self.clerk(run).state(What::AgentLeaving);
+            self.publisher(run).publish(What::AgentLeaving);
         }
         let settled = async {
-            for clerk in self.clerks.values() {
-                clerk.settled().await;
+            for publisher in self.publishers.values() {
+                publisher.flush().await;
             }
         };
         tokio::select! {
-            settled = timeout(self.shell.timing.farewell, settled) => match settled {
+            settled = timeout(self.shell.timeouts.farewell, settled) => match settled {
                 Ok(()) => Exit::Left,
-                Err(_) => Exit::Unheard,
+                Err(_) => Exit::NotStored,
             },
-            code = cut(shutdown) => Exit::Cut(code),
+            code = killed(shutdown) => Exit::Killed(code),
         }
     }
 }
 
 /// Waits for the order to end at once.
-async fn cut(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
+async fn killed(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
     loop {
         if let Shutdown::Now(code) = *shutdown.borrow_and_update() {
             return code;

@@ -3,16 +3,16 @@
 
 use loadpilot_events::wire::heartbeat::About;
 
-use crate::fleet::clock;
 use crate::process::gauges::process_cpu_us;
+use crate::wall_clock;
 
 /// As of now.
-pub(crate) fn about(cores: u32) -> About {
+pub(crate) fn agent_info(cores: u32) -> About {
     About {
         host: host(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cores,
-        at: clock::wall(),
+        at: wall_clock::now(),
         cpu_us: process_cpu_us(),
     }
 }
@@ -47,9 +47,9 @@ mod tests {
     /// A roll call without the machine could not tell twins apart.
     #[test]
     fn an_agent_knows_where_it_is() {
-        let told = about(3);
+        let info = agent_info(3);
         let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        assert_eq!(told.host, kernel.trim());
-        assert!(told.cpu_us > 0 && told.cores == 3);
+        assert_eq!(info.host, kernel.trim());
+        assert!(info.cpu_us > 0 && info.cores == 3);
     }
 }

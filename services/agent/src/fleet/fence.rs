@@ -7,7 +7,8 @@
 
 use tokio::time::Instant;
 
-use crate::process::timeouts::Timing;
+use crate::process::timeouts::Timeouts;
+use crate::runs::run_commands::Isolation;
 
 /// The last proofs of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,29 +17,6 @@ pub struct Contact {
     pub server: Instant,
     /// When the last heartbeat left that a coordinator answered.
     pub coordinator: Instant,
-}
-
-/// Why an agent stopped by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isolation {
-    /// No answer of any kind for the fence time.
-    CutOff,
-    /// NATS answers, but no coordinator did for its time.
-    NoCoordinator,
-    /// Decisions are known to exist that this agent has not been able to get.
-    Behind,
-}
-
-impl Isolation {
-    /// For people to read, in the log.
-    #[must_use]
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::CutOff => "no answer to heartbeats for the fence time",
-            Self::NoCoordinator => "no coordinator answered for its time",
-            Self::Behind => "decisions exist that could not be fetched in time",
-        }
-    }
 }
 
 impl Contact {
@@ -52,13 +30,13 @@ impl Contact {
     }
 
     /// A coordinator answered the heartbeat that left at `sent_at`.
-    pub fn answered(&mut self, sent_at: Instant) {
+    pub fn on_reply(&mut self, sent_at: Instant) {
         self.server = self.server.max(sent_at);
         self.coordinator = self.coordinator.max(sent_at);
     }
 
     /// NATS said that nobody listens to the heartbeat that left at `sent_at`.
-    pub fn nobody_listens(&mut self, sent_at: Instant) {
+    pub fn on_no_responder(&mut self, sent_at: Instant) {
         self.server = self.server.max(sent_at);
     }
 }
@@ -70,14 +48,14 @@ pub fn isolation(
     contact: &Contact,
     behind_since: Option<Instant>,
     now: Instant,
-    timing: &Timing,
+    timeouts: &Timeouts,
 ) -> Option<Isolation> {
     let for_long = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
-    if for_long(contact.server, timing.fence) {
+    if for_long(contact.server, timeouts.fence) {
         Some(Isolation::CutOff)
-    } else if for_long(contact.coordinator, timing.no_coordinator) {
+    } else if for_long(contact.coordinator, timeouts.no_coordinator) {
         Some(Isolation::NoCoordinator)
-    } else if behind_since.is_some_and(|since| for_long(since, timing.behind)) {
+    } else if behind_since.is_some_and(|since| for_long(since, timeouts.behind)) {
         Some(Isolation::Behind)
     } else {
         None
@@ -86,10 +64,10 @@ pub fn isolation(
 
 /// The next instant at which [`isolation`] may change its mind by the passing of time alone.
 #[must_use]
-pub fn deadline(contact: &Contact, behind_since: Option<Instant>, timing: &Timing) -> Instant {
-    let cut_off = contact.server + timing.fence;
-    let alone = contact.coordinator + timing.no_coordinator;
-    let behind = behind_since.map(|since| since + timing.behind);
+pub fn deadline(contact: &Contact, behind_since: Option<Instant>, timeouts: &Timeouts) -> Instant {
+    let cut_off = contact.server + timeouts.fence;
+    let alone = contact.coordinator + timeouts.no_coordinator;
+    let behind = behind_since.map(|since| since + timeouts.behind);
     [Some(cut_off), Some(alone), behind]
         .into_iter()
         .flatten()
@@ -110,13 +88,13 @@ mod tests {
     /// One row per rule: when it fires, and one millisecond before when it must not.
     #[test]
     fn each_rule_fires_at_its_limit_and_not_before() {
-        let timing = Timing::default();
+        let timeouts = Timeouts::default();
         let start = Instant::now();
         let mut alone = Contact::new(start);
-        alone.nobody_listens(at(start, 59_500));
+        alone.on_no_responder(at(start, 59_500));
         let fresh = |ms| {
             let mut contact = Contact::new(start);
-            contact.answered(at(start, ms));
+            contact.on_reply(at(start, ms));
             contact
         };
         let cases = [
@@ -135,9 +113,9 @@ mod tests {
             ),
         ];
         for (contact, behind, ms, expected) in cases {
-            let found = isolation(&contact, behind, at(start, ms), &timing);
+            let found = isolation(&contact, behind, at(start, ms), &timeouts);
             assert_eq!(found, expected, "at {ms} ms with {contact:?}");
-            let due = deadline(&contact, behind, &timing);
+            let due = deadline(&contact, behind, &timeouts);
             assert_eq!(
                 due <= at(start, ms),
                 expected.is_some(),
@@ -149,13 +127,13 @@ mod tests {
     /// A coordinator that restarts must not fence anybody: NATS still says that nobody listens.
     #[test]
     fn a_restarting_coordinator_does_not_fence() {
-        let timing = Timing::default();
+        let timeouts = Timeouts::default();
         let start = Instant::now();
         let mut contact = Contact::new(start);
         for second in 0..59 {
             let now = at(start, second * 1_000);
-            contact.nobody_listens(now);
-            assert_eq!(isolation(&contact, None, now, &timing), None);
+            contact.on_no_responder(now);
+            assert_eq!(isolation(&contact, None, now, &timeouts), None);
         }
     }
 
@@ -164,8 +142,8 @@ mod tests {
     fn a_late_reply_does_not_take_back_contact() {
         let start = Instant::now();
         let mut contact = Contact::new(start);
-        contact.answered(at(start, 2_000));
-        contact.answered(at(start, 1_000));
+        contact.on_reply(at(start, 2_000));
+        contact.on_reply(at(start, 1_000));
         assert_eq!(contact.coordinator, at(start, 2_000));
     }
 }

@@ -6,8 +6,5 @@
 pub mod agent;
 pub(crate) mod agent_info;
 pub mod capacity;
-pub mod clock;
-pub(crate) mod envelope;
-pub mod event_publisher;
 pub mod fence;
 pub mod membership;

@@ -10,12 +10,12 @@ use loadpilot_events::refusal::Problem;
 
 /// The file, made and open.
 #[derive(Debug, Clone)]
-pub struct AliveFile {
+pub struct LivenessFile {
     path: PathBuf,
     file: Arc<File>,
 }
 
-impl AliveFile {
+impl LivenessFile {
     /// Makes it, as old as can be: nobody has heard the agent yet.
     pub(crate) fn new(path: &Path) -> Result<Self, Problem> {
         let made = File::create(path).and_then(|file| {
@@ -56,11 +56,11 @@ mod tests {
             modified.expect("a time").elapsed().unwrap_or_default()
         };
         std::fs::write(&path, "of an earlier process").expect("a file");
-        let alive = AliveFile::new(&path).expect("it can be made");
+        let alive = LivenessFile::new(&path).expect("it can be made");
         assert!(age() > Duration::from_hours(24));
         alive.touch();
         assert!(age() < Duration::from_mins(1));
-        let nowhere = AliveFile::new(&folder.path().join("none/alive")).expect_err("no folder");
+        let nowhere = LivenessFile::new(&folder.path().join("none/alive")).expect_err("no folder");
         assert_eq!(nowhere.field, "alive-file");
     }
 }

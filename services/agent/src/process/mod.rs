@@ -4,7 +4,6 @@ pub mod config;
 pub(crate) mod fd_limits;
 pub mod gauges;
 pub mod liveness_file;
-pub(crate) mod program;
 pub mod shell;
 pub mod signals;
 pub(crate) mod sleep_until;

@@ -11,8 +11,8 @@ use loadpilot_events::{BootId, Capability, Holder, Rate};
 use ulid::Ulid;
 
 use crate::fire::RingSettings;
-use crate::process::liveness_file::AliveFile;
-use crate::process::timeouts::Timing;
+use crate::process::liveness_file::LivenessFile;
+use crate::process::timeouts::Timeouts;
 use crate::users::script::Scripting;
 
 /// One agent process, or one life of it.
@@ -44,15 +44,15 @@ pub struct Shell {
     /// What runs scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,
     /// The file that is touched whenever it is heard.
-    pub alive: Option<AliveFile>,
+    pub liveness_file: Option<LivenessFile>,
     /// Waits and bounds.
-    pub timing: Timing,
+    pub timeouts: Timeouts,
 }
 
 impl Shell {
     /// The same agent as a process of another name, the earlier of which does nothing any more.
     #[must_use]
-    pub fn anew(mut self) -> Self {
+    pub fn with_new_boot(mut self) -> Self {
         self.me.boot_id = boot_after(&self.me.boot_id);
         self.predecessor_dead = true;
         self

@@ -1,11 +1,11 @@
 //! How long the agent waits for what, and how much it keeps. Fixed in the product; tests and
-//! operators with another lost time shorten them. Must never be read from anywhere but [`Timing`].
+//! operators with another lost time shorten them. Must never be read from anywhere but [`Timeouts`].
 
 use std::time::Duration;
 
 /// Every wait and bound of the shell, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timing {
+pub struct Timeouts {
     /// Between two heartbeats that were answered.
     pub heartbeat: Duration,
     /// Between two heartbeats while nobody answers, so that a coordinator is found soon.
@@ -41,7 +41,7 @@ pub struct Timing {
     pub outbox_bytes_max: usize,
 }
 
-impl Default for Timing {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             heartbeat: Duration::from_secs(1),

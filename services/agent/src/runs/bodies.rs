@@ -47,19 +47,19 @@ pub enum Fault {
 /// # Errors
 /// [`Fault`]; what may pass is tried again until the time for it is over.
 pub async fn fetch(shell: &Shell, plan: &Plan) -> Result<Bodies, Fault> {
-    let deadline = Instant::now() + shell.timing.bodies;
+    let deadline = Instant::now() + shell.timeouts.bodies;
     let mut bodies = Bodies::new();
     for object in plan.objects() {
         let content = loop {
             match read(shell, object).await {
                 Err(Fault::Unreadable { why, .. })
-                    if Instant::now() + shell.timing.retry < deadline =>
+                    if Instant::now() + shell.timeouts.retry < deadline =>
                 {
                     tracing::debug!(sha256 = object.sha256, %why, "no body yet");
                 }
                 read => break read?,
             }
-            sleep(shell.timing.retry).await;
+            sleep(shell.timeouts.retry).await;
         };
         bodies.insert(object.sha256.clone(), content);
     }

@@ -21,8 +21,8 @@ use crate::fire::{
     Program, Ring, RingOwner, RingSettings, VirtualUsersSetup, portion,
 };
 use crate::process::gauges::CoreFigures;
-use crate::runs::RETIRE_PATIENCE;
-use crate::runs::run_commands::Orders;
+use crate::runs::RETIRE_TIMEOUT;
+use crate::runs::run_commands::RunCommands;
 
 /// Fewest users of an open loop on one thread of several.
 const USERS_A_THREAD_MIN: u32 = 32;
@@ -220,7 +220,7 @@ impl Cores {
     ///
     /// # Errors
     /// What it raised.
-    pub(super) async fn staffed(&self) -> Result<(), String> {
+    pub(super) async fn users_prepared(&self) -> Result<(), String> {
         for core in &self.cores {
             core.users_prepared().await?;
         }
@@ -230,16 +230,16 @@ impl Cores {
     /// Lets them clean up, in bounded time.
     pub(super) async fn retire(&self) {
         for core in &self.cores {
-            if timeout(RETIRE_PATIENCE, core.retire()).await.is_err() {
+            if timeout(RETIRE_TIMEOUT, core.retire()).await.is_err() {
                 tracing::warn!("a load thread hangs while its users clean up");
             }
         }
     }
 
     /// Replaces what is held and at which rate; each shard goes to one thread. Pauses or goes on.
-    pub(super) fn obey(&self, orders: &Orders) {
-        let holds = &orders.holds;
-        let rates: Arc<[RateChange]> = orders.rates.clone().into();
+    pub(super) fn apply(&self, commands: &RunCommands) {
+        let holds = &commands.holds;
+        let rates: Arc<[RateChange]> = commands.rates.clone().into();
         let homes = homes(holds, self.cores.len());
         let parts = (0..self.cores.len()).map(|core| {
             let part = |hold: &Hold| CoreHold {
@@ -252,7 +252,7 @@ impl Cores {
         });
         for (core, holds) in self.cores.iter().zip(parts) {
             core.hold(holds, Arc::clone(&rates));
-            core.pause(orders.paused);
+            core.pause(commands.paused);
         }
     }
 
@@ -281,10 +281,10 @@ impl Cores {
     }
 
     /// The same when threads may hang: who does not answer within `patience` counts as dead.
-    pub(super) async fn harvest_living(&self, patience: Duration) -> Harvest {
+    pub(super) async fn harvest_living(&self, limit: Duration) -> Harvest {
         let mut sum = Harvest::default();
         for core in &self.cores {
-            sum.add(timeout(patience, core.harvest()).await.ok().flatten());
+            sum.add(timeout(limit, core.harvest()).await.ok().flatten());
         }
         sum
     }

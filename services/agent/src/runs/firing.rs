@@ -18,16 +18,16 @@ use crate::bugs::{Bug, bug};
 use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
 use crate::process::shell::Shell;
-use crate::process::sleep_until::until;
+use crate::process::sleep_until::sleep_until_opt;
 use crate::runs::cores::{Cores, Harvest};
 use crate::runs::longest_timeout;
 use crate::runs::prepare::Prepared;
 use crate::runs::reports::{Reports, next_close, phase_us};
-use crate::runs::run_commands::{Orders, Stop, When};
-use crate::runs::worker::{Assignment, say_failed, say_isolated};
+use crate::runs::run_commands::{RunCommands, Stop, When};
+use crate::runs::worker::{Assignment, publish_failure, publish_isolation};
 
 /// After a cancel, a thread that is not idle by then never will be.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Counts are fetched this long after the start (µs), before the end of the first tick: a run whose
 /// calls all fail to connect reports that at once.
@@ -49,14 +49,14 @@ pub(super) enum Fired {
     /// It never began: the users of its scenario could not be prepared, which was said so.
     Unprepared,
     /// Nobody needs it any more.
-    Forgotten,
+    RunOver,
 }
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
 /// How far the end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
+enum Progress {
     /// Arrivals are started.
     Pacing,
     /// Nothing is started; what is in flight may end.
@@ -78,9 +78,9 @@ struct Firing<'a> {
     prepared: &'a Prepared,
     start: MonoTime,
     reports: Reports,
-    course: Course,
+    progress: Progress,
     reason: FinishReason,
-    said_started: bool,
+    has_published_start: bool,
     broken: bool,
     refused: bool,
     close_at: MonoTime,
@@ -92,8 +92,8 @@ struct Firing<'a> {
 }
 
 /// What woke the loop.
-enum Woken {
-    Orders(bool),
+enum Wake {
+    RunCommands(bool),
     Harvest(Box<Harvest>),
     Stored(Result<Appended, AppendError>),
     Idle,
@@ -118,9 +118,9 @@ pub(super) async fn fire(
         prepared,
         start,
         reports,
-        course: Course::Pacing,
+        progress: Progress::Pacing,
         reason: FinishReason::Completed,
-        said_started: false,
+        has_published_start: false,
         broken: false,
         refused: false,
         close_at: start,
@@ -129,9 +129,9 @@ pub(super) async fn fire(
         retry_at: None,
     };
     firing.schedule_close();
-    firing.obey();
+    firing.apply_commands();
     let fired = firing.run().await;
-    if matches!(fired, Fired::Forgotten) {
+    if matches!(fired, Fired::RunOver) {
         cores.stop(DropReason::Stopped);
         cores.cancel();
     }
@@ -144,10 +144,10 @@ impl Firing<'_> {
         let mut harvest: Pending<Harvest> = None;
         let mut append: Pending<Result<Appended, AppendError>> = None;
         loop {
-            if self.task.orders.borrow().over() {
-                return Fired::Forgotten;
+            if self.task.commands.borrow().over() {
+                return Fired::RunOver;
             }
-            if self.course == Course::Closed && self.reports.all_stored() {
+            if self.progress == Progress::Closed && self.reports.all_stored() {
                 return self.end();
             }
             self.begin_harvest(&mut harvest);
@@ -155,49 +155,52 @@ impl Firing<'_> {
                 append = self.send();
             }
             let alarm = self.alarm(harvest.is_none());
-            let woken = tokio::select! {
+            let wake = tokio::select! {
                 biased;
-                changed = self.task.orders.changed() => Woken::Orders(changed.is_ok()),
-                () = until(alarm) => Woken::Alarm,
-                () = finished(&mut idle) => Woken::Idle,
-                sum = finished(&mut harvest) => Woken::Harvest(Box::new(sum)),
-                stored = finished(&mut append) => Woken::Stored(stored),
+                changed = self.task.commands.changed() => Wake::RunCommands(changed.is_ok()),
+                () = sleep_until_opt(alarm) => Wake::Alarm,
+                () = finished(&mut idle) => Wake::Idle,
+                sum = finished(&mut harvest) => Wake::Harvest(Box::new(sum)),
+                stored = finished(&mut append) => Wake::Stored(stored),
             };
-            match woken {
-                Woken::Orders(true) => self.obey(),
-                Woken::Orders(false) => return Fired::Forgotten,
-                Woken::Alarm => self.on_time(),
-                Woken::Idle => self.on_idle(),
-                Woken::Harvest(sum) => self.on_harvest(*sum),
-                Woken::Stored(stored) => self.on_stored(stored),
+            match wake {
+                Wake::RunCommands(true) => self.apply_commands(),
+                Wake::RunCommands(false) => return Fired::RunOver,
+                Wake::Alarm => self.on_time(),
+                Wake::Idle => self.on_idle(),
+                Wake::Harvest(sum) => self.on_harvest(*sum),
+                Wake::Stored(stored) => self.on_stored(stored),
             }
         }
     }
 
     /// Acts upon the orders as they are now, and upon stops that have come due.
-    fn obey(&mut self) {
-        let orders = self.task.orders.borrow_and_update().clone();
-        self.cores.obey(&orders);
+    fn apply_commands(&mut self) {
+        let commands = self.task.commands.borrow_and_update().clone();
+        self.cores.apply(&commands);
         let now = MonoTime::now();
-        let due = self.stops(&orders).into_iter().filter(|(at, _)| *at <= now);
+        let due = self
+            .stops(&commands)
+            .into_iter()
+            .filter(|(at, _)| *at <= now);
         let due: Vec<Stop> = due.map(|(_, stop)| stop).collect();
-        if let (Course::Pacing, Some(stop)) = (self.course, due.first()) {
+        if let (Progress::Pacing, Some(stop)) = (self.progress, due.first()) {
             self.stop(stop.reason, stop.drop);
         }
-        if due.iter().any(|stop| stop.cut) {
+        if due.iter().any(|stop| stop.cancel) {
             self.cancel();
         }
     }
 
     /// Every stop with its instant, the earliest first. A takeover is none: what was due before it
     /// runs to its end.
-    fn stops(&self, orders: &Orders) -> Vec<(MonoTime, Stop)> {
+    fn stops(&self, commands: &RunCommands) -> Vec<(MonoTime, Stop)> {
         let at = |stop: &Stop| match stop.when {
             When::Now => Some(MonoTime::from_ns(i64::MIN)),
             When::At(at) => Some(self.prepared.alignment.mono_of(at)),
             When::Takeover(_) => None,
         };
-        let stops = orders.stops().into_iter();
+        let stops = commands.stops().into_iter();
         let mut stops: Vec<_> = stops.filter_map(|stop| Some((at(&stop)?, stop))).collect();
         stops.sort_by_key(|(at, _)| *at);
         stops
@@ -207,39 +210,40 @@ impl Firing<'_> {
         tracing::info!(run = %self.task.run, ?reason, "stops");
         self.cores.stop(drop);
         self.reason = reason;
-        let patience = longest_timeout(&self.task.created.plan) + self.shell.timing.drain_slack;
-        self.course = Course::Draining {
-            cancel_at: Instant::now() + patience,
+        let drain_timeout =
+            longest_timeout(&self.task.created.plan) + self.shell.timeouts.drain_slack;
+        self.progress = Progress::Draining {
+            cancel_at: Instant::now() + drain_timeout,
         };
         if reason == FinishReason::Isolated {
-            say_isolated(self.task);
+            publish_isolation(self.task);
         }
     }
 
     fn cancel(&mut self) {
-        if let Course::Pacing | Course::Draining { .. } = self.course {
+        if let Progress::Pacing | Progress::Draining { .. } = self.progress {
             self.cores.cancel();
-            self.course = Course::Cancelled {
-                idle_by: Instant::now() + CANCEL_PATIENCE,
+            self.progress = Progress::Cancelled {
+                idle_by: Instant::now() + CANCEL_TIMEOUT,
             };
         }
     }
 
     fn on_time(&mut self) {
         let now = Instant::now();
-        if !self.said_started && MonoTime::now() >= self.start {
-            self.said_started = true;
-            self.say_started();
+        if !self.has_published_start && MonoTime::now() >= self.start {
+            self.has_published_start = true;
+            self.publish_started();
         }
         if self.retry_at.is_some_and(|at| at <= now) {
             self.retry_at = None;
         }
-        self.obey();
-        match self.course {
-            Course::Draining { cancel_at } if cancel_at <= now => self.cancel(),
-            Course::Cancelled { idle_by } if idle_by <= now => {
-                self.break_down("its firing threads do not end".to_owned());
-                self.course = Course::Idle;
+        self.apply_commands();
+        match self.progress {
+            Progress::Draining { cancel_at } if cancel_at <= now => self.cancel(),
+            Progress::Cancelled { idle_by } if idle_by <= now => {
+                self.on_threads_lost("its firing threads do not end".to_owned());
+                self.progress = Progress::Idle;
             }
             _ => {}
         }
@@ -249,10 +253,10 @@ impl Firing<'_> {
         if !self.closes_ticks() {
             return;
         }
-        if self.course == Course::Pacing && self.task.orders.borrow().superseded {
+        if self.progress == Progress::Pacing && self.task.commands.borrow().superseded {
             self.reason = FinishReason::Superseded;
         }
-        self.course = Course::Idle;
+        self.progress = Progress::Idle;
     }
 
     /// A harvest is due at the end of each tick, and one more when all is quiet: a harvest that
@@ -260,13 +264,13 @@ impl Firing<'_> {
     fn begin_harvest(&mut self, harvest: &mut Pending<Harvest>) {
         let cores = self.cores.clone();
         let idle = harvest.is_none();
-        if self.course == Course::Idle && self.broken {
-            self.course = Course::LastHarvest;
+        if self.progress == Progress::Idle && self.broken {
+            self.progress = Progress::LastHarvest;
             *harvest = Some(Box::pin(async move {
-                cores.harvest_living(CANCEL_PATIENCE).await
+                cores.harvest_living(CANCEL_TIMEOUT).await
             }));
-        } else if harvest.is_none() && self.course == Course::Idle {
-            self.course = Course::LastHarvest;
+        } else if harvest.is_none() && self.progress == Progress::Idle {
+            self.progress = Progress::LastHarvest;
             *harvest = Some(Box::pin(async move { cores.harvest().await }));
         } else if harvest.is_none() && self.closes_ticks() && MonoTime::now() >= self.next_look() {
             *harvest = Some(Box::pin(async move { cores.harvest().await }));
@@ -283,7 +287,7 @@ impl Firing<'_> {
     }
 
     /// Notes whether a call has reached a server; returns whether calls have finished and none did.
-    fn note_reach(&self, sum: &Harvest) -> bool {
+    fn record_reach(&self, sum: &Harvest) -> bool {
         let tick_us = self.task.created.plan.tick_us;
         let until_us = self.asked_at.since_us(self.start);
         let Ok(mut reach) = self.task.reach.lock() else {
@@ -295,8 +299,8 @@ impl Firing<'_> {
 
     fn closes_ticks(&self) -> bool {
         !matches!(
-            self.course,
-            Course::Idle | Course::LastHarvest | Course::Closed
+            self.progress,
+            Progress::Idle | Progress::LastHarvest | Progress::Closed
         )
     }
 
@@ -304,16 +308,16 @@ impl Firing<'_> {
         let marks = sum.marks.clone();
         let dead = sum.dead;
         let quiet = sum.figures.in_flight + sum.figures.waiting == 0;
-        let in_vain = self.note_reach(&sum);
+        let in_vain = self.record_reach(&sum);
         self.reports.add(sum);
         if dead > 0 {
-            self.break_down(format!("{dead} of its firing threads died"));
+            self.on_threads_lost(format!("{dead} of its firing threads died"));
         }
         let now = MonoTime::now();
-        if self.course == Course::LastHarvest {
+        if self.progress == Progress::LastHarvest {
             self.reports.close_last(now);
             self.cores.close(&marks);
-            self.course = Course::Closed;
+            self.progress = Progress::Closed;
         } else {
             let only_looks = now < self.close_at && !in_vain;
             if !only_looks && self.reports.close(now) {
@@ -322,7 +326,7 @@ impl Firing<'_> {
             self.look_at = None;
             self.schedule_close();
         }
-        if quiet && self.course == Course::Pacing && self.is_taken_over(now) {
+        if quiet && self.progress == Progress::Pacing && self.is_taken_over(now) {
             self.stop(FinishReason::Superseded, DropReason::Stopped);
         }
     }
@@ -332,21 +336,21 @@ impl Firing<'_> {
     fn is_taken_over(&self, now: MonoTime) -> bool {
         let tick_us = self.task.created.plan.tick_us;
         let begin = |tick: u32| self.start.plus_us(u64::from(tick).saturating_mul(tick_us));
-        let stops = self.task.orders.borrow().stops();
+        let stops = self.task.commands.borrow().stops();
         stops
             .iter()
             .any(|stop| matches!(stop.when, When::Takeover(tick) if begin(tick) <= now))
     }
 
     /// Threads do not answer any more: says so, and saves what the others have.
-    fn break_down(&mut self, reason: String) {
+    fn on_threads_lost(&mut self, reason: String) {
         if self.broken {
             return;
         }
         self.broken = true;
         tracing::error!(run = %self.task.run, reason, "breaks down");
-        say_failed(self.task, FailureCause::Broken, reason);
-        if let Course::Pacing | Course::Draining { .. } = self.course {
+        publish_failure(self.task, FailureCause::Broken, reason);
+        if let Progress::Pacing | Progress::Draining { .. } = self.progress {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
             self.cancel();
         }
@@ -354,20 +358,20 @@ impl Firing<'_> {
 
     /// Sends the oldest delta that is not stored.
     fn send(&self) -> Pending<Result<Appended, AppendError>> {
-        let parcel = self.reports.front()?.clone();
+        let delta = self.reports.front()?.clone();
         let bus = self.shell.bus.clone();
         let subject = self
             .shell
             .subjects
             .delta(&self.task.run, &self.shell.me.agent);
         Some(Box::pin(async move {
-            bus.append(Stream::Data, &subject, &parcel.msg_id, parcel.payload)
+            bus.append(Stream::Data, &subject, &delta.msg_id, delta.payload)
                 .await
         }))
     }
 
     fn on_stored(&mut self, stored: Result<Appended, AppendError>) {
-        let timing = &self.shell.timing;
+        let timeouts = &self.shell.timeouts;
         let pause = match stored {
             Ok(_) => {
                 self.reports.acknowledge();
@@ -378,11 +382,11 @@ impl Firing<'_> {
             Err(AppendError::Unknown) => return,
             Err(error @ (AppendError::Full { .. } | AppendError::TooLarge { .. })) => {
                 self.on_refused(&error);
-                timing.retry_slow
+                timeouts.retry_slow
             }
             Err(error @ (AppendError::Conflict | AppendError::Fault(_))) => {
                 tracing::debug!(run = %self.task.run, %error, "a delta waits");
-                timing.retry
+                timeouts.retry
             }
         };
         self.retry_at = Some(Instant::now() + pause);
@@ -399,18 +403,18 @@ impl Firing<'_> {
             AppendError::Full { .. } => FailureCause::LogFull,
             _ => FailureCause::LogRefuses,
         };
-        say_failed(self.task, cause, error.to_string());
-        if self.course == Course::Pacing {
+        publish_failure(self.task, cause, error.to_string());
+        if self.progress == Progress::Pacing {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
         }
     }
 
-    fn say_started(&self) {
-        let generation = self.task.orders.borrow().held_generation();
+    fn publish_started(&self) {
+        let generation = self.task.commands.borrow().held_generation();
         if let Some(generation) = generation {
             self.task
-                .clerk
-                .state(What::ShardsStarted(ShardsStarted { generation }));
+                .publisher
+                .publish(What::ShardsStarted(ShardsStarted { generation }));
         }
     }
 
@@ -422,22 +426,22 @@ impl Firing<'_> {
 
     /// The next instant at which something is to be done by time alone.
     fn alarm(&self, may_harvest: bool) -> Option<Instant> {
-        let orders = self.task.orders.borrow();
+        let commands = self.task.commands.borrow();
         let mut alarms: Vec<Option<Instant>> = vec![self.retry_at];
-        if !self.said_started {
+        if !self.has_published_start {
             alarms.push(Some(instant_of(self.start)));
         }
         if may_harvest && self.closes_ticks() {
             alarms.push(Some(instant_of(self.next_look())));
         }
-        match self.course {
-            Course::Pacing => {
-                let next = self.stops(&orders).into_iter().next();
+        match self.progress {
+            Progress::Pacing => {
+                let next = self.stops(&commands).into_iter().next();
                 alarms.push(next.map(|(at, _)| instant_of(at)));
             }
-            Course::Draining { cancel_at } => alarms.push(Some(cancel_at)),
-            Course::Cancelled { idle_by } => alarms.push(Some(idle_by)),
-            Course::Idle | Course::LastHarvest | Course::Closed => {}
+            Progress::Draining { cancel_at } => alarms.push(Some(cancel_at)),
+            Progress::Cancelled { idle_by } => alarms.push(Some(idle_by)),
+            Progress::Idle | Progress::LastHarvest | Progress::Closed => {}
         }
         alarms.into_iter().flatten().min()
     }

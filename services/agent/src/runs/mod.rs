@@ -4,11 +4,15 @@
 //! shares what it counts.
 
 pub mod bodies;
+pub mod clock;
 mod cores;
+pub(crate) mod envelope;
+pub mod event_publisher;
 mod firing;
 pub mod outbox;
 mod preflight;
 mod prepare;
+pub(crate) mod recovery;
 mod reports;
 pub mod run_commands;
 pub mod secrets;
@@ -22,12 +26,12 @@ pub use reports::phase_us;
 pub use worker::{Assignment, work};
 
 /// Users are given so long to clean up, and a little more.
-const RETIRE_PATIENCE: Duration = Duration::from_secs(12);
+const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// So long may it take until a run has ended here that was stopped.
 #[must_use]
 pub fn longest_end(plan: &Plan) -> Duration {
-    let farewell = plan.crew().map_or(Duration::ZERO, |_| RETIRE_PATIENCE);
+    let farewell = plan.crew().map_or(Duration::ZERO, |_| RETIRE_TIMEOUT);
     longest_timeout(plan) + farewell
 }
 

@@ -10,7 +10,7 @@ use loadpilot_events::{BootId, RunId};
 
 /// One encoded delta.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parcel {
+pub struct PendingDelta {
     /// Its number.
     pub seq: u64,
     /// The same at every try, so that a repeat is recognised.
@@ -30,7 +30,7 @@ pub fn msg_id(run: &RunId, boot_id: &BootId, seq: u64) -> String {
 /// Parcels, the oldest first.
 #[derive(Debug)]
 pub struct Outbox {
-    parcels: VecDeque<Parcel>,
+    deltas: VecDeque<PendingDelta>,
     bytes: usize,
     ticks: usize,
     ticks_max: usize,
@@ -42,7 +42,7 @@ impl Outbox {
     #[must_use]
     pub fn new(ticks_max: usize, bytes_max: usize) -> Self {
         Self {
-            parcels: VecDeque::new(),
+            deltas: VecDeque::new(),
             bytes: 0,
             ticks: 0,
             ticks_max,
@@ -59,28 +59,28 @@ impl Outbox {
     /// Whether everything was acknowledged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.parcels.is_empty()
+        self.deltas.is_empty()
     }
 
     /// Adds the newest parcel.
-    pub fn push(&mut self, parcel: Parcel) {
-        self.bytes += parcel.payload.len();
-        self.ticks += usize::from(parcel.ends_tick);
-        self.parcels.push_back(parcel);
+    pub fn push(&mut self, delta: PendingDelta) {
+        self.bytes += delta.payload.len();
+        self.ticks += usize::from(delta.ends_tick);
+        self.deltas.push_back(delta);
     }
 
     /// The oldest parcel: the only one that may be sent.
     #[must_use]
-    pub fn front(&self) -> Option<&Parcel> {
-        self.parcels.front()
+    pub fn front(&self) -> Option<&PendingDelta> {
+        self.deltas.front()
     }
 
     /// The oldest parcel is stored; gives its number.
     pub fn acknowledge(&mut self) -> Option<u64> {
-        let parcel = self.parcels.pop_front()?;
-        self.bytes -= parcel.payload.len();
-        self.ticks -= usize::from(parcel.ends_tick);
-        Some(parcel.seq)
+        let delta = self.deltas.pop_front()?;
+        self.bytes -= delta.payload.len();
+        self.ticks -= usize::from(delta.ends_tick);
+        Some(delta.seq)
     }
 }
 
@@ -88,8 +88,8 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    fn parcel(seq: u64, size: usize, ends_tick: bool) -> Parcel {
-        Parcel {
+    fn delta(seq: u64, size: usize, ends_tick: bool) -> PendingDelta {
+        PendingDelta {
             seq,
             msg_id: seq.to_string(),
             payload: Bytes::from(vec![0; size]),
@@ -101,9 +101,9 @@ mod tests {
     #[test]
     fn parcels_leave_in_order_and_only_when_acknowledged() {
         let mut outbox = Outbox::new(10, 1_000);
-        outbox.push(parcel(1, 1, true));
-        outbox.push(parcel(2, 1, true));
-        let first = |outbox: &Outbox| outbox.front().map(|parcel| parcel.msg_id.clone());
+        outbox.push(delta(1, 1, true));
+        outbox.push(delta(2, 1, true));
+        let first = |outbox: &Outbox| outbox.front().map(|delta| delta.msg_id.clone());
         assert_eq!(first(&outbox).as_deref(), Some("1"));
         assert_eq!(
             first(&outbox).as_deref(),
@@ -118,15 +118,15 @@ mod tests {
     #[test]
     fn it_is_full_by_ticks_or_by_bytes_and_empties_again() {
         let mut outbox = Outbox::new(2, 1_000);
-        outbox.push(parcel(1, 10, false));
-        outbox.push(parcel(2, 10, true));
+        outbox.push(delta(1, 10, false));
+        outbox.push(delta(2, 10, true));
         assert!(outbox.has_room(), "two parts of one tick are one tick");
-        outbox.push(parcel(3, 10, true));
+        outbox.push(delta(3, 10, true));
         assert!(!outbox.has_room(), "two ticks");
         outbox.acknowledge();
         outbox.acknowledge();
         assert!(outbox.has_room());
-        outbox.push(parcel(4, 1_000, false));
+        outbox.push(delta(4, 1_000, false));
         assert!(!outbox.has_room(), "too many bytes");
         outbox.acknowledge();
         outbox.acknowledge();

@@ -15,8 +15,8 @@ use loadpilot_events::plan::{Object, Plan, Text};
 use thiserror::Error;
 
 use crate::fire::{self, Lease, Preconnected, Program, VirtualUsersSetup};
-use crate::fleet::clock::{self, Alignment};
 use crate::runs::bodies;
+use crate::runs::clock::{self, Alignment};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
 use crate::users::compiled::Compiled;
@@ -40,7 +40,7 @@ pub(super) struct Prepared {
 
 /// Why a holder cannot do its shards. Names no secret's value.
 #[derive(Debug, Error)]
-pub(super) enum Unable {
+pub(super) enum PrepareError {
     /// The plan is not the one that its hash names.
     #[error("the plan does not match its hash")]
     OtherPlan,
@@ -87,7 +87,7 @@ impl Prepared {
     }
 }
 
-impl From<TooFewFiles> for Unable {
+impl From<TooFewFiles> for PrepareError {
     fn from(files: TooFewFiles) -> Self {
         Self::Files(files)
     }
@@ -101,10 +101,10 @@ pub(super) async fn prepare(
     created: &RunCreated,
     holds: &[Hold],
     lease: &Lease,
-) -> Result<(Prepared, Option<Spool>), Unable> {
+) -> Result<(Prepared, Option<Spool>), PrepareError> {
     let plan = &created.plan;
     if plan.hash() != created.plan_hash {
-        return Err(Unable::OtherPlan);
+        return Err(PrepareError::OtherPlan);
     }
     preflight::check(shell, created, holds)?;
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
@@ -130,13 +130,13 @@ pub(super) async fn prepare(
     let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight, holds)?);
     let spool = spool(shell, run, &cores).inspect_err(|_| cores.remove_rings())?;
     if plan.connections.open_first.is_some() {
-        say_warmed(run, cores.warmed().await);
+        log_preconnect(run, cores.warmed().await);
     }
     let subject = shell.subjects.clock();
     let prepared = Prepared {
         spool_path: spool.as_ref().map(|spool| spool.path().to_owned()),
         cores,
-        alignment: clock::measure(&shell.bus, &subject, &shell.timing).await,
+        alignment: clock::measure(&shell.bus, &subject, &shell.timeouts).await,
         max_in_flight,
     };
     Ok((prepared, spool))
@@ -163,7 +163,7 @@ fn troupe(
     holds: &[Hold],
     bodies: &bodies::Bodies,
     secrets: &Secrets,
-) -> Result<Option<VirtualUsersSetup>, Unable> {
+) -> Result<Option<VirtualUsersSetup>, PrepareError> {
     let plan = &created.plan;
     let Some(count) = plan.crew() else {
         return Ok(None);
@@ -175,7 +175,7 @@ fn troupe(
     let open = |prepared: &script::Prepared| {
         let key = secrets.0.get(&prepared.key_secret);
         let key = key.map(String::as_str).unwrap_or_default();
-        Ok::<_, Unable>(Arc::new(States::open(&body(&prepared.states)?, key)?))
+        Ok::<_, PrepareError>(Arc::new(States::open(&body(&prepared.states)?, key)?))
     };
     let (scripting, bundle, file) = match (&plan.code, &plan.script) {
         (Some(code), _) => {
@@ -184,7 +184,7 @@ fn troupe(
             (Compiled::scripting(code), rows, code.file.clone())
         }
         (None, Some(script)) => {
-            let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
+            let scripting = shell.scripting.clone().ok_or(PrepareError::NoPython)?;
             (scripting, body(&script.bundle)?, script.file.clone())
         }
         (None, None) => return Ok(None),
@@ -199,7 +199,7 @@ fn troupe(
     if users.is_empty() && plan.users.is_none() {
         // Its arrivals need somebody, however few users the plan has.
         if plan.prepared().is_some_and(|one| one.users) {
-            return Err(Unable::NoUser { users: count });
+            return Err(PrepareError::NoUser { users: count });
         }
         users.push(count);
     }
@@ -231,7 +231,7 @@ fn parameters(plan: &Plan, secrets: &Secrets) -> Secrets {
 
 /// A connection that could not be opened ahead of time is no reason not to start: the calls that
 /// need one try again, and are counted. But it must not go unsaid.
-fn say_warmed(run: &RunId, warmed: Preconnected) {
+fn log_preconnect(run: &RunId, warmed: Preconnected) {
     let Preconnected { opened, failed, .. } = warmed;
     match warmed.last_failure {
         None => tracing::info!(%run, opened, "connections opened before the start"),

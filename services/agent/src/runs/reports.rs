@@ -10,11 +10,11 @@ use loadpilot_events::{AgentId, BootId, RunId};
 
 use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
-use crate::fleet::envelope::envelope;
 use crate::process::gauges::{CoreFigures, Meter, ProcessFigures};
 use crate::process::shell::Shell;
 use crate::runs::cores::Harvest;
-use crate::runs::outbox::{Outbox, Parcel, msg_id};
+use crate::runs::envelope::envelope;
+use crate::runs::outbox::{Outbox, PendingDelta, msg_id};
 
 /// What one run has counted and not yet handed over.
 pub(super) struct Reports {
@@ -36,7 +36,7 @@ pub(super) struct Reports {
 impl Reports {
     /// Of a run that starts at `start` and has counted nothing.
     pub(super) fn new(shell: &Shell, run: RunId, start: MonoTime, spool: Option<Spool>) -> Self {
-        let timing = &shell.timing;
+        let timeouts = &shell.timeouts;
         Self {
             run,
             start,
@@ -45,7 +45,7 @@ impl Reports {
             figures: CoreFigures::default(),
             meter: Meter::new(ProcessFigures::read()),
             closed_at: start,
-            outbox: Outbox::new(timing.outbox_ticks_max, timing.outbox_bytes_max),
+            outbox: Outbox::new(timeouts.outbox_ticks_max, timeouts.outbox_bytes_max),
             boot: shell.me.boot_id.clone(),
             spool,
             marks: Vec::new(),
@@ -90,35 +90,35 @@ impl Reports {
         self.closed_at = now;
         let deltas = self.ledger.close(rows, from_us, to_us, gauges);
         let last_seq = self.ledger.last_seq();
-        let parcels = deltas.into_iter().map(|delta| {
+        let pending_deltas = deltas.into_iter().map(|delta| {
             let seq = delta.seq;
             let payload = serde_json::to_vec(&envelope(delta)).expect("a delta has a JSON form");
-            Parcel {
+            PendingDelta {
                 seq,
                 msg_id: msg_id(&self.run, &self.boot, seq),
                 payload: payload.into(),
                 ends_tick: seq == last_seq,
             }
         });
-        let parcels: Vec<Parcel> = parcels.collect();
-        self.keep(&parcels, to_us);
-        parcels
+        let pending_deltas: Vec<PendingDelta> = pending_deltas.collect();
+        self.save(&pending_deltas, to_us);
+        pending_deltas
             .into_iter()
-            .for_each(|parcel| self.outbox.push(parcel));
+            .for_each(|delta| self.outbox.push(delta));
     }
 
     /// Puts what is closed where a kill cannot reach it. The books come last: with them the rings
     /// begin anew, in one store.
-    fn keep(&mut self, parcels: &[Parcel], to_us: u64) {
+    fn save(&mut self, pending_deltas: &[PendingDelta], to_us: u64) {
         let Some(spool) = &mut self.spool else {
             return;
         };
-        let unkept = spool.unkept();
-        for parcel in parcels {
-            spool.keep(parcel.seq, &parcel.payload);
+        let unsaved = spool.unsaved();
+        for delta in pending_deltas {
+            spool.save(delta.seq, &delta.payload);
         }
-        if spool.unkept() > unkept {
-            let deltas = spool.unkept();
+        if spool.unsaved() > unsaved {
+            let deltas = spool.unsaved();
             tracing::warn!(
                 run = %self.run, deltas,
                 "the spool is full: what is not acknowledged yet is lost if this process is killed"
@@ -133,7 +133,7 @@ impl Reports {
     }
 
     /// The delta that is to be stored next.
-    pub(super) fn front(&self) -> Option<&Parcel> {
+    pub(super) fn front(&self) -> Option<&PendingDelta> {
         self.outbox.front()
     }
 

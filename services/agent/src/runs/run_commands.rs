@@ -1,6 +1,6 @@
 //! What one run's worker is told, and what follows from it. Pure.
 //!
-//! Orders are a state, not a list of commands: whoever reads them late sees the latest, and no
+//! RunCommands are a state, not a list of commands: whoever reads them late sees the latest, and no
 //! command can be lost. It must never look at a clock.
 
 use loadpilot_engine::control::agent_view::{Hold, Stage};
@@ -9,11 +9,9 @@ use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::evt::FinishReason;
 use loadpilot_events::{DropReason, Timestamp};
 
-use crate::fleet::fence::Isolation;
-
 /// Everything that the worker of one run acts upon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Orders {
+pub struct RunCommands {
     /// The newest assignment.
     pub generation: Generation,
     /// What this process holds, by due tick.
@@ -45,6 +43,29 @@ pub struct Fenced {
     pub ctl_seq: u64,
 }
 
+/// Why an agent stopped by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// No answer of any kind for the fence time.
+    CutOff,
+    /// NATS answers, but no coordinator did for its time.
+    NoCoordinator,
+    /// Decisions are known to exist that this agent has not been able to get.
+    Behind,
+}
+
+impl Isolation {
+    /// For people to read, in the log.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::CutOff => "no answer to heartbeats for the fence time",
+            Self::NoCoordinator => "no coordinator on_reply for its time",
+            Self::Behind => "decisions exist that could not be fetched in time",
+        }
+    }
+}
+
 /// From when on nothing more is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
@@ -66,10 +87,10 @@ pub struct Stop {
     /// What becomes of arrivals that wait.
     pub drop: DropReason,
     /// Whether what is in flight ends too, without a wait for its time-out.
-    pub cut: bool,
+    pub cancel: bool,
 }
 
-impl Orders {
+impl RunCommands {
     /// Whether the run needs nothing more from anybody.
     #[must_use]
     pub fn over(&self) -> bool {
@@ -95,11 +116,11 @@ impl Orders {
     /// Every reason to stop, the more urgent first; the one that comes due first counts.
     #[must_use]
     pub fn stops(&self) -> Vec<Stop> {
-        let stop = |when, reason, drop, cut| Stop {
+        let stop = |when, reason, drop, cancel| Stop {
             when,
             reason,
             drop,
-            cut,
+            cancel,
         };
         let (now, stopped) = (When::Now, DropReason::Stopped);
         let mut found = Vec::new();
@@ -134,14 +155,14 @@ pub(crate) mod tests {
     use super::*;
 
     /// A holder of shard 0 that is about to start.
-    pub(crate) fn scheduled() -> Orders {
+    pub(crate) fn scheduled() -> RunCommands {
         let hold = Hold {
             generation: 1,
             from_tick: 0,
             until_tick: None,
             shards: vec![0],
         };
-        Orders {
+        RunCommands {
             generation: 1,
             holds: vec![hold],
             rates: Vec::new(),
@@ -156,9 +177,9 @@ pub(crate) mod tests {
         }
     }
 
-    fn first(orders: &Orders) -> (When, FinishReason, DropReason, bool) {
-        let stop = orders.stops()[0];
-        (stop.when, stop.reason, stop.drop, stop.cut)
+    fn first(commands: &RunCommands) -> (When, FinishReason, DropReason, bool) {
+        let stop = commands.stops()[0];
+        (stop.when, stop.reason, stop.drop, stop.cancel)
     }
 
     /// A holder with nothing against it must go on.
@@ -171,40 +192,40 @@ pub(crate) mod tests {
     /// What each order means, one row each; the kill switch beats them all.
     #[test]
     fn each_order_has_its_own_stop() {
-        let mut orders = scheduled();
-        orders.stage = Stage::Stopping {
+        let mut commands = scheduled();
+        commands.stage = Stage::Stopping {
             start_at: Some(Timestamp(10)),
             stop_at: Timestamp(20),
         };
         let stopped = (FinishReason::Stopped, DropReason::Stopped);
         let at = When::At(Timestamp(20));
-        assert_eq!(first(&orders), (at, stopped.0, stopped.1, false));
-        assert_eq!(orders.start_at(), Some(Timestamp(10)));
+        assert_eq!(first(&commands), (at, stopped.0, stopped.1, false));
+        assert_eq!(commands.start_at(), Some(Timestamp(10)));
 
-        orders.superseded = true;
+        commands.superseded = true;
         let gone = (FinishReason::Superseded, DropReason::Stopped);
-        assert_eq!(first(&orders), (When::Now, gone.0, gone.1, false));
-        orders.holds[0].until_tick = Some(7);
-        assert_eq!(first(&orders), (When::Takeover(7), gone.0, gone.1, false));
+        assert_eq!(first(&commands), (When::Now, gone.0, gone.1, false));
+        commands.holds[0].until_tick = Some(7);
+        assert_eq!(first(&commands), (When::Takeover(7), gone.0, gone.1, false));
 
-        orders.leaving = true;
+        commands.leaving = true;
         assert_eq!(
-            first(&orders),
+            first(&commands),
             (When::Now, FinishReason::Left, DropReason::Stopped, false)
         );
 
-        orders.isolated = Some(Fenced {
+        commands.isolated = Some(Fenced {
             why: Isolation::CutOff,
             at: Timestamp(1),
             ctl_seq: 3,
         });
         let fenced = (FinishReason::Isolated, DropReason::Fenced);
-        assert_eq!(first(&orders), (When::Now, fenced.0, fenced.1, false));
+        assert_eq!(first(&commands), (When::Now, fenced.0, fenced.1, false));
 
-        orders.halted = true;
-        assert_eq!(first(&orders), (When::Now, stopped.0, stopped.1, true));
+        commands.halted = true;
+        assert_eq!(first(&commands), (When::Now, stopped.0, stopped.1, true));
         assert_eq!(
-            orders.stops().len(),
+            commands.stops().len(),
             5,
             "the later ones still count when they come first"
         );

@@ -48,23 +48,23 @@ pub async fn fetch(shell: &Shell, run: &RunId, handles: &[String]) -> Result<Sec
         return Ok(Secrets::default());
     }
     let own = shell.subjects.secret(run, &shell.me.agent);
-    let deadline = Instant::now() + shell.timing.secrets;
+    let deadline = Instant::now() + shell.timeouts.secrets;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let wait = shell.timing.clock_reply.min(left);
-        let mut told = shell.bus.request(&own, Bytes::new(), wait).await;
-        if let Err(RequestError::NoResponders { .. }) = told {
+        let wait = shell.timeouts.clock_reply.min(left);
+        let mut reply = shell.bus.request(&own, Bytes::new(), wait).await;
+        if let Err(RequestError::NoResponders { .. }) = reply {
             let before = shell.subjects.secret_of_anyone(run);
-            told = shell.bus.request(&before, Bytes::new(), wait).await;
+            reply = shell.bus.request(&before, Bytes::new(), wait).await;
         }
-        match told {
+        match reply {
             Ok(reply) => return check(&reply, handles),
-            Err(error) if Instant::now() + shell.timing.retry >= deadline => {
+            Err(error) if Instant::now() + shell.timeouts.retry >= deadline => {
                 return Err(Fault::Refused(error));
             }
             Err(error) => tracing::debug!(%run, %error, "no secrets yet"),
         }
-        sleep(shell.timing.retry).await;
+        sleep(shell.timeouts.retry).await;
     }
 }
 

@@ -15,12 +15,12 @@ use tokio::sync::watch;
 
 use crate::crash::spool::Spool;
 use crate::fire::{Lease, MonoTime};
-use crate::fleet::clock;
-use crate::fleet::event_publisher::Clerk;
 use crate::process::shell::Shell;
+use crate::runs::event_publisher::EventPublisher;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
-use crate::runs::run_commands::Orders;
+use crate::runs::run_commands::RunCommands;
+use crate::wall_clock;
 
 /// What a worker needs to know about its run.
 pub struct Assignment {
@@ -29,9 +29,9 @@ pub struct Assignment {
     /// What it is.
     pub created: RunCreated,
     /// What to do; the worker gives up when the other side is gone.
-    pub orders: watch::Receiver<Orders>,
+    pub commands: watch::Receiver<RunCommands>,
     /// Who writes down what it states.
-    pub clerk: Clerk,
+    pub publisher: EventPublisher,
     /// Until when anything may be started.
     pub lease: Lease,
     /// Where it notes whether a call has reached a server.
@@ -39,9 +39,9 @@ pub struct Assignment {
 }
 
 /// Why a run ended here without the whole story.
-enum Cut {
+enum EarlyEnd {
     /// Nobody needs it any more.
-    Forgotten,
+    RunOver,
     /// It ended before it began.
     Finished(FinishReason),
 }
@@ -50,37 +50,40 @@ enum Cut {
 /// its shards.
 pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
     let run = task.run.clone();
-    let cut = match story(&shell, &mut task).await {
+    let end = match prepare_and_fire(&shell, &mut task).await {
         Ok(reason) => return reason,
-        Err(cut) => cut,
+        Err(end) => end,
     };
-    let Cut::Finished(reason) = cut else {
+    let EarlyEnd::Finished(reason) = end else {
         return None;
     };
     tracing::info!(%run, ?reason, "ends before the start");
-    say_isolated(&task);
-    let words = last_words(reason, 0, Totals::default());
-    task.clerk.state(What::ShardsFinished(words));
+    publish_isolation(&task);
+    let words = shards_finished(reason, 0, Totals::default());
+    task.publisher.publish(What::ShardsFinished(words));
     Some(reason)
 }
 
-async fn story(shell: &Shell, task: &mut Assignment) -> Result<Option<FinishReason>, Cut> {
-    let mut orders = task.orders.clone();
-    let holds = orders.borrow().holds.clone();
+async fn prepare_and_fire(
+    shell: &Shell,
+    task: &mut Assignment,
+) -> Result<Option<FinishReason>, EarlyEnd> {
+    let mut commands = task.commands.clone();
+    let holds = commands.borrow().holds.clone();
     let prepared = tokio::select! {
-        cut = called_off(&mut orders) => return Err(cut),
+        end = until_cancelled(&mut commands) => return Err(end),
         prepared = prepare(shell, &task.run, &task.created, &holds, &task.lease) => prepared,
     };
     let (prepared, spool) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
-            say_failed(task, FailureCause::NotPrepared, error.to_string());
+            publish_failure(task, FailureCause::NotPrepared, error.to_string());
             return Ok(None);
         }
     };
-    let told = told(shell, task, &prepared, spool).await;
-    let is_broken = matches!(told, Ok(Fired::Broken));
+    let outcome = run_until_done(shell, task, &prepared, spool).await;
+    let is_broken = matches!(outcome, Ok(Fired::Broken));
     if task.created.plan.crew().is_some() && !is_broken {
         prepared.cores.retire().await;
     }
@@ -88,41 +91,41 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<Option<FinishReas
         reason,
         last_seq,
         totals,
-    }) = &told
+    }) = &outcome
     {
         tracing::info!(run = %task.run, ?reason, last_seq, "done");
-        let words = last_words(*reason, *last_seq, totals.clone());
-        task.clerk.state(What::ShardsFinished(words));
+        let words = shards_finished(*reason, *last_seq, totals.clone());
+        task.publisher.publish(What::ShardsFinished(words));
         // Killed before that is stored, a later process says it.
-        task.clerk.settled().await;
+        task.publisher.flush().await;
     }
     if !is_broken {
         // If it is, what its rings hold is in no delta.
         prepared.remove_files();
     }
-    match told? {
-        Fired::Forgotten => Err(Cut::Forgotten),
+    match outcome? {
+        Fired::RunOver => Err(EarlyEnd::RunOver),
         Fired::Done { reason, .. } => Ok(Some(reason)),
         Fired::Broken | Fired::Unprepared => Ok(None),
     }
 }
 
 /// The story of a holder that is ready but for its users.
-async fn told(
+async fn run_until_done(
     shell: &Shell,
     task: &mut Assignment,
     prepared: &Prepared,
     spool: Option<Spool>,
-) -> Result<Fired, Cut> {
+) -> Result<Fired, EarlyEnd> {
     if task.created.plan.crew().is_some() {
-        let mut orders = task.orders.clone();
-        let staffed = tokio::select! {
-            cut = called_off(&mut orders) => return Err(cut),
-            staffed = prepared.cores.staffed() => staffed,
+        let mut commands = task.commands.clone();
+        let users = tokio::select! {
+            end = until_cancelled(&mut commands) => return Err(end),
+            users = prepared.cores.users_prepared() => users,
         };
-        if let Err(reason) = staffed {
+        if let Err(reason) = users {
             tracing::error!(run = %task.run, reason, "its users cannot be prepared");
-            say_failed(task, FailureCause::Scenario, reason);
+            publish_failure(task, FailureCause::Scenario, reason);
             return Ok(Fired::Unprepared);
         }
     }
@@ -135,60 +138,62 @@ async fn await_start(
     shell: &Shell,
     task: &mut Assignment,
     prepared: &Prepared,
-) -> Result<MonoTime, Cut> {
+) -> Result<MonoTime, EarlyEnd> {
     let mut ready = None;
     loop {
-        let orders = task.orders.borrow_and_update().clone();
-        if let Some(cut) = cut_of(&orders) {
-            return Err(cut);
+        let commands = task.commands.borrow_and_update().clone();
+        if let Some(end) = early_end(&commands) {
+            return Err(end);
         }
-        prepared.cores.obey(&orders);
-        if ready != orders.held_generation() {
-            ready = orders.held_generation();
-            say_ready(shell, task, &orders, prepared);
+        prepared.cores.apply(&commands);
+        if ready != commands.held_generation() {
+            ready = commands.held_generation();
+            publish_ready(shell, task, &commands, prepared);
         }
-        if let Some(start_at) = orders.start_at() {
+        if let Some(start_at) = commands.start_at() {
             return Ok(prepared.alignment.mono_of(start_at));
         }
-        if task.orders.changed().await.is_err() {
-            return Err(Cut::Forgotten);
+        if task.commands.changed().await.is_err() {
+            return Err(EarlyEnd::RunOver);
         }
     }
 }
 
 /// Returns when the orders say that this run will not be fired here.
-async fn called_off(orders: &mut watch::Receiver<Orders>) -> Cut {
+async fn until_cancelled(commands: &mut watch::Receiver<RunCommands>) -> EarlyEnd {
     loop {
-        if let Some(cut) = cut_of(&orders.borrow_and_update()) {
-            return cut;
+        if let Some(end) = early_end(&commands.borrow_and_update()) {
+            return end;
         }
-        if orders.changed().await.is_err() {
-            return Cut::Forgotten;
+        if commands.changed().await.is_err() {
+            return EarlyEnd::RunOver;
         }
     }
 }
 
 /// Before the start every reason to stop is one to end at once: nothing is due yet.
-fn cut_of(orders: &Orders) -> Option<Cut> {
-    if orders.over() {
-        return Some(Cut::Forgotten);
+fn early_end(commands: &RunCommands) -> Option<EarlyEnd> {
+    if commands.over() {
+        return Some(EarlyEnd::RunOver);
     }
-    orders
+    commands
         .stops()
         .first()
-        .map(|stop| Cut::Finished(stop.reason))
+        .map(|stop| EarlyEnd::Finished(stop.reason))
 }
 
-fn say_ready(shell: &Shell, task: &Assignment, orders: &Orders, prepared: &Prepared) {
-    let Some(generation) = orders.held_generation() else {
+fn publish_ready(shell: &Shell, task: &Assignment, commands: &RunCommands, prepared: &Prepared) {
+    let Some(generation) = commands.held_generation() else {
         return;
     };
-    let estimate = prepared.alignment.estimate(clock::wall(), MonoTime::now());
+    let estimate = prepared
+        .alignment
+        .estimate(wall_clock::now(), MonoTime::now());
     tracing::info!(
         run = %task.run, generation, agent = %shell.me.agent, offset_us = estimate.offset_us,
         bound_us = estimate.bound_us, "ready"
     );
-    task.clerk.state(What::ShardsReady(ShardsReady {
+    task.publisher.publish(What::ShardsReady(ShardsReady {
         generation,
         clock: estimate,
         max_in_flight: prepared.max_in_flight,
@@ -196,9 +201,9 @@ fn say_ready(shell: &Shell, task: &Assignment, orders: &Orders, prepared: &Prepa
 }
 
 /// States that it cannot do its shards.
-pub(super) fn say_failed(task: &Assignment, cause: FailureCause, reason: String) {
-    let generation = task.orders.borrow().held_generation().unwrap_or_default();
-    task.clerk.state(What::ShardsFailed(ShardsFailed {
+pub(super) fn publish_failure(task: &Assignment, cause: FailureCause, reason: String) {
+    let generation = task.commands.borrow().held_generation().unwrap_or_default();
+    task.publisher.publish(What::ShardsFailed(ShardsFailed {
         generation,
         cause,
         reason,
@@ -206,19 +211,19 @@ pub(super) fn say_failed(task: &Assignment, cause: FailureCause, reason: String)
 }
 
 /// States that it stopped by itself, if it did.
-pub(super) fn say_isolated(task: &Assignment) {
-    let Some(fenced) = task.orders.borrow().isolated else {
+pub(super) fn publish_isolation(task: &Assignment) {
+    let Some(fenced) = task.commands.borrow().isolated else {
         return;
     };
     let at: Timestamp = fenced.at;
-    task.clerk.state(What::IsolationStop(IsolationStop {
+    task.publisher.publish(What::IsolationStop(IsolationStop {
         fenced_at: at,
         ctl_seq: fenced.ctl_seq,
         reason: fenced.why.reason().to_owned(),
     }));
 }
 
-fn last_words(reason: FinishReason, final_seq: u64, totals: Totals) -> ShardsFinished {
+fn shards_finished(reason: FinishReason, final_seq: u64, totals: Totals) -> ShardsFinished {
     ShardsFinished {
         reason,
         final_seq,

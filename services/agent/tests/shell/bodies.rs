@@ -11,7 +11,7 @@ use loadpilot_bus::Limits;
 use loadpilot_events::Plan;
 use loadpilot_events::plan::{Body, Method, Object};
 
-use crate::world::{World, timing};
+use crate::world::{World, timeouts};
 
 /// No pattern of it fits a part or a buffer.
 fn large(seed: u8) -> Bytes {
@@ -78,7 +78,7 @@ async fn put(world: &World, named: &Bytes, content: Bytes) {
 /// Broken if a body were cut, mixed with another, or sent by one core only.
 #[tokio::test]
 async fn every_request_carries_the_body_that_its_plan_names() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let (sender, bodies) = channel();
     let (first, second) = (large(0), large(0xff));
     put(&world, &first, first.clone()).await;
@@ -103,7 +103,7 @@ async fn every_request_carries_the_body_that_its_plan_names() {
 /// A body that is not there: nothing starts, and the reason names it.
 #[tokio::test]
 async fn a_missing_body_fails_the_preparation() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let (sender, bodies) = channel();
     let (first, second) = (large(0), large(0xff));
     put(&world, &first, first.clone()).await;
@@ -120,7 +120,7 @@ async fn a_missing_body_fails_the_preparation() {
 #[tokio::test]
 async fn a_corrupt_body_fails_the_preparation() {
     for wrong in [large(1), [large(0), large(1)].concat().into()] {
-        let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+        let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
         let (sender, bodies) = channel();
         let first = large(0);
         let longer = wrong.len() > first.len();

@@ -11,13 +11,13 @@ use loadpilot_events::plan::Shape;
 use loadpilot_events::units::Rate;
 use serde_json::{Value, json};
 
-use crate::world::{World, timing};
+use crate::world::{World, timeouts};
 
 /// An agent without Python that offered nothing for code, or skipped its hooks or its checks,
 /// would leave compiled scenarios to agents with Python.
 #[tokio::test]
 async fn an_agent_without_python_plays_code() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let mut plan = world.plan(2);
     for task in &mut plan.tasks {
         task.steps.clear();
@@ -76,7 +76,7 @@ async fn an_agent_without_python_plays_code() {
 #[tokio::test]
 async fn users_of_a_closed_loop_are_spread_over_the_cores() {
     const USERS: u32 = 6;
-    let world = World::start(Limits::default(), timing(), Duration::from_millis(20)).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::from_millis(20)).await;
     let mut plan = world.plan(2);
     plan.users = Some(USERS);
     plan.profile.shape = Shape::Closed;

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use loadpilot_agent::process::timeouts::Timing;
+use loadpilot_agent::process::timeouts::Timeouts;
 use loadpilot_bus::Limits;
 use loadpilot_events::log::evt::{FinishReason, What};
 use loadpilot_events::plan::Shape;
 use loadpilot_events::{Outcome, Rate};
 
-use crate::world::{World, silence, sum, timing};
+use crate::world::{World, silence, sum, timeouts};
 
 /// A coordinator that dies mid-run must cost nothing; what it decides afterwards reaches the agent.
 #[tokio::test]
 async fn a_coordinator_restarts_and_nothing_is_lost() {
-    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     world.begin(world.plan(3)).await;
     world.script.deltas_stored(2).await;
     world.script.die().await;
@@ -32,11 +32,11 @@ async fn a_coordinator_restarts_and_nothing_is_lost() {
 /// the link is back.
 #[tokio::test]
 async fn cut_off_it_fences_itself_and_reports_afterwards() {
-    let timing = Timing {
+    let timeouts = Timeouts {
         fence: Duration::from_millis(600),
-        ..timing()
+        ..timeouts()
     };
-    let world = World::start(Limits::default(), timing, Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts, Duration::ZERO).await;
     world.begin(world.plan(30)).await;
     world.target.seen(30).await;
     world.link.cut();
@@ -61,7 +61,7 @@ async fn cut_off_it_fences_itself_and_reports_afterwards() {
 /// That the open tick cannot be kept is told before anything is sent.
 #[tokio::test]
 async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     std::fs::remove_dir(world.state.path()).expect("it is empty");
     std::fs::write(world.state.path(), "a file in its place").expect("room");
     world.create(world.plan(1)).await;
@@ -76,12 +76,12 @@ async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
 /// fleet without anybody to stop it must not fire for ever.
 #[tokio::test]
 async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
-    let timing = Timing {
+    let timeouts = Timeouts {
         fence: Duration::from_millis(600),
         no_coordinator: Duration::from_millis(2_000),
-        ..timing()
+        ..timeouts()
     };
-    let mut world = World::start(Limits::default(), timing, Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timeouts, Duration::ZERO).await;
     world.begin(world.plan(30)).await;
     world.target.seen(10).await;
     world.script.die().await;
@@ -100,11 +100,11 @@ async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
 /// Somebody listens but never answers: it cannot know whether it was heard.
 #[tokio::test]
 async fn a_coordinator_that_never_answers_fences() {
-    let timing = Timing {
+    let timeouts = Timeouts {
         fence: Duration::from_millis(600),
-        ..timing()
+        ..timeouts()
     };
-    let mut world = World::start(Limits::default(), timing, Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timeouts, Duration::ZERO).await;
     world.begin(world.plan(30)).await;
     world.target.seen(10).await;
     world.script.die().await;
@@ -118,7 +118,7 @@ async fn a_coordinator_that_never_answers_fences() {
 /// The kill switch needs no coordinator and does not wait for answers.
 #[tokio::test]
 async fn a_halt_cuts_everything_at_once() {
-    let mut world = World::start(Limits::default(), timing(), Duration::from_secs(4)).await;
+    let mut world = World::start(Limits::default(), timeouts(), Duration::from_secs(4)).await;
     world.begin(world.plan(30)).await;
     world.target.seen(20).await;
     world.script.die().await;
@@ -147,7 +147,7 @@ async fn a_full_log_stops_the_load() {
         data_bytes: 20_000,
         ..Limits::default()
     };
-    let world = World::start(limits, timing(), Duration::ZERO).await;
+    let world = World::start(limits, timeouts(), Duration::ZERO).await;
     world.begin(world.plan(60)).await;
     assert_eq!(world.failure().await, "Data is full");
     let sent = silence(&world.target).await;
@@ -157,7 +157,7 @@ async fn a_full_log_stops_the_load() {
 /// Users that need more open files than there are would fail one by one in the midst of the run.
 #[tokio::test]
 async fn too_few_open_files_fail_before_the_start() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let mut plan = world.plan(60);
     plan.profile.shape = Shape::Closed;
     plan.profile.pieces[0].from = Rate(0);
@@ -175,7 +175,7 @@ async fn too_few_open_files_fail_before_the_start() {
 /// Secrets that nobody hands over: the run cannot be done, and says which handle is missing.
 #[tokio::test]
 async fn missing_secrets_fail_and_present_ones_do_not() {
-    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let values = BTreeMap::from([("other".to_owned(), "hunter2".to_owned())]);
     world.script.die().await;
     world.script.secrets = Some(values);

@@ -12,13 +12,13 @@ use loadpilot_events::log::ctl::{Decision, StartScheduled, StopReason, StopSched
 use loadpilot_events::log::evt::{FinishReason, What};
 
 use crate::script::now;
-use crate::world::{SHARDS, World, holder, reassigned, timing};
+use crate::world::{SHARDS, World, holder, reassigned, timeouts};
 
 /// The whole story once: offers, gets ready, fires what the plan says, reports every tick, says
 /// its last words, and forgets the run when it is sealed.
 #[tokio::test]
 async fn one_run_from_creation_to_the_last_words() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     world.begin(world.plan(2)).await;
     let words = world.last_words().await;
     assert_eq!(words.reason, FinishReason::Completed);
@@ -47,7 +47,7 @@ async fn one_run_from_creation_to_the_last_words() {
 /// pay for their handshakes.
 #[tokio::test]
 async fn it_is_ready_when_its_connections_are_open() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let mut plan = world.plan(60);
     plan.target = format!("http://{}", listener.local_addr().expect("its address"));
@@ -67,7 +67,7 @@ async fn it_is_ready_when_its_connections_are_open() {
 /// target which cannot be had would never be.
 #[tokio::test]
 async fn it_is_not_ready_while_a_handshake_lasts() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.expect("a loopback port");
     let mut plan = world.plan(60);
@@ -93,7 +93,7 @@ async fn it_is_not_ready_while_a_handshake_lasts() {
 /// leaves nothing behind.
 #[tokio::test]
 async fn the_open_tick_lies_in_rings_until_the_end() {
-    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     world.begin(world.plan(3)).await;
     world.script.deltas_stored(5).await;
     let left = world.rings();
@@ -121,7 +121,7 @@ async fn the_open_tick_lies_in_rings_until_the_end() {
 /// Live events may all be lost: replies to heartbeats bring every one of them.
 #[tokio::test]
 async fn heartbeats_bring_what_was_missed() {
-    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     world.script.tells = false;
     world.begin(world.plan(1)).await;
     let words = world.last_words().await;
@@ -132,7 +132,7 @@ async fn heartbeats_bring_what_was_missed() {
 /// A stop lets what is in flight come to its end.
 #[tokio::test]
 async fn a_stop_drains() {
-    let world = World::start(Limits::default(), timing(), Duration::from_millis(300)).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::from_millis(300)).await;
     world.begin(world.plan(30)).await;
     world.target.seen(20).await;
     let reason = StopReason::Requested {
@@ -156,7 +156,7 @@ async fn a_stop_drains() {
 /// SIGTERM: nothing new, what is in flight ends, all is stored, and the fleet knows.
 #[tokio::test]
 async fn leaving_drains_and_says_so() {
-    let world = World::start(Limits::default(), timing(), Duration::from_millis(300)).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::from_millis(300)).await;
     world.begin(world.plan(30)).await;
     world.target.seen(20).await;
     world.wish.send_replace(Shutdown::Drain);
@@ -175,7 +175,7 @@ async fn leaving_drains_and_says_so() {
 /// Shards that go to others at a tick: it fires all that is due before, and nothing after.
 #[tokio::test]
 async fn a_takeover_ends_at_its_tick() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     world.begin(world.plan(120)).await;
     world.script.deltas_stored(1).await;
     let losses = vec![Loss {
@@ -196,7 +196,7 @@ async fn a_takeover_ends_at_its_tick() {
 /// A holder whose share grows mid-run fires the old share up to the tick and the new one from it.
 #[tokio::test]
 async fn a_share_that_grows_is_fired_exactly() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     let (me, other) = (world.shell.me.clone(), holder("agent-2"));
     let half = |holder, first| Holding {
         holder,
@@ -229,7 +229,7 @@ async fn a_share_that_grows_is_fired_exactly() {
 /// An agent that comes to a run that has begun must not fire what was due before it held anything.
 #[tokio::test]
 async fn a_late_joiner_begins_at_its_tick() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
     world.create(world.plan(4)).await;
     world
         .assign_to(vec![world.all_shards(holder("agent-2"))])

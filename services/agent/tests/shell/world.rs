@@ -7,7 +7,7 @@ use loadpilot_agent::fire::{RING_BYTES_DEFAULT, RingContents, RingSettings, read
 use loadpilot_agent::fleet::agent::{self, Exit};
 use loadpilot_agent::process::shell::Shell;
 use loadpilot_agent::process::signals::Shutdown;
-use loadpilot_agent::process::timeouts::Timing;
+use loadpilot_agent::process::timeouts::Timeouts;
 use loadpilot_bus::{Bus, Limits, Memory};
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::tally::crash_recovery::Watermark;
@@ -49,8 +49,8 @@ pub(crate) fn holder(agent: &str) -> Holder {
 }
 
 /// Short waits, so that a broken world shows soon; none of them is a measure of speed.
-pub(crate) fn timing() -> Timing {
-    Timing {
+pub(crate) fn timeouts() -> Timeouts {
+    Timeouts {
         heartbeat: Duration::from_millis(50),
         seek: Duration::from_millis(20),
         heartbeat_reply: Duration::from_millis(500),
@@ -58,12 +58,12 @@ pub(crate) fn timing() -> Timing {
         retry_slow: Duration::from_millis(50),
         secrets: Duration::from_millis(300),
         bodies: Duration::from_millis(300),
-        ..Timing::default()
+        ..Timeouts::default()
     }
 }
 
 impl World {
-    pub(crate) async fn start(limits: Limits, timing: Timing, delay: Duration) -> Self {
+    pub(crate) async fn start(limits: Limits, timeouts: Timeouts, delay: Duration) -> Self {
         let Bus::Memory(server) = Bus::memory_with(limits) else {
             panic!("asked for memory");
         };
@@ -86,8 +86,8 @@ impl World {
                 bytes_max: RING_BYTES_DEFAULT,
             }),
             scripting: None,
-            alive: None,
-            timing,
+            liveness_file: None,
+            timeouts,
         };
         let (wish, wishes) = watch::channel(Shutdown::No);
         let agent = shell.clone();

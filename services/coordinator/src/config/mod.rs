@@ -1,64 +1,27 @@
 //! The configuration: read once from arguments and environment before anything is opened. A bad
 //! one names every mistake. The token must never be printed.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-
 use clap::Parser;
-use loadpilot_bus::{Options, token_exposed_to};
+use loadpilot_bus::{InvalidSetting, NatsFlags, Options};
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::control::decide::Policy;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::parse_duration_us;
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::{RunId, Timestamp};
-use serde::Deserialize;
 use thiserror::Error;
 
 use crate::http::{HttpArgs, HttpConfig};
 use crate::legacy_flags;
 
-/// Names the server when no flag does.
-const URL_VARIABLE: &str = "NATS_URL";
-/// Holds the token when no flag does.
-const TOKEN_VARIABLE: &str = "NATS_TOKEN";
-/// Names the credentials file when no flag does.
-const CREDS_VARIABLE: &str = "NATS_CREDS";
-/// Names the certificates to trust when no flag does.
-const CACERT_VARIABLE: &str = "NATS_CACERT";
 /// Says which targets the agents open when no flag does.
 const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
-/// Sends the token unencrypted off loopback when it is `1`, as `--insecure-nats` does.
-const INSECURE_VARIABLE: &str = "NATS_INSECURE";
-
 /// Decides what happens next in the load tests of one tenant. Any number may run at once.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "loadpilot-coordinator", version)]
 struct Args {
-    /// The connection file of a local stack (only its owner may read it).
-    #[arg(long, value_name = "FILE")]
-    connect: Option<PathBuf>,
-    /// The server, nats://host:port or tls://host:port (or env NATS_URL).
-    #[arg(long, value_name = "URL")]
-    nats_url: Option<String>,
-    /// The token for it; better in env NATS_TOKEN, since others see command lines.
-    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
-    nats_token: Option<String>,
-    /// A credentials file for it, a JWT and its key (or env NATS_CREDS).
-    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
-    creds: Option<PathBuf>,
-    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
-    /// NATS_CACERT).
-    #[arg(
-        long,
-        visible_alias = "cacert",
-        value_name = "FILE",
-        conflicts_with = "connect"
-    )]
-    nats_cacert: Option<PathBuf>,
-    /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1).
-    #[arg(long)]
-    insecure_nats: bool,
+    #[command(flatten)]
+    nats: NatsFlags,
     /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
     ///
     /// Say it to all coordinators of a tenant: any of them decides.
@@ -154,20 +117,6 @@ pub enum Mistakes {
     Values(Vec<Problem>),
 }
 
-/// The connection file of a local stack; what else it holds is not for us.
-#[derive(Deserialize)]
-struct Stack {
-    url: String,
-    #[serde(default)]
-    token: Option<String>,
-    #[serde(default)]
-    cacert: Option<PathBuf>,
-    #[serde(default)]
-    ctl_bytes: Option<u64>,
-    #[serde(default)]
-    data_bytes: Option<u64>,
-}
-
 impl Config {
     /// Reads the configuration from `args` (the first is the program's name) and `env`.
     ///
@@ -219,83 +168,19 @@ fn connection(
     env: impl Fn(&str) -> Option<String>,
     problems: &mut Vec<Problem>,
 ) -> Option<Options> {
-    let env = |name: &str| env(name).filter(|value| !value.is_empty());
-    let url = args.nats_url.clone();
-    let url = url.or_else(|| env(URL_VARIABLE).filter(|_| args.connect.is_none()));
-    let mut options = match (&args.connect, url) {
-        (Some(file), None) => {
-            let stack = stack(file).map_err(|problem| problems.push(problem)).ok()?;
-            let mut options = Options::new(stack.url);
-            options.token = stack.token;
-            options.cacert = stack.cacert;
-            let limits = &mut options.limits;
-            limits.ctl_bytes = stack.ctl_bytes.unwrap_or(limits.ctl_bytes);
-            limits.data_bytes = stack.data_bytes.unwrap_or(limits.data_bytes);
-            options
-        }
-        (None, Some(url)) => {
-            let mut options = Options::new(url);
-            // What a flag says goes before all of the environment.
-            let is_said = args.nats_token.is_some() || args.creds.is_some();
-            let creds = env(CREDS_VARIABLE).filter(|_| !is_said).map(PathBuf::from);
-            options.creds = args.creds.clone().or(creds);
-            if let Some(file) = options.creds.as_ref().filter(|file| !file.is_file()) {
-                let rule = "must be a credentials file";
-                problems.push(Problem::new("--creds", rule, file.display()));
-            }
-            let token = env(TOKEN_VARIABLE).filter(|_| options.creds.is_none());
-            options.token = args.nats_token.clone().or(token);
-            let cacert = env(CACERT_VARIABLE).map(PathBuf::from);
-            options.cacert = args.nats_cacert.clone().or(cacert);
-            if let Some(file) = options.cacert.as_ref().filter(|file| !file.is_file()) {
-                let rule = "must be a file of certificates in PEM";
-                problems.push(Problem::new("--nats-cacert", rule, file.display()));
-            }
-            options
-        }
-        (given, _) => {
-            let rule = "must be given, and only one of --connect and --nats-url";
-            let found = if given.is_some() { "both" } else { "neither" };
-            problems.push(Problem::new("--connect", rule, found));
-            return None;
-        }
-    };
-    let is_insisted = args.insecure_nats || env(INSECURE_VARIABLE).as_deref() == Some("1");
-    let exposed = token_exposed_to(&options.url, options.token.is_some());
-    if let Some(host) = exposed.filter(|_| !is_insisted) {
-        let rule = "must be tls://, or the token travels unencrypted; --insecure-nats insists";
-        problems.push(Problem::new("--nats-url", rule, host));
-    }
-    options.prefix.clone_from(&args.prefix);
-    options.name = "loadpilot-coordinator".to_owned();
-    Some(options)
-}
-
-/// Reads a connection file. What it holds is not quoted: it holds the token.
-fn stack(file: &Path) -> Result<Stack, Problem> {
-    let problem = |rule: String| Problem::new("--connect", rule, file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        problem(format!(
-            "must be a file that can be read ({})",
-            error.kind()
-        ))
-    })?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(file).map_or(0, |meta| meta.permissions().mode());
-        if mode & 0o077 != 0 {
-            return Err(problem(
-                "must be readable by its owner only (chmod 600)".to_owned(),
-            ));
+    match args.nats.read(env) {
+        Ok(options) => Some(Options {
+            name: "loadpilot-coordinator".to_owned(),
+            prefix: args.prefix.clone(),
+            ..options
+        }),
+        Err(invalid) => {
+            let problem =
+                |one: InvalidSetting| Problem::new(&format!("--{}", one.flag), one.rule, one.found);
+            problems.extend(invalid.into_iter().map(problem));
+            None
         }
     }
-    serde_json::from_str(&text).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        problem(format!(
-            "must be a connection file (line {line}, column {column} is not)"
-        ))
-    })
 }
 
 fn targets(
@@ -366,12 +251,6 @@ fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
         ));
     }
     policy
-}
-
-impl fmt::Debug for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stack")
-    }
 }
 
 #[cfg(test)]

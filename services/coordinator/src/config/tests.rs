@@ -4,7 +4,7 @@ use super::*;
 
 fn read(args: &[&str], token: Option<&str>) -> Result<Config, Mistakes> {
     let args = std::iter::once("coordinator").chain(args.iter().copied());
-    let env = |name: &str| token.filter(|_| name == TOKEN_VARIABLE).map(str::to_owned);
+    let env = |name: &str| token.filter(|_| name == "NATS_TOKEN").map(str::to_owned);
     Config::read(args.map(str::to_owned), env)
 }
 
@@ -30,7 +30,7 @@ fn every_mistake_is_named_at_once() {
     ];
     let found = fields(read(&args, None).expect_err("four mistakes and no server"));
     let expected = [
-        "--connect",
+        "--nats-url",
         "--lost-after",
         "--ready-within",
         "--fence-after",

@@ -20,7 +20,7 @@ mod read;
 
 use layout::{FRAME_HEAD_BYTES, Layout, frame_bytes};
 
-pub use read::{Kept, NotASpool, read};
+pub use read::{SpoolContent, SpoolError, read};
 
 /// Room for deltas of one run: what a minute without NATS leaves of a large plan.
 pub const SPOOL_BYTES_DEFAULT: usize = 16 << 20;
@@ -41,7 +41,7 @@ pub struct Spool {
     /// How often books were written.
     entries: u64,
     /// Deltas that found no room.
-    unkept: u64,
+    unsaved: u64,
 }
 
 impl Spool {
@@ -69,7 +69,7 @@ impl Spool {
             halves: [(0, 0); 2],
             acked: 0,
             entries: 0,
-            unkept: 0,
+            unsaved: 0,
         })
     }
 
@@ -81,12 +81,12 @@ impl Spool {
 
     /// Deltas that found no room, in all.
     #[must_use]
-    pub fn unkept(&self) -> u64 {
-        self.unkept
+    pub fn unsaved(&self) -> u64 {
+        self.unsaved
     }
 
     /// Puts a delta here that is not published yet; whether there was room.
-    pub fn keep(&mut self, seq: u64, payload: &[u8]) -> bool {
+    pub fn save(&mut self, seq: u64, payload: &[u8]) -> bool {
         let bytes = frame_bytes(payload.len());
         if self.halves[self.half].1 <= self.acked {
             // Nothing in it is wanted any more. Only what piles up takes further pages of memory.
@@ -96,7 +96,7 @@ impl Spool {
             let other = 1 - self.half;
             let is_free = self.halves[other].1 <= self.acked;
             if !is_free || bytes > self.layout.half {
-                self.unkept += 1;
+                self.unsaved += 1;
                 return false;
             }
             self.half = other;

@@ -18,7 +18,7 @@ use crate::crash::mmap_file::check;
 
 /// Everything that a spool holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct SpoolContent {
     /// Of which run.
     pub run: RunId,
     /// Of which process.
@@ -33,7 +33,7 @@ pub struct Kept {
 
 /// Why bytes are not a spool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotASpool {
+pub enum SpoolError {
     /// They begin otherwise.
     #[error("not a spool")]
     Foreign,
@@ -52,25 +52,25 @@ pub enum NotASpool {
 ///
 /// # Errors
 /// Why they are not a whole spool of this version.
-pub fn read(bytes: &[u8]) -> Result<Kept, NotASpool> {
+pub fn read(bytes: &[u8]) -> Result<SpoolContent, SpoolError> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
-    let header = header.ok_or(NotASpool::Foreign)?;
+    let header = header.ok_or(SpoolError::Foreign)?;
     let version = word_u32(header, 8);
     if version != VERSION {
-        return Err(NotASpool::Version(version));
+        return Err(SpoolError::Version(version));
     }
-    let half = usize::try_from(word_u64(header, HALF_AT)).map_err(|_| NotASpool::Short)?;
+    let half = usize::try_from(word_u64(header, HALF_AT)).map_err(|_| SpoolError::Short)?;
     // What is longer than its file, or would be, was cut off.
     let half = Some(half).filter(|half| *half <= bytes.len());
     let layout = Layout {
-        half: half.ok_or(NotASpool::Short)?,
+        half: half.ok_or(SpoolError::Short)?,
         ..Layout::new(word_u32(header, THREADS_AT), 0)
     };
     if bytes.len() < layout.bytes() {
-        return Err(NotASpool::Short);
+        return Err(SpoolError::Short);
     }
-    let (run, holder) = owner(header).ok_or(NotASpool::Nameless)?;
+    let (run, holder) = owner(header).ok_or(SpoolError::Nameless)?;
     let books = books(bytes, &layout);
     let acked = word_u64(header, ACKED_AT);
     let mut deltas = BTreeMap::new();
@@ -79,7 +79,7 @@ pub fn read(bytes: &[u8]) -> Result<Kept, NotASpool> {
         frames(&bytes[at..at + layout.half], &mut deltas);
     }
     deltas.retain(|seq, _| *seq > acked && *seq <= books.last_seq);
-    Ok(Kept {
+    Ok(SpoolContent {
         run,
         holder,
         threads: layout.threads,

@@ -32,7 +32,7 @@ fn spool(folder: &TempDir) -> Spool {
     Spool::create(folder.path(), (&run(), &holder()), 2, ROOM).expect("room")
 }
 
-fn found(spool: &Spool) -> Kept {
+fn found(spool: &Spool) -> SpoolContent {
     read(&fs::read(spool.path()).expect("the file")).expect("a spool")
 }
 
@@ -79,7 +79,7 @@ struct Model {
     closed: Option<u64>,
     acked: u64,
     kept: BTreeMap<u64, Bytes>,
-    unkept: u64,
+    unsaved: u64,
 }
 
 impl Model {
@@ -89,10 +89,10 @@ impl Model {
                 self.seq += 1;
                 let fill = u8::try_from(self.seq % 251).unwrap_or(0);
                 let payload = Bytes::from(vec![fill; *len]);
-                if spool.keep(self.seq, &payload) {
+                if spool.save(self.seq, &payload) {
                     self.kept.insert(self.seq, payload);
                 } else {
-                    self.unkept += 1;
+                    self.unsaved += 1;
                 }
             }
             Step::Close => {
@@ -108,7 +108,7 @@ impl Model {
         }
     }
 
-    fn check(&self, kept: &Kept) {
+    fn check(&self, kept: &SpoolContent) {
         assert_eq!(kept.books, self.closed.map(books).unwrap_or_default());
         let open = self.kept.range(self.acked + 1..);
         let open = open.filter(|(seq, _)| Some(**seq) <= self.closed);
@@ -131,7 +131,7 @@ proptest! {
             model.step(&mut spool, step);
             model.check(&found(&spool));
         }
-        prop_assert_eq!(spool.unkept(), model.unkept);
+        prop_assert_eq!(spool.unsaved(), model.unsaved);
     }
 
     /// Broken if a kill in the middle of a write gave half of it, or took what was there before.
@@ -186,19 +186,19 @@ proptest! {
 fn what_finds_no_room_is_counted_and_room_comes_back() {
     let folder = folder();
     let mut spool = spool(&folder);
-    assert!(!spool.keep(1, &[0; ROOM]), "more than a half holds");
+    assert!(!spool.save(1, &[0; ROOM]), "more than a half holds");
     for seq in 2..=5 {
-        assert!(spool.keep(seq, &[1; 1_000]), "{seq}");
+        assert!(spool.save(seq, &[1; 1_000]), "{seq}");
     }
-    assert!(!spool.keep(6, &[1; 1_000]));
+    assert!(!spool.save(6, &[1; 1_000]));
     spool.close(&books(6));
     assert_eq!(
         found(&spool).deltas.keys().copied().collect::<Vec<_>>(),
         [2, 3, 4, 5]
     );
-    assert_eq!(spool.unkept(), 2);
+    assert_eq!(spool.unsaved(), 2);
     spool.acknowledge(3);
-    assert!(spool.keep(7, &[1; 1_000]), "a half is free again");
+    assert!(spool.save(7, &[1; 1_000]), "a half is free again");
     spool.close(&books(7));
     assert_eq!(
         found(&spool).deltas.keys().copied().collect::<Vec<_>>(),
@@ -214,7 +214,7 @@ fn what_is_stored_leaves_its_place_to_the_next() {
     let names = (&run(), &holder());
     let mut spool = Spool::create(folder.path(), names, 2, SPOOL_BYTES_DEFAULT).expect("room");
     for seq in 1..=1_000 {
-        assert!(spool.keep(seq, &[1; 1_000]));
+        assert!(spool.save(seq, &[1; 1_000]));
         spool.close(&books(seq));
         spool.acknowledge(seq);
     }

@@ -4,8 +4,8 @@
 //! a header: it may be secret.
 
 use bytes::Bytes;
-use hyper::header::{HeaderName, HeaderValue};
-use hyper::http::uri::PathAndQuery;
+use http::header::{HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
 use loadpilot_engine::check::{ENGINE_HEADERS, is_secret_name};
 use loadpilot_events::limits::{
     BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use hyper::Uri;
-use hyper::header::HeaderValue;
+use http::Uri;
+use http::header::HeaderValue;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Connections, Source};
 

@@ -3,10 +3,10 @@
 //! Must never print its content: header values may be secret.
 
 use bytes::Bytes;
-use hyper::Method;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::http::Request;
-use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use http::Method;
+use http::Request;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 
 /// The parts of a request, independent of the protocol.
 pub(crate) struct RequestParts<'a> {

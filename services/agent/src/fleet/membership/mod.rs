@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use crate::fleet::capacity;
 use crate::fleet::fence::{self, Contact};
-use crate::process::timeouts::Timing;
-use crate::runs::run_commands::{Fenced, Orders};
+use crate::process::timeouts::Timeouts;
+use crate::runs::run_commands::{Fenced, RunCommands};
 
 /// Runs that are over and may still be mentioned by a coordinator that has not heard of it.
 const OVER_RUNS_MAX: usize = 4_096;
@@ -26,20 +26,20 @@ const OVER_RUNS_MAX: usize = 4_096;
 pub struct Membership {
     me: Holder,
     predecessor_dead: bool,
-    has: BTreeSet<Capability>,
+    capabilities: BTreeSet<Capability>,
     contact: Contact,
     /// Since when the last reply did not hold everything.
     more_since: Option<Instant>,
     leaving: bool,
     /// What killed processes of this agent left, by run.
-    remains: BTreeSet<(RunId, BootId)>,
-    books: BTreeMap<RunId, Book>,
+    recovering: BTreeSet<(RunId, BootId)>,
+    runs: BTreeMap<RunId, RunEntry>,
     over: VecDeque<RunId>,
 }
 
 /// One run.
 #[derive(Debug)]
-struct Book {
+struct RunEntry {
     view: AgentView,
     behind_since: Option<Instant>,
     offered: Option<Rate>,
@@ -48,7 +48,7 @@ struct Book {
     /// It has said its last words: it holds nothing any more, whatever the map says.
     finished: bool,
     /// It could have gone on, had others not taken its place, or had it not stopped by itself.
-    ousted: bool,
+    must_rejoin: bool,
 }
 
 /// Capacity to be offered to one run.
@@ -68,18 +68,18 @@ impl Membership {
     pub fn new(
         me: Holder,
         predecessor_dead: bool,
-        has: BTreeSet<Capability>,
+        capabilities: BTreeSet<Capability>,
         now: Instant,
     ) -> Self {
         Self {
             me,
             predecessor_dead,
-            has,
+            capabilities,
             contact: Contact::new(now),
             more_since: None,
             leaving: false,
-            remains: BTreeSet::new(),
-            books: BTreeMap::new(),
+            recovering: BTreeSet::new(),
+            runs: BTreeMap::new(),
             over: VecDeque::new(),
         }
     }
@@ -88,23 +88,23 @@ impl Membership {
     /// its `capacity`.
     #[must_use]
     pub fn beat(&self, capacity: Rate) -> AgentBeat {
-        let seen = self.books.iter().map(|(run, book)| Seen {
+        let seen = self.runs.iter().map(|(run, entry)| Seen {
             run: run.clone(),
-            ctl_seq: book.view.ctl_seq(),
+            ctl_seq: entry.view.ctl_seq(),
         });
         // To be told of a run that is over, one has to ask for it.
-        let runs: BTreeSet<&RunId> = self.remains.iter().map(|(run, _)| run).collect();
-        let unheard = runs.into_iter().filter(|run| !self.books.contains_key(run));
+        let runs: BTreeSet<&RunId> = self.recovering.iter().map(|(run, _)| run).collect();
+        let unheard = runs.into_iter().filter(|run| !self.runs.contains_key(run));
         let seen = seen.chain(unheard.map(|run| Seen {
             run: run.clone(),
             ctl_seq: 0,
         }));
-        let boots: BTreeSet<&BootId> = self.remains.iter().map(|(_, boot)| boot).collect();
+        let boots: BTreeSet<&BootId> = self.recovering.iter().map(|(_, boot)| boot).collect();
         AgentBeat {
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: self.predecessor_dead,
             seen: seen.collect(),
-            has: self.has.clone(),
+            has: self.capabilities.clone(),
             recovering: boots.into_iter().cloned().collect(),
             unreached: Vec::new(),
             about: None,
@@ -114,39 +114,42 @@ impl Membership {
 
     /// What is promised to no run.
     fn left(&self, capacity: Rate) -> Rate {
-        capacity::left(capacity, self.books.values().map(Book::claim))
+        capacity::left(capacity, self.runs.values().map(RunEntry::claim))
     }
 
     /// One event, live or from a reply.
-    pub fn hear(&mut self, news: &News, now: Instant) -> Applied {
+    pub fn apply(&mut self, news: &News, now: Instant) -> Applied {
         if self.over.contains(&news.run) {
             return Applied::Duplicate;
         }
-        let book = self.books.entry(news.run.clone()).or_insert_with(|| Book {
-            view: AgentView::new(self.me.clone()),
-            behind_since: None,
-            offered: None,
-            isolated: None,
-            halted: false,
-            finished: false,
-            ousted: false,
-        });
-        let applied = book.view.apply(news);
+        let entry = self
+            .runs
+            .entry(news.run.clone())
+            .or_insert_with(|| RunEntry {
+                view: AgentView::new(self.me.clone()),
+                behind_since: None,
+                offered: None,
+                isolated: None,
+                halted: false,
+                finished: false,
+                must_rejoin: false,
+            });
+        let applied = entry.view.apply(news);
         match applied {
             Applied::Gap => {
-                book.behind_since.get_or_insert(now);
+                entry.behind_since.get_or_insert(now);
             }
-            Applied::Applied => book.behind_since = None,
+            Applied::Applied => entry.behind_since = None,
             Applied::Duplicate => {}
         }
         applied
     }
 
     /// The reply to the heartbeat that left at `sent_at`; returns whether to ask again at once.
-    pub fn answered(&mut self, reply: &HeartbeatReply, sent_at: Instant, now: Instant) -> bool {
-        self.contact.answered(sent_at);
+    pub fn on_reply(&mut self, reply: &HeartbeatReply, sent_at: Instant, now: Instant) -> bool {
+        self.contact.on_reply(sent_at);
         for news in &reply.news {
-            self.hear(news, now);
+            self.apply(news, now);
         }
         if reply.more {
             self.more_since.get_or_insert(now);
@@ -157,31 +160,31 @@ impl Membership {
     }
 
     /// NATS said that nobody listens to the heartbeat that left at `sent_at`.
-    pub fn nobody_listens(&mut self, sent_at: Instant) {
-        self.contact.nobody_listens(sent_at);
+    pub fn on_no_responder(&mut self, sent_at: Instant) {
+        self.contact.on_no_responder(sent_at);
     }
 
     /// Somebody pulled the kill switch of `run`.
     pub fn halt(&mut self, run: &RunId) {
-        if let Some(book) = self.books.get_mut(run) {
-            book.halted = true;
+        if let Some(entry) = self.runs.get_mut(run) {
+            entry.halted = true;
         }
     }
 
     /// A killed process of this agent left something of a run.
-    pub fn found(&mut self, run: RunId, boot_id: BootId) {
-        self.remains.insert((run, boot_id));
+    pub fn add_recovering(&mut self, run: RunId, boot_id: BootId) {
+        self.recovering.insert((run, boot_id));
     }
 
     /// Nothing is left of it any more.
-    pub fn settled(&mut self, run: &RunId, boot_id: &BootId) {
-        self.remains.remove(&(run.clone(), boot_id.clone()));
+    pub fn recovered(&mut self, run: &RunId, boot_id: &BootId) {
+        self.recovering.remove(&(run.clone(), boot_id.clone()));
     }
 
     /// What a run is, once that is known and unless it is over.
     #[must_use]
     pub fn created(&self, run: &RunId) -> Option<&RunCreated> {
-        self.books.get(run)?.view.created()
+        self.runs.get(run)?.view.created()
     }
 
     /// Whether a run is known to be over.
@@ -198,34 +201,34 @@ impl Membership {
     /// The worker of `run` has said its last words, or that it cannot do its shards.
     pub fn finished(&mut self, run: &RunId, reason: Option<FinishReason>) {
         use FinishReason::{Isolated, Superseded};
-        if let Some(book) = self.books.get_mut(run) {
-            book.finished = true;
-            book.ousted = matches!(reason, Some(Isolated | Superseded)) && !book.halted;
+        if let Some(entry) = self.runs.get_mut(run) {
+            entry.finished = true;
+            entry.must_rejoin = matches!(reason, Some(Isolated | Superseded)) && !entry.halted;
         }
     }
 
     /// When the fence falls for want of any answer.
     #[must_use]
-    pub fn cut_off_at(&self, timing: &Timing) -> Instant {
-        self.contact.server + timing.fence
+    pub fn cut_off_at(&self, timeouts: &Timeouts) -> Instant {
+        self.contact.server + timeouts.fence
     }
 
     /// Whether a run goes on without this process that might go on with it, were it another one:
     /// nobody gets shards back who has said its last words.
     #[must_use]
-    pub fn is_ousted(&self) -> bool {
-        self.books.values().any(|book| book.ousted)
+    pub fn must_rejoin(&self) -> bool {
+        self.runs.values().any(|entry| entry.must_rejoin)
     }
 
     /// Fences every run in which it still holds shards and must stop by itself. `wall` is `now` by
     /// the wall clock.
-    pub fn fence(&mut self, now: Instant, wall: Timestamp, timing: &Timing) {
+    pub fn fence(&mut self, now: Instant, wall: Timestamp, timeouts: &Timeouts) {
         let (contact, more_since) = (self.contact, self.more_since);
-        for book in self.books.values_mut().filter(|book| book.is_held()) {
-            let behind = earlier(book.behind_since, more_since);
-            let isolation = fence::isolation(&contact, behind, now, timing);
-            let ctl_seq = book.view.ctl_seq();
-            book.isolated = book.isolated.or(isolation.map(|why| Fenced {
+        for entry in self.runs.values_mut().filter(|entry| entry.is_held()) {
+            let behind = earlier(entry.behind_since, more_since);
+            let isolation = fence::isolation(&contact, behind, now, timeouts);
+            let ctl_seq = entry.view.ctl_seq();
+            entry.isolated = entry.isolated.or(isolation.map(|why| Fenced {
                 why,
                 at: wall,
                 ctl_seq,
@@ -235,14 +238,14 @@ impl Membership {
 
     /// The next instant at which [`Membership::fence`] may find something by time alone.
     #[must_use]
-    pub fn fence_at(&self, timing: &Timing) -> Option<Instant> {
+    pub fn fence_at(&self, timeouts: &Timeouts) -> Option<Instant> {
         let held = self
-            .books
+            .runs
             .values()
-            .filter(|book| book.is_held() && book.isolated.is_none());
-        held.map(|book| {
-            let behind = earlier(book.behind_since, self.more_since);
-            fence::deadline(&self.contact, behind, timing)
+            .filter(|entry| entry.is_held() && entry.isolated.is_none());
+        held.map(|entry| {
+            let behind = earlier(entry.behind_since, self.more_since);
+            fence::deadline(&self.contact, behind, timeouts)
         })
         .min()
     }
@@ -255,14 +258,16 @@ impl Membership {
         }
         let mut left = self.left(capacity);
         let mut offers = Vec::new();
-        for (run, book) in &mut self.books {
-            let wanted = book.wants_offer().filter(|_| book.suits(&self.has));
+        for (run, entry) in &mut self.runs {
+            let wanted = entry
+                .wants_offer()
+                .filter(|_| entry.meets_needs(&self.capabilities));
             let Some((peak, gather_by)) = wanted else {
                 continue;
             };
             if let Some(rate) = capacity::offer(left, peak) {
                 left = capacity::left(left, std::iter::once(rate));
-                book.offered = Some(rate);
+                entry.offered = Some(rate);
                 offers.push(Offer {
                     run: run.clone(),
                     rate,
@@ -274,31 +279,31 @@ impl Membership {
     }
 
     /// What to tell the worker of each run that is not finished here, and what the run is.
-    pub fn orders(&self) -> impl Iterator<Item = (&RunId, &AgentView, Orders)> {
-        let books = self.books.iter().filter(|(_, book)| !book.finished);
-        books.map(|(run, book)| (run, &book.view, book.orders(self.leaving)))
+    pub fn commands(&self) -> impl Iterator<Item = (&RunId, &AgentView, RunCommands)> {
+        let runs = self.runs.iter().filter(|(_, entry)| !entry.finished);
+        runs.map(|(run, entry)| (run, &entry.view, entry.commands(self.leaving)))
     }
 
     /// Runs that know of this agent: it has offered to them or holds their shards.
-    pub fn acquainted(&self) -> impl Iterator<Item = &RunId> {
-        let known = |book: &Book| book.offered.is_some() || !book.view.holds().is_empty();
-        self.books
+    pub fn runs_to_notify(&self) -> impl Iterator<Item = &RunId> {
+        let known = |entry: &RunEntry| entry.offered.is_some() || !entry.view.holds().is_empty();
+        self.runs
             .iter()
-            .filter(move |(_, book)| known(book))
+            .filter(move |(_, entry)| known(entry))
             .map(|(run, _)| run)
     }
 
     /// Forgets the runs that are over and returns them.
-    pub fn forget(&mut self) -> Vec<RunId> {
-        let over = |book: &Book| book.view.stage() == Stage::Over;
+    pub fn remove_over(&mut self) -> Vec<RunId> {
+        let over = |entry: &RunEntry| entry.view.stage() == Stage::Over;
         let gone: Vec<RunId> = self
-            .books
+            .runs
             .iter()
-            .filter(|(_, book)| over(book))
+            .filter(|(_, entry)| over(entry))
             .map(|(run, _)| run.clone())
             .collect();
         for run in &gone {
-            self.books.remove(run);
+            self.runs.remove(run);
             self.over.push_back(run.clone());
             if self.over.len() > OVER_RUNS_MAX {
                 self.over.pop_front();
@@ -308,7 +313,7 @@ impl Membership {
     }
 }
 
-impl Book {
+impl RunEntry {
     /// Whether it is bound to fire, now or later.
     fn is_held(&self) -> bool {
         !self.finished && !self.view.holds().is_empty() && self.view.stage() != Stage::Over
@@ -330,7 +335,7 @@ impl Book {
         }
     }
 
-    fn suits(&self, has: &BTreeSet<Capability>) -> bool {
+    fn meets_needs(&self, has: &BTreeSet<Capability>) -> bool {
         let created = self.view.created();
         created.is_some_and(|created| created.needed().is_subset(has))
     }
@@ -342,8 +347,8 @@ impl Book {
         Some((created.plan.profile.peak(), created.gather_by))
     }
 
-    fn orders(&self, leaving: bool) -> Orders {
-        Orders {
+    fn commands(&self, leaving: bool) -> RunCommands {
+        RunCommands {
             generation: self.view.generation(),
             holds: self.view.holds(),
             rates: self.view.rates().to_vec(),

@@ -12,7 +12,7 @@ use loadpilot_events::wire::heartbeat::ClockSample;
 use loadpilot_events::{AgentId, BootId, Envelope, EventId, Plan};
 
 use super::*;
-use crate::fleet::fence::Isolation;
+use crate::runs::run_commands::Isolation;
 
 fn me() -> Holder {
     Holder {
@@ -116,12 +116,12 @@ fn reply(news: Vec<News>, more: bool) -> HeartbeatReply {
     }
 }
 
-fn orders_of(membership: &Membership, name: &str) -> Option<Orders> {
+fn commands_of(membership: &Membership, name: &str) -> Option<RunCommands> {
     let run = run(name);
     membership
-        .orders()
+        .commands()
         .find(|(found, ..)| **found == run)
-        .map(|(.., orders)| orders)
+        .map(|(.., commands)| commands)
 }
 
 /// Live events come at most once: one that follows a lost one must wait, and the heartbeat must
@@ -131,14 +131,17 @@ fn a_lost_event_is_asked_for_and_comes_with_the_reply() {
     let now = Instant::now();
     let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
     assert_eq!(
-        agent.hear(&news("r", 0, 5, created(Rate(1))), now),
+        agent.apply(&news("r", 0, 5, created(Rate(1))), now),
         Applied::Applied
     );
-    assert_eq!(agent.hear(&news("r", 8, 9, scheduled()), now), Applied::Gap);
+    assert_eq!(
+        agent.apply(&news("r", 8, 9, scheduled()), now),
+        Applied::Gap
+    );
     let seen = agent.beat(Rate::per_second(100)).seen;
     assert_eq!((seen[0].run.clone(), seen[0].ctl_seq), (run("r"), 5));
     assert_eq!(
-        orders_of(&agent, "r").expect("known").stage,
+        commands_of(&agent, "r").expect("known").stage,
         Stage::Gathering
     );
 
@@ -147,51 +150,54 @@ fn a_lost_event_is_asked_for_and_comes_with_the_reply() {
         news("r", 8, 9, scheduled()),
     ];
     assert!(
-        !agent.answered(&reply(lacking, false), now, now),
+        !agent.on_reply(&reply(lacking, false), now, now),
         "nothing more to ask for"
     );
-    let orders = orders_of(&agent, "r").expect("known");
-    assert_eq!(orders.start_at(), Some(Timestamp(10)));
-    assert_eq!(orders.holds[0].shards, [0, 1]);
+    let commands = commands_of(&agent, "r").expect("known");
+    assert_eq!(commands.start_at(), Some(Timestamp(10)));
+    assert_eq!(commands.holds[0].shards, [0, 1]);
     assert_eq!(
-        agent.fence_at(&Timing::default()),
-        Some(now + Timing::default().fence)
+        agent.fence_at(&Timeouts::default()),
+        Some(now + Timeouts::default().fence)
     );
 }
 
 /// An agent that knows that it lacks decisions, and cannot get them, may be firing for others.
 #[test]
 fn a_holder_that_stays_behind_fences_itself_and_others_do_not() {
-    let timing = Timing::default();
+    let timeouts = Timeouts::default();
     let start = Instant::now();
     let at = |ms| start + Duration::from_millis(ms);
     let mut agent = Membership::new(me(), false, BTreeSet::new(), start);
-    agent.hear(&news("held", 0, 1, created(Rate(1))), start);
-    agent.hear(&news("held", 1, 2, assigned(&[0])), start);
-    agent.hear(&news("other", 0, 3, created(Rate(1))), start);
-    agent.hear(&news("other", 9, 10, scheduled()), start);
-    agent.answered(&reply(Vec::new(), false), at(1_000), at(1_000));
+    agent.apply(&news("held", 0, 1, created(Rate(1))), start);
+    agent.apply(&news("held", 1, 2, assigned(&[0])), start);
+    agent.apply(&news("other", 0, 3, created(Rate(1))), start);
+    agent.apply(&news("other", 9, 10, scheduled()), start);
+    agent.on_reply(&reply(Vec::new(), false), at(1_000), at(1_000));
 
-    agent.fence(at(4_000), Timestamp(4), &timing);
-    assert_eq!(orders_of(&agent, "held").expect("known").isolated, None);
-    agent.hear(&news("held", 7, 8, scheduled()), at(4_000));
-    assert_eq!(agent.fence_at(&timing), Some(at(6_000)));
-    agent.fence(at(6_000), Timestamp(6), &timing);
-    let fenced = orders_of(&agent, "held")
+    agent.fence(at(4_000), Timestamp(4), &timeouts);
+    assert_eq!(commands_of(&agent, "held").expect("known").isolated, None);
+    agent.apply(&news("held", 7, 8, scheduled()), at(4_000));
+    assert_eq!(agent.fence_at(&timeouts), Some(at(6_000)));
+    agent.fence(at(6_000), Timestamp(6), &timeouts);
+    let fenced = commands_of(&agent, "held")
         .expect("known")
         .isolated
         .expect("fenced");
     assert_eq!((fenced.why, fenced.ctl_seq), (Isolation::Behind, 2));
     assert_eq!(
-        orders_of(&agent, "other").expect("known").isolated,
+        commands_of(&agent, "other").expect("known").isolated,
         None,
         "it holds nothing"
     );
 
-    agent.answered(&reply(Vec::new(), false), at(6_500), at(6_500));
-    agent.fence(at(6_600), Timestamp(7), &timing);
+    agent.on_reply(&reply(Vec::new(), false), at(6_500), at(6_500));
+    agent.fence(at(6_600), Timestamp(7), &timeouts);
     assert!(
-        orders_of(&agent, "held").expect("known").isolated.is_some(),
+        commands_of(&agent, "held")
+            .expect("known")
+            .isolated
+            .is_some(),
         "it stays fenced"
     );
 }
@@ -199,7 +205,7 @@ fn a_holder_that_stays_behind_fences_itself_and_others_do_not() {
 /// A reply that does not hold everything means that the view is old, whatever the runs say.
 #[test]
 fn an_incomplete_reply_counts_as_being_behind() {
-    let timing = Timing::default();
+    let timeouts = Timeouts::default();
     let start = Instant::now();
     let mut agent = Membership::new(me(), false, BTreeSet::new(), start);
     let first = vec![
@@ -207,12 +213,12 @@ fn an_incomplete_reply_counts_as_being_behind() {
         news("r", 1, 2, assigned(&[0])),
     ];
     assert!(
-        agent.answered(&reply(first, true), start, start),
+        agent.on_reply(&reply(first, true), start, start),
         "asks again at once"
     );
-    assert_eq!(agent.fence_at(&timing), Some(start + timing.behind));
-    agent.answered(&reply(Vec::new(), false), start, start);
-    assert_eq!(agent.fence_at(&timing), Some(start + timing.fence));
+    assert_eq!(agent.fence_at(&timeouts), Some(start + timeouts.behind));
+    agent.on_reply(&reply(Vec::new(), false), start, start);
+    assert_eq!(agent.fence_at(&timeouts), Some(start + timeouts.fence));
 }
 
 /// Two runs that gather at once must not both be promised the whole agent; a share that was
@@ -222,28 +228,28 @@ fn capacity_is_promised_once() {
     let now = Instant::now();
     let rps = Rate::per_second;
     let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
-    agent.hear(&news("one", 0, 1, created(rps(80))), now);
-    agent.hear(&news("two", 0, 2, created(rps(80))), now);
+    agent.apply(&news("one", 0, 1, created(rps(80))), now);
+    agent.apply(&news("two", 0, 2, created(rps(80))), now);
     let rates = |offers: Vec<Offer>| offers.into_iter().map(|o| o.rate).collect::<Vec<_>>();
     assert_eq!(rates(agent.offers(rps(100))), [rps(80), rps(20)]);
     assert!(agent.offers(rps(100)).is_empty(), "each run once");
     assert!(agent.beat(rps(100)).full && !agent.beat(rps(101)).full);
 
-    agent.hear(&news("one", 1, 3, assigned(&[0, 1])), now);
-    agent.hear(&news("two", 2, 4, assigned(&[])), now);
-    agent.hear(&news("three", 0, 5, created(rps(90))), now);
+    agent.apply(&news("one", 1, 3, assigned(&[0, 1])), now);
+    agent.apply(&news("two", 2, 4, assigned(&[])), now);
+    agent.apply(&news("three", 0, 5, created(rps(90))), now);
     assert_eq!(
         rates(agent.offers(rps(100))),
         [rps(60)],
         "half of 80 is held"
     );
 
-    agent.hear(&news("one", 3, 6, sealed()), now);
-    assert_eq!(agent.forget(), [run("one")]);
-    agent.hear(&news("four", 0, 7, created(rps(90))), now);
+    agent.apply(&news("one", 3, 6, sealed()), now);
+    assert_eq!(agent.remove_over(), [run("one")]);
+    agent.apply(&news("four", 0, 7, created(rps(90))), now);
     assert_eq!(rates(agent.offers(rps(100))), [rps(40)], "100 less 60");
     agent.leave();
-    agent.hear(&news("five", 0, 8, created(rps(1))), now);
+    agent.apply(&news("five", 0, 8, created(rps(1))), now);
     assert!(
         agent.offers(rps(100)).is_empty(),
         "who leaves takes nothing on"
@@ -270,7 +276,7 @@ fn it_offers_to_runs_that_it_suits() {
             panic!("it is created");
         };
         created.needs = needs;
-        agent.hear(&news(name, 0, seq, Decision::RunCreated(created)), now);
+        agent.apply(&news(name, 0, seq, Decision::RunCreated(created)), now);
     }
     let offers = agent.offers(Rate::per_second(100));
     let runs: Vec<&str> = offers.iter().map(|offer| offer.run.as_str()).collect();
@@ -291,15 +297,15 @@ fn a_run_that_is_over_never_comes_back() {
     assert!(
         story
             .iter()
-            .all(|news| agent.hear(news, now) == Applied::Applied)
+            .all(|news| agent.apply(news, now) == Applied::Applied)
     );
-    assert_eq!(agent.forget(), [run("r")]);
+    assert_eq!(agent.remove_over(), [run("r")]);
     assert!(
         story
             .iter()
-            .all(|news| agent.hear(news, now) == Applied::Duplicate)
+            .all(|news| agent.apply(news, now) == Applied::Duplicate)
     );
-    assert!(agent.orders().next().is_none() && agent.beat(Rate::per_second(100)).seen.is_empty());
+    assert!(agent.commands().next().is_none() && agent.beat(Rate::per_second(100)).seen.is_empty());
 }
 
 /// The kill switch and the last words end a holder for good.
@@ -307,18 +313,18 @@ fn a_run_that_is_over_never_comes_back() {
 fn halted_and_finished_runs_hold_nothing() {
     let now = Instant::now();
     let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
-    agent.hear(&news("r", 0, 1, created(Rate(1))), now);
-    agent.hear(&news("r", 1, 2, assigned(&[0])), now);
+    agent.apply(&news("r", 0, 1, created(Rate(1))), now);
+    agent.apply(&news("r", 1, 2, assigned(&[0])), now);
     agent.halt(&run("unknown"));
     agent.halt(&run("r"));
-    assert!(orders_of(&agent, "r").expect("known").halted);
+    assert!(commands_of(&agent, "r").expect("known").halted);
     agent.finished(&run("r"), Some(FinishReason::Isolated));
     assert!(
-        !agent.is_ousted(),
+        !agent.must_rejoin(),
         "nobody comes back to a run that was halted"
     );
-    assert_eq!(orders_of(&agent, "r"), None, "nobody is employed again");
-    assert_eq!(agent.fence_at(&Timing::default()), None);
+    assert_eq!(commands_of(&agent, "r"), None, "nobody is employed again");
+    assert_eq!(agent.fence_at(&Timeouts::default()), None);
     assert_eq!(
         agent.beat(Rate::per_second(100)).seen.len(),
         1,

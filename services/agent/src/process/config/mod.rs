@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use loadpilot_bus::{InvalidSetting, NatsFlags, Options};
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::limits;
 use loadpilot_events::refusal::{Problem, Refusal};
@@ -15,9 +16,7 @@ use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::{AgentId, Capability};
 
 use crate::fire::{RING_BYTES_DEFAULT, RingSettings};
-use crate::process::timeouts::Timing;
-
-pub use server::Server;
+use crate::process::timeouts::Timeouts;
 
 /// What one core is trusted to fire, arrivals per second, unless the operator knows better.
 const CAPACITY_PER_CORE_RPS: u64 = 50_000;
@@ -33,14 +32,12 @@ const RING_MIB_MAX: u32 = 4_096;
 /// Everything an agent needs to know.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where NATS is.
-    pub server: Server,
+    /// Settings of the NATS server.
+    pub nats: Options,
     /// Who this agent is.
     pub id: AgentId,
     /// The subjects of its tenant.
     pub subjects: Subjects,
-    /// First token of every subject.
-    pub prefix: String,
     /// What it can offer over all runs together.
     pub capacity: Rate,
     /// Threads that fire requests.
@@ -64,7 +61,7 @@ pub struct Config {
     /// Whether this is all that was asked for: nothing is to be started.
     pub is_check: bool,
     /// Waits and bounds.
-    pub timing: Timing,
+    pub timeouts: Timeouts,
 }
 
 /// What the world outside gives: read through here, so that tests can give another one.
@@ -82,36 +79,14 @@ pub struct World<'a> {
 }
 
 /// Fires the shards of load tests that a LoadPilot coordinator assigns to it.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "loadpilot-agent", version)]
 struct Flags {
-    /// A file with address and token of NATS, {"url": …, "token": …}, for its owner only
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["nats_url", "coordinator"])]
-    connect: Option<PathBuf>,
-    /// Address of NATS, nats://host:port or tls://host:port (or env NATS_URL)
-    #[arg(long, value_name = "URL", conflicts_with = "coordinator")]
-    nats_url: Option<String>,
+    #[command(flatten)]
+    nats: NatsFlags,
     /// The same as --nats-url nats://HOST:PORT (or env COORDINATOR)
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["connect", "nats_url"])]
     coordinator: Option<String>,
-    /// Token for NATS; better in env NATS_TOKEN, since others see command lines
-    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
-    nats_token: Option<String>,
-    /// Credentials file for NATS, a JWT and its key (or env NATS_CREDS)
-    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
-    creds: Option<PathBuf>,
-    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
-    /// NATS_CACERT)
-    #[arg(
-        long,
-        visible_alias = "cacert",
-        value_name = "FILE",
-        conflicts_with = "connect"
-    )]
-    nats_cacert: Option<PathBuf>,
-    /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1)
-    #[arg(long)]
-    insecure_nats: bool,
     /// Name of this agent, the same at every start (or env AGENT_ID; default: host and process)
     #[arg(long, visible_alias = "agent-id")]
     id: Option<String>,
@@ -187,7 +162,7 @@ struct Flags {
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum ConfigError {
     /// Flags that do not exist or do not go together, or a wish for help.
     #[error("{0}")]
     Flags(#[from] clap::Error),
@@ -200,11 +175,14 @@ impl Config {
     /// Reads flags (program name first) and `world`.
     ///
     /// # Errors
-    /// [`Unusable`] with everything that is wrong with the values.
-    pub fn read(args: impl Iterator<Item = String>, world: &World<'_>) -> Result<Self, Unusable> {
+    /// [`ConfigError`] with everything that is wrong with the values.
+    pub fn read(
+        args: impl Iterator<Item = String>,
+        world: &World<'_>,
+    ) -> Result<Self, ConfigError> {
         let flags = Flags::try_parse_from(args)?;
-        let mut desk = Desk::default();
-        let server = desk.take(server::read(&flags, world));
+        let mut desk = Problems::default();
+        let nats = nats(&flags, world, &mut desk);
         let id = flags.id.clone().or_else(|| (world.env)("AGENT_ID"));
         let id = id.unwrap_or_else(|| default_id(&world.host));
         let id = desk.take(AgentId::parse(&id).map_err(|problem| at("id", problem)));
@@ -221,9 +199,9 @@ impl Config {
         let python = desk.take(python(&flags, world)).unwrap_or_default();
         let targets = targets::read(&flags, world, &mut desk);
         let labels = labels(&flags, &mut desk);
-        let timing = timing(&flags, &mut desk);
-        let parts = (server, id, subjects, capacity, cores, max_in_flight);
-        let (Some(server), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
+        let timeouts = timeouts(&flags, &mut desk);
+        let parts = (nats, id, subjects, capacity, cores, max_in_flight);
+        let (Some(nats), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
             parts
         else {
             return Err(desk.refusal().into());
@@ -232,11 +210,10 @@ impl Config {
             return Err(desk.refusal().into());
         }
         Ok(Self {
-            targets: targets.with_own_server(&server.url),
-            server,
+            targets: targets.with_own_server(&nats.url),
+            nats,
             id,
             subjects,
-            prefix: flags.prefix,
             capacity,
             cores,
             max_in_flight: in_flight,
@@ -247,18 +224,18 @@ impl Config {
             predecessor_dead: flags.predecessor_dead,
             alive_file,
             is_check: flags.check_config,
-            timing,
+            timeouts,
         })
     }
 }
 
 /// Where problems are collected.
 #[derive(Default)]
-struct Desk {
+struct Problems {
     problems: Vec<Problem>,
 }
 
-impl Desk {
+impl Problems {
     fn take<T>(&mut self, found: Result<T, Problem>) -> Option<T> {
         found.map_err(|problem| self.problems.push(problem)).ok()
     }
@@ -274,6 +251,28 @@ fn at(field: &str, problem: Problem) -> Problem {
     Problem {
         field: field.to_owned(),
         ..problem
+    }
+}
+
+/// The NATS server; `--coordinator` and `COORDINATOR` are other names for its address.
+fn nats(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Option<Options> {
+    let env = |name: &str| (world.env)(name).filter(|value| !value.is_empty());
+    let url = |address: String| format!("nats://{address}");
+    let env = |name: &str| match (name, &flags.coordinator) {
+        ("NATS_URL", Some(address)) => Some(url(address.clone())),
+        ("NATS_URL", None) => env("NATS_URL").or_else(|| env("COORDINATOR").map(url)),
+        _ => env(name),
+    };
+    match flags.nats.read(env) {
+        Ok(options) => Some(Options {
+            prefix: flags.prefix.clone(),
+            ..options
+        }),
+        Err(invalid) => {
+            let problem = |one: InvalidSetting| Problem::new(one.flag, one.rule, one.found);
+            desk.problems.extend(invalid.into_iter().map(problem));
+            None
+        }
     }
 }
 
@@ -305,7 +304,7 @@ fn python(flags: &Flags, world: &World<'_>) -> Result<bool, Problem> {
     Ok(world.has_python && !flags.no_python)
 }
 
-fn labels(flags: &Flags, desk: &mut Desk) -> BTreeSet<Capability> {
+fn labels(flags: &Flags, desk: &mut Problems) -> BTreeSet<Capability> {
     let few = flags.label.len() <= limits::NEEDS_MAX;
     let many = Problem::new("label", "must be at most 20", flags.label.len());
     desk.take(if few { Ok(()) } else { Err(many) });
@@ -378,15 +377,15 @@ fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {
     })
 }
 
-fn timing(flags: &Flags, desk: &mut Desk) -> Timing {
-    let mut timing = Timing::default();
+fn timeouts(flags: &Flags, desk: &mut Problems) -> Timeouts {
+    let mut timeouts = Timeouts::default();
     let places = [
-        ("heartbeat", &flags.heartbeat, &mut timing.heartbeat),
-        ("fence", &flags.fence, &mut timing.fence),
+        ("heartbeat", &flags.heartbeat, &mut timeouts.heartbeat),
+        ("fence", &flags.fence, &mut timeouts.fence),
         (
             "no-coordinator",
             &flags.no_coordinator,
-            &mut timing.no_coordinator,
+            &mut timeouts.no_coordinator,
         ),
     ];
     for (field, text, place) in places {
@@ -395,7 +394,7 @@ fn timing(flags: &Flags, desk: &mut Desk) -> Timing {
             *place = Duration::from_micros(us);
         }
     }
-    timing
+    timeouts
 }
 
 /// Two agents of one machine must not take each other for a restart.
@@ -408,7 +407,6 @@ fn default_id(host: &str) -> String {
     format!("{host}-{}", std::process::id())
 }
 
-mod server;
 mod targets;
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,12 @@
 
 use loadpilot_engine::check::target_policy::TargetPolicy;
 
-use super::{Desk, Flags, World};
+use super::{Flags, Problems, World};
 
 /// Says what is open when no flag does.
 const VARIABLE: &str = "AGENT_ALLOW_TARGET";
 
-pub(super) fn read(flags: &Flags, world: &World<'_>, desk: &mut Desk) -> TargetPolicy {
+pub(super) fn read(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> TargetPolicy {
     let policy = || match flags.local_stack {
         true => TargetPolicy::local(),
         false => TargetPolicy::fleet(),

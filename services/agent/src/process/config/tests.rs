@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn read(args: &[&str], env: &[(&str, &str)]) -> Result<Config, Unusable> {
+fn read(args: &[&str], env: &[(&str, &str)]) -> Result<Config, ConfigError> {
     let args = std::iter::once("loadpilot-agent").chain(args.iter().copied());
     let find = |name: &str| {
         let found = env.iter().find(|(key, _)| *key == name);
@@ -26,8 +26,8 @@ fn defaults_follow_the_machine() {
     assert_eq!(config.capacity, Rate::per_second(200_000));
     assert_eq!(config.max_in_flight, 924, "1,024 file descriptors less 100");
     assert!(config.id.as_str().starts_with("build-7-example-"));
-    assert_eq!(config.timing, Timing::default());
-    assert_eq!(config.server.token, None);
+    assert_eq!(config.timeouts, Timeouts::default());
+    assert_eq!(config.nats.token, None);
     assert_eq!(config.rings, None, "nothing is written where nobody said");
 }
 
@@ -71,10 +71,10 @@ fn the_environment_fills_in() {
     ];
     let config = read(&[], &env).expect("the environment is enough");
     assert_eq!(
-        (config.server.url.as_str(), config.id.as_str()),
+        (config.nats.url.as_str(), config.id.as_str()),
         ("tls://env", "a-1")
     );
-    assert_eq!(config.server.token.as_deref(), Some("hunter2"));
+    assert_eq!(config.nats.token.as_deref(), Some("hunter2"));
     assert!(!format!("{config:?}").contains("hunter2"));
     let args = [
         "--id",
@@ -89,7 +89,7 @@ fn the_environment_fills_in() {
     let config = read(&args, &env).expect("flags win");
     assert_eq!((config.id.as_str(), config.cores), ("b-2", 2));
     assert_eq!(config.capacity, Rate::per_second(50));
-    assert_eq!(config.timing.fence, Duration::from_millis(500));
+    assert_eq!(config.timeouts.fence, Duration::from_millis(500));
     assert!(read(&["--token", "x"], &env).is_err());
 }
 
@@ -112,7 +112,7 @@ fn every_mistake_is_named_at_once() {
     ];
     let args: Vec<String> = args.chunks(2).map(|pair| pair.join("=")).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let Err(Unusable::Values(refusal)) = read(&args, &[]) else {
+    let Err(ConfigError::Values(refusal)) = read(&args, &[]) else {
         panic!("everything is wrong");
     };
     let fields: Vec<&str> = refusal.problems.iter().map(|p| p.field.as_str()).collect();
@@ -146,7 +146,7 @@ fn stack_files_must_be_private_and_are_not_quoted() {
         0o600,
     );
     let config = read(&["--connect", &shown], &[]).expect("a private file");
-    assert_eq!(config.server.token.as_deref(), Some("hunter2"));
+    assert_eq!(config.nats.token.as_deref(), Some("hunter2"));
     for (text, mode) in [
         (r#"{"url":"u","token":"hunter2"}"#, 0o644),
         ("{\"hunter2", 0o600),
@@ -162,7 +162,7 @@ fn stack_files_must_be_private_and_are_not_quoted() {
 /// Whoever comes from another fleet keeps its words; flags go before the environment as a whole.
 #[test]
 fn the_server_is_named_in_either_way() {
-    let server = |args: &[&str], env: &[(&str, &str)]| read(args, env).expect("enough").server;
+    let server = |args: &[&str], env: &[(&str, &str)]| read(args, env).expect("enough").nats;
     let other = server(&["--coordinator", "ci:4222", "--agent-id", "a-7"], &[]);
     assert_eq!(other.url, "nats://ci:4222");
     let env = [("COORDINATOR", "ci:4222"), ("NATS_TOKEN", "hunter2")];
@@ -184,7 +184,7 @@ fn the_server_is_named_in_either_way() {
     );
     assert!(!format!("{said:?}").contains("mine"));
     let both = [&args[..], &["--creds", "/dev/null"]].concat();
-    assert!(matches!(read(&both, &[]), Err(Unusable::Flags(_))));
+    assert!(matches!(read(&both, &[]), Err(ConfigError::Flags(_))));
     let refused = read(&["--nats-url", "nats://one", "--creds", "/none"], &[]);
     let refused = refused.expect_err("no file").to_string();
     assert!(

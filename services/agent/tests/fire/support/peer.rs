@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
-use hyper::http::{HeaderMap, Method, Response, Uri};
+use http::{HeaderMap, Method, Response, Uri};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
@@ -341,7 +341,7 @@ async fn read1(io: &mut (impl AsyncBufReadExt + Unpin), connection: usize) -> Op
     let uri = first.next()?.parse().expect("a path");
     let headers = lines.map(|line| {
         let (name, value) = line.split_once(": ").expect("a header line");
-        let name = hyper::header::HeaderName::try_from(name).expect("a name");
+        let name = http::header::HeaderName::try_from(name).expect("a name");
         (name, value.parse().expect("a value"))
     });
     Some(Call {

@@ -36,9 +36,8 @@ use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::request::scratch::Scratch;
-// The wall clock is the fleet's: fire itself has the monotonic one only.
-use crate::fleet::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
+use crate::wall_clock;
 use concurrent::{ConcurrentRequests, FinishedRequest};
 use part_context::PartContext;
 
@@ -231,7 +230,7 @@ impl<W: Wire> ArrivalRunner<W> {
         };
         let due = match arrival {
             Some(arrival) => self.coordinator_time_at(arrival.due),
-            None => clock::wall(),
+            None => wall_clock::now(),
         };
         Occasion { whose, due }
     }

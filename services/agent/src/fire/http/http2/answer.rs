@@ -3,7 +3,7 @@
 //! Must never keep a body that no task reads.
 
 use h2::{Reason, RecvStream};
-use hyper::http::Response;
+use http::Response;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 

@@ -19,16 +19,16 @@ use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::What;
 use tokio::task::spawn_blocking;
 
-use crate::crash::spool::{self, Kept};
+use crate::crash::spool::{self, SpoolContent};
 use crate::fire::{RING_EXTENSION, RingOwner, read_ring, ring_name};
-use crate::fleet::envelope::envelope;
-use crate::fleet::event_publisher::{Clerk, store};
 use crate::process::shell::Shell;
+use crate::runs::envelope::envelope;
+use crate::runs::event_publisher::{EventPublisher, store};
 use crate::runs::outbox::msg_id;
 
 /// What one killed process left of one run.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct DeadProcess {
     /// The run.
     pub(crate) run: RunId,
     /// The process.
@@ -42,7 +42,7 @@ pub(crate) struct Remains {
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// What they left.
-    pub(crate) remains: Vec<Remains>,
+    pub(crate) dead_processes: Vec<DeadProcess>,
     /// Whether one of them may still live: its files are locked.
     pub(crate) some_live: bool,
 }
@@ -75,7 +75,7 @@ pub(crate) fn find(folder: &Path, me: &Holder) -> Found {
             Ok(file)
         });
         match lock {
-            Ok(lock) => found.remains.push(Remains {
+            Ok(lock) => found.dead_processes.push(DeadProcess {
                 run,
                 boot_id,
                 spool: path,
@@ -115,7 +115,7 @@ fn named(path: &Path, me: &Holder) -> Option<(RunId, BootId, Kind)> {
     is_earlier.then_some((RunId::parse(run).ok()?, boot_id, kind))
 }
 
-impl Remains {
+impl DeadProcess {
     /// Nobody wants them any more: their run is over.
     pub(crate) fn discard(&self, agent: &Holder) {
         tracing::debug!(run = %self.run, boot = %self.boot_id, "what it left is removed");
@@ -139,73 +139,82 @@ fn remove(path: &Path) {
 }
 
 /// Publishes what a killed process left of a run, states its last words, and removes its files.
-pub(crate) async fn report(shell: Shell, remains: Arc<Remains>, created: RunCreated, clerk: Clerk) {
+pub(crate) async fn report(
+    shell: Shell,
+    dead: Arc<DeadProcess>,
+    created: RunCreated,
+    publisher: EventPublisher,
+) {
     let gathered = {
-        let (remains, me) = (Arc::clone(&remains), shell.me.clone());
-        spawn_blocking(move || gather(&remains, &me, &created)).await
+        let (dead, me) = (Arc::clone(&dead), shell.me.clone());
+        spawn_blocking(move || gather(&dead, &me, &created)).await
     };
-    let (kept, tail) = match gathered {
+    let (content, tail) = match gathered {
         Ok(Ok(gathered)) => gathered,
         Ok(Err(reason)) => {
-            let path = remains.spool.display();
+            let path = dead.spool.display();
             tracing::error!(%path, reason, "what it left cannot be read, and stays there");
             return;
         }
         Err(error) => {
             // Files that make it panic must not end every later process too.
-            tracing::error!(run = %remains.run, %error, "what it left cannot be read");
+            tracing::error!(run = %dead.run, %error, "what it left cannot be read");
             return;
         }
     };
-    let subject = shell.subjects.delta(&remains.run, &shell.me.agent);
+    let subject = shell.subjects.delta(&dead.run, &shell.me.agent);
     let closed = tail.deltas.into_iter().map(|delta| {
         let seq = delta.seq;
         let payload = serde_json::to_vec(&envelope(delta)).expect("a delta has a JSON form");
         (seq, payload.into())
     });
-    for (seq, payload) in kept.deltas.into_iter().chain(closed) {
-        let id = msg_id(&remains.run, &remains.boot_id, seq);
+    for (seq, payload) in content.deltas.into_iter().chain(closed) {
+        let id = msg_id(&dead.run, &dead.boot_id, seq);
         store(&shell, Stream::Data, &subject, &id, payload).await;
     }
     let words = What::TailReported(tail.reported);
-    clerk.state_for(remains.boot_id.clone(), words);
-    clerk.settled().await;
-    remains.discard(&shell.me);
+    publisher.publish_for(dead.boot_id.clone(), words);
+    publisher.flush().await;
+    dead.discard(&shell.me);
 }
 
 /// Reads everything that is there and closes it.
-fn gather(remains: &Remains, me: &Holder, created: &RunCreated) -> Result<(Kept, Tail), String> {
-    let bytes = fs::read(&remains.spool).map_err(|error| error.to_string())?;
-    let kept = spool::read(&bytes).map_err(|error| error.to_string())?;
+fn gather(
+    dead: &DeadProcess,
+    me: &Holder,
+    created: &RunCreated,
+) -> Result<(SpoolContent, Tail), String> {
+    let bytes = fs::read(&dead.spool).map_err(|error| error.to_string())?;
+    let content = spool::read(&bytes).map_err(|error| error.to_string())?;
     let holder = Holder {
         agent: me.agent.clone(),
-        boot_id: remains.boot_id.clone(),
+        boot_id: dead.boot_id.clone(),
     };
-    if (&kept.run, &kept.holder) != (&remains.run, &holder) {
+    if (&content.run, &content.holder) != (&dead.run, &holder) {
         return Err("it is of another process than its name says".to_owned());
     }
     let workload = Workload::new(&created.plan, created.seed);
-    let threads: Vec<_> = (0..kept.threads)
+    let threads: Vec<_> = (0..content.threads)
         .map(|core| {
             let owner = RingOwner {
-                run: remains.run.clone(),
+                run: dead.run.clone(),
                 holder: holder.clone(),
                 core,
             };
-            let ring = remains.spool.with_file_name(ring_name(&owner));
-            let mark = kept.books.marks.get(core as usize).copied();
+            let ring = dead.spool.with_file_name(ring_name(&owner));
+            let mark = content.books.marks.get(core as usize).copied();
             thread(&ring, &owner, mark.unwrap_or_default())
                 .map(|left| replay::thread(&left, &created.plan, &workload))
         })
         .collect();
-    let tail = crash_recovery::close(remains.boot_id.clone(), &kept.books, &threads);
-    let (run, calls) = (&remains.run, tail.reported.totals.calls_total());
+    let tail = crash_recovery::close(dead.boot_id.clone(), &content.books, &threads);
+    let (run, calls) = (&dead.run, tail.reported.totals.calls_total());
     tracing::info!(
-        %run, boot = %remains.boot_id, deltas = kept.deltas.len(), calls,
+        %run, boot = %dead.boot_id, deltas = content.deltas.len(), calls,
         indeterminate = tail.reported.indeterminate, lost = ?tail.reported.lost,
         "a killed process is reported for"
     );
-    Ok((kept, tail))
+    Ok((content, tail))
 }
 
 /// What one thread of it left, or why nobody can tell.
@@ -251,7 +260,7 @@ mod tests {
             boot_id: BootId::parse("now").expect("a token"),
         };
         let found = find(folder.path(), &me);
-        assert_eq!((found.remains.len(), found.some_live), (1, false));
+        assert_eq!((found.dead_processes.len(), found.some_live), (1, false));
         for (name, stays) in files {
             assert_eq!(folder.path().join(name).exists(), stays, "{name}");
         }

@@ -3,26 +3,16 @@
 //! Firing follows the monotonic clock, so that a step of the wall clock between "schedule" and
 //! "start" moves nothing. It must never guess: an alignment exists only after a measurement.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use loadpilot_bus::{Bus, RequestError};
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::wire::heartbeat::ClockSample;
 
 use crate::fire::MonoTime;
-use crate::process::timeouts::Timing;
+use crate::process::timeouts::Timeouts;
 
 /// Requests in one burst; the one with the least round trip counts.
 const BURST: usize = 8;
-
-/// The wall clock.
-#[must_use]
-pub fn wall() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.expect("the clock stands after 1970");
-    Timestamp(u64::try_from(since.as_micros()).expect("the clock stands before the year 586,000"))
-}
 
 /// One request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,11 +89,11 @@ fn ahead_us(wall: Timestamp, mono: MonoTime) -> i128 {
 }
 
 /// A burst of requests; tries again until at least one was answered.
-pub async fn measure(bus: &Bus, subject: &str, timing: &Timing) -> Alignment {
+pub async fn measure(bus: &Bus, subject: &str, timeouts: &Timeouts) -> Alignment {
     loop {
         let mut exchanges = Vec::with_capacity(BURST);
         for _ in 0..BURST {
-            match exchange(bus, subject, timing).await {
+            match exchange(bus, subject, timeouts).await {
                 Ok(found) => exchanges.push(found),
                 Err(error) => {
                     tracing::debug!(%error, "clock request failed");
@@ -114,14 +104,14 @@ pub async fn measure(bus: &Bus, subject: &str, timing: &Timing) -> Alignment {
         if let Some(alignment) = Alignment::of(&exchanges) {
             return alignment;
         }
-        tokio::time::sleep(timing.retry).await;
+        tokio::time::sleep(timeouts.retry).await;
     }
 }
 
-async fn exchange(bus: &Bus, subject: &str, timing: &Timing) -> Result<Exchange, RequestError> {
+async fn exchange(bus: &Bus, subject: &str, timeouts: &Timeouts) -> Result<Exchange, RequestError> {
     let sent = MonoTime::now();
     let reply = bus
-        .request(subject, bytes::Bytes::new(), timing.clock_reply)
+        .request(subject, bytes::Bytes::new(), timeouts.clock_reply)
         .await?;
     let got = MonoTime::now();
     let theirs = serde_json::from_slice(&reply).map_err(|error| {

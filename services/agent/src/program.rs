@@ -11,9 +11,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::fire;
 use crate::fleet::agent::{self, Exit};
-use crate::process::config::{Config, SPARE_FDS, Unusable, World};
+use crate::process::config::{Config, ConfigError, SPARE_FDS, World};
 use crate::process::fd_limits;
-use crate::process::liveness_file::AliveFile;
+use crate::process::liveness_file::LivenessFile;
 use crate::process::shell::Shell;
 use crate::process::signals::{self, Shutdown};
 use crate::users::script::Scripting;
@@ -23,7 +23,7 @@ const USAGE: i32 = 2;
 /// Exit code of a fault of the world.
 const INFRASTRUCTURE: i32 = 4;
 /// What is told unless `RUST_LOG` says otherwise.
-const TELL: &str = "info,async_nats=warn";
+const LOG_FILTER_DEFAULT: &str = "info,async_nats=warn";
 /// Pause between two tries to connect for the first time.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 
@@ -47,16 +47,16 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
     };
     let config = match Config::read(args, &world) {
         Ok(config) => config,
-        Err(unusable) => return explain(&unusable),
+        Err(unusable) => return print_problems(&unusable),
     };
     if config.is_check {
         println!("the configuration can be used");
         return 0;
     }
-    let alive = match config.alive_file.as_deref().map(AliveFile::new) {
+    let liveness_file = match config.alive_file.as_deref().map(LivenessFile::new) {
         Some(Err(problem)) => {
             let problems = vec![problem];
-            return explain(&Refusal { problems }.into());
+            return print_problems(&Refusal { problems }.into());
         }
         Some(Ok(file)) => Some(file),
         None => None,
@@ -77,7 +77,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
             return INFRASTRUCTURE;
         }
     };
-    let end = runtime.block_on(serve(config, scripting, alive));
+    let end = runtime.block_on(serve(config, scripting, liveness_file));
     // Nothing that still hangs may keep the process.
     runtime.shutdown_background();
     end
@@ -86,7 +86,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
 async fn serve(
     config: Config,
     scripting: Option<Arc<dyn Scripting>>,
-    alive: Option<AliveFile>,
+    liveness_file: Option<LivenessFile>,
 ) -> i32 {
     let mut shutdown = match signals::listen() {
         Ok(shutdown) => shutdown,
@@ -102,7 +102,7 @@ async fn serve(
     let ended = match bus {
         Ok(bus) => {
             let shell = Shell {
-                alive,
+                liveness_file,
                 ..shell(config, scripting, bus)
             };
             agent::run(shell, shutdown).await
@@ -114,11 +114,11 @@ async fn serve(
             tracing::info!("left");
             0
         }
-        Ok(Exit::Unheard) => {
+        Ok(Exit::NotStored) => {
             tracing::error!("left, but NATS did not take everything in time");
             INFRASTRUCTURE
         }
-        Ok(Exit::Cut(code)) => code,
+        Ok(Exit::Killed(code)) => code,
         Err(fault) => {
             tracing::error!(%fault, "ends");
             INFRASTRUCTURE
@@ -129,12 +129,8 @@ async fn serve(
 /// Tries until the server is there; parts of a fleet start in any order.
 async fn connect(config: &Config) -> Result<Bus, Fault> {
     let options = Options {
-        token: config.server.token.clone(),
-        creds: config.server.creds.clone(),
-        cacert: config.server.cacert.clone(),
         name: format!("agent {}", config.id),
-        prefix: config.prefix.clone(),
-        ..Options::new(&config.server.url)
+        ..config.nats.clone()
     };
     let mut told = false;
     loop {
@@ -177,21 +173,21 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
         fds: config.fds,
         targets: config.targets,
         rings: config.rings,
-        alive: None,
+        liveness_file: None,
         scripting: scripting.filter(|_| config.python),
-        timing: config.timing,
+        timeouts: config.timeouts,
     }
 }
 
 /// Says what is wrong, one line each; help and version are no mistakes.
-fn explain(unusable: &Unusable) -> i32 {
+fn print_problems(unusable: &ConfigError) -> i32 {
     match unusable {
-        Unusable::Flags(error) => {
+        ConfigError::Flags(error) => {
             // Nowhere left to complain to when the terminal is gone.
             let _ = error.print();
             if error.use_stderr() { USAGE } else { 0 }
         }
-        Unusable::Values(refusal) => {
+        ConfigError::Values(refusal) => {
             for problem in &refusal.problems {
                 eprintln!("loadpilot-agent: {problem}");
             }
@@ -202,7 +198,8 @@ fn explain(unusable: &Unusable) -> i32 {
 
 /// `RUST_LOG` decides what is shown; a second agent in one process keeps the first one's choice.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(TELL));
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG_FILTER_DEFAULT));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -9,13 +9,13 @@ use loadpilot_events::{BootId, Envelope, RunId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::fleet::envelope::envelope;
 use crate::process::shell::Shell;
+use crate::runs::envelope::envelope;
 
-/// Where facts about one run are handed in. Clones share it; it ends with [`Clerk::dismiss`] or
+/// Where facts about one run are handed in. Clones share it; it ends with [`EventPublisher::dismiss`] or
 /// with the last clone once everything is stored.
 #[derive(Debug, Clone)]
-pub struct Clerk {
+pub struct EventPublisher {
     shell: Shell,
     run: RunId,
     queue: mpsc::UnboundedSender<Envelope<Fact>>,
@@ -23,13 +23,13 @@ pub struct Clerk {
     task: std::sync::Arc<JoinHandle<()>>,
 }
 
-impl Clerk {
+impl EventPublisher {
     /// Begins to work for `run`. Must be called inside a runtime.
     #[must_use]
     pub fn new(shell: Shell, run: RunId) -> Self {
         let (queue, facts) = mpsc::unbounded_channel();
         let open = watch::Sender::new(0);
-        let work = write_down(shell.clone(), run.clone(), facts, open.clone());
+        let work = publish_in_order(shell.clone(), run.clone(), facts, open.clone());
         Self {
             shell,
             run,
@@ -40,12 +40,12 @@ impl Clerk {
     }
 
     /// States `what`; it is stored as soon as NATS takes it.
-    pub fn state(&self, what: What) {
-        self.state_for(self.shell.me.boot_id.clone(), what);
+    pub fn publish(&self, what: What) {
+        self.publish_for(self.shell.me.boot_id.clone(), what);
     }
 
     /// States for a killed process of this agent what it cannot state itself any more.
-    pub fn state_for(&self, boot_id: BootId, what: What) {
+    pub fn publish_for(&self, boot_id: BootId, what: What) {
         tracing::info!(run = %self.run, boot = %boot_id, fact = name(&what), "states");
         self.open.send_modify(|open| *open += 1);
         // The other side ends only when it was dismissed: then nobody wants the fact any more.
@@ -55,20 +55,20 @@ impl Clerk {
     }
 
     /// Returns when everything that was stated is stored, or was dismissed.
-    pub async fn settled(&self) {
+    pub async fn flush(&self) {
         let mut open = self.open.subscribe();
         // The sender lives in `self`.
         let _ = open.wait_for(|&open| open == 0).await;
     }
 
     /// Nobody needs the facts of this run any more.
-    pub fn dismiss(&self) {
+    pub fn discard(&self) {
         self.task.abort();
         self.open.send_replace(0);
     }
 }
 
-async fn write_down(
+async fn publish_in_order(
     shell: Shell,
     run: RunId,
     mut facts: mpsc::UnboundedReceiver<Envelope<Fact>>,
@@ -96,11 +96,11 @@ pub(crate) async fn store(shell: &Shell, stream: Stream, subject: &str, id: &str
             Err(AppendError::Unknown) => continue,
             Err(error @ AppendError::Full { .. }) => {
                 tracing::warn!(subject, %error, "waits to be stored");
-                shell.timing.retry_slow
+                shell.timeouts.retry_slow
             }
             Err(error @ (AppendError::Conflict | AppendError::Fault(_))) => {
                 tracing::debug!(subject, %error, "waits to be stored");
-                shell.timing.retry
+                shell.timeouts.retry
             }
         };
         tokio::time::sleep(pause).await;

@@ -9,7 +9,7 @@ pub(crate) fn envelope<E>(event: E) -> Envelope<E> {
     Envelope {
         v: EVENT_VERSION,
         id: EventId::from_ulid(ulid::Ulid::generate()),
-        at: crate::fleet::clock::wall(),
+        at: crate::wall_clock::now(),
         event,
     }
 }
