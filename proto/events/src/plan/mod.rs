@@ -144,7 +144,7 @@ pub enum Rest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Shape that the user requested; for display only, the pieces count.
+    /// Shape that the user requested, for display only; the pieces define the rate.
     pub shape: Shape,
     /// Pieces, at least one; the sum of their lengths is the length of the run.
     pub pieces: Vec<Piece>,
