@@ -64,5 +64,5 @@ fn measurable(must: &mut Musts<'_>, plan: &Plan, threshold: &Threshold, field: &
     let rule = "must say which side passes, as in >= 100";
     must.hold(threshold.operator.is_some(), field, rule, limit);
     let rule = "must be a metric of ours: only a scenario in Python or in code adds to its own";
-    must.hold(plan.crew().is_some(), field, rule, &own.name);
+    must.hold(plan.scenario_users().is_some(), field, rule, &own.name);
 }

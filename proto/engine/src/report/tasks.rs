@@ -29,7 +29,7 @@ fn number(place: usize) -> u16 {
 impl Closing<'_> {
     /// The feeds of a scenario, and how many rows its plan took of each.
     pub(super) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
-        let users = self.plan.crew().unwrap_or(0);
+        let users = self.plan.scenario_users().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
             // What was due after a stop took nothing.

@@ -370,7 +370,7 @@ impl Plan {
     /// Number of users that play the tasks, each with one arrival at a time; `None` when tasks are
     /// steps, which need no user.
     #[must_use]
-    pub fn crew(&self) -> Option<u32> {
+    pub fn scenario_users(&self) -> Option<u32> {
         let script = self.script.as_ref().map(|script| script.users);
         script.or(self.code.as_ref().map(|code| code.users))
     }

@@ -81,7 +81,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<Option<FinishReas
     };
     let told = told(shell, task, &prepared, spool).await;
     let is_broken = matches!(told, Ok(Fired::Broken));
-    if task.created.plan.crew().is_some() && !is_broken {
+    if task.created.plan.scenario_users().is_some() && !is_broken {
         prepared.cores.retire().await;
     }
     if let Ok(Fired::Done {
@@ -114,7 +114,7 @@ async fn told(
     prepared: &Prepared,
     spool: Option<Spool>,
 ) -> Result<Fired, Cut> {
-    if task.created.plan.crew().is_some() {
+    if task.created.plan.scenario_users().is_some() {
         let mut orders = task.orders.clone();
         let staffed = tokio::select! {
             cut = called_off(&mut orders) => return Err(cut),

@@ -97,7 +97,7 @@ impl Coordinator {
         }
         let parsed = parsed?;
         // Of what a submitter plays itself there is nothing to decide, before the run or after it.
-        if matches!(&parsed, Parsed::Request(request) if request.event.is_aside()) {
+        if matches!(&parsed, Parsed::Request(request) if request.event.is_setup_or_teardown()) {
             return Ok(());
         }
         let book = match (&parsed, self.books.get_mut(&place.run)) {

@@ -29,7 +29,7 @@ pub(crate) fn longest_arrival_us(plan: &Plan) -> u64 {
             .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
             .sum()
     };
-    let calls_us = match plan.crew() {
+    let calls_us = match plan.scenario_users() {
         // Nobody knows how many calls a task makes that looks at answers.
         // One more, for the call that is in flight when its time is up.
         Some(_) => (SCRIPT_TIMEOUTS + 1) * plan.timeout_us,
@@ -46,7 +46,7 @@ impl Run<'_> {
 
     /// How long a holder may take to get ready, in µs.
     pub(crate) fn readiness_us(&self) -> u64 {
-        let users = self.created.plan.crew().map(u64::from);
+        let users = self.created.plan.scenario_users().map(u64::from);
         let users_us = users.map_or(0, |users| USERS_US + users * USER_US);
         self.policy.ready_us + self.fetch_us() + users_us
     }

@@ -230,7 +230,7 @@ pub fn file_name(owner: &RingOwner) -> String {
 /// A quarter for calls in flight at most; of finished calls what the plan can make, which a closed
 /// loop does not say.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
-    let texts = match plan.crew() {
+    let texts = match plan.scenario_users() {
         Some(_) => TEXTS_BYTES.min(bytes_max / 4),
         None => 0,
     };
@@ -245,7 +245,7 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let wanted = match plan.users {
         Some(_) => half_max,
         // Nobody knows how many calls a task makes that looks at answers.
-        None if plan.crew().is_some() => half_max,
+        None if plan.scenario_users().is_some() => half_max,
         // One more for an arrival that is dropped, or does not go well.
         None => a_tick.saturating_mul(HALF_TICKS * (steps.unwrap_or(1) + 1)),
     };
