@@ -70,13 +70,13 @@ pub const TAGS_MAX: usize = 20;
 /// Maximum number of feeds of a scenario.
 pub const FEEDS_MAX: usize = 100;
 /// Maximum number of values that one task adds to own metrics: they are held until it ends.
-pub const MEASURED_MAX: usize = 100_000;
+pub const METRIC_VALUES_MAX: usize = 100_000;
 /// Maximum number of own metrics of a scenario: names are for people, not for values.
 pub const METRICS_MAX: usize = 100;
 /// Maximum number of debug exchanges of a run.
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
 /// Maximum length of the head of a response in a debug exchange, in bytes.
-pub const SEEN_HEAD_BYTES_MAX: usize = 8 * 1024;
+pub const RESPONSE_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Maximum number of thresholds of a plan.
 pub const THRESHOLDS_MAX: usize = 200;
 /// Maximum number of needs of a run beside those of its plan, and of labels of an agent.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use loadpilot_events::limits::MEASURED_MAX;
+use loadpilot_events::limits::METRIC_VALUES_MAX;
 use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use loadpilot_events::plan::code::Metric;
 
@@ -42,8 +42,8 @@ impl Values {
         let Some(values) = &mut self.0 else {
             return Ok(());
         };
-        if values.len() >= MEASURED_MAX {
-            let rule = format!("a task adds at most {MEASURED_MAX} values to metrics");
+        if values.len() >= METRIC_VALUES_MAX {
+            let rule = format!("a task adds at most {METRIC_VALUES_MAX} values to metrics");
             return Err(value_error(rule));
         }
         values.push(Measured {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loadpilot_agent::users::script::Measured;
-use loadpilot_events::limits::MEASURED_MAX;
+use loadpilot_events::limits::METRIC_VALUES_MAX;
 use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -50,9 +50,9 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
         let Some(values) = values.as_mut() else {
             return Ok(());
         };
-        if values.len() >= MEASURED_MAX {
+        if values.len() >= METRIC_VALUES_MAX {
             return Err(PyValueError::new_err(format!(
-                "a task adds at most {MEASURED_MAX} values to metrics"
+                "a task adds at most {METRIC_VALUES_MAX} values to metrics"
             )));
         }
         let value = match kind {

@@ -65,5 +65,5 @@ fn measurable(checker: &mut Checker<'_>, plan: &Plan, threshold: &Threshold, fie
     let rule = "must say which side passes, as in >= 100";
     checker.require(threshold.operator.is_some(), field, rule, limit);
     let rule = "must be a built-in metric: only a scenario in Python or in code has own metrics";
-    checker.require(plan.crew().is_some(), field, rule, &own.name);
+    checker.require(plan.scenario_users().is_some(), field, rule, &own.name);
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::answers::failures::{CallErrors, Errors, RAISED_TOLD_MAX, TaskErrors};
+use loadpilot_events::answers::failures::{CallErrors, Errors, RAISED_SHOWN_MAX, TaskErrors};
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::outcome::Outcome;
@@ -115,8 +115,8 @@ fn task_errors(
     raises: TaskRaises,
 ) -> TaskErrors {
     let mut raised = raised(data, place);
-    let more = raised.len().saturating_sub(RAISED_TOLD_MAX) as u64;
-    raised.truncate(RAISED_TOLD_MAX);
+    let more = raised.len().saturating_sub(RAISED_SHOWN_MAX) as u64;
+    raised.truncate(RAISED_SHOWN_MAX);
     TaskErrors {
         task: name.to_owned(),
         finished: calls.iter().map(|call| call.finished).sum::<u64>() + raises.without_call,

@@ -12,7 +12,7 @@ use crate::log::outcome::Outcome;
 use crate::plan::script::Raised;
 
 /// Maximum number of distinct error texts of a task in one answer.
-pub const RAISED_TOLD_MAX: usize = 50;
+pub const RAISED_SHOWN_MAX: usize = 50;
 
 /// Calls of a slice that were not ok, by how they ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

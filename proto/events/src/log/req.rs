@@ -41,7 +41,7 @@ impl Request {
     /// Whether the event is about setup or teardown, which the submitter plays and coordinators
     /// ignore.
     #[must_use]
-    pub fn is_aside(&self) -> bool {
+    pub fn is_setup_or_teardown(&self) -> bool {
         match self {
             Self::SetupClaimed(_)
             | Self::SetupKept(_)

@@ -144,7 +144,7 @@ pub enum Rest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Shape that the user requested; for display only, the pieces count.
+    /// Shape that the user requested, for display only; the pieces define the rate.
     pub shape: Shape,
     /// Pieces, at least one; the sum of their lengths is the length of the run.
     pub pieces: Vec<Piece>,
@@ -370,7 +370,7 @@ impl Plan {
     /// Number of users that play the tasks, each with one arrival at a time; `None` when tasks are
     /// steps, which need no user.
     #[must_use]
-    pub fn crew(&self) -> Option<u32> {
+    pub fn scenario_users(&self) -> Option<u32> {
         let script = self.script.as_ref().map(|script| script.users);
         script.or(self.code.as_ref().map(|code| code.users))
     }

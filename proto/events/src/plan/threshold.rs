@@ -14,29 +14,38 @@ use crate::log::metrics::OwnMetric;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[expect(
-    missing_docs,
-    reason = "the names are the documentation; units are in the suffix"
-)]
 pub enum Metric {
+    /// Median response time in ms.
     P50Ms,
+    /// 75th percentile of the response time in ms.
     P75Ms,
+    /// 90th percentile of the response time in ms.
     P90Ms,
+    /// 95th percentile of the response time in ms.
     P95Ms,
+    /// 99th percentile of the response time in ms.
     P99Ms,
+    /// 99.9th percentile of the response time in ms.
     #[serde(rename = "p99_9_ms")]
     P999Ms,
+    /// 99.99th percentile of the response time in ms.
     #[serde(rename = "p99_99_ms")]
     P9999Ms,
+    /// Longest response time in ms.
     MaxMs,
+    /// Arithmetic mean of the response time in ms.
     MeanMs,
-    /// From due to the first token of a streamed response.
+    /// Median time from due to the first token of a streamed response, in ms.
     P50FirstTokenMs,
+    /// 95th percentile of the time from due to the first token, in ms.
     P95FirstTokenMs,
+    /// 99th percentile of the time from due to the first token, in ms.
     P99FirstTokenMs,
-    /// From one token of a streamed response to the next.
+    /// Median time from one token of a streamed response to the next, in ms.
     P50TokenGapMs,
+    /// 95th percentile of the time from one token to the next, in ms.
     P95TokenGapMs,
+    /// 99th percentile of the time from one token to the next, in ms.
     P99TokenGapMs,
     /// Percentage of finished calls that were not ok. The last call of a task that raised counts as
     /// not ok; a task that raised without a call adds one such call.

@@ -172,7 +172,7 @@ impl Subjects {
     /// Handover of one run's secrets by coordinators of earlier versions: it does not name the
     /// agent.
     #[must_use]
-    pub fn secret_of_anyone(&self, run: &RunId) -> String {
+    pub fn secret_of_any_agent(&self, run: &RunId) -> String {
         format!("{}.{}.secret.{run}", self.prefix, self.tenant)
     }
 

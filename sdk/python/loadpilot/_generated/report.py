@@ -600,25 +600,101 @@ class LostInterval(BaseModel):
     """
 
 
-class Metric1(StrEnum):
+class Metric(StrEnum):
     """
     What a threshold measures. Latencies are corrected (counted from due) and cover every finished
     call outside the warm-up, failures and timeouts included.
     """
 
     p50_ms = "p50_ms"
+    """
+    Median response time in ms.
+    """
     p75_ms = "p75_ms"
+    """
+    75th percentile of the response time in ms.
+    """
     p90_ms = "p90_ms"
+    """
+    90th percentile of the response time in ms.
+    """
     p95_ms = "p95_ms"
+    """
+    95th percentile of the response time in ms.
+    """
     p99_ms = "p99_ms"
+    """
+    99th percentile of the response time in ms.
+    """
     p99_9_ms = "p99_9_ms"
+    """
+    99.9th percentile of the response time in ms.
+    """
     p99_99_ms = "p99_99_ms"
+    """
+    99.99th percentile of the response time in ms.
+    """
     max_ms = "max_ms"
+    """
+    Longest response time in ms.
+    """
     mean_ms = "mean_ms"
+    """
+    Arithmetic mean of the response time in ms.
+    """
+    p50_first_token_ms = "p50_first_token_ms"
+    """
+    Median time from due to the first token of a streamed response, in ms.
+    """
     p95_first_token_ms = "p95_first_token_ms"
+    """
+    95th percentile of the time from due to the first token, in ms.
+    """
     p99_first_token_ms = "p99_first_token_ms"
+    """
+    99th percentile of the time from due to the first token, in ms.
+    """
+    p50_token_gap_ms = "p50_token_gap_ms"
+    """
+    Median time from one token of a streamed response to the next, in ms.
+    """
     p95_token_gap_ms = "p95_token_gap_ms"
+    """
+    95th percentile of the time from one token to the next, in ms.
+    """
     p99_token_gap_ms = "p99_token_gap_ms"
+    """
+    99th percentile of the time from one token to the next, in ms.
+    """
+    error_rate = "error_rate"
+    """
+    Percentage of finished calls that were not ok. The last call of a task that raised counts as
+    not ok; a task that raised without a call adds one such call.
+    """
+    task_errors = "task_errors"
+    """
+    Number of arrivals whose task raised an error.
+    """
+    dropped_rate = "dropped_rate"
+    """
+    Percentage of planned arrivals that were dropped, for any reason.
+    """
+    shortfall = "shortfall"
+    """
+    Percentage by which started arrivals fell short of planned ones.
+    """
+    achieved_rps = "achieved_rps"
+    """
+    Started arrivals per second: more is better.
+    """
+    checks = "checks"
+    """
+    Percentage of checks that passed, of those that examined a response: more is better.
+    """
+    own = "own"
+    """
+    Figure of an own metric, named by [`Threshold::own`].
+    """
 
 
 class OmissionOrigin(StrEnum):
@@ -1075,18 +1151,7 @@ class ThresholdResult(BaseModel):
     """
     Limit, in the unit of the metric.
     """
-    metric: (
-        Metric1
-        | Literal["p50_first_token_ms"]
-        | Literal["p50_token_gap_ms"]
-        | Literal["error_rate"]
-        | Literal["task_errors"]
-        | Literal["dropped_rate"]
-        | Literal["shortfall"]
-        | Literal["achieved_rps"]
-        | Literal["checks"]
-        | Literal["own"]
-    )
+    metric: Metric
     """
     Metric that was measured.
     """

@@ -31,7 +31,9 @@ const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);
 /// So long may it take until a run has ended here that was stopped.
 #[must_use]
 pub fn longest_end(plan: &Plan) -> Duration {
-    let farewell = plan.crew().map_or(Duration::ZERO, |_| RETIRE_TIMEOUT);
+    let farewell = plan
+        .scenario_users()
+        .map_or(Duration::ZERO, |_| RETIRE_TIMEOUT);
     longest_timeout(plan) + farewell
 }
 

@@ -165,7 +165,7 @@ fn troupe(
     secrets: &Secrets,
 ) -> Result<Option<VirtualUsersSetup>, PrepareError> {
     let plan = &created.plan;
-    let Some(count) = plan.crew() else {
+    let Some(count) = plan.scenario_users() else {
         return Ok(None);
     };
     let body = |object: &Object| {

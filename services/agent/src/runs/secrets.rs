@@ -54,7 +54,7 @@ pub async fn fetch(shell: &Shell, run: &RunId, handles: &[String]) -> Result<Sec
         let wait = shell.timeouts.clock_reply.min(left);
         let mut reply = shell.bus.request(&own, Bytes::new(), wait).await;
         if let Err(RequestError::NoResponders { .. }) = reply {
-            let before = shell.subjects.secret_of_anyone(run);
+            let before = shell.subjects.secret_of_any_agent(run);
             reply = shell.bus.request(&before, Bytes::new(), wait).await;
         }
         match reply {

@@ -84,7 +84,7 @@ async fn prepare_and_fire(
     };
     let outcome = run_until_done(shell, task, &prepared, spool).await;
     let is_broken = matches!(outcome, Ok(Fired::Broken));
-    if task.created.plan.crew().is_some() && !is_broken {
+    if task.created.plan.scenario_users().is_some() && !is_broken {
         prepared.cores.retire().await;
     }
     if let Ok(Fired::Done {
@@ -117,7 +117,7 @@ async fn run_until_done(
     prepared: &Prepared,
     spool: Option<Spool>,
 ) -> Result<Fired, EarlyEnd> {
-    if task.created.plan.crew().is_some() {
+    if task.created.plan.scenario_users().is_some() {
         let mut commands = task.commands.clone();
         let users = tokio::select! {
             end = until_cancelled(&mut commands) => return Err(end),

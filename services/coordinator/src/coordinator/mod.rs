@@ -97,7 +97,7 @@ impl Coordinator {
         }
         let parsed = parsed?;
         // Setup and teardown are played by the submitter and need no decision.
-        if matches!(&parsed, Parsed::Request(request) if request.event.is_aside()) {
+        if matches!(&parsed, Parsed::Request(request) if request.event.is_setup_or_teardown()) {
             return Ok(());
         }
         let open_run = match (&parsed, self.open_runs.get_mut(&place.run)) {

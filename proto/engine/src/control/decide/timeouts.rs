@@ -22,7 +22,7 @@ pub(crate) fn longest_arrival_us(plan: &Plan) -> u64 {
             .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
             .sum()
     };
-    let calls_us = match plan.crew() {
+    let calls_us = match plan.scenario_users() {
         // The number of calls of such a task is unknown. One more time-out, for the call in flight
         // when the limit is reached.
         Some(_) => (SCRIPT_TIMEOUTS + 1) * plan.timeout_us,
@@ -38,7 +38,7 @@ pub(crate) fn fetch_us(plan: &Plan) -> u64 {
 
 /// Time for a holder to get ready, in µs; `ready_us` is the time without bodies and users.
 pub(crate) fn readiness_us(plan: &Plan, ready_us: u64) -> u64 {
-    let users = plan.crew().map(u64::from);
+    let users = plan.scenario_users().map(u64::from);
     let users_us = users.map_or(0, |users| USERS_US + users * USER_US);
     ready_us + fetch_us(plan) + users_us
 }

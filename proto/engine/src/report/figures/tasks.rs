@@ -30,7 +30,7 @@ fn number(place: usize) -> u16 {
 impl Closing<'_> {
     /// The feeds of a scenario, and the number of rows taken of each by the plan.
     pub(crate) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
-        let users = self.plan.crew().unwrap_or(0);
+        let users = self.plan.scenario_users().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
             // Arrivals due after a stop took no rows.

@@ -5,7 +5,7 @@
 //! the request are never put in, those of the answer are masked by name and by value.
 
 use loadpilot_engine::check::is_secret_name;
-use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
+use loadpilot_events::limits::RESPONSE_HEAD_BYTES_MAX;
 
 use super::redaction::{MASK, Redactor};
 use super::template::RequestParts;
@@ -17,7 +17,7 @@ pub(crate) struct ResponseHead(Vec<u8>);
 impl ResponseHead {
     /// Adds bytes up to its limit, which cuts off bodies but for their beginning.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
-        let room = SEEN_HEAD_BYTES_MAX.saturating_sub(self.0.len());
+        let room = RESPONSE_HEAD_BYTES_MAX.saturating_sub(self.0.len());
         self.0.extend_from_slice(&bytes[..room.min(bytes.len())]);
     }
 
@@ -27,7 +27,7 @@ impl ResponseHead {
         let mut lines = text.split_inclusive('\n').peekable();
         let mut head: Vec<&str> = Vec::new();
         while let Some(line) = lines.next() {
-            let is_cut = !line.ends_with('\n') && self.0.len() == SEEN_HEAD_BYTES_MAX;
+            let is_cut = !line.ends_with('\n') && self.0.len() == RESPONSE_HEAD_BYTES_MAX;
             let line = line.trim_end_matches(['\r', '\n']);
             if !line.is_empty() {
                 // A line without its end could show the beginning of a secret.
@@ -140,7 +140,7 @@ mod tests {
     fn a_head_without_an_end_is_cut() {
         let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(100_000));
         let bytes: usize = lines(&endless).iter().map(String::len).sum();
-        assert!(bytes <= SEEN_HEAD_BYTES_MAX, "{bytes}");
+        assert!(bytes <= RESPONSE_HEAD_BYTES_MAX, "{bytes}");
         assert_eq!(lines(""), Vec::<String>::new());
     }
 }

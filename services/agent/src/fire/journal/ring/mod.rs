@@ -231,7 +231,7 @@ pub fn file_name(owner: &RingOwner) -> String {
 /// At most a quarter of the records are seats. The halves have room for what the plan can do, which
 /// is unknown for a closed loop.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
-    let texts = match plan.crew() {
+    let texts = match plan.scenario_users() {
         Some(_) => TEXTS_BYTES.min(bytes_max / 4),
         None => 0,
     };
@@ -246,7 +246,7 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let wanted = match plan.users {
         Some(_) => half_max,
         // The number of calls of a task that reads answers is unknown.
-        None if plan.crew().is_some() => half_max,
+        None if plan.scenario_users().is_some() => half_max,
         // One more for an arrival that is dropped or does not go well.
         None => a_tick.saturating_mul(HALF_TICKS * (steps.unwrap_or(1) + 1)),
     };
