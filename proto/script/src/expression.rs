@@ -6,8 +6,8 @@ use loadpilot_events::plan::code::{Binary, Comparison, Expression, Function, Kin
 
 use super::inputs::Given;
 use super::loops::Loop;
-use super::requests::answer::Answer;
 use super::requests::json_path::InJson;
+use super::requests::response::Answer;
 use super::values::exceptions::{Halt, Kind, beyond};
 use super::values::functions::{called, is_of};
 use super::values::operators::{binary, compare, hashed, item, negate};

@@ -17,6 +17,6 @@ pub mod values;
 pub use inputs::Sources;
 pub use metrics::Measured;
 pub use program::{Keep, Program, Wish};
-pub use requests::answer::Answer;
 pub use requests::cookies::Clock;
+pub use requests::response::Answer;
 pub use user::{Act, Heard, Turn, User};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::expression::Slot;
-use super::requests::answer::Answer;
+use super::requests::response::Answer;
 use super::values::exceptions::{Halt, Kind};
 use super::values::value::{Dict, List, Value};
 

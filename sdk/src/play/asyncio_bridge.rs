@@ -21,11 +21,11 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::answer::PyAnswer;
 use super::client::PyClient;
 use super::in_python_flag::Moving;
 use super::interned::Known;
 use super::request::PyRequest;
+use super::response::PyAnswer;
 use super::results::understood;
 
 static LOOPED: Known = Known::new("loadpilot.play.loop", "Looped");

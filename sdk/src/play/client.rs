@@ -14,10 +14,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::answer::PyAnswer;
 use super::interned::Known;
 use super::request::PyRequest;
 use super::request_cache::Made;
+use super::response::PyAnswer;
 
 /// Most requests that a user makes at a time.
 const BATCH_MAX: usize = 100;

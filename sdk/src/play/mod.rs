@@ -6,7 +6,6 @@
 //! to the next runs no Python but the user's own. Must never decide what a load is: it only says
 //! what tasks want.
 
-mod answer;
 mod asyncio_bridge;
 mod client;
 mod current_user;
@@ -18,11 +17,11 @@ mod player;
 mod rehearsal;
 mod request;
 mod request_cache;
+mod response;
 mod results;
 mod scenario;
 mod user;
 
-pub(crate) use answer::PyAnswer;
 pub(crate) use client::PyClient;
 pub(crate) use current_user::{PyTurn, whose_turn};
 pub(crate) use in_python_flag::{moves, note_blocking, raise_in};
@@ -31,4 +30,5 @@ pub(crate) use measuring::measure;
 pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;
+pub(crate) use response::PyAnswer;
 pub(crate) use scenario::Interpreter;

@@ -16,7 +16,7 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::{Plan, Text};
-use loadpilot_script::requests::answer::Counted;
+use loadpilot_script::requests::response::Counted;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -5,10 +5,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::answer::PyAnswer;
 use super::client::PyClient;
 use super::interned::Known;
 use super::request::PyRequest;
+use super::response::PyAnswer;
 
 static REQUEST_ERROR: Known = Known::new("loadpilot.errors", "RequestError");
 static STOPPED: Known = Known::new("loadpilot.errors", "Stopped");

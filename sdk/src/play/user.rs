@@ -17,12 +17,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
-use super::answer::PyAnswer;
 use super::asyncio_bridge::Looped;
 use super::client::{Moved, PyClient};
 use super::current_user::Turn;
 use super::in_python_flag::Moving;
 use super::request::PyRequest;
+use super::response::PyAnswer;
 use super::results::{is_stopped, understood};
 use super::scenario::{PartOf, Parts, words};
 

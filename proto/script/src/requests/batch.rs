@@ -5,7 +5,7 @@ use std::rc::Rc;
 use loadpilot_events::plan::Method;
 use loadpilot_events::plan::code::Extra;
 
-use super::answer::Answer;
+use super::response::Answer;
 use crate::program::{Cookies, Wish, made};
 use crate::values::exceptions::{Halt, Kind, beyond, type_error, value_error};
 use crate::values::value::{Dict, Value};

@@ -5,7 +5,7 @@
 
 use loadpilot_events::plan::target::{full_path, split};
 
-use super::answer::{Answer, stripped};
+use super::response::{Answer, stripped};
 use crate::values::exceptions::{Halt, beyond};
 use crate::values::functions::digits;
 use crate::values::value::Value;

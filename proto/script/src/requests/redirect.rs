@@ -4,8 +4,8 @@
 use loadpilot_events::plan::Method;
 use loadpilot_events::plan::target::{full_path, relative_path};
 
-use super::answer::Answer;
 use super::encode;
+use super::response::Answer;
 use crate::program::{Keep, Wish};
 use crate::values::exceptions::{Halt, Kind, beyond};
 use crate::values::value::Value;

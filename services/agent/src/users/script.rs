@@ -20,7 +20,7 @@ use loadpilot_events::log::metrics::MetricValue;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::script::Feed;
 use loadpilot_events::plan::{Method, Stream};
-use loadpilot_script::requests::answer::Counted;
+use loadpilot_script::requests::response::Counted;
 
 use crate::fire::CompiledCalls;
 use crate::users::prepared_users::States;
