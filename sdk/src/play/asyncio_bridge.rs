@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_agent::users::script::{Heard, Next, Ticket};
+use loadpilot_agent::users::script::{Completion, Operation, Ticket};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use tokio::io::Interest;
@@ -25,7 +25,7 @@ use super::client::PyClient;
 use super::in_python_flag::Moving;
 use super::interned::Known;
 use super::request::PyRequest;
-use super::response::PyAnswer;
+use super::response::PyResponse;
 use super::results::understood;
 
 static LOOPED: Known = Known::new("loadpilot.play.loop", "Looped");
@@ -135,18 +135,18 @@ struct Wish {
     number: u64,
     what: Py<PyAny>,
     /// What became of each request, as far as that is known.
-    heard: Vec<Option<Heard>>,
+    heard: Vec<Option<Completion>>,
 }
 
 impl Wish {
     /// What became of it, once that is known of all of it.
-    fn come_true(&mut self, py: Python<'_>) -> Option<Heard> {
+    fn come_true(&mut self, py: Python<'_>) -> Option<Completion> {
         if self.heard.iter().any(Option::is_none) {
             return None;
         }
         let mut heard = self.heard.drain(..).flatten();
         match self.what.bind(py).is_instance_of::<PyList>() {
-            true => Some(Heard::Batch(heard.collect())),
+            true => Some(Completion::Batch(heard.collect())),
             false => heard.next(),
         }
     }
@@ -181,7 +181,7 @@ impl Looped {
 
     /// What the part wants of the engine beside what it has under way, if anything; and how many
     /// wishes were written for it.
-    pub(super) fn wanted(&mut self, py: Python<'_>) -> PyResult<(Option<Next>, i64)> {
+    pub(super) fn wanted(&mut self, py: Python<'_>) -> PyResult<(Option<Operation>, i64)> {
         let wishes = self.looped.bind(py).call_method0("wishes")?;
         let wishes: Vec<(u64, Bound<'_, PyAny>)> = wishes.extract()?;
         let written = i64::try_from(wishes.len()).unwrap_or(i64::MAX);
@@ -209,7 +209,7 @@ impl Looped {
             };
             self.under_way.insert(first, wish);
         }
-        let next = (!wanted.is_empty()).then_some(Next::Beside(wanted));
+        let next = (!wanted.is_empty()).then_some(Operation::Concurrent(wanted));
         Ok((next, written))
     }
 
@@ -217,12 +217,12 @@ impl Looped {
     pub(super) fn hear(
         &mut self,
         py: Python<'_>,
-        heard: Heard,
+        heard: Completion,
         client: &PyClient,
-        last: &mut Option<Py<PyAnswer>>,
+        last: &mut Option<Py<PyResponse>>,
     ) -> PyResult<()> {
         let looped = self.looped.bind(py);
-        let Heard::One(ticket, heard) = heard else {
+        let Completion::Concurrent(ticket, heard) = heard else {
             self.is_called_off = true;
             looped.call_method0("cancel")?;
             self.stirred.notify_one();

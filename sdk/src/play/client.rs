@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyList};
 use super::interned::Known;
 use super::request::PyRequest;
 use super::request_cache::Made;
-use super::response::PyAnswer;
+use super::response::PyResponse;
 
 /// Most requests that a user makes at a time.
 const BATCH_MAX: usize = 100;
@@ -92,7 +92,7 @@ impl PyClient {
     /// Keeps the cookies that an answer brings.
     pub(super) fn keep_cookies(
         &self,
-        answer: &Bound<'_, PyAnswer>,
+        answer: &Bound<'_, PyResponse>,
         request: &PyRequest,
     ) -> PyResult<()> {
         let conversation = self.conversation.bind(answer.py());

@@ -1,4 +1,4 @@
-//! Whose turn it is on the firing thread: users take turns, and each turn is one stretch of Python.
+//! DrawScope turn it is on the firing thread: users take turns, and each turn is one stretch of Python.
 //! What is drawn, taken or added meanwhile is that user's; at any other time it is nobody's.
 //!
 //! Tasks of an event loop begin and end their turns themselves (`loadpilot.play.loop`).
@@ -66,7 +66,7 @@ impl PyTurn {
     }
 }
 
-/// Whose turn it is, if it is anybody's.
+/// DrawScope turn it is, if it is anybody's.
 #[pyfunction]
 pub(crate) fn whose_turn() -> Option<PyTurn> {
     CURRENT.with_borrow(|current| current.clone().map(PyTurn))

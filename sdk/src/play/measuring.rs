@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loadpilot_agent::users::script::Measured;
+use loadpilot_agent::users::script::MetricSample;
 use loadpilot_events::limits::MEASURED_MAX;
 use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
@@ -17,7 +17,7 @@ use super::current_user::current;
 
 /// What one user added in the task that it does; `None` while it does none.
 #[derive(Default)]
-pub(super) struct Values(RefCell<Option<Vec<Measured>>>);
+pub(super) struct Values(RefCell<Option<Vec<MetricSample>>>);
 
 impl Values {
     /// A part begins: only what a task adds is kept. What hooks add goes nowhere, like their
@@ -27,7 +27,7 @@ impl Values {
     }
 
     /// What was added so far; told once.
-    pub(super) fn take(&self) -> Vec<Measured> {
+    pub(super) fn take(&self) -> Vec<MetricSample> {
         let mut values = self.0.borrow_mut();
         values.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -72,7 +72,7 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
                 name
             }
         });
-        values.push(Measured { name, value });
+        values.push(MetricSample { name, value });
         Ok(())
     })
 }

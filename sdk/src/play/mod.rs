@@ -30,5 +30,5 @@ pub(crate) use measuring::measure;
 pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;
-pub(crate) use response::PyAnswer;
+pub(crate) use response::PyResponse;
 pub(crate) use scenario::Interpreter;

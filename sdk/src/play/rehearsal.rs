@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loadpilot_agent::users::compiled::Compiled;
 use loadpilot_agent::users::script::{
-    Answer, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
+    Completion, Occasion, Operation, Part, Request, Response, Scenario, Scripting, Source, User,
 };
 use loadpilot_engine::check::parse_plan;
 use loadpilot_engine::schedule::random::DrawScope;
@@ -16,7 +16,7 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::{Plan, Text};
-use loadpilot_script::requests::response::Counted;
+use loadpilot_script::operation::Counted;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -156,15 +156,15 @@ impl PyRehearsedUser {
     /// What became of each request of a batch: an answer, or "timed out", "unsendable", "stopped".
     fn all_answered(&mut self, py: Python<'_>, told: Vec<Told>) -> PyResult<PyWanted> {
         let heard = told.into_iter().map(|told| match told {
-            Told::Answer(status, head, body) => Heard::Answer(answer(status, head, body)),
-            Told::Word(word) if word == "timed out" => Heard::Broken {
+            Told::Answer(status, head, body) => Completion::Response(response(status, head, body)),
+            Told::Word(word) if word == "timed out" => Completion::Failed {
                 outcome: Outcome::Timeout,
                 cause: None,
             },
-            Told::Word(word) if word == "stopped" => Heard::Stopped,
-            Told::Word(word) => Heard::Unsendable(word),
+            Told::Word(word) if word == "stopped" => Completion::Stopped,
+            Told::Word(word) => Completion::Unsendable(word),
         });
-        let next = self.user.go_on(Heard::Batch(heard.collect()));
+        let next = self.user.resume(Completion::Batch(heard.collect()));
         self.wanted(py, next)
     }
 
@@ -175,50 +175,50 @@ impl PyRehearsedUser {
         head: Vec<u8>,
         body: Vec<u8>,
     ) -> PyResult<PyWanted> {
-        let heard = Heard::Answer(answer(status, head, body));
-        let next = self.user.go_on(heard);
+        let heard = Completion::Response(response(status, head, body));
+        let next = self.user.resume(heard);
         self.wanted(py, next)
     }
 
     /// The request got no complete answer.
     fn timed_out(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let heard = Heard::Broken {
+        let heard = Completion::Failed {
             outcome: Outcome::Timeout,
             cause: None,
         };
-        let next = self.user.go_on(heard);
+        let next = self.user.resume(heard);
         self.wanted(py, next)
     }
 
     fn unsendable(&mut self, py: Python<'_>, why: String) -> PyResult<PyWanted> {
-        let next = self.user.go_on(Heard::Unsendable(why));
+        let next = self.user.resume(Completion::Unsendable(why));
         self.wanted(py, next)
     }
 
     fn rested(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let next = self.user.go_on(Heard::Awake);
+        let next = self.user.resume(Completion::Awake);
         self.wanted(py, next)
     }
 
     fn stopped(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let next = self.user.go_on(Heard::Stopped);
+        let next = self.user.resume(Completion::Stopped);
         self.wanted(py, next)
     }
 }
 
 impl PyRehearsedUser {
-    fn wanted(&mut self, py: Python<'_>, next: Next) -> PyResult<PyWanted> {
+    fn wanted(&mut self, py: Python<'_>, next: Operation) -> PyResult<PyWanted> {
         let mut wanted = wanted(py, next)?;
         if wanted.sends.is_none() && wanted.batch.is_none() && wanted.rests_us.is_none() {
-            let measured = self.user.measured();
+            let measured = self.user.take_samples();
             wanted.measured = measured.iter().map(|one| format!("{one:?}")).collect();
         }
         Ok(wanted)
     }
 }
 
-fn answer(status: u16, head: Vec<u8>, body: Vec<u8>) -> Answer {
-    Answer {
+fn response(status: u16, head: Vec<u8>, body: Vec<u8>) -> Response {
+    Response {
         status,
         head,
         body,
@@ -239,7 +239,7 @@ fn sent(py: Python<'_>, request: &Request) -> Sent {
     )
 }
 
-fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
+fn wanted(py: Python<'_>, next: Operation) -> PyResult<PyWanted> {
     let nothing = PyWanted {
         sends: None,
         batch: None,
@@ -249,19 +249,19 @@ fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
         measured: Vec::new(),
     };
     Ok(match next {
-        Next::Send(request) => PyWanted {
+        Operation::Send(request) => PyWanted {
             sends: Some(sent(py, &request)),
             ..nothing
         },
-        Next::Batch(requests) => PyWanted {
+        Operation::Batch(requests) => PyWanted {
             batch: Some(requests.iter().map(|request| sent(py, request)).collect()),
             ..nothing
         },
-        Next::Sleep(time) => PyWanted {
+        Operation::Sleep(time) => PyWanted {
             rests_us: Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
             ..nothing
         },
-        Next::Ended(ended) => PyWanted {
+        Operation::Ended(ended) => PyWanted {
             check: ended.check.map(|check| match check {
                 Ok(()) => (true, String::new()),
                 Err(text) => (false, text),
@@ -269,7 +269,7 @@ fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
             raised: ended.raised,
             ..nothing
         },
-        Next::Outside | Next::Beside(_) => {
+        Operation::External | Operation::Concurrent(_) => {
             return Err(PyValueError::new_err("an event loop is not rehearsed"));
         }
     })

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use loadpilot_agent::fire::CompiledCalls;
 use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::{Method, Stream};
+use loadpilot_script::operation::EngineCache;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -52,7 +52,7 @@ impl PyRequest {
             },
             tokens_max,
             listen_us,
-            composed: CompiledCalls::default(),
+            cache: EngineCache::default(),
         })))
     }
 
@@ -94,7 +94,7 @@ impl PyRequest {
             stream: self.0.stream,
             tokens_max: self.0.tokens_max,
             listen_us: self.0.listen_us,
-            composed: CompiledCalls::default(),
+            cache: EngineCache::default(),
         })))
     }
 }

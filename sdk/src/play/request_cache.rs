@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use loadpilot_agent::fire::CompiledCalls;
 use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::Method;
 use pyo3::prelude::*;
@@ -52,18 +51,7 @@ impl Made {
                 return Ok(Some(known.bind(py).clone()));
             }
         }
-        let mut request = Request {
-            method,
-            path: path.to_owned(),
-            headers: Vec::new(),
-            body: None,
-            timeout_us: None,
-            name: None,
-            stream: None,
-            tokens_max: None,
-            listen_us: None,
-            composed: CompiledCalls::default(),
-        };
+        let mut request = Request::new(method, path.to_owned());
         let built = each(extras, |said| match said {
             Said::Header(name, value) => request.headers.push((name.to_owned(), value.to_owned())),
             Said::Name(name) => request.name = Some(name.to_owned()),

@@ -1,6 +1,6 @@
 //! What the engine says, as a task in Python takes it: a value, or an error at its own line.
 
-use loadpilot_agent::users::script::Heard;
+use loadpilot_agent::users::script::Completion;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use super::client::PyClient;
 use super::interned::Known;
 use super::request::PyRequest;
-use super::response::PyAnswer;
+use super::response::PyResponse;
 
 static REQUEST_ERROR: Known = Known::new("loadpilot.errors", "RequestError");
 static STOPPED: Known = Known::new("loadpilot.errors", "Stopped");
@@ -18,12 +18,12 @@ pub(super) fn understood<'py>(
     py: Python<'py>,
     client: &PyClient,
     wish: &Bound<'py, PyAny>,
-    heard: Heard,
-    last: &mut Option<Py<PyAnswer>>,
+    heard: Completion,
+    last: &mut Option<Py<PyResponse>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match heard {
-        Heard::Awake => Ok(py.None().into_bound(py)),
-        Heard::Batch(all) => {
+        Completion::Awake => Ok(py.None().into_bound(py)),
+        Completion::Batch(all) => {
             let answers = PyList::empty(py);
             let mut failed = None;
             let requests = wish.cast::<PyList>()?;
@@ -54,13 +54,13 @@ pub(super) fn understood<'py>(
 fn one<'py>(
     py: Python<'py>,
     client: &PyClient,
-    heard: Heard,
+    heard: Completion,
     request: &Bound<'py, PyRequest>,
-    last: &mut Option<Py<PyAnswer>>,
-) -> PyResult<Bound<'py, PyAnswer>> {
+    last: &mut Option<Py<PyResponse>>,
+) -> PyResult<Bound<'py, PyResponse>> {
     match heard {
-        Heard::Answer(answer) => {
-            let answer = PyAnswer::new(answer);
+        Completion::Response(answer) => {
+            let answer = PyResponse::new(answer);
             let brings_cookies = answer.brings_cookies();
             let answer = Bound::new(py, answer)?;
             *last = Some(answer.clone().unbind());
@@ -69,14 +69,17 @@ fn one<'py>(
             }
             Ok(answer)
         }
-        Heard::Broken { outcome, cause } => {
+        Completion::Failed { outcome, cause } => {
             let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
             let cause = cause.as_ref().and_then(serde_json::Value::as_str);
             let error = REQUEST_ERROR.of(py)?.call1((outcome.name(), cause))?;
             Err(PyErr::from_value(error))
         }
-        Heard::Unsendable(why) => Err(PyValueError::new_err(why)),
-        Heard::Stopped | Heard::Awake | Heard::Batch(_) | Heard::One(..) => Err(stopped(py)),
+        Completion::Unsendable(why) => Err(PyValueError::new_err(why)),
+        Completion::Stopped
+        | Completion::Awake
+        | Completion::Batch(_)
+        | Completion::Concurrent(..) => Err(stopped(py)),
     }
 }
 

@@ -185,7 +185,7 @@ impl Scenario for PyScenario {
         })
     }
 
-    fn beside(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+    fn background(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
         let guest = self.guest.as_ref()?;
         Some(Box::pin(guest.host()))
     }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use loadpilot_agent::users::script::{Ended, Heard, Measured, Next, Occasion, Part, User};
+use loadpilot_agent::users::script::{
+    Completion, MetricSample, Occasion, Operation, Part, PartResult, User,
+};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -22,7 +24,7 @@ use super::client::{Moved, PyClient};
 use super::current_user::Turn;
 use super::in_python_flag::Moving;
 use super::request::PyRequest;
-use super::response::PyAnswer;
+use super::response::PyResponse;
 use super::results::{is_stopped, understood};
 use super::scenario::{PartOf, Parts, words};
 
@@ -46,7 +48,7 @@ pub(super) struct PyUser {
     /// What it waits for.
     wish: Option<Py<PyAny>>,
     /// The answer to its last request, unless that got none.
-    last: Option<Py<PyAnswer>>,
+    last: Option<Py<PyResponse>>,
     /// Its place on the event loop, if the scenario needs one.
     looped: Option<Looped>,
     /// Where it kept the others waiting in this part.
@@ -83,7 +85,7 @@ impl PyUser {
         self.parts.of(self.part)
     }
 
-    fn begun(&mut self, py: Python<'_>, part: Part) -> PyResult<Next> {
+    fn begun(&mut self, py: Python<'_>, part: Part) -> PyResult<Operation> {
         self.part = part;
         let parts = Arc::clone(&self.parts);
         let of = parts.of(part);
@@ -97,7 +99,7 @@ impl PyUser {
         }
         if let (Moved::Loop, Some(looped)) = (of.moved, &mut self.looped) {
             looped.begin(py, &of.function, &self.instance)?;
-            return Ok(Next::Outside);
+            return Ok(Operation::External);
         }
         if of.moved == Moved::Stack {
             let arguments = (&of.function, &self.instance, &self.client);
@@ -119,11 +121,11 @@ impl PyUser {
         }
     }
 
-    fn gone_on(&mut self, py: Python<'_>, heard: Heard) -> PyResult<Next> {
+    fn gone_on(&mut self, py: Python<'_>, heard: Completion) -> PyResult<Operation> {
         if let (Moved::Loop, Some(looped)) = (self.part().moved, &mut self.looped) {
             let client = self.client.bind(py).borrow();
             looped.hear(py, heard, &client, &mut self.last)?;
-            return Ok(Next::Outside);
+            return Ok(Operation::External);
         }
         let Some(wish) = self.wish.take() else {
             return Err(PyTypeError::new_err("nothing was wished"));
@@ -147,7 +149,7 @@ impl PyUser {
     }
 
     /// The coroutine has been moved on: what it wants now.
-    fn moved_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Next> {
+    fn moved_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Operation> {
         let mut sent = sent;
         loop {
             let error = match sent {
@@ -177,13 +179,13 @@ impl PyUser {
     }
 
     /// What the user wants next: a request, several, a rest, or the end of the part.
-    fn wished(&mut self, py: Python<'_>, wish: &Bound<'_, PyAny>) -> PyResult<Next> {
+    fn wished(&mut self, py: Python<'_>, wish: &Bound<'_, PyAny>) -> PyResult<Operation> {
         let next = if let Ok(request) = wish.cast::<PyRequest>() {
             self.sends(py);
-            Next::Send(Arc::clone(&request.get().0))
+            Operation::Send(Arc::clone(&request.get().0))
         } else if let Ok(seconds) = wish.cast::<PyFloat>() {
             let time = Duration::try_from_secs_f64(seconds.value());
-            Next::Sleep(time.unwrap_or(Duration::ZERO))
+            Operation::Sleep(time.unwrap_or(Duration::ZERO))
         } else if let Ok(requests) = wish.cast::<PyList>() {
             let requests = requests.iter().map(|request| {
                 let request = request.cast_into::<PyRequest>()?;
@@ -191,7 +193,7 @@ impl PyUser {
             });
             let requests = requests.collect::<PyResult<_>>()?;
             self.sends(py);
-            Next::Batch(requests)
+            Operation::Batch(requests)
         } else {
             let ended = wish.cast::<PyTuple>()?;
             let (error,) = ended.extract::<(Option<Bound<'_, PyAny>>,)>()?;
@@ -211,7 +213,7 @@ impl PyUser {
     }
 
     /// The part is over: its check looks at the last answer, if there is one of each.
-    fn ended(&mut self, py: Python<'_>, error: Option<PyErr>) -> Next {
+    fn ended(&mut self, py: Python<'_>, error: Option<PyErr>) -> Operation {
         let was_called_off = self
             .looped
             .as_ref()
@@ -235,7 +237,7 @@ impl PyUser {
             }
             _ => None,
         };
-        Next::Ended(Ended {
+        Operation::Ended(PartResult {
             check,
             raised,
             trace,
@@ -268,7 +270,7 @@ fn trace(py: Python<'_>, error: &PyErr) -> Option<String> {
 
 impl PyUser {
     /// On the loop: the end of the part, or what it wants.
-    fn wanted(&mut self, py: Python<'_>) -> PyResult<Option<Next>> {
+    fn wanted(&mut self, py: Python<'_>) -> PyResult<Option<Operation>> {
         let Some(looped) = &mut self.looped else {
             return Ok(Some(self.ended(py, None)));
         };
@@ -291,8 +293,8 @@ impl PyUser {
     /// taken down. `None`: it wants nothing yet.
     fn stretch(
         &mut self,
-        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Option<Next>>,
-    ) -> Option<Next> {
+        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Option<Operation>>,
+    ) -> Option<Operation> {
         Python::attach(|py| {
             let moving = Moving::new();
             let turn = Rc::clone(&self.turn);
@@ -301,7 +303,7 @@ impl PyUser {
                 next.unwrap_or_else(|error| Some(self.ended(py, Some(error))))
             });
             self.blocked = moving.end().or(self.blocked.take());
-            if let Some(Next::Ended(ended)) = &mut next {
+            if let Some(Operation::Ended(ended)) = &mut next {
                 ended.blocked = self.blocked.take();
             }
             next
@@ -310,19 +312,19 @@ impl PyUser {
 }
 
 impl User for PyUser {
-    fn begin(&mut self, part: Part, occasion: Occasion) -> Next {
+    fn begin(&mut self, part: Part, occasion: Occasion) -> Operation {
         self.turn.given.begin(occasion);
         self.turn.values.begin(matches!(part, Part::Task(_)));
         let next = self.stretch(|user, py| user.begun(py, part).map(Some));
-        next.unwrap_or(Next::Outside)
+        next.unwrap_or(Operation::External)
     }
 
-    fn go_on(&mut self, heard: Heard) -> Next {
+    fn resume(&mut self, heard: Completion) -> Operation {
         let next = self.stretch(|user, py| user.gone_on(py, heard).map(Some));
-        next.unwrap_or(Next::Outside)
+        next.unwrap_or(Operation::External)
     }
 
-    fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+    fn poll_external(&mut self, cx: &mut Context<'_>) -> Poll<Operation> {
         let is_stirred = Python::attach(|py| {
             let client = self.client.bind(py).borrow();
             *client.waker.borrow_mut() = Some(cx.waker().clone());
@@ -337,7 +339,7 @@ impl User for PyUser {
         }
     }
 
-    fn measured(&mut self) -> Vec<Measured> {
+    fn take_samples(&mut self) -> Vec<MetricSample> {
         self.turn.values.take()
     }
 }
@@ -415,7 +417,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    fn look(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyAnswer>) -> PyResult<()> {
+    fn look(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyResponse>) -> PyResult<()> {
         if self.takes_response {
             return self.function.call1(py, (instance, last)).map(drop);
         }

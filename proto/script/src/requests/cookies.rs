@@ -5,8 +5,8 @@
 
 use loadpilot_events::plan::target::{full_path, split};
 
-use super::response::{Answer, stripped};
-use crate::values::exceptions::{Halt, beyond};
+use super::response::{ResponseView, stripped};
+use crate::values::exceptions::{Exception, unsupported};
 use crate::values::functions::digits;
 use crate::values::value::Value;
 
@@ -17,7 +17,7 @@ const PATH_SAFE: &str = "_.-~%/;:@&=+$,!*'()";
 
 /// The cookies of one user.
 #[derive(Debug)]
-pub(crate) struct Jar {
+pub(crate) struct CookieJar {
     /// Where requests go, and the base path of their paths.
     origin: String,
     base: String,
@@ -55,7 +55,7 @@ struct Brought {
     path: Option<String>,
 }
 
-impl Jar {
+impl CookieJar {
     pub(crate) fn new(target: &str, clock: Clock) -> Self {
         let (origin, base) = split(target);
         let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
@@ -96,7 +96,7 @@ impl Jar {
     }
 
     /// Keeps what an answer to a request of `path` brings.
-    pub(crate) fn take(&mut self, answer: &Answer, path: &str) -> Result<(), Halt> {
+    pub(crate) fn take(&mut self, answer: &ResponseView, path: &str) -> Result<(), Exception> {
         let path = full_path(&self.base, path);
         let path = escaped(path.split('?').next().unwrap_or_default());
         let (mut read, now_s) = (Vec::new(), (self.clock)());
@@ -186,7 +186,7 @@ impl Jar {
     }
 
     /// The header of a request of `path`; `None` when no cookie is meant for it.
-    pub(crate) fn header(&self, path: &str) -> Result<Option<String>, Halt> {
+    pub(crate) fn header(&self, path: &str) -> Result<Option<String>, Exception> {
         let now_s = (self.clock)();
         let path = full_path(&self.base, path);
         let asked = escaped(path.split('?').next().unwrap_or_default());
@@ -237,7 +237,7 @@ enum Read {
 
 impl Read {
     /// Reads one line.
-    fn of(line: &str, now_s: i64) -> Result<Self, Halt> {
+    fn of(line: &str, now_s: i64) -> Result<Self, Exception> {
         let mut parts = line.split(';').map(|part| {
             let part = stripped(part);
             match part.split_once('=') {
@@ -255,7 +255,7 @@ impl Read {
         };
         for (key, value) in parts {
             match key.to_lowercase().as_str() {
-                "version" | "port" => return Err(beyond("a cookie with a version or a port")),
+                "version" | "port" => return Err(unsupported("a cookie with a version or a port")),
                 "secure" if brought.secure.is_none() => {
                     brought.secure = Some(value != Some(""));
                 }
@@ -278,7 +278,7 @@ impl Read {
                     Some(Ok(Value::Int(age))) => {
                         brought.expires_s = Some(i128::from(now_s).saturating_add(age));
                     }
-                    Some(Err(halt)) if !halt.kind.is_value_error() => return Err(halt),
+                    Some(Err(error)) if !error.kind.is_value_error() => return Err(error),
                     Some(_) => return Ok(Self::Nothing),
                 },
                 _ => {}
@@ -328,11 +328,11 @@ fn escaped(path: &str) -> String {
 
 /// Seconds of the Unix epoch of `Thu, 01 Jan 1970 00:00:00 GMT`, or with dashes in the date, as
 /// `http.cookiejar.http2time` has it; `None` when there is no such time.
-fn date(text: &str) -> Result<Option<i128>, Halt> {
+fn date(text: &str) -> Result<Option<i128>, Exception> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];
-    let unusual = || beyond("a cookie whose date is written in an unusual way");
+    let unusual = || unsupported("a cookie whose date is written in an unusual way");
     let sound = text.is_ascii() && text.len() == 29 && text.ends_with(" GMT");
     let (weekday, rest) = text
         .split_once(", ")

@@ -1,4 +1,12 @@
-//! Requests that code computes and the answers that it reads.
+//! Requests that compiled code makes, and responses that it reads.
+//!
+//! - [`encode`]: path, query, headers and body of a request.
+//! - [`request_cache`]: requests that a user makes again.
+//! - [`batch`]: several requests at a time.
+//! - [`response`]: a response, parsed on first use.
+//! - [`json_path`]: one value of a response's JSON.
+//! - [`redirect`]: the request that a redirect leads to.
+//! - [`cookies`]: the cookie jar of a user.
 
 pub(crate) mod batch;
 pub(crate) mod cookies;

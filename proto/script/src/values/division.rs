@@ -4,7 +4,7 @@
 
 use loadpilot_events::plan::code::Binary;
 
-use super::exceptions::{Halt, Kind, beyond};
+use super::exceptions::{Exception, Kind, unsupported};
 use super::operators::real;
 use super::value::Value;
 
@@ -14,9 +14,9 @@ const MINOR_MAX: u8 = 13;
 const MODULO_MINOR: u8 = 13;
 
 /// `left operator 0`, of whole numbers or not, by the words of Python 3.`minor`.
-pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Halt {
+pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Exception {
     let text = match (operator, is_whole) {
-        _ if minor > MINOR_MAX => return beyond("a division by zero"),
+        _ if minor > MINOR_MAX => return unsupported("a division by zero"),
         (Binary::FloorDivide, true) => "integer division or modulo by zero",
         (Binary::FloorDivide, false) => "float floor division by zero",
         (Binary::Modulo, true) => "integer modulo by zero",
@@ -25,7 +25,7 @@ pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Halt {
         (_, true) => "division by zero",
         (_, false) => "float division by zero",
     };
-    Halt::new(Kind::ZeroDivisionError, text)
+    Exception::new(Kind::ZeroDivisionError, text)
 }
 
 /// `left // right`; `None` when it needs more than 128 bits.
@@ -45,11 +45,13 @@ pub(crate) fn modulo(left: i128, right: i128) -> Option<i128> {
 }
 
 /// `left / right`, correctly rounded: what doubles hold exactly they divide so.
-pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Halt> {
+pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Exception> {
     let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
     match is_exact(left) && is_exact(right) {
         true => Ok(Value::Float(real(left) / real(right))),
-        false => Err(beyond("a division of whole numbers of more than 53 bits")),
+        false => Err(unsupported(
+            "a division of whole numbers of more than 53 bits",
+        )),
     }
 }
 
@@ -102,9 +104,9 @@ mod tests {
             (Binary::Modulo, false, 13, "float modulo by zero"),
         ];
         for (operator, is_whole, minor, text) in words {
-            let halt = by_zero(operator, is_whole, minor);
+            let error = by_zero(operator, is_whole, minor);
             assert_eq!(
-                (halt.kind, halt.text.as_str()),
+                (error.kind, error.text.as_str()),
                 (Kind::ZeroDivisionError, text)
             );
         }

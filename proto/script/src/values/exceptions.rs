@@ -6,7 +6,7 @@ use loadpilot_events::plan::code::Raisable;
 
 /// Why code goes on no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Halt {
+pub struct Exception {
     /// The kind of the error.
     pub kind: Kind,
     /// What it says.
@@ -88,7 +88,7 @@ impl From<Raisable> for Kind {
     }
 }
 
-impl Halt {
+impl Exception {
     /// An error of this kind.
     #[must_use]
     pub fn new(kind: Kind, text: impl Into<String>) -> Self {
@@ -117,27 +117,28 @@ impl Halt {
 }
 
 /// `TypeError`.
-pub(crate) fn type_error(text: impl Into<String>) -> Halt {
-    Halt::new(Kind::TypeError, text)
+pub(crate) fn type_error(text: impl Into<String>) -> Exception {
+    Exception::new(Kind::TypeError, text)
 }
 
 /// `ValueError`.
-pub(crate) fn value_error(text: impl Into<String>) -> Halt {
-    Halt::new(Kind::ValueError, text)
+pub(crate) fn value_error(text: impl Into<String>) -> Exception {
+    Exception::new(Kind::ValueError, text)
 }
 
 /// What compiled code does not do as Python would: said, and never done in some other way.
 #[must_use]
-pub fn beyond(what: &str) -> Halt {
+pub fn unsupported(what: &str) -> Exception {
     let advice = "compiled code cannot go on as Python would; write @scenario(compile=False)";
-    Halt::new(Kind::CompiledError, format!("{what}: {advice}"))
+    Exception::new(Kind::CompiledError, format!("{what}: {advice}"))
 }
 
-/// What `RequestError` says.
-pub(crate) fn broken(outcome: Outcome, cause: Option<Cause>) -> String {
+/// `RequestError`.
+pub(crate) fn request_error(outcome: Outcome, cause: Option<Cause>) -> Exception {
     let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
-    match cause.as_ref().and_then(serde_json::Value::as_str) {
+    let text = match cause.as_ref().and_then(serde_json::Value::as_str) {
         Some(cause) => format!("{}: {cause}", outcome.name()),
         None => outcome.name().to_owned(),
-    }
+    };
+    Exception::new(Kind::RequestError, text)
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::exceptions::{Halt, Kind, beyond};
+use super::exceptions::{Exception, Kind, unsupported};
 use super::value::{DEPTH_MAX, Value};
 
 /// The first version of Python 3 that has words of its own for a comma too many.
@@ -14,7 +14,7 @@ const TRAILING_COMMA_MINOR: u8 = 13;
 ///
 /// # Errors
 /// What Python raises, without a line; and where only Python could go on.
-pub fn loads(content: &[u8], minor: u8) -> Result<Value, Halt> {
+pub fn loads(content: &[u8], minor: u8) -> Result<Value, Exception> {
     Reader::new(decoded(content)?, minor).whole(Wanted::All)
 }
 
@@ -60,7 +60,7 @@ impl<'w> Wanted<'w> {
 }
 
 /// The text of `content`, by `json.detect_encoding`.
-fn decoded(content: &[u8]) -> Result<&str, Halt> {
+fn decoded(content: &[u8]) -> Result<&str, Exception> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let is_wide = match content {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
@@ -69,13 +69,13 @@ fn decoded(content: &[u8]) -> Result<&str, Halt> {
         _ => false,
     };
     if is_wide {
-        return Err(beyond("JSON that is not UTF-8"));
+        return Err(unsupported("JSON that is not UTF-8"));
     }
     utf8(content.strip_prefix(MARK).unwrap_or(content))
 }
 
 /// `content.decode()`; the words are those of Python's decoder.
-pub(crate) fn utf8(content: &[u8]) -> Result<&str, Halt> {
+pub(crate) fn utf8(content: &[u8]) -> Result<&str, Exception> {
     let error = match std::str::from_utf8(content) {
         Ok(text) => return Ok(text),
         Err(error) => error,
@@ -83,7 +83,7 @@ pub(crate) fn utf8(content: &[u8]) -> Result<&str, Halt> {
     let at = error.valid_up_to();
     let rest = &content[at..];
     if matches!(rest, [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..]) {
-        return Err(beyond("JSON with lone surrogates"));
+        return Err(unsupported("JSON with lone surrogates"));
     }
     let is_start = matches!(rest[0], 0xc2..=0xf4);
     let (length, why) = match error.error_len() {
@@ -101,7 +101,7 @@ pub(crate) fn utf8(content: &[u8]) -> Result<&str, Halt> {
             format!("'utf-8' codec can't decode bytes in position {at}-{last}: {why}")
         }
     };
-    Err(Halt::new(Kind::UnicodeDecodeError, text))
+    Err(Exception::new(Kind::UnicodeDecodeError, text))
 }
 
 /// A reader at a place in a text; places are bytes until they are told.
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn whole(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn whole(&mut self, wanted: Wanted<'_>) -> Result<Value, Exception> {
         self.skip();
         let value = self.value(wanted)?;
         self.skip();
@@ -149,17 +149,17 @@ impl<'a> Reader<'a> {
     }
 
     /// `JSONDecodeError` with its place, in characters.
-    fn wrong(&self, what: &str, at: usize) -> Halt {
+    fn wrong(&self, what: &str, at: usize) -> Exception {
         let before = &self.text[..at];
         let lines = before.bytes().filter(|&byte| byte == b'\n').count();
         let line_start = before.rfind('\n').map_or(0, |place| place + 1);
         let column = before[line_start..].chars().count() + 1;
         let place = before.chars().count();
         let text = format!("{what}: line {} column {column} (char {place})", lines + 1);
-        Halt::new(Kind::JSONDecodeError, text)
+        Exception::new(Kind::JSONDecodeError, text)
     }
 
-    fn value(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn value(&mut self, wanted: Wanted<'_>) -> Result<Value, Exception> {
         if let Wanted::At([]) = wanted {
             self.found = Some(self.value(Wanted::All)?);
             return Ok(UNMADE);
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn word(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn word(&mut self, wanted: Wanted<'_>) -> Result<Value, Exception> {
         let words = [
             ("null", Value::None),
             ("true", Value::Bool(true)),
@@ -204,11 +204,11 @@ impl<'a> Reader<'a> {
     fn nested<'w>(
         &mut self,
         wanted: Wanted<'w>,
-        read: fn(&mut Self, Wanted<'w>) -> Result<Value, Halt>,
-    ) -> Result<Value, Halt> {
+        read: fn(&mut Self, Wanted<'w>) -> Result<Value, Exception>,
+    ) -> Result<Value, Exception> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(beyond("JSON nested deeper than 200"));
+            return Err(unsupported("JSON nested deeper than 200"));
         }
         self.at += 1;
         self.skip();
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    fn object(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn object(&mut self, wanted: Wanted<'_>) -> Result<Value, Exception> {
         let mut entries: Vec<(Rc<str>, Value)> = Vec::new();
         let made = |entries| match wanted.is_all() {
             true => Value::dict(entries),
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn array(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn array(&mut self, wanted: Wanted<'_>) -> Result<Value, Exception> {
         let mut items = Vec::new();
         let made = |items| match wanted.is_all() {
             true => Value::list(items),
@@ -274,7 +274,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A value in another one.
-    fn inner(&mut self, wanted: Wanted<'_>, is_it: impl Fn(&Step) -> bool) -> Result<Value, Halt> {
+    fn inner(
+        &mut self,
+        wanted: Wanted<'_>,
+        is_it: impl Fn(&Step) -> bool,
+    ) -> Result<Value, Exception> {
         let (wanted, is_on_the_way) = wanted.inside(is_it);
         if is_on_the_way {
             // The last one under a key counts, and what an earlier one held is nothing.
@@ -284,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes on behind the end of what is read, or to its next part.
-    fn is_last(&mut self, end: u8, what: &str) -> Result<bool, Halt> {
+    fn is_last(&mut self, end: u8, what: &str) -> Result<bool, Exception> {
         self.skip();
         let at = self.at;
         match self.peek() {
@@ -313,7 +317,7 @@ impl<'a> Reader<'a> {
         self.at > from
     }
 
-    fn number(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn number(&mut self, wanted: Wanted<'_>) -> Result<Value, Exception> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -354,14 +358,14 @@ impl<'a> Reader<'a> {
                 // Most are short, and short ones are read faster.
                 let short = text.parse::<i64>().map(i128::from);
                 let value = short.or_else(|_| text.parse()).map(Value::Int);
-                value.map_err(|_| beyond("a whole number of more than 128 bits"))
+                value.map_err(|_| unsupported("a whole number of more than 128 bits"))
             }
             false => Ok(Value::Float(text.parse().unwrap_or(f64::NAN))),
         }
     }
 
     /// The rest of a string, behind its first quote.
-    fn string(&mut self) -> Result<Cow<'a, str>, Halt> {
+    fn string(&mut self) -> Result<Cow<'a, str>, Exception> {
         let begin = self.at - 1;
         let mut out = Cow::Borrowed("");
         loop {
@@ -386,7 +390,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What an escape stands for; it begins here.
-    fn escape(&mut self, begin: usize) -> Result<char, Halt> {
+    fn escape(&mut self, begin: usize) -> Result<char, Exception> {
         let at = self.at;
         let Some(what) = self.text[at + 1..].chars().next() else {
             return Err(self.wrong("Unterminated string starting at", begin));
@@ -404,12 +408,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn unicode(&mut self) -> Result<char, Halt> {
+    fn unicode(&mut self) -> Result<char, Exception> {
         let first = self.hex(self.at - 1)?;
         if let Some(c) = char::from_u32(first) {
             return Ok(c);
         }
-        let lone = || beyond("JSON with lone surrogates");
+        let lone = || unsupported("JSON with lone surrogates");
         if first >= 0xdc00 || !self.text[self.at..].starts_with("\\u") {
             return Err(lone());
         }
@@ -421,7 +425,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Four digits and at least one more character, as the module wants it.
-    fn hex(&mut self, told: usize) -> Result<u32, Halt> {
+    fn hex(&mut self, told: usize) -> Result<u32, Exception> {
         let bytes = self.text.as_bytes();
         let digits = bytes.get(self.at..self.at + 4);
         let is_hex = |digits: &&[u8]| digits.iter().all(u8::is_ascii_hexdigit);

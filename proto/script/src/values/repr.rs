@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::exceptions::{Halt, beyond};
+use super::exceptions::{Exception, unsupported};
 use super::value::{LENGTH_MAX, Value};
 
 /// `str(value)`.
 ///
 /// # Errors
 /// When the text is too long, or holds what only Python knows how to write.
-pub(crate) fn str(value: &Value) -> Result<String, Halt> {
+pub(crate) fn str(value: &Value) -> Result<String, Exception> {
     match value {
         Value::Text(text) => Ok(text.to_string()),
         _ => repr(value),
@@ -20,13 +20,13 @@ pub(crate) fn str(value: &Value) -> Result<String, Halt> {
 ///
 /// # Errors
 /// As [`str`].
-pub(crate) fn repr(value: &Value) -> Result<String, Halt> {
+pub(crate) fn repr(value: &Value) -> Result<String, Exception> {
     let mut out = String::new();
     write(value, &mut out)?;
     Ok(out)
 }
 
-fn write(value: &Value, out: &mut String) -> Result<(), Halt> {
+fn write(value: &Value, out: &mut String) -> Result<(), Exception> {
     match value {
         Value::None => out.push_str("None"),
         Value::Bool(true) => out.push_str("True"),
@@ -57,9 +57,9 @@ fn write(value: &Value, out: &mut String) -> Result<(), Halt> {
 }
 
 /// Whether a text may be so long.
-pub(crate) fn fits(bytes: usize) -> Result<(), Halt> {
+pub(crate) fn fits(bytes: usize) -> Result<(), Exception> {
     match bytes > LENGTH_MAX {
-        true => Err(beyond("a text longer than 64 MiB")),
+        true => Err(unsupported("a text longer than 64 MiB")),
         false => Ok(()),
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn float(value: f64) -> String {
 }
 
 /// `repr()` of a text.
-fn quoted(text: &str, out: &mut String) -> Result<(), Halt> {
+fn quoted(text: &str, out: &mut String) -> Result<(), Exception> {
     let quote = match text.contains('\'') && !text.contains('"') {
         true => '"',
         false => '\'',
@@ -110,7 +110,7 @@ fn quoted(text: &str, out: &mut String) -> Result<(), Halt> {
             '\u{a1}'..='\u{ff}' => out.push(c),
             // What else is printable depends on the tables of the Python at hand.
             c if c.is_alphabetic() => out.push(c),
-            _ => return Err(beyond("the repr() of a text with signs beyond Latin")),
+            _ => return Err(unsupported("the repr() of a text with signs beyond Latin")),
         }
     }
     out.push(quote);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use loadpilot_events::plan::code::Literal;
 
-use super::exceptions::{Halt, beyond, type_error};
+use super::exceptions::{Exception, type_error, unsupported};
 
 /// Lists and dicts nest no deeper.
 pub const DEPTH_MAX: u16 = 200;
@@ -63,10 +63,10 @@ impl Value {
     ///
     /// # Errors
     /// When it nests too deep or is too long.
-    pub fn list(items: Vec<Self>) -> Result<Self, Halt> {
+    pub fn list(items: Vec<Self>) -> Result<Self, Exception> {
         let depth = deeper(items.iter())?;
         if items.len() > LENGTH_MAX / 16 {
-            return Err(beyond("a list longer than 4 million items"));
+            return Err(unsupported("a list longer than 4 million items"));
         }
         Ok(Self::List(Rc::new(List { items, depth })))
     }
@@ -75,7 +75,7 @@ impl Value {
     ///
     /// # Errors
     /// When it nests too deep.
-    pub fn dict(given: Vec<(Rc<str>, Self)>) -> Result<Self, Halt> {
+    pub fn dict(given: Vec<(Rc<str>, Self)>) -> Result<Self, Exception> {
         let depth = deeper(given.iter().map(|(_, value)| value))?;
         let mut dict = Dict {
             entries: given,
@@ -146,7 +146,7 @@ impl Value {
     ///
     /// # Errors
     /// That it has none.
-    pub(crate) fn length(&self) -> Result<usize, Halt> {
+    pub(crate) fn length(&self) -> Result<usize, Exception> {
         match self {
             Self::Text(text) => Ok(text.chars().count()),
             Self::List(list) => Ok(list.items.len()),
@@ -170,14 +170,14 @@ impl Value {
     ///
     /// # Errors
     /// When it nests too deep, or a number in it is none.
-    pub fn of(literal: &Literal) -> Result<Self, Halt> {
+    pub fn of(literal: &Literal) -> Result<Self, Exception> {
         Ok(match literal {
             Literal::None => Self::None,
             Literal::Bool(value) => Self::Bool(*value),
             Literal::Int(value) => Self::Int(i128::from(*value)),
             Literal::Float(text) => {
                 let parsed = text.parse();
-                Self::Float(parsed.map_err(|_| beyond("a number that is none"))?)
+                Self::Float(parsed.map_err(|_| unsupported("a number that is none"))?)
             }
             Literal::Text(text) => Self::text(text),
             Literal::List(items) => {
@@ -187,17 +187,17 @@ impl Value {
                 let entries = entries
                     .iter()
                     .map(|(key, value)| Ok((key.as_str().into(), Self::of(value)?)));
-                Self::dict(entries.collect::<Result<_, Halt>>()?)?
+                Self::dict(entries.collect::<Result<_, Exception>>()?)?
             }
         })
     }
 }
 
 /// The depth of what holds these.
-fn deeper<'a>(inner: impl Iterator<Item = &'a Value>) -> Result<u16, Halt> {
+fn deeper<'a>(inner: impl Iterator<Item = &'a Value>) -> Result<u16, Exception> {
     let depth = 1 + inner.map(Value::depth).max().unwrap_or(0);
     match depth > DEPTH_MAX {
-        true => Err(beyond("lists and dicts nested deeper than 200")),
+        true => Err(unsupported("lists and dicts nested deeper than 200")),
         false => Ok(depth),
     }
 }
