@@ -1,4 +1,4 @@
-//! Expressions, ready to be computed: literals are values already.
+//! Expressions of a program; constant ones are folded into values.
 
 use std::rc::Rc;
 
@@ -15,38 +15,38 @@ use super::values::repr::{fits, repr, str};
 use super::values::str_methods;
 use super::values::value::Value;
 
-/// What a local variable holds.
+/// Content of a local variable.
 #[derive(Debug, Clone)]
 pub(super) enum Slot {
     Unset,
     Value(Value),
     Response(Rc<ResponseView>),
-    /// Those of a batch.
+    /// The responses of a batch.
     Responses(Rc<Vec<Rc<ResponseView>>>),
-    /// The JSON of an answer, or None when that is none.
+    /// The JSON of a response, or `None` if its body is not JSON.
     Body(Rc<ResponseView>),
 }
 
-/// A variable of a comprehension, and those of the ones around it.
+/// Variable of a comprehension, and those of the comprehensions around it.
 pub(super) struct Bound<'a> {
     local: u16,
     value: Value,
     around: Option<&'a Bound<'a>>,
 }
 
-/// Where an expression is computed.
+/// Context in which an expression is computed.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) slots: &'a [Slot],
     pub(super) names: &'a [String],
-    /// What the user has of its own, and of its class.
+    /// Attribute of the user or its class by name.
     pub(super) own: &'a dyn Fn(&str) -> Option<Value>,
     pub(super) class: &'a str,
-    /// What the part is given; nothing where nothing is played.
+    /// Inputs of the part; `None` while constants are folded.
     pub(super) inputs: Option<&'a Inputs>,
-    /// Variables of comprehensions that we are in.
+    /// Variables of the comprehensions around the expression.
     pub(super) bound: Option<&'a Bound<'a>>,
-    /// The minor version of Python 3 whose words errors use.
+    /// Minor version of Python 3 whose error texts apply.
     pub(super) minor: u8,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Comprehension {
 }
 
 impl Term {
-    /// Takes what the plan says, which was checked.
+    /// Converts a checked expression of the plan.
     pub(super) fn new(of: &Expression) -> Result<Self, Exception> {
         let all = |all: &[Expression]| all.iter().map(Self::new).collect::<Result<Vec<_>, _>>();
         let boxed = |of: &Expression| Ok::<_, Exception>(Box::new(Self::new(of)?));
@@ -183,7 +183,7 @@ impl Term {
         })
     }
 
-    /// The same as a value, if all of its parts are.
+    /// Folds it into a value if all of its parts are values.
     fn folded(self) -> Result<Self, Exception> {
         let parts: Vec<&Self> = match &self {
             Self::List(parts) | Self::Join(parts) => parts.iter().collect(),
@@ -193,7 +193,7 @@ impl Term {
         if !parts.iter().all(|part| matches!(part, Self::Value(_))) {
             return Ok(self);
         }
-        let nobody = Scope {
+        let no_user = Scope {
             slots: &[],
             names: &[],
             own: &|_| None,
@@ -202,14 +202,14 @@ impl Term {
             bound: None,
             minor: 0,
         };
-        // What cannot be computed is told where it is needed.
-        Ok(match self.compute(&nobody) {
+        // An invalid constant raises its error where it is used.
+        Ok(match self.compute(&no_user) {
             Ok(value) => Self::Value(value),
             Err(_) => self,
         })
     }
 
-    /// Its value, if it needs nobody to be computed.
+    /// Its value, if constant.
     pub(super) fn constant(&self) -> Option<&Value> {
         match self {
             Self::Value(value) => Some(value),
@@ -298,7 +298,7 @@ impl Term {
             Self::Row(feed) => scope.inputs()?.row(*feed),
             Self::Header(local, name, otherwise, line) => {
                 let response = scope.response(*local, *line)?;
-                // Python computes what stands for it before it looks.
+                // Python computes the default before the lookup.
                 let otherwise = otherwise.as_ref().map(|term| term.compute(scope));
                 let otherwise = otherwise.transpose()?;
                 match (response.header(name), otherwise) {
@@ -316,10 +316,11 @@ impl Term {
 
 impl<'a> Scope<'a> {
     pub(super) fn inputs(&self) -> Result<&'a Inputs, Exception> {
-        self.inputs.ok_or_else(|| unsupported("a draw for nobody"))
+        self.inputs
+            .ok_or_else(|| unsupported("a draw outside of a part"))
     }
 
-    /// What an error says that is given this, or nothing.
+    /// Text of an error that is raised with this argument, or none.
     pub(super) fn message(&self, says: Option<&Term>) -> Result<String, Exception> {
         says.map_or(Ok(String::new()), |says| str(&says.compute(self)?))
     }
@@ -350,7 +351,7 @@ impl<'a> Scope<'a> {
                 read => read.map_err(|error| error.at(line)),
             },
             Slot::Response(_) | Slot::Responses(_) => {
-                Err(unsupported("an answer taken for a value").at(line))
+                Err(unsupported("a response used as a value").at(line))
             }
         }
     }
@@ -359,7 +360,7 @@ impl<'a> Scope<'a> {
         match &self.slots[usize::from(local)] {
             Slot::Response(response) => Ok(response),
             Slot::Unset => Err(self.unset(local, line)),
-            _ => Err(unsupported("a value taken for an answer").at(line)),
+            _ => Err(unsupported("a value used as a response").at(line)),
         }
     }
 
@@ -371,7 +372,7 @@ impl<'a> Scope<'a> {
         match &self.slots[usize::from(local)] {
             Slot::Responses(responses) => Ok(responses),
             Slot::Unset => Err(self.unset(local, line)),
-            _ => Err(unsupported("something else taken for several answers").at(line)),
+            _ => Err(unsupported("another value used as responses").at(line)),
         }
     }
 }
@@ -381,7 +382,7 @@ impl Comprehension {
         let over = Loop::over(&self.over.compute(scope)?);
         let mut over = over.map_err(|error| error.at(self.line))?;
         let inside = |error: Exception| match scope.minor < 12 {
-            // It is a function of its own there.
+            // Before 3.12 a comprehension is a function of its own.
             true => error.via(self.line),
             false => error,
         };
@@ -423,7 +424,7 @@ fn compared(
     Ok(true)
 }
 
-/// The first that is as true as `wanted`, else the last.
+/// The first whose truth is `wanted`, else the last.
 fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Exception> {
     let mut value = Value::None;
     for part in parts {
@@ -435,7 +436,7 @@ fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Excep
     Ok(value)
 }
 
-/// `a.get(key, otherwise)`: Python looks for the method before it computes what it is given.
+/// `a.get(key, otherwise)`; Python looks the method up before it computes the arguments.
 fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Exception> {
     let of = to[0].compute(scope)?;
     let Value::Dict(dict) = &of else {

@@ -15,8 +15,9 @@
 
 pub mod operation;
 
-pub mod requests;
-pub mod values;
+mod values;
+
+mod requests;
 
 mod expression;
 mod inputs;
@@ -29,4 +30,6 @@ mod user;
 pub use inputs::Sources;
 pub use program::Program;
 pub use requests::cookies::Clock;
+pub use requests::response::{decoded, has_header};
 pub use user::CompiledUser;
+pub use values::exceptions::{Exception, Kind};

@@ -2,7 +2,7 @@
 
 use jiter::{PythonParse, StringCacheMode};
 use loadpilot_agent::users::script::Response;
-use loadpilot_script::requests::response::{decoded, has_header};
+use loadpilot_script::{decoded, has_header};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -1,5 +1,5 @@
-//! Paths, queries, headers and bodies of computed requests: the bytes and the refusals of the
-//! Python client (`loadpilot.request.encoding`, `loadpilot.play.conversation`).
+//! Path, query, headers and body of a computed request: the same bytes and errors as the Python
+//! client (`loadpilot.request.encoding`, `loadpilot.play.conversation`).
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(crate) fn path(path: &Value, params: Option<&Value>) -> Result<String, Excep
     let params = params.filter(|params| params.is_true());
     let Value::Text(text) = path else {
         if params.is_none() && matches!(path, Value::List(_) | Value::Dict(_)) {
-            // The client remembers paths that it encoded.
+            // The Python client caches paths that it encoded.
             return Err(type_error(format!("unhashable type: '{}'", path.kind())));
         }
         return Err(value_error(format!(
@@ -82,7 +82,7 @@ fn refuse(path: &str) -> Result<(), Exception> {
     Ok(())
 }
 
-/// Percent-encodes all but what a query keeps, and `more` of that.
+/// Percent-encodes all characters but those of a query without `more`.
 fn quoted(text: &str, more: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -170,7 +170,7 @@ fn primitive(value: &Value, name: &str) -> Result<String, Exception> {
     }
 }
 
-/// The one body of what `json=`, `data=` and `content=` give.
+/// The body of `json=`, `data=` or `content=`.
 pub(crate) fn body(
     json: Option<&Value>,
     data: Option<&Value>,
@@ -239,7 +239,7 @@ pub(crate) fn headers(given: Option<&Value>) -> Result<Vec<(String, String)>, Ex
     }
 }
 
-/// What reports call the request.
+/// Name of the request in reports.
 pub(crate) fn name(given: Option<&Value>) -> Result<Option<String>, Exception> {
     match given {
         None | Some(Value::None) => Ok(None),

@@ -90,7 +90,7 @@ impl JsonPath {
 fn step(key: &Term) -> Option<Step> {
     match key.constant()? {
         Value::Text(key) => Some(Step::Key(Rc::clone(key))),
-        Value::Int(place) => Some(Step::Place(usize::try_from(*place).ok()?)),
+        Value::Int(place) => Some(Step::Index(usize::try_from(*place).ok()?)),
         _ => None,
     }
 }

@@ -14,4 +14,4 @@ pub(crate) mod encode;
 pub(crate) mod json_path;
 pub(crate) mod redirect;
 pub(crate) mod request_cache;
-pub mod response;
+pub(crate) mod response;

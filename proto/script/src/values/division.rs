@@ -1,6 +1,6 @@
-//! `/`, `//` and `%` of numbers, as Python rounds them and words what cannot be divided.
+//! `/`, `//` and `%` of numbers, rounded as in Python, and the errors of division by zero.
 //!
-//! Nothing here may be given zero to divide by but [`by_zero`].
+//! The caller checks for a zero divisor first and raises [`by_zero`].
 
 use loadpilot_events::plan::code::Binary;
 
@@ -8,12 +8,12 @@ use super::exceptions::{Exception, Kind, unsupported};
 use super::operators::real;
 use super::value::Value;
 
-/// The newest Python 3 whose words are known here.
+/// Newest minor version of Python 3 whose error texts are known here.
 const MINOR_MAX: u8 = 13;
-/// The Python 3 that first said by what a float was taken modulo.
+/// First minor version of Python 3 with the text `float modulo by zero`.
 const MODULO_MINOR: u8 = 13;
 
-/// `left operator 0`, of whole numbers or not, by the words of Python 3.`minor`.
+/// Error of `left operator 0`, in the text of Python 3.`minor`.
 pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Exception {
     let text = match (operator, is_whole) {
         _ if minor > MINOR_MAX => return unsupported("a division by zero"),
@@ -28,14 +28,14 @@ pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Exception 
     Exception::new(Kind::ZeroDivisionError, text)
 }
 
-/// `left // right`; `None` when it needs more than 128 bits.
+/// `left // right`; `None` if it needs more than 128 bits.
 pub(crate) fn floor_divided(left: i128, right: i128) -> Option<i128> {
     let quotient = left.checked_div(right)?;
     let is_lower = left % right != 0 && (left < 0) != (right < 0);
     Some(quotient - i128::from(is_lower))
 }
 
-/// `left % right`; `None` when it needs more than 128 bits on the way.
+/// `left % right`; `None` if the computation needs more than 128 bits.
 pub(crate) fn modulo(left: i128, right: i128) -> Option<i128> {
     let remainder = left.checked_rem(right)?;
     match remainder != 0 && (remainder < 0) != (right < 0) {
@@ -44,7 +44,7 @@ pub(crate) fn modulo(left: i128, right: i128) -> Option<i128> {
     }
 }
 
-/// `left / right`, correctly rounded: what doubles hold exactly they divide so.
+/// `left / right`, correctly rounded; unsupported where a double does not hold both exactly.
 pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Exception> {
     let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
     match is_exact(left) && is_exact(right) {
@@ -55,7 +55,7 @@ pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Exception> {
     }
 }
 
-/// Quotient and remainder, as `float_divmod` of CPython's `Objects/floatobject.c` has them.
+/// Quotient and remainder, as in `float_divmod` of CPython's `Objects/floatobject.c`.
 pub(crate) fn divided(left: f64, right: f64) -> (f64, f64) {
     let mut remainder = left % right;
     let mut quotient = (left - remainder) / right;
@@ -81,7 +81,7 @@ pub(crate) fn divided(left: f64, right: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// As 3.11, 3.12 and 3.13 say it.
+    /// The texts of Python 3.11, 3.12 and 3.13.
     #[test]
     fn zero_is_refused_in_the_words_of_each_python() {
         let words = [
@@ -111,6 +111,6 @@ mod tests {
             );
         }
         let newer = by_zero(Binary::Divide, true, MINOR_MAX + 1);
-        assert_eq!(newer.kind, Kind::CompiledError, "its words are not known");
+        assert_eq!(newer.kind, Kind::CompiledError, "its text is not known");
     }
 }

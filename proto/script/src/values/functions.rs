@@ -1,4 +1,4 @@
-//! Python's own functions, to the words of their errors.
+//! Python's built-in functions, with CPython's error texts.
 
 use loadpilot_events::plan::code::{Function, Kind as Type};
 
@@ -7,7 +7,7 @@ use super::repr::{repr, str};
 use super::value::Value;
 use crate::expression::Scope;
 
-/// What one of Python's own functions, or of ours, returns.
+/// Result of a built-in function of Python or of `loadpilot`.
 pub(crate) fn called(
     function: Function,
     to: &[Value],
@@ -71,7 +71,7 @@ pub(crate) fn digits(text: &str) -> Result<Value, Exception> {
         Some(rest) => (true, rest),
         None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
     };
-    // Underscores stand between digits only.
+    // Underscores are valid between digits only.
     let groups = || bare.split('_');
     let is_sound = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
     if !groups().all(is_sound) {
@@ -89,7 +89,7 @@ pub(crate) fn digits(text: &str) -> Result<Value, Exception> {
 pub(crate) fn is_of(value: &Value, kind: Type) -> bool {
     match value {
         Value::None => false,
-        // A bool is an int, too.
+        // `bool` is a subclass of `int`.
         Value::Bool(_) => matches!(kind, Type::Bool | Type::Int),
         Value::Int(_) => kind == Type::Int,
         Value::Float(_) => kind == Type::Float,

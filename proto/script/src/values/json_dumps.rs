@@ -1,4 +1,4 @@
-//! JSON as Python's `json` module writes it.
+//! `json.dumps`, as the Python client calls it.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::value::Value;
 /// `json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)`.
 ///
 /// # Errors
-/// When a number in it has no JSON form.
+/// A number has no JSON form, or the text is too long.
 pub(crate) fn dumps(value: &Value) -> Result<String, Exception> {
     let mut out = String::new();
     write(value, &mut out)?;

@@ -1,4 +1,4 @@
-//! Python's operators on values, to the words of their errors.
+//! Python's operators on values, with CPython's error texts.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use super::exceptions::{Exception, Kind, type_error, unsupported};
 use super::repr::{fits, repr};
 use super::value::{LENGTH_MAX, Value};
 
-/// A number, as arithmetic sees it: booleans are 0 and 1.
+/// A number in arithmetic: booleans are 0 and 1.
 enum Number {
     Int(i128),
     Float(f64),
@@ -24,7 +24,7 @@ fn number(value: &Value) -> Option<Number> {
     }
 }
 
-/// A number as a float, as `float()` rounds it; `None` for what is no number.
+/// A number as a float, rounded as `float()` does; `None` of any other value.
 pub(crate) fn real_of(value: &Value) -> Option<f64> {
     match number(value)? {
         Number::Int(value) => Some(real(value)),
@@ -36,7 +36,7 @@ fn too_large() -> Exception {
     unsupported("a whole number of more than 128 bits")
 }
 
-/// A whole number as a float, if that is exact enough to be the same everywhere.
+/// A whole number as a float.
 pub(crate) fn real(value: i128) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
@@ -46,10 +46,10 @@ pub(crate) fn real(value: i128) -> f64 {
     real
 }
 
-/// `left operator right`, by the words of Python 3.`minor`.
+/// `left operator right`; errors have the text of Python 3.`minor`.
 ///
 /// # Errors
-/// What Python raises.
+/// The same as in Python.
 pub(crate) fn binary(
     operator: Binary,
     left: &Value,
@@ -109,7 +109,7 @@ fn add(left: &Value, right: &Value) -> Result<Value, Exception> {
     }
 }
 
-/// `left += right`, which would change a list for everybody who has it.
+/// `left += right`. Unsupported for lists, which it would change for all references.
 fn add_in_place(left: &Value, right: &Value) -> Result<Value, Exception> {
     match (left, right) {
         (Value::List(_), Value::Text(_) | Value::List(_) | Value::Dict(_)) => {
@@ -204,7 +204,7 @@ fn whole(operator: Binary, left: i128, right: i128, minor: u8) -> Result<Value, 
 /// `-value`.
 ///
 /// # Errors
-/// What Python raises.
+/// The same as in Python.
 pub(crate) fn negate(value: &Value) -> Result<Value, Exception> {
     match number(value) {
         Some(Number::Int(value)) => value.checked_neg().map(Value::Int).ok_or_else(too_large),
@@ -218,10 +218,10 @@ pub(crate) fn negate(value: &Value) -> Result<Value, Exception> {
     }
 }
 
-/// Whether `left` stands so to `right`.
+/// `left how right`.
 ///
 /// # Errors
-/// What Python raises.
+/// The same as in Python.
 pub(crate) fn compare(how: Comparison, left: &Value, right: &Value) -> Result<bool, Exception> {
     match how {
         Comparison::Equal => equal(left, right),
@@ -237,7 +237,7 @@ pub(crate) fn compare(how: Comparison, left: &Value, right: &Value) -> Result<bo
     }
 }
 
-/// `left is right`, where the right side is one of the values of which there is only one each.
+/// `left is right`, where the right side is a singleton (`None`, `True`, `False`).
 fn is(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::None, Value::None) => true,
@@ -249,7 +249,7 @@ fn is(left: &Value, right: &Value) -> bool {
 /// `left == right`.
 ///
 /// # Errors
-/// When only the identity of a NaN could tell.
+/// The result depends on the identity of a NaN.
 pub(crate) fn equal(left: &Value, right: &Value) -> Result<bool, Exception> {
     if let (Some(left), Some(right)) = (number(left), number(right)) {
         return Ok(numbers(&left, &right) == Some(Ordering::Equal));
@@ -284,7 +284,7 @@ pub(crate) fn equal(left: &Value, right: &Value) -> Result<bool, Exception> {
     }
 }
 
-/// Whether two items of containers are one, or equal.
+/// Whether two items of containers are identical or equal.
 fn same(left: &Value, right: &Value) -> Result<bool, Exception> {
     let is_nan = |value: &Value| matches!(value, Value::Float(value) if value.is_nan());
     match is_nan(left) && is_nan(right) {
@@ -293,7 +293,7 @@ fn same(left: &Value, right: &Value) -> Result<bool, Exception> {
     }
 }
 
-/// How two numbers stand, exactly; `None` with a NaN.
+/// Exact order of two numbers; `None` with a NaN.
 fn numbers(left: &Number, right: &Number) -> Option<Ordering> {
     match (left, right) {
         (Number::Int(left), Number::Int(right)) => Some(left.cmp(right)),
@@ -389,7 +389,7 @@ fn contains(left: &Value, right: &Value) -> Result<bool, Exception> {
     }
 }
 
-/// A value as the key of a dict whose keys are all texts; `None` when it can be none of them.
+/// A value as a key of a dict whose keys are all text; `None` if it equals no text.
 pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Exception> {
     match key {
         Value::Text(key) => Ok(Some(key)),
@@ -404,7 +404,7 @@ pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Exception> {
 /// `of[key]`.
 ///
 /// # Errors
-/// What Python raises.
+/// The same as in Python.
 pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Exception> {
     let place = |length: usize| {
         let place = match key {

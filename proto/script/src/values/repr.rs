@@ -1,4 +1,4 @@
-//! Values in Python's words: `str()` and `repr()`.
+//! `str()` and `repr()` of values.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::value::{LENGTH_MAX, Value};
 /// `str(value)`.
 ///
 /// # Errors
-/// When the text is too long, or holds what only Python knows how to write.
+/// The text is too long, or its notation depends on the version of Python.
 pub(crate) fn str(value: &Value) -> Result<String, Exception> {
     match value {
         Value::Text(text) => Ok(text.to_string()),
@@ -56,7 +56,7 @@ fn write(value: &Value, out: &mut String) -> Result<(), Exception> {
     fits(out.len())
 }
 
-/// Whether a text may be so long.
+/// Checks the length of a text.
 pub(crate) fn fits(bytes: usize) -> Result<(), Exception> {
     match bytes > LENGTH_MAX {
         true => Err(unsupported("a text longer than 64 MiB")),
@@ -64,7 +64,7 @@ pub(crate) fn fits(bytes: usize) -> Result<(), Exception> {
     }
 }
 
-/// `repr()` of a float: the shortest digits that mean it, with an exponent below -4 and from 16.
+/// `repr()` of a float: the shortest digits that round-trip; scientific below 1e-4 and from 1e16.
 pub(crate) fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -108,7 +108,7 @@ fn quoted(text: &str, out: &mut String) -> Result<(), Exception> {
                 write!(out, "\\x{:02x}", u32::from(c)).expect("a String takes what is written");
             }
             '\u{a1}'..='\u{ff}' => out.push(c),
-            // What else is printable depends on the tables of the Python at hand.
+            // Which others are printable depends on the Unicode tables of the Python version.
             c if c.is_alphabetic() => out.push(c),
             _ => return Err(unsupported("the repr() of a text with signs beyond Latin")),
         }
@@ -117,7 +117,7 @@ fn quoted(text: &str, out: &mut String) -> Result<(), Exception> {
     Ok(())
 }
 
-/// Of the first 256 characters: control characters, the no-break space and the soft hyphen.
+/// Characters of Latin-1 that are not printable: control characters, no-break space, soft hyphen.
 fn is_hidden(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{ad}')
 }

@@ -1,6 +1,6 @@
-//! Methods of text, and numbers written as text, to the words of their errors.
+//! Methods of text, and formatted numbers, with CPython's error texts.
 //!
-//! Signs whose case the tables of one Unicode version may change are left to Python.
+//! Characters whose case depends on the Unicode version are unsupported.
 
 use loadpilot_events::plan::code::Function;
 
@@ -9,7 +9,7 @@ use super::operators::real_of;
 use super::repr::fits;
 use super::value::Value;
 
-/// What a function is called when it is a method of text; `None` when it is none.
+/// Name of a method of text; `None` of any other function.
 pub(crate) fn name(function: Function) -> Option<&'static str> {
     Some(match function {
         Function::Lower => "lower",
@@ -26,7 +26,7 @@ pub(crate) fn name(function: Function) -> Option<&'static str> {
     })
 }
 
-/// Text, of which a method is looked for before its arguments are computed.
+/// The text of `of.method(…)`; Python looks the method up before it computes the arguments.
 pub(crate) fn text<'a>(of: &'a Value, method: &str) -> Result<&'a str, Exception> {
     match of {
         Value::Text(text) => Ok(text),
@@ -54,7 +54,7 @@ pub(crate) fn method(function: Function, text: &str, to: &[Value]) -> Result<Val
     }
 }
 
-/// Text whose case is the same in each version of Unicode.
+/// Text whose case mapping is the same in every version of Unicode.
 fn cased(text: &str) -> Result<&str, Exception> {
     match text.chars().all(|sign| sign < '\u{180}') {
         true => Ok(text),
@@ -140,7 +140,7 @@ fn joined(text: &str, parts: &Value) -> Result<Value, Exception> {
     };
     match parts {
         Value::List(list) => {
-            // Python looks at all of them before it joins any.
+            // Python checks all items before it joins any.
             for (place, part) in list.items.iter().enumerate() {
                 let Value::Text(_) = part else {
                     let rule = format!("sequence item {place}: expected str instance,");
@@ -168,7 +168,7 @@ fn joined(text: &str, parts: &Value) -> Result<Value, Exception> {
     Ok(Value::text(&out))
 }
 
-/// `format(of, "04d")`, `format(of, "8.2f")`: with digits after the point, or whole.
+/// `format(of, "04d")`, `format(of, "8.2f")`: without `digits` a whole number.
 pub(crate) fn formatted(
     of: &Value,
     digits: Option<u8>,
@@ -203,7 +203,7 @@ pub(crate) fn formatted(
     }))
 }
 
-/// Exact decimals, halves to the even one, as both languages have them.
+/// Exact decimals, half to even, as in both languages.
 fn fixed(value: f64, digits: u8) -> String {
     if value.is_nan() {
         return "nan".to_owned();
