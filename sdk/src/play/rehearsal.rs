@@ -1,7 +1,8 @@
-//! Users of a scenario without a run: what a test tells them is all that they hear.
+//! Rehearsal: users of a scenario without a run; a test supplies every completion, and nothing is
+//! sent.
 //!
-//! Python and code go through the same seam here as on a firing thread, so that a test can hold one
-//! against the other. Must never send anything.
+//! Python and compiled code have the same interface here as on a firing thread, so that a test can
+//! compare them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use pyo3::types::PyBytes;
 
 use super::scenario::Interpreter;
 
-/// A scenario that is rehearsed.
+/// A scenario in rehearsal.
 #[pyclass(name = "Rehearsal", module = "loadpilot._native", unsendable)]
 pub(crate) struct PyRehearsal {
     scenario: Box<dyn Scenario>,
@@ -35,9 +36,9 @@ pub(crate) struct PyRehearsedUser {
     user: Box<dyn User>,
 }
 
-/// What a user wants next: `sends` method, path, headers, body, time-out in µs and name; or several
-/// of these in a `batch`; or `rests` so many µs; or ended with `check`, whether it was passed and
-/// what it said, `raised`, and what it added to metrics, each in words.
+/// The next operation of a user: `sends` method, path, headers, body, timeout in µs and name; or
+/// several of these in a `batch`; or `rests_us`, a sleep in µs; or the end of the part, with `check`
+/// (whether it passed, and its error), `raised`, and its metric samples as text.
 #[pyclass(name = "Wanted", module = "loadpilot._native", frozen, get_all)]
 pub(crate) struct PyWanted {
     sends: Option<Sent>,
@@ -48,10 +49,10 @@ pub(crate) struct PyWanted {
     measured: Vec<String>,
 }
 
-/// What became of one request of a batch: an answer, or in a word.
+/// Completion of one request of a batch: a response, or a word.
 #[derive(FromPyObject)]
-enum Told {
-    Answer(u16, Vec<u8>, Vec<u8>),
+enum Supplied {
+    Response(u16, Vec<u8>, Vec<u8>),
     Word(String),
 }
 
@@ -72,7 +73,7 @@ impl PyRehearsal {
         plan: &Plan,
         seed: u64,
     ) -> PyResult<Self> {
-        let given = plan
+        let parameters = plan
             .parameters
             .iter()
             .filter_map(|(name, value)| match value {
@@ -86,7 +87,7 @@ impl PyRehearsal {
             scenario: &plan.scenario,
             tasks: &tasks,
             target: &plan.target,
-            parameters: &given.collect::<BTreeMap<_, _>>(),
+            parameters: &parameters.collect::<BTreeMap<_, _>>(),
             feeds: plan.feeds(),
             workload: &Arc::new(Workload::new(plan, seed)),
             states: None,
@@ -96,7 +97,7 @@ impl PyRehearsal {
     }
 }
 
-fn sound(plan: &str) -> PyResult<Plan> {
+fn checked_plan(plan: &str) -> PyResult<Plan> {
     parse_plan(plan).map_err(|refusal| PyValueError::new_err(refusal.to_string()))
 }
 
@@ -106,14 +107,14 @@ impl PyRehearsal {
     #[staticmethod]
     #[pyo3(signature = (bundle, file, plan, seed = 0))]
     fn in_python(bundle: &[u8], file: &str, plan: &str, seed: u64) -> PyResult<Self> {
-        Self::of(&Interpreter, bundle, file, &sound(plan)?, seed)
+        Self::of(&Interpreter, bundle, file, &checked_plan(plan)?, seed)
     }
 
-    /// Takes the code of a plan, and the rows of its feeds.
+    /// Loads the code of a plan with the rows of its feeds, to be played as compiled code.
     #[staticmethod]
     #[pyo3(signature = (plan, rows = None, seed = 0))]
     fn in_code(plan: &str, rows: Option<&[u8]>, seed: u64) -> PyResult<Self> {
-        let plan = sound(plan)?;
+        let plan = checked_plan(plan)?;
         let code = plan.code.as_ref();
         let code = code.ok_or_else(|| PyValueError::new_err("the plan has no code"))?;
         Self::of(
@@ -133,8 +134,8 @@ impl PyRehearsal {
 
 #[pymethods]
 impl PyRehearsedUser {
-    /// Begins its preparation (-1), its clean-up (-2) or a task, by its place, for the arrival of
-    /// a number, which is due so many µs after 1970.
+    /// Begins its preparation (-1), its clean-up (-2) or a task, by its index, for an arrival that is
+    /// due at `due_us`, in µs of the Unix epoch.
     #[pyo3(signature = (part, arrival = 0, due_us = 0))]
     fn begin(
         &mut self,
@@ -153,18 +154,20 @@ impl PyRehearsedUser {
         self.wanted(py, next)
     }
 
-    /// What became of each request of a batch: an answer, or "timed out", "unsendable", "stopped".
-    fn all_answered(&mut self, py: Python<'_>, told: Vec<Told>) -> PyResult<PyWanted> {
-        let heard = told.into_iter().map(|told| match told {
-            Told::Answer(status, head, body) => Completion::Response(response(status, head, body)),
-            Told::Word(word) if word == "timed out" => Completion::Failed {
+    /// Completes a batch: for each request a response, "timed out", "unsendable" or "stopped".
+    fn all_answered(&mut self, py: Python<'_>, supplied: Vec<Supplied>) -> PyResult<PyWanted> {
+        let completions = supplied.into_iter().map(|one| match one {
+            Supplied::Response(status, head, body) => {
+                Completion::Response(response(status, head, body))
+            }
+            Supplied::Word(word) if word == "timed out" => Completion::Failed {
                 outcome: Outcome::Timeout,
                 cause: None,
             },
-            Told::Word(word) if word == "stopped" => Completion::Stopped,
-            Told::Word(word) => Completion::Unsendable(word),
+            Supplied::Word(word) if word == "stopped" => Completion::Stopped,
+            Supplied::Word(word) => Completion::Unsendable(word),
         });
-        let next = self.user.resume(Completion::Batch(heard.collect()));
+        let next = self.user.resume(Completion::Batch(completions.collect()));
         self.wanted(py, next)
     }
 
@@ -175,18 +178,18 @@ impl PyRehearsedUser {
         head: Vec<u8>,
         body: Vec<u8>,
     ) -> PyResult<PyWanted> {
-        let heard = Completion::Response(response(status, head, body));
-        let next = self.user.resume(heard);
+        let completion = Completion::Response(response(status, head, body));
+        let next = self.user.resume(completion);
         self.wanted(py, next)
     }
 
-    /// The request got no complete answer.
+    /// The request got no complete response.
     fn timed_out(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let heard = Completion::Failed {
+        let completion = Completion::Failed {
             outcome: Outcome::Timeout,
             cause: None,
         };
-        let next = self.user.resume(heard);
+        let next = self.user.resume(completion);
         self.wanted(py, next)
     }
 

@@ -1,4 +1,4 @@
-//! A request that a task made up, as Python sees it.
+//! Requests of tasks, for Python.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl PyRequest {
         listen_us: Option<u64>,
     ) -> PyResult<Self> {
         Ok(Self(Arc::new(Request {
-            method: named(method)?,
+            method: method_of(method)?,
             path,
             headers,
             body: body.map(Bytes::from_owner),
@@ -76,7 +76,7 @@ impl PyRequest {
         self.0.body.as_ref().map(|body| PyBytes::new(py, body))
     }
 
-    /// The request that an answer leads to: how long it may take and how it is listened to stay.
+    /// The request that a redirect leads to: timeout and stream options stay the same.
     fn led_to(
         &self,
         method: &str,
@@ -85,7 +85,7 @@ impl PyRequest {
         body: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         Ok(Self(Arc::new(Request {
-            method: named(method)?,
+            method: method_of(method)?,
             path,
             headers,
             body: body.map(Bytes::from_owner),
@@ -99,7 +99,7 @@ impl PyRequest {
     }
 }
 
-fn named(method: &str) -> PyResult<Method> {
+fn method_of(method: &str) -> PyResult<Method> {
     let unknown = || PyValueError::new_err(format!("no method {method}"));
     Method::named(method).ok_or_else(unknown)
 }

@@ -1,4 +1,4 @@
-//! An answer as a task in Python sees it. Must never copy a body that nobody looks at.
+//! Responses, for Python. A body is copied on first use only.
 
 use jiter::{PythonParse, StringCacheMode};
 use loadpilot_agent::users::script::Response;
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-/// What reads the parts of an answer that are made up of text.
+/// Python module that reads headers, text and events.
 const READING: &str = "loadpilot.play.reading";
 
-/// The answer to one request.
+/// The response to one request.
 #[pyclass(name = "Response", module = "loadpilot._native", frozen)]
 pub(crate) struct PyResponse {
     response: Response,
@@ -20,7 +20,7 @@ pub(crate) struct PyResponse {
 }
 
 impl PyResponse {
-    /// Takes what the engine kept.
+    /// Wraps a response of the load engine.
     pub(super) fn new(response: Response) -> Self {
         Self {
             response,
@@ -29,8 +29,8 @@ impl PyResponse {
         }
     }
 
-    /// Whether it brings cookies.
-    pub(super) fn brings_cookies(&self) -> bool {
+    /// Whether it sets cookies.
+    pub(super) fn sets_cookies(&self) -> bool {
         has_header(&self.response.head, "set-cookie")
     }
 }
@@ -49,12 +49,12 @@ impl PyResponse {
 
     #[getter]
     fn elapsed_ms(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+        #[expect(clippy::cast_precision_loss, reason = "a time to display")]
         let us = self.response.elapsed_us as f64;
         us / 1e3
     }
 
-    /// Decoded when the target says that it encoded it.
+    /// The body without its content encoding.
     #[getter]
     fn content(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
         let content = || {
@@ -92,7 +92,7 @@ impl PyResponse {
         };
         match parser.python_parse(py, &decoded) {
             Ok(value) => Ok(value.unbind()),
-            // The standard library reads other encodings too, and says best what is wrong.
+            // The standard library reads other encodings too, and raises Python's own errors.
             Err(_) => {
                 let json = py.import("json")?;
                 Ok(json.call_method1("loads", (self.content(py)?,))?.unbind())
