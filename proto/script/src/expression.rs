@@ -1,52 +1,52 @@
-//! Expressions, ready to be computed: literals are values already.
+//! Expressions of a program; constant ones are folded into values.
 
 use std::rc::Rc;
 
 use loadpilot_events::plan::code::{Binary, Comparison, Expression, Function, Kind as Type, Part};
 
-use super::inputs::Given;
+use super::inputs::Inputs;
 use super::loops::Loop;
-use super::requests::answer::Answer;
-use super::requests::json_path::InJson;
-use super::values::exceptions::{Halt, Kind, beyond};
+use super::requests::json_path::JsonPath;
+use super::requests::response::ResponseView;
+use super::values::exceptions::{Exception, Kind, unsupported};
 use super::values::functions::{called, is_of};
 use super::values::operators::{binary, compare, hashed, item, negate};
 use super::values::repr::{fits, repr, str};
 use super::values::str_methods;
 use super::values::value::Value;
 
-/// What a local variable holds.
+/// Content of a local variable.
 #[derive(Debug, Clone)]
 pub(super) enum Slot {
     Unset,
     Value(Value),
-    Answer(Rc<Answer>),
-    /// Those of a batch.
-    Answers(Rc<Vec<Rc<Answer>>>),
-    /// The JSON of an answer, or None when that is none.
-    Body(Rc<Answer>),
+    Response(Rc<ResponseView>),
+    /// The responses of a batch.
+    Responses(Rc<Vec<Rc<ResponseView>>>),
+    /// The JSON of a response, or `None` if its body is not JSON.
+    Body(Rc<ResponseView>),
 }
 
-/// A variable of a comprehension, and those of the ones around it.
+/// Variable of a comprehension, and those of the comprehensions around it.
 pub(super) struct Bound<'a> {
     local: u16,
     value: Value,
     around: Option<&'a Bound<'a>>,
 }
 
-/// Where an expression is computed.
+/// Context in which an expression is computed.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) slots: &'a [Slot],
     pub(super) names: &'a [String],
-    /// What the user has of its own, and of its class.
+    /// Attribute of the user or its class by name.
     pub(super) own: &'a dyn Fn(&str) -> Option<Value>,
     pub(super) class: &'a str,
-    /// What the part is given; nothing where nothing is played.
-    pub(super) given: Option<&'a Given>,
-    /// Variables of comprehensions that we are in.
+    /// Inputs of the part; `None` while constants are folded.
+    pub(super) inputs: Option<&'a Inputs>,
+    /// Variables of the comprehensions around the expression.
     pub(super) bound: Option<&'a Bound<'a>>,
-    /// The minor version of Python 3 whose words errors use.
+    /// Minor version of Python 3 whose error texts apply.
     pub(super) minor: u8,
 }
 
@@ -67,13 +67,13 @@ pub(super) enum Term {
     Or(Vec<Term>),
     Choose(Box<(Term, Term, Term)>),
     Item(Box<(Term, Term)>, u32),
-    InJson(Box<InJson>),
+    JsonPath(Box<JsonPath>),
     Slice(Box<(Term, Term, Term)>, u32),
     Format(Box<Term>, Option<u8>, (u8, bool), u32),
     Comprehension(Box<Comprehension>),
     Call(Function, Vec<Term>, u32),
     IsInstance(Box<Term>, Vec<Type>),
-    Answer(u16, Part, u32),
+    Response(u16, Part, u32),
     Row(u16),
     Header(u16, String, Option<Box<Term>>, u32),
 }
@@ -89,12 +89,12 @@ pub(super) struct Comprehension {
 }
 
 impl Term {
-    /// Takes what the plan says, which was checked.
-    pub(super) fn new(of: &Expression) -> Result<Self, Halt> {
+    /// Converts a checked expression of the plan.
+    pub(super) fn new(of: &Expression) -> Result<Self, Exception> {
         let all = |all: &[Expression]| all.iter().map(Self::new).collect::<Result<Vec<_>, _>>();
-        let boxed = |of: &Expression| Ok::<_, Halt>(Box::new(Self::new(of)?));
+        let boxed = |of: &Expression| Ok::<_, Exception>(Box::new(Self::new(of)?));
         let two = |one: &Expression, other: &Expression| {
-            Ok::<_, Halt>(Box::new((Self::new(one)?, Self::new(other)?)))
+            Ok::<_, Exception>(Box::new((Self::new(one)?, Self::new(other)?)))
         };
         Ok(match of {
             Expression::Literal(literal) => Self::Value(Value::of(literal)?),
@@ -105,7 +105,7 @@ impl Term {
                 let entries = entries
                     .iter()
                     .map(|entry| Ok((entry.key.as_str().into(), Self::new(&entry.value)?)));
-                Self::Dict(entries.collect::<Result<_, Halt>>()?).folded()?
+                Self::Dict(entries.collect::<Result<_, Exception>>()?).folded()?
             }
             Expression::Join(parts) => Self::Join(all(parts)?).folded()?,
             Expression::Binary {
@@ -124,7 +124,7 @@ impl Term {
                 let others = others
                     .iter()
                     .map(|next| Ok((next.how, Self::new(&next.to)?)));
-                let others = others.collect::<Result<_, Halt>>()?;
+                let others = others.collect::<Result<_, Exception>>()?;
                 Self::Compare(boxed(first)?, others, *line)
             }
             Expression::And(parts) => Self::And(all(parts)?),
@@ -138,7 +138,7 @@ impl Term {
                 Self::Choose(Box::new(all))
             }
             Expression::Item { of, key, line } => {
-                InJson::item(Self::new(of)?, Self::new(key)?, *line)
+                JsonPath::item(Self::new(of)?, Self::new(key)?, *line)
             }
             Expression::Slice { of, from, to, line } => {
                 let all = (Self::new(of)?, Self::new(from)?, Self::new(to)?);
@@ -165,11 +165,11 @@ impl Term {
                 line: *line,
             })),
             Expression::Call { function, to, line } => match function {
-                Function::Get => InJson::get(all(to)?, *line),
+                Function::Get => JsonPath::get(all(to)?, *line),
                 _ => Self::Call(*function, all(to)?, *line),
             },
             Expression::IsInstance { of, kinds } => Self::IsInstance(boxed(of)?, kinds.clone()),
-            Expression::Answer { local, part, line } => Self::Answer(*local, *part, *line),
+            Expression::Answer { local, part, line } => Self::Response(*local, *part, *line),
             Expression::Row { feed } => Self::Row(*feed),
             Expression::Header {
                 local,
@@ -183,8 +183,8 @@ impl Term {
         })
     }
 
-    /// The same as a value, if all of its parts are.
-    fn folded(self) -> Result<Self, Halt> {
+    /// Folds it into a value if all of its parts are values.
+    fn folded(self) -> Result<Self, Exception> {
         let parts: Vec<&Self> = match &self {
             Self::List(parts) | Self::Join(parts) => parts.iter().collect(),
             Self::Dict(entries) => entries.iter().map(|(_, value)| value).collect(),
@@ -193,23 +193,23 @@ impl Term {
         if !parts.iter().all(|part| matches!(part, Self::Value(_))) {
             return Ok(self);
         }
-        let nobody = Scope {
+        let no_user = Scope {
             slots: &[],
             names: &[],
             own: &|_| None,
             class: "",
-            given: None,
+            inputs: None,
             bound: None,
             minor: 0,
         };
-        // What cannot be computed is told where it is needed.
-        Ok(match self.compute(&nobody) {
+        // An invalid constant raises its error where it is used.
+        Ok(match self.compute(&no_user) {
             Ok(value) => Self::Value(value),
             Err(_) => self,
         })
     }
 
-    /// Its value, if it needs nobody to be computed.
+    /// Its value, if constant.
     pub(super) fn constant(&self) -> Option<&Value> {
         match self {
             Self::Value(value) => Some(value),
@@ -218,7 +218,7 @@ impl Term {
     }
 
     /// Computes it.
-    pub(super) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
+    pub(super) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Exception> {
         let all = |terms: &[Self]| {
             let values = terms.iter().map(|term| term.compute(scope));
             values.collect::<Result<Vec<_>, _>>()
@@ -228,13 +228,13 @@ impl Term {
             Self::Local(local, line) => scope.value(*local, *line),
             Self::Own(name, line) => (scope.own)(name).ok_or_else(|| {
                 let text = format!("'{}' object has no attribute '{name}'", scope.class);
-                Halt::new(Kind::AttributeError, text).at(*line)
+                Exception::new(Kind::AttributeError, text).at(*line)
             }),
             Self::List(items) => Value::list(all(items)?),
             Self::Dict(entries) => {
                 let entries = entries.iter();
                 let entries = entries.map(|(key, value)| Ok((key.clone(), value.compute(scope)?)));
-                Value::dict(entries.collect::<Result<_, Halt>>()?)
+                Value::dict(entries.collect::<Result<_, Exception>>()?)
             }
             Self::Join(parts) => {
                 let mut out = String::new();
@@ -246,13 +246,13 @@ impl Term {
             }
             Self::Binary(operator, sides, line) => {
                 let (left, right) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
-                binary(*operator, &left, &right, scope.minor).map_err(|halt| halt.at(*line))
+                binary(*operator, &left, &right, scope.minor).map_err(|error| error.at(*line))
             }
-            Self::Negate(of, line) => negate(&of.compute(scope)?).map_err(|halt| halt.at(*line)),
+            Self::Negate(of, line) => negate(&of.compute(scope)?).map_err(|error| error.at(*line)),
             Self::Not(of) => Ok(Value::Bool(!of.compute(scope)?.is_true())),
             Self::Compare(first, others, line) => compared(first, others, scope)
                 .map(Value::Bool)
-                .map_err(|halt| halt.at(*line)),
+                .map_err(|error| error.at(*line)),
             Self::And(parts) => first(parts, scope, false),
             Self::Or(parts) => first(parts, scope, true),
             Self::Choose(ways) => match ways.0.compute(scope)?.is_true() {
@@ -261,52 +261,52 @@ impl Term {
             },
             Self::Item(sides, line) => {
                 let (of, key) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
-                item(&of, &key).map_err(|halt| halt.at(*line))
+                item(&of, &key).map_err(|error| error.at(*line))
             }
-            Self::InJson(of) => of.compute(scope),
-            Self::Call(Function::Get, to, line) => get(to, scope).map_err(|halt| halt.at(*line)),
+            Self::JsonPath(of) => of.compute(scope),
+            Self::Call(Function::Get, to, line) => get(to, scope).map_err(|error| error.at(*line)),
             Self::Slice(parts, line) => {
                 let of = parts.0.compute(scope)?;
                 let (from, to) = (parts.1.compute(scope)?, parts.2.compute(scope)?);
-                str_methods::slice(&of, &from, &to).map_err(|halt| halt.at(*line))
+                str_methods::slice(&of, &from, &to).map_err(|error| error.at(*line))
             }
             Self::Format(of, digits, (width, zeros), line) => {
                 let value = of.compute(scope)?;
                 let made = str_methods::formatted(&value, *digits, *width, *zeros);
-                made.map_err(|halt| halt.at(*line))
+                made.map_err(|error| error.at(*line))
             }
             Self::Comprehension(of) => of.compute(scope),
             Self::Call(function, to, line) if str_methods::name(*function).is_some() => {
                 let method = str_methods::name(*function).unwrap_or_default();
                 let of = to[0].compute(scope)?;
-                let text = str_methods::text(&of, method).map_err(|halt| halt.at(*line))?;
+                let text = str_methods::text(&of, method).map_err(|error| error.at(*line))?;
                 let to = all(&to[1..])?;
-                str_methods::method(*function, text, &to).map_err(|halt| halt.at(*line))
+                str_methods::method(*function, text, &to).map_err(|error| error.at(*line))
             }
             Self::Call(function, to, line) => {
                 let values = all(to)?;
-                called(*function, &values, scope).map_err(|halt| halt.at(*line))
+                called(*function, &values, scope).map_err(|error| error.at(*line))
             }
             Self::IsInstance(of, kinds) => {
                 let value = of.compute(scope)?;
                 Ok(Value::Bool(kinds.iter().any(|kind| is_of(&value, *kind))))
             }
-            Self::Answer(local, part, line) => {
-                let answer = scope.answer(*local, *line)?;
-                answer_part(answer, *part, scope.minor).map_err(|halt| halt.at(*line))
+            Self::Response(local, part, line) => {
+                let response = scope.response(*local, *line)?;
+                response_part(response, *part, scope.minor).map_err(|error| error.at(*line))
             }
-            Self::Row(feed) => scope.given()?.row(*feed),
+            Self::Row(feed) => scope.inputs()?.row(*feed),
             Self::Header(local, name, otherwise, line) => {
-                let answer = scope.answer(*local, *line)?;
-                // Python computes what stands for it before it looks.
+                let response = scope.response(*local, *line)?;
+                // Python computes the default before the lookup.
                 let otherwise = otherwise.as_ref().map(|term| term.compute(scope));
                 let otherwise = otherwise.transpose()?;
-                match (answer.header(name), otherwise) {
+                match (response.header(name), otherwise) {
                     (Some(value), _) => Ok(Value::text(&value)),
                     (None, Some(otherwise)) => Ok(otherwise),
                     (None, None) => {
                         let name = repr(&Value::text(name))?;
-                        Err(Halt::new(Kind::KeyError, name).at(*line))
+                        Err(Exception::new(Kind::KeyError, name).at(*line))
                     }
                 }
             }
@@ -315,26 +315,27 @@ impl Term {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn given(&self) -> Result<&'a Given, Halt> {
-        self.given.ok_or_else(|| beyond("a draw for nobody"))
+    pub(super) fn inputs(&self) -> Result<&'a Inputs, Exception> {
+        self.inputs
+            .ok_or_else(|| unsupported("a draw outside of a part"))
     }
 
-    /// What an error says that is given this, or nothing.
-    pub(super) fn said(&self, says: Option<&Term>) -> Result<String, Halt> {
+    /// Text of an error that is raised with this argument, or none.
+    pub(super) fn message(&self, says: Option<&Term>) -> Result<String, Exception> {
         says.map_or(Ok(String::new()), |says| str(&says.compute(self)?))
     }
 
-    fn unset(&self, local: u16, line: u32) -> Halt {
+    fn unset(&self, local: u16, line: u32) -> Exception {
         let name = self
             .names
             .get(usize::from(local))
             .map_or("", String::as_str);
         let rule = "where it is not associated with a value";
         let text = format!("cannot access local variable '{name}' {rule}");
-        Halt::new(Kind::UnboundLocalError, text).at(line)
+        Exception::new(Kind::UnboundLocalError, text).at(line)
     }
 
-    fn value(&self, local: u16, line: u32) -> Result<Value, Halt> {
+    fn value(&self, local: u16, line: u32) -> Result<Value, Exception> {
         let mut bound = self.bound;
         while let Some(one) = bound {
             if one.local == local {
@@ -345,45 +346,49 @@ impl<'a> Scope<'a> {
         match &self.slots[usize::from(local)] {
             Slot::Value(value) => Ok(value.clone()),
             Slot::Unset => Err(self.unset(local, line)),
-            Slot::Body(answer) => match answer.json(self.minor) {
-                Err(halt) if halt.kind.is_value_error() => Ok(Value::None),
-                read => read.map_err(|halt| halt.at(line)),
+            Slot::Body(response) => match response.json(self.minor) {
+                Err(error) if error.kind.is_value_error() => Ok(Value::None),
+                read => read.map_err(|error| error.at(line)),
             },
-            Slot::Answer(_) | Slot::Answers(_) => {
-                Err(beyond("an answer taken for a value").at(line))
+            Slot::Response(_) | Slot::Responses(_) => {
+                Err(unsupported("a response used as a value").at(line))
             }
         }
     }
 
-    pub(super) fn answer(&self, local: u16, line: u32) -> Result<&'a Answer, Halt> {
+    pub(super) fn response(&self, local: u16, line: u32) -> Result<&'a ResponseView, Exception> {
         match &self.slots[usize::from(local)] {
-            Slot::Answer(answer) => Ok(answer),
+            Slot::Response(response) => Ok(response),
             Slot::Unset => Err(self.unset(local, line)),
-            _ => Err(beyond("a value taken for an answer").at(line)),
+            _ => Err(unsupported("a value used as a response").at(line)),
         }
     }
 
-    pub(super) fn answers(&self, local: u16, line: u32) -> Result<&'a Rc<Vec<Rc<Answer>>>, Halt> {
+    pub(super) fn responses(
+        &self,
+        local: u16,
+        line: u32,
+    ) -> Result<&'a Rc<Vec<Rc<ResponseView>>>, Exception> {
         match &self.slots[usize::from(local)] {
-            Slot::Answers(answers) => Ok(answers),
+            Slot::Responses(responses) => Ok(responses),
             Slot::Unset => Err(self.unset(local, line)),
-            _ => Err(beyond("something else taken for several answers").at(line)),
+            _ => Err(unsupported("another value used as responses").at(line)),
         }
     }
 }
 
 impl Comprehension {
-    fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
+    fn compute(&self, scope: &Scope<'_>) -> Result<Value, Exception> {
         let over = Loop::over(&self.over.compute(scope)?);
-        let mut over = over.map_err(|halt| halt.at(self.line))?;
-        let inside = |halt: Halt| match scope.minor < 12 {
-            // It is a function of its own there.
-            true => halt.via(self.line),
-            false => halt,
+        let mut over = over.map_err(|error| error.at(self.line))?;
+        let inside = |error: Exception| match scope.minor < 12 {
+            // Before 3.12 a comprehension is a function of its own.
+            true => error.via(self.line),
+            false => error,
         };
         let mut items = Vec::new();
         while let Some(value) = over.next() {
-            scope.given()?.step()?;
+            scope.inputs()?.step()?;
             let bound = Bound {
                 local: self.local,
                 value,
@@ -403,7 +408,11 @@ impl Comprehension {
     }
 }
 
-fn compared(first: &Term, others: &[(Comparison, Term)], scope: &Scope<'_>) -> Result<bool, Halt> {
+fn compared(
+    first: &Term,
+    others: &[(Comparison, Term)],
+    scope: &Scope<'_>,
+) -> Result<bool, Exception> {
     let mut left = first.compute(scope)?;
     for (how, term) in others {
         let right = term.compute(scope)?;
@@ -415,8 +424,8 @@ fn compared(first: &Term, others: &[(Comparison, Term)], scope: &Scope<'_>) -> R
     Ok(true)
 }
 
-/// The first that is as true as `wanted`, else the last.
-fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Halt> {
+/// The first whose truth is `wanted`, else the last.
+fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Exception> {
     let mut value = Value::None;
     for part in parts {
         value = part.compute(scope)?;
@@ -427,12 +436,12 @@ fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Halt>
     Ok(value)
 }
 
-/// `a.get(key, otherwise)`: Python looks for the method before it computes what it is given.
-fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Halt> {
+/// `a.get(key, otherwise)`; Python looks the method up before it computes the arguments.
+fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Exception> {
     let of = to[0].compute(scope)?;
     let Value::Dict(dict) = &of else {
         let text = format!("'{}' object has no attribute 'get'", of.kind());
-        return Err(Halt::new(Kind::AttributeError, text));
+        return Err(Exception::new(Kind::AttributeError, text));
     };
     let key = to[1].compute(scope)?;
     let otherwise = to.get(2).map(|term| term.compute(scope)).transpose()?;
@@ -440,15 +449,15 @@ fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Halt> {
     Ok(found.or(otherwise).unwrap_or(Value::None))
 }
 
-fn answer_part(answer: &Answer, part: Part, minor: u8) -> Result<Value, Halt> {
+fn response_part(response: &ResponseView, part: Part, minor: u8) -> Result<Value, Exception> {
     match part {
-        Part::StatusCode => Ok(Value::Int(answer.status.into())),
-        Part::Ok => Ok(Value::Bool(answer.status < 400)),
-        Part::Text => answer.text(),
-        Part::Json => answer.json(minor),
+        Part::StatusCode => Ok(Value::Int(response.status().into())),
+        Part::Ok => Ok(Value::Bool(response.status() < 400)),
+        Part::Text => response.text(),
+        Part::Json => response.json(minor),
         Part::ElapsedMs => {
             #[expect(clippy::cast_precision_loss, reason = "a time for people")]
-            let us = answer.elapsed_us as f64;
+            let us = response.elapsed_us() as f64;
             Ok(Value::Float(us / 1e3))
         }
     }

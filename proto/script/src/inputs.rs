@@ -1,17 +1,20 @@
-//! What a part of code is given: values to draw, the time at which it is due, rows of feeds.
+//! Inputs of a part: random draws, its due time, rows of feeds.
 //!
-//! All of it follows from the seed and from whose the part is, by the same laws as in Python
-//! (`loadpilot.inputs.random`). Must never draw a value that Python would not draw, nor leave one
-//! out: the next would be another.
+//! All of them follow from the seed and the part's [`Occasion`], by the same laws as in Python
+//! (`loadpilot.inputs.random`). Must never make a draw that Python does not make, nor leave one out: the
+//! next would differ.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use loadpilot_events::Timestamp;
 use loadpilot_events::plan::code::Function;
 
-use super::user::OPERATIONS_MAX;
-use super::values::exceptions::{Halt, beyond, type_error, value_error};
+use super::operation::Occasion;
+// The limit of a loop holds for statements and comprehensions alike.
+use super::user::INSTRUCTIONS_MAX;
+use super::values::exceptions::{Exception, type_error, unsupported, value_error};
 use super::values::json;
 use super::values::operators::item;
 use super::values::repr::{repr, str};
@@ -19,14 +22,14 @@ use super::values::value::Value;
 use loadpilot_engine::schedule::feed::Feeder;
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 
-/// What `rand.text()` is made of.
+/// Characters of `rand.text()`.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-/// Most letters that are drawn at a time.
+/// Maximum length of `rand.text()`.
 const LETTERS_MAX: i128 = 1_000_000;
-/// The end of the year 9999, in µs since 1970: what Python's dates go to.
+/// End of the range of Python's dates: of the year 9999, in µs since 1970.
 const DUE_US_MAX: u64 = 253_402_300_800_000_000;
 
-/// What the users of a scenario have in common.
+/// Seed and feeds of a scenario, which its users share.
 #[derive(Debug, Default)]
 pub struct Sources {
     seed: u64,
@@ -36,18 +39,19 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Of a run with this seed; `rows` are the rows of all feeds as JSON, or nothing.
+    /// Sources of a run; `rows` are the rows of all feeds as JSON, or empty. Errors have the text
+    /// of Python 3.`minor`.
     ///
     /// # Errors
-    /// When they are not what code can read.
-    pub fn new(seed: u64, feeders: Vec<Feeder>, rows: &[u8], minor: u8) -> Result<Self, Halt> {
+    /// The rows are not JSON lists that compiled code can represent.
+    pub fn new(seed: u64, feeders: Vec<Feeder>, rows: &[u8], minor: u8) -> Result<Self, Exception> {
         let read = match rows.is_empty() {
             true => Value::list(Vec::new())?,
             false => json::loads(rows, minor)?,
         };
         let inner = |value: &Value| match value {
             Value::List(list) => Ok(list.items.clone()),
-            _ => Err(beyond("rows that are no list")),
+            _ => Err(unsupported("rows that are no list")),
         };
         let rows = inner(&read)?.iter().map(inner).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -58,47 +62,47 @@ impl Sources {
     }
 }
 
-/// What one user is given in the part that it does.
+/// Inputs of one user in its current part.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct Inputs {
     sources: Rc<Sources>,
-    whose: DrawScope,
-    due_us: u64,
-    /// Once something was drawn.
+    occasion: Occasion,
+    /// `None` until the first draw.
     draws: Cell<Option<Draws>>,
-    /// How many items comprehensions looked at since the last request.
-    pub(super) rounds: Cell<u32>,
+    /// Items that comprehensions iterated over since the last operation.
+    pub(super) iterations: Cell<u32>,
 }
 
-impl Given {
+impl Inputs {
     pub(super) fn new(sources: Rc<Sources>) -> Self {
         Self {
             sources,
-            whose: DrawScope::Start(0),
-            due_us: 0,
+            occasion: Occasion {
+                whose: DrawScope::Start(0),
+                due: Timestamp(0),
+            },
             draws: Cell::new(None),
-            rounds: Cell::new(0),
+            iterations: Cell::new(0),
         }
     }
 
     /// A part begins.
-    pub(super) fn begin(&mut self, whose: DrawScope, due_us: u64) {
-        self.whose = whose;
-        self.due_us = due_us;
+    pub(super) fn begin(&mut self, occasion: Occasion) {
+        self.occasion = occasion;
         self.draws.set(None);
     }
 
-    /// A comprehension looks at one more item.
-    pub(super) fn step(&self) -> Result<(), Halt> {
-        self.rounds.set(self.rounds.get() + 1);
-        match self.rounds.get() > OPERATIONS_MAX {
-            true => Err(beyond("a loop of more than 10 million steps")),
+    /// Counts one more item of a comprehension.
+    pub(super) fn step(&self) -> Result<(), Exception> {
+        self.iterations.set(self.iterations.get() + 1);
+        match self.iterations.get() > INSTRUCTIONS_MAX {
+            true => Err(unsupported("a loop of more than 10 million steps")),
             false => Ok(()),
         }
     }
 
     fn next_value(&self) -> u64 {
-        let first = || Draws::new(self.sources.seed, self.whose);
+        let first = || Draws::new(self.sources.seed, self.occasion.whose);
         let mut draws = self.draws.get().unwrap_or_else(first);
         let value = draws.next_value();
         self.draws.set(Some(draws));
@@ -112,19 +116,21 @@ impl Given {
         whole * f64::EPSILON / 2.0
     }
 
-    /// The row of a feed that this part takes, by the place of the feed.
-    pub(super) fn row(&self, feed: u16) -> Result<Value, Halt> {
+    /// Row of the feed at this index that the part takes.
+    pub(super) fn row(&self, feed: u16) -> Result<Value, Exception> {
         let feed = usize::from(feed);
         let mut feeders = self.sources.feeders.borrow_mut();
-        let place = feeders.get_mut(feed).and_then(|one| one.row(self.whose));
+        let place = feeders
+            .get_mut(feed)
+            .and_then(|one| one.row(self.occasion.whose));
         let rows = self.sources.rows.get(feed);
         let row = place.and_then(|place| rows?.get(usize::try_from(place).ok()?));
         row.cloned()
-            .ok_or_else(|| beyond("a row that the plan does not have"))
+            .ok_or_else(|| unsupported("a row that the plan does not have"))
     }
 
-    /// What one of our own functions returns.
-    pub(super) fn called(&self, function: Function, to: &[Value]) -> Result<Value, Halt> {
+    /// Result of a function of `loadpilot`.
+    pub(super) fn called(&self, function: Function, to: &[Value]) -> Result<Value, Exception> {
         match (function, to) {
             (Function::RandInt, [least, most]) => self.int(least, most),
             (Function::RandFloat, []) => Ok(Value::Float(self.float())),
@@ -137,22 +143,22 @@ impl Given {
                 let us = self.due()? as f64;
                 match us < 9e15 {
                     true => Ok(Value::Float(us / 1e6)),
-                    false => Err(beyond("a time after the year 2255")),
+                    false => Err(unsupported("a time after the year 2255")),
                 }
             }
-            _ => Err(beyond("a function called with what it does not take")),
+            _ => Err(unsupported("a function called with what it does not take")),
         }
     }
 
-    fn due(&self) -> Result<u64, Halt> {
-        match self.due_us < DUE_US_MAX {
-            true => Ok(self.due_us),
-            false => Err(beyond("a time after the year 9999")),
+    fn due(&self) -> Result<u64, Exception> {
+        match self.occasion.due.0 < DUE_US_MAX {
+            true => Ok(self.occasion.due.0),
+            false => Err(unsupported("a time after the year 9999")),
         }
     }
 
     /// `rand.int(least, most)`
-    fn int(&self, least: &Value, most: &Value) -> Result<Value, Halt> {
+    fn int(&self, least: &Value, most: &Value) -> Result<Value, Exception> {
         let bound = |value: &Value| match value {
             Value::Int(value) => Ok(*value),
             Value::Bool(value) => Ok(i128::from(*value)),
@@ -165,27 +171,27 @@ impl Given {
         let (from, to) = (bound(least)?, bound(most)?);
         let wrong = |rule: &str| {
             let call = format!("rand.int({}, {})", str(least)?, str(most)?);
-            Ok::<_, Halt>(value_error(format!("{call}: {rule}")))
+            Ok::<_, Exception>(value_error(format!("{call}: {rule}")))
         };
         if from > to {
             return Err(wrong("the first must not be above the second")?);
         }
-        let beyond_first = to
+        let width = to
             .checked_sub(from)
             .and_then(|more| u64::try_from(more).ok());
-        let Some(beyond_first) = beyond_first else {
+        let Some(width) = width else {
             return Err(wrong("at most 2**64 numbers can be drawn from")?);
         };
-        let span = u128::from(beyond_first) + 1;
+        let span = u128::from(width) + 1;
         let drawn = (u128::from(self.next_value()) * span) >> 64;
         let drawn = i128::try_from(drawn).ok();
         let sum = drawn.and_then(|drawn| from.checked_add(drawn));
-        let sum = sum.ok_or_else(|| beyond("a whole number of more than 128 bits"))?;
+        let sum = sum.ok_or_else(|| unsupported("a whole number of more than 128 bits"))?;
         Ok(Value::Int(sum))
     }
 
     /// `rand.choice(options)`
-    fn choice(&self, options: &Value) -> Result<Value, Halt> {
+    fn choice(&self, options: &Value) -> Result<Value, Exception> {
         if !options.is_true() {
             return Err(value_error(
                 "rand.choice() needs at least one to choose from",
@@ -208,7 +214,7 @@ impl Given {
     }
 
     /// `rand.text(length)`
-    fn text(&self, length: &Value) -> Result<Value, Halt> {
+    fn text(&self, length: &Value) -> Result<Value, Exception> {
         let length = match length {
             Value::Int(length) => *length,
             Value::Bool(length) => i128::from(*length),
@@ -218,7 +224,7 @@ impl Given {
             }
         };
         if length > LETTERS_MAX {
-            return Err(beyond(
+            return Err(unsupported(
                 "a text of more than a million letters that are drawn",
             ));
         }

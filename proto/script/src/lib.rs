@@ -1,22 +1,35 @@
-//! Code, played: what tasks, hooks and checks mean that were written in Python and compiled.
+//! Plays compiled scenarios: tasks, hooks and checks that were written in Python.
 //!
-//! [`Program`] makes code ready, [`User`] plays it. Values, operators, JSON, requests and errors
-//! are Python's to the last word; where that cannot be, code says so (`CompiledError`) and never
-//! does something else. The sources are CPython's, named where they matter. Pure like all laws.
+//! - [`operation`]: the types between a user and the load engine; players of Python use them too.
+//! - [`values`]: values of Python's types, their operators, methods and errors.
+//! - [`requests`]: requests that code makes, and responses that it reads.
+//! - `program`: a compiled scenario as instructions.
+//! - `expression`, `loops`: expressions and loops of a program.
+//! - `inputs`: random draws, due time and feed rows of a part.
+//! - `metrics`, `think_time`: values for own metrics, and pauses.
+//! - `user`: one virtual user.
+//!
+//! Values, operators, JSON, requests and errors are CPython's, texts included; a source is named
+//! where it matters. Where compiled code cannot do what Python would, it raises `CompiledError`; it
+//! must never do something else, which the soundness tests hold. No I/O, no clock.
+
+pub mod operation;
+
+mod values;
+
+mod requests;
 
 mod expression;
 mod inputs;
 mod loops;
 mod metrics;
 mod program;
-pub mod requests;
 mod think_time;
 mod user;
-pub mod values;
 
 pub use inputs::Sources;
-pub use metrics::Measured;
-pub use program::{Keep, Program, Wish};
-pub use requests::answer::Answer;
+pub use program::Program;
 pub use requests::cookies::Clock;
-pub use user::{Act, Heard, Turn, User};
+pub use requests::response::{decoded, has_header};
+pub use user::CompiledUser;
+pub use values::exceptions::{Exception, Kind};

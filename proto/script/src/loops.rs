@@ -1,40 +1,40 @@
-//! Loops, as far as they have come.
+//! State of `for` loops and comprehensions.
 
 use std::rc::Rc;
 
 use super::expression::Slot;
-use super::requests::answer::Answer;
-use super::values::exceptions::{Halt, Kind};
+use super::requests::response::ResponseView;
+use super::values::exceptions::{Exception, Kind};
 use super::values::value::{Dict, List, Value};
 
-/// Where a loop is.
+/// A loop and its position.
 #[derive(Debug)]
 pub(super) enum Loop {
     Items(Rc<List>, usize),
     Keys(Rc<Dict>, usize),
-    Signs(Rc<str>, usize),
+    Characters(Rc<str>, usize),
     Count(u32, u32),
-    Answers(Rc<Vec<Rc<Answer>>>, usize),
+    Responses(Rc<Vec<Rc<ResponseView>>>, usize),
 }
 
 impl Loop {
     /// The loop over a value.
     ///
     /// # Errors
-    /// That it cannot be looped over.
-    pub(super) fn over(value: &Value) -> Result<Self, Halt> {
+    /// It is not iterable.
+    pub(super) fn over(value: &Value) -> Result<Self, Exception> {
         match value {
             Value::List(list) => Ok(Self::Items(Rc::clone(list), 0)),
             Value::Dict(dict) => Ok(Self::Keys(Rc::clone(dict), 0)),
-            Value::Text(text) => Ok(Self::Signs(Rc::clone(text), 0)),
+            Value::Text(text) => Ok(Self::Characters(Rc::clone(text), 0)),
             other => {
                 let text = format!("'{}' object is not iterable", other.kind());
-                Err(Halt::new(Kind::TypeError, text))
+                Err(Exception::new(Kind::TypeError, text))
             }
         }
     }
 
-    /// The next value; None at its end, and of loops over answers.
+    /// The next value; `None` at the end, and of loops over responses.
     pub(super) fn next(&mut self) -> Option<Value> {
         match self {
             Self::Items(list, at) => {
@@ -46,12 +46,12 @@ impl Loop {
                 let entry = dict.entries().get(*at - 1);
                 entry.map(|(key, _)| Value::Text(Rc::clone(key)))
             }
-            Self::Signs(text, at) => {
-                let sign = text[*at..].chars().next()?;
-                *at += sign.len_utf8();
-                Some(Value::text(sign.encode_utf8(&mut [0; 4])))
+            Self::Characters(text, at) => {
+                let character = text[*at..].chars().next()?;
+                *at += character.len_utf8();
+                Some(Value::text(character.encode_utf8(&mut [0; 4])))
             }
-            Self::Answers(..) => None,
+            Self::Responses(..) => None,
             Self::Count(at, times) => {
                 let is_left = *at < *times;
                 *at += 1;
@@ -60,12 +60,12 @@ impl Loop {
         }
     }
 
-    /// What a loop of statements gives its variable next.
+    /// The next content of the loop variable.
     pub(super) fn next_slot(&mut self) -> Option<Slot> {
         match self {
-            Self::Answers(answers, at) => {
+            Self::Responses(responses, at) => {
                 *at += 1;
-                answers.get(*at - 1).cloned().map(Slot::Answer)
+                responses.get(*at - 1).cloned().map(Slot::Response)
             }
             other => other.next().map(Slot::Value),
         }

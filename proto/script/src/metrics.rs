@@ -1,61 +1,57 @@
-//! What code adds to metrics of the scenario's own, as `loadpilot.metrics` takes it.
+//! Values that compiled code adds to own metrics, with the rules of `loadpilot.metrics`.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use loadpilot_events::limits::METRIC_VALUES_MAX;
 use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use loadpilot_events::plan::code::Metric;
 
-use super::values::exceptions::{Halt, value_error};
+use super::operation::MetricSample;
+use super::values::exceptions::{Exception, value_error};
 use super::values::operators::real_of;
 use super::values::repr::repr;
 use super::values::value::Value;
 
-/// One value that was added to a metric.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
-    /// What the scenario calls the metric.
-    pub name: Rc<str>,
-    /// What was added.
-    pub value: MetricValue,
-}
-
-/// What one user added in the task that it does; `None` while it does none, when what is added is
-/// looked at and goes nowhere.
+/// Samples of one user in its current task. `None` in hooks, whose values are checked and discarded.
 #[derive(Debug, Default)]
-pub(super) struct Values(Option<Vec<Measured>>);
+pub(super) struct MetricSamples(Option<Vec<MetricSample>>);
 
-impl Values {
+impl MetricSamples {
     /// A part begins.
     pub(super) fn begin(&mut self, is_task: bool) {
         self.0 = is_task.then(Vec::new);
     }
 
-    /// What was added so far; told once.
-    pub(super) fn take(&mut self) -> Vec<Measured> {
+    /// Takes the samples added so far.
+    pub(super) fn take(&mut self) -> Vec<MetricSample> {
         self.0.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Adds a value to a metric.
-    pub(super) fn add(&mut self, kind: Metric, name: &Rc<str>, value: &Value) -> Result<(), Halt> {
-        let value = taken(kind, name, value)?;
-        let Some(values) = &mut self.0 else {
+    pub(super) fn add(
+        &mut self,
+        kind: Metric,
+        name: &Arc<str>,
+        value: &Value,
+    ) -> Result<(), Exception> {
+        let value = metric_value(kind, name, value)?;
+        let Some(samples) = &mut self.0 else {
             return Ok(());
         };
-        if values.len() >= METRIC_VALUES_MAX {
+        if samples.len() >= METRIC_VALUES_MAX {
             let rule = format!("a task adds at most {METRIC_VALUES_MAX} values to metrics");
             return Err(value_error(rule));
         }
-        values.push(Measured {
-            name: Rc::clone(name),
+        samples.push(MetricSample {
+            name: Arc::clone(name),
             value,
         });
         Ok(())
     }
 }
 
-/// A value as a metric of that kind takes it.
-fn taken(kind: Metric, name: &str, value: &Value) -> Result<MetricValue, Halt> {
+/// The value as a metric of that kind stores it.
+fn metric_value(kind: Metric, name: &str, value: &Value) -> Result<MetricValue, Exception> {
     let called = match kind {
         Metric::Counter => "counter",
         Metric::Trend => "trend",
@@ -64,7 +60,7 @@ fn taken(kind: Metric, name: &str, value: &Value) -> Result<MetricValue, Halt> {
     let wrong = |rule: &str, more: &str| {
         let shown = repr(value)?;
         let call = format!("metrics.{called}('{name}').add()");
-        Ok::<_, Halt>(value_error(format!(
+        Ok::<_, Exception>(value_error(format!(
             "{call} takes {rule}, not {shown}{more}"
         )))
     };

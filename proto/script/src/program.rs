@@ -1,21 +1,20 @@
-//! Code made ready: statements as a list of operations with jumps, so that it can be left at a
-//! request and gone on with there.
+//! A compiled scenario as lists of instructions with jumps, so that execution can be suspended at a
+//! request and resumed there.
 
-use std::any::Any;
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use loadpilot_events::plan::Method;
 use loadpilot_events::plan::code::{Code, Extra, Metric, Pause, Routine, Send, Statement, Takes};
 
 use super::expression::{Scope, Term};
+use super::operation::{Part, Request};
 use super::requests::encode;
-use super::values::exceptions::{Halt, Kind};
+use super::values::exceptions::{Exception, Kind};
 use super::values::value::Value;
 
-/// A scenario, ready to be played.
+/// A compiled scenario, ready to be played.
 #[derive(Debug)]
 pub struct Program {
     pub(super) class: String,
@@ -23,132 +22,91 @@ pub struct Program {
     pub(super) minor: u8,
     pub(super) constants: BTreeMap<String, Value>,
     pub(super) lines: BTreeMap<u32, String>,
-    pub(super) on_start: Body,
-    pub(super) on_stop: Body,
+    on_start: Body,
+    on_stop: Body,
+    /// The tasks with their checks, in the order of the plan.
     pub(super) tasks: Vec<(Body, Option<(Takes, Body)>)>,
+    /// A body that does nothing.
+    nothing: Body,
 }
 
-/// One function.
+/// The body of one function.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) names: Vec<String>,
-    pub(super) operations: Vec<Operation>,
-    /// How many loops it has.
+    pub(super) instructions: Vec<Instruction>,
+    /// Number of loops.
     pub(super) loops: usize,
-    /// Functions that were called: from where to where their operations are, and the line of the
-    /// call; the inner ones first.
+    /// Inlined calls: the range of their instructions and the line of the call, inner ones first.
     pub(super) calls: Vec<(Range<usize>, u32)>,
-    /// Of those that are being added the jumps to their ends.
+    /// Jumps to the end of each inlined call that is being added.
     returns: Vec<Vec<usize>>,
 }
 
-/// One operation.
+/// One instruction. A `u32` at the end is the line of the scenario.
 #[derive(Debug)]
-pub(super) enum Operation {
-    Send(Box<Sending>),
+pub(super) enum Instruction {
+    Send(Box<RequestTemplate>),
     Sleep(u64),
     Rest(Pause, Vec<Term>, u32),
-    Measure(Metric, Rc<str>, Term, u32),
+    Measure(Metric, Arc<str>, Term, u32),
     Set(u16, Term),
-    Keep(Rc<str>, Term),
+    Keep(Arc<str>, Term),
     Do(Term),
     Jump(usize),
     JumpUnless(Term, usize),
-    /// Begins a loop over what a term is; its number and its line.
+    /// Begins a loop over the value of a term: number of the loop, term.
     Over(usize, Term, u32),
-    /// Begins a loop that counts.
+    /// Begins a loop that counts: number of the loop, iterations.
     Count(usize, u32),
-    /// Goes on with a loop: its number, its variable, and where its end is.
+    /// Continues a loop: its number, its variable, and the instruction after its end.
     Next(usize, u16, usize),
     Assert(Term, Option<Term>, u32),
     Raise(Kind, Option<Term>, u32),
     RaiseForStatus(u16, u32),
-    /// Asks for several requests: which, their steps, what gets the answers, its line.
+    /// Sends several requests: the list, their step name, the variable for the responses.
     Batch(Term, String, Option<u16>, u32),
-    /// Takes one of several answers.
+    /// Picks one of several responses: the list, its index, the variable.
     Pick(u16, i64, u16, u32),
-    /// Begins a loop over several answers.
-    OverAnswers(usize, u16),
+    /// Begins a loop over several responses: number of the loop, the list.
+    OverResponses(usize, u16),
     Return,
 }
 
-/// Writes the user's cookies for a path.
-pub(super) type Cookies<'a> = dyn Fn(&str) -> Result<Option<String>, Halt> + 'a;
+/// Value of the user's cookie header for a path.
+pub(super) type Cookies<'a> = dyn Fn(&str) -> Result<Option<String>, Exception> + 'a;
 
-/// A request that is asked for.
+/// A request in the code, whose parts are computed each time.
 #[derive(Debug)]
-pub(super) struct Sending {
-    /// Its place among all of the program.
+pub(super) struct RequestTemplate {
+    /// Its index among the requests of the program.
     pub(super) number: usize,
     pub(super) method: Method,
     pub(super) path: Term,
-    pub(super) given: Vec<(Extra, Term)>,
+    pub(super) extras: Vec<(Extra, Term)>,
     pub(super) timeout_us: Option<u64>,
     pub(super) follows: bool,
     pub(super) steps: String,
-    pub(super) answer: Option<u16>,
+    /// The variable for the response.
+    pub(super) response: Option<u16>,
     pub(super) line: u32,
-    /// The request, when nothing of it is computed.
-    pub(super) constant: Option<Rc<Wish>>,
+    /// The request itself, if every part of it is constant.
+    pub(super) constant: Option<Arc<Request>>,
 }
-
-/// A request that code asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
-    /// Its method.
-    pub method: Method,
-    /// Path with query, encoded.
-    pub path: String,
-    /// Headers in order.
-    pub headers: Vec<(String, String)>,
-    /// The body; `None` is not the same as an empty one.
-    pub body: Option<Vec<u8>>,
-    /// Instead of the plan's time-out, in µs.
-    pub timeout_us: Option<u64>,
-    /// What it is called in reports, unless by method and path.
-    pub name: Option<String>,
-    /// Room for whoever sends it to keep what it made of it.
-    pub kept: Keep,
-}
-
-/// What somebody made of a [`Wish`]. Says nothing about the wish: two that say the same are equal.
-#[derive(Debug, Clone, Default)]
-pub struct Keep(OnceCell<Rc<dyn Any>>);
-
-impl Keep {
-    /// What was kept, or else what `make` makes, from now on. Whoever keeps something must be the
-    /// only one to do so.
-    pub fn get_or<T: Clone + 'static>(&self, make: impl Fn() -> T) -> T {
-        let kept = self.0.get_or_init(|| Rc::new(make()));
-        kept.downcast_ref().cloned().unwrap_or_else(make)
-    }
-}
-
-impl PartialEq for Keep {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Keep {}
 
 impl Program {
-    /// Makes `code` ready, which was checked, of the scenario that is called `class`.
+    /// Prepares checked `code` of the scenario class `class`.
     ///
     /// # Errors
-    /// When a literal of it has no value here.
-    pub fn new(code: &Code, class: &str) -> Result<Self, Halt> {
+    /// A literal has no representation in compiled code.
+    pub fn new(code: &Code, class: &str) -> Result<Self, Exception> {
         let lines = code.lines.iter();
         let lines = lines.map(|line| (line.number, line.text.clone()));
         let constants = code.constants.iter();
         let constants = constants.map(|(name, value)| Ok((name.clone(), Value::of(value)?)));
         let hook = |routine: &Option<Routine>| {
             let body = routine.as_ref().map(Body::new);
-            let nothing = || Body {
-                operations: vec![Operation::Return],
-                ..Body::default()
-            };
-            Ok::<_, Halt>(body.transpose()?.unwrap_or_else(nothing))
+            Ok::<_, Exception>(body.transpose()?.unwrap_or_else(Body::nothing))
         };
         let tasks = code.tasks.iter().map(|task| {
             let check = task.check.as_ref();
@@ -159,14 +117,25 @@ impl Program {
             class: class.to_owned(),
             file: code.file.clone(),
             minor: code.python_minor,
-            constants: constants.collect::<Result<_, Halt>>()?,
+            constants: constants.collect::<Result<_, Exception>>()?,
             lines: lines.collect(),
             on_start: hook(&code.on_start)?,
             on_stop: hook(&code.on_stop)?,
-            tasks: tasks.collect::<Result<_, Halt>>()?,
+            tasks: tasks.collect::<Result<_, Exception>>()?,
+            nothing: Body::nothing(),
         };
         program.number_requests();
         Ok(program)
+    }
+
+    /// The body of a part; hooks that happen once per run are never compiled.
+    pub(super) fn body(&self, part: Part) -> &Body {
+        match part {
+            Part::Start => &self.on_start,
+            Part::Stop => &self.on_stop,
+            Part::Task(task) => &self.tasks[usize::from(task)].0,
+            Part::Once(_) => &self.nothing,
+        }
     }
 
     fn number_requests(&mut self) {
@@ -174,9 +143,9 @@ impl Program {
         let bodies = [&mut self.on_start, &mut self.on_stop]
             .into_iter()
             .chain(tasks);
-        let operations = bodies.flat_map(|body| &mut body.operations);
-        let sends = operations.filter_map(|operation| match operation {
-            Operation::Send(send) => Some(send),
+        let instructions = bodies.flat_map(|body| &mut body.instructions);
+        let sends = instructions.filter_map(|instruction| match instruction {
+            Instruction::Send(send) => Some(send),
             _ => None,
         });
         for (number, send) in sends.enumerate() {
@@ -186,36 +155,46 @@ impl Program {
 }
 
 impl Body {
-    fn new(routine: &Routine) -> Result<Self, Halt> {
+    fn new(routine: &Routine) -> Result<Self, Exception> {
         let mut body = Self {
             names: routine.locals.clone(),
             ..Self::default()
         };
         body.block(&routine.does, &mut Vec::new())?;
-        body.operations.push(Operation::Return);
+        body.instructions.push(Instruction::Return);
         Ok(body)
     }
 
-    fn here(&self) -> usize {
-        self.operations.len()
+    fn nothing() -> Self {
+        Self {
+            instructions: vec![Instruction::Return],
+            ..Self::default()
+        }
     }
 
-    /// Adds statements; `leaves` are the jumps out of the loop that they stand in, with the place
-    /// to go on at.
-    fn block(&mut self, does: &[Statement], leaves: &mut Vec<Leaves>) -> Result<(), Halt> {
+    fn here(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Adds statements; `leaves` are the loops around them.
+    fn block(&mut self, does: &[Statement], leaves: &mut Vec<Leaves>) -> Result<(), Exception> {
         for statement in does {
             self.statement(statement, leaves)?;
         }
         Ok(())
     }
 
-    fn statement(&mut self, statement: &Statement, leaves: &mut Vec<Leaves>) -> Result<(), Halt> {
-        let operation = match statement {
-            Statement::Send(send) => Operation::Send(Box::new(Sending::new(send)?)),
-            Statement::Sleep { us } => Operation::Sleep(*us),
+    fn statement(
+        &mut self,
+        statement: &Statement,
+        leaves: &mut Vec<Leaves>,
+    ) -> Result<(), Exception> {
+        let instruction = match statement {
+            Statement::Send(send) => Instruction::Send(Box::new(RequestTemplate::new(send)?)),
+            Statement::Sleep { us } => Instruction::Sleep(*us),
             Statement::Rest { how, times, line } => {
                 let times = times.iter().map(Term::new);
-                Operation::Rest(*how, times.collect::<Result<_, _>>()?, *line)
+                Instruction::Rest(*how, times.collect::<Result<_, _>>()?, *line)
             }
             Statement::Measure {
                 kind,
@@ -225,27 +204,27 @@ impl Body {
             } => {
                 let value = value.as_ref().map(Term::new).transpose()?;
                 let value = value.unwrap_or(Term::Value(Value::Int(1)));
-                Operation::Measure(*kind, name.as_str().into(), value, *line)
+                Instruction::Measure(*kind, name.as_str().into(), value, *line)
             }
-            Statement::Set { local, to } => Operation::Set(*local, Term::new(to)?),
+            Statement::Set { local, to } => Instruction::Set(*local, Term::new(to)?),
             Statement::Keep { name, value } => {
-                Operation::Keep(name.as_str().into(), Term::new(value)?)
+                Instruction::Keep(name.as_str().into(), Term::new(value)?)
             }
-            Statement::Do(value) => Operation::Do(Term::new(value)?),
+            Statement::Do(value) => Instruction::Do(Term::new(value)?),
             Statement::If { ways, otherwise } => {
                 let mut ends = Vec::new();
                 for way in ways {
                     let test = self.here();
-                    self.operations
-                        .push(Operation::JumpUnless(Term::new(&way.test)?, 0));
+                    self.instructions
+                        .push(Instruction::JumpUnless(Term::new(&way.test)?, 0));
                     self.block(&way.does, leaves)?;
                     ends.push(self.here());
-                    self.operations.push(Operation::Jump(0));
-                    self.lead(test, self.here());
+                    self.instructions.push(Instruction::Jump(0));
+                    self.set_target(test, self.here());
                 }
                 self.block(otherwise, leaves)?;
                 for end in ends {
-                    self.lead(end, self.here());
+                    self.set_target(end, self.here());
                 }
                 return Ok(());
             }
@@ -255,112 +234,114 @@ impl Body {
                 does,
                 line,
             } => {
-                let begin = Operation::Over(self.loops, Term::new(over)?, *line);
+                let begin = Instruction::Over(self.loops, Term::new(over)?, *line);
                 return self.repeat(begin, *local, does, leaves);
             }
             Statement::Repeat { local, times, does } => {
-                let begin = Operation::Count(self.loops, *times);
+                let begin = Instruction::Count(self.loops, *times);
                 return self.repeat(begin, *local, does, leaves);
             }
             Statement::Each { answer, from, does } => {
-                let begin = Operation::OverAnswers(self.loops, *from);
+                let begin = Instruction::OverResponses(self.loops, *from);
                 return self.repeat(begin, *answer, does, leaves);
             }
             Statement::While { test, does } => {
                 let next = self.here();
-                self.operations
-                    .push(Operation::JumpUnless(Term::new(test)?, 0));
-                return self.round(next, does, leaves);
+                self.instructions
+                    .push(Instruction::JumpUnless(Term::new(test)?, 0));
+                return self.loop_body(next, does, leaves);
             }
             Statement::Batch {
                 requests,
                 steps,
                 answers,
                 line,
-            } => Operation::Batch(Term::new(requests)?, steps.clone(), *answers, *line),
+            } => Instruction::Batch(Term::new(requests)?, steps.clone(), *answers, *line),
             Statement::Pick {
                 from,
                 place,
                 answer,
                 line,
-            } => Operation::Pick(*from, *place, *answer, *line),
+            } => Instruction::Pick(*from, *place, *answer, *line),
             Statement::Within { does, line } => {
                 let begin = self.here();
                 self.returns.push(Vec::new());
                 self.block(does, &mut Vec::new())?;
                 for jump in self.returns.pop().unwrap_or_default() {
-                    self.lead(jump, self.here());
+                    self.set_target(jump, self.here());
                 }
                 self.calls.push((begin..self.here(), *line));
                 return Ok(());
             }
             Statement::Break => {
                 if let Some(inner) = leaves.last_mut() {
-                    inner.breaks.push(self.operations.len());
+                    inner.breaks.push(self.instructions.len());
                 }
-                Operation::Jump(0)
+                Instruction::Jump(0)
             }
-            Statement::Continue => Operation::Jump(leaves.last().map_or(0, |inner| inner.next)),
+            Statement::Continue => Instruction::Jump(leaves.last().map_or(0, |inner| inner.next)),
             Statement::Assert { test, says, line } => {
                 let says = says.as_ref().map(Term::new).transpose()?;
-                Operation::Assert(Term::new(test)?, says, *line)
+                Instruction::Assert(Term::new(test)?, says, *line)
             }
             Statement::Raise { kind, says, line } => {
                 let says = says.as_ref().map(Term::new).transpose()?;
-                Operation::Raise(Kind::from(*kind), says, *line)
+                Instruction::Raise(Kind::from(*kind), says, *line)
             }
-            Statement::RaiseForStatus { local, line } => Operation::RaiseForStatus(*local, *line),
+            Statement::RaiseForStatus { local, line } => Instruction::RaiseForStatus(*local, *line),
             Statement::Return => match self.returns.last_mut() {
                 Some(ends) => {
-                    ends.push(self.operations.len());
-                    Operation::Jump(0)
+                    ends.push(self.instructions.len());
+                    Instruction::Jump(0)
                 }
-                None => Operation::Return,
+                None => Instruction::Return,
             },
         };
-        self.operations.push(operation);
+        self.instructions.push(instruction);
         Ok(())
     }
 
     fn repeat(
         &mut self,
-        begin: Operation,
+        begin: Instruction,
         local: u16,
         does: &[Statement],
         leaves: &mut Vec<Leaves>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Exception> {
         let number = self.loops;
         self.loops += 1;
-        self.operations.push(begin);
+        self.instructions.push(begin);
         let next = self.here();
-        self.operations.push(Operation::Next(number, local, 0));
-        self.round(next, does, leaves)
+        self.instructions.push(Instruction::Next(number, local, 0));
+        self.loop_body(next, does, leaves)
     }
 
-    /// The round of a loop, whose test is the last operation.
-    fn round(
+    /// Adds the body of a loop whose test is the last instruction.
+    fn loop_body(
         &mut self,
         next: usize,
         does: &[Statement],
         leaves: &mut Vec<Leaves>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Exception> {
         leaves.push(Leaves {
             next,
             breaks: Vec::new(),
         });
         self.block(does, leaves)?;
-        self.operations.push(Operation::Jump(next));
+        self.instructions.push(Instruction::Jump(next));
         let breaks = leaves.pop().map_or_else(Vec::new, |inner| inner.breaks);
         for jump in breaks.into_iter().chain([next]) {
-            self.lead(jump, self.here());
+            self.set_target(jump, self.here());
         }
         Ok(())
     }
 
-    /// Lets the jump at `from` lead to `to`.
-    fn lead(&mut self, from: usize, to: usize) {
-        match &mut self.operations[from] {
-            Operation::Jump(end) | Operation::JumpUnless(_, end) | Operation::Next(_, _, end) => {
+    /// Sets the target of the jump at `from` to `to`.
+    fn set_target(&mut self, from: usize, to: usize) {
+        match &mut self.instructions[from] {
+            Instruction::Jump(end)
+            | Instruction::JumpUnless(_, end)
+            | Instruction::Next(_, _, end) => {
                 *end = to;
             }
             _ => {}
@@ -368,85 +349,92 @@ impl Body {
     }
 }
 
-/// Ways out of a loop.
+/// A loop that is being added: its next iteration and the jumps to its end.
 struct Leaves {
     next: usize,
     breaks: Vec<usize>,
 }
 
-impl Sending {
-    fn new(send: &Send) -> Result<Self, Halt> {
-        let given = send.given.iter();
-        let given = given.map(|given| Ok((given.what, Term::new(&given.value)?)));
-        let mut sending = Self {
+impl RequestTemplate {
+    fn new(send: &Send) -> Result<Self, Exception> {
+        let extras = send.given.iter();
+        let extras = extras.map(|extra| Ok((extra.what, Term::new(&extra.value)?)));
+        let mut template = Self {
             number: 0,
             method: send.method,
             path: Term::new(&send.path)?,
-            given: given.collect::<Result<_, Halt>>()?,
+            extras: extras.collect::<Result<_, Exception>>()?,
             timeout_us: send.timeout_us,
             follows: send.follows,
             steps: send.steps.clone(),
-            answer: send.answer,
+            response: send.answer,
             line: send.line,
             constant: None,
         };
-        let given = &sending.given;
-        let is_constant = sending.path.constant().is_some()
-            && given.iter().all(|(_, term)| term.constant().is_some());
+        let is_constant = template.path.constant().is_some()
+            && template
+                .extras
+                .iter()
+                .all(|(_, term)| term.constant().is_some());
         if is_constant {
-            let nobody = Scope {
+            let no_user = Scope {
                 slots: &[],
                 names: &[],
                 own: &|_| None,
                 class: "",
-                given: None,
+                inputs: None,
                 bound: None,
                 minor: 0,
             };
-            let mut given = Vec::new();
-            // What cannot be sent is told when it is.
-            let made = sending.given(&nobody, &mut given);
-            let made = made.and_then(|()| sending.wish(&given, None));
-            sending.constant = made.ok().map(|(wish, _)| Rc::new(wish));
+            let mut parts = Vec::new();
+            // An invalid request raises its error when it is sent.
+            let request = template.parts(&no_user, &mut parts);
+            let request = request.and_then(|()| template.request(&parts, None));
+            template.constant = request.ok().map(|(request, _)| Arc::new(request));
         }
-        Ok(sending)
+        Ok(template)
     }
 
-    /// Computes what the request is made of: its path, then what is given beside, in order.
-    pub(super) fn given(&self, scope: &Scope<'_>, values: &mut Vec<Value>) -> Result<(), Halt> {
+    /// Computes the parts of the request: its path, then its arguments in order.
+    pub(super) fn parts(
+        &self,
+        scope: &Scope<'_>,
+        values: &mut Vec<Value>,
+    ) -> Result<(), Exception> {
         values.clear();
         values.push(self.path.compute(scope)?);
-        for (_, term) in &self.given {
+        for (_, term) in &self.extras {
             values.push(term.compute(scope)?);
         }
         Ok(())
     }
 
-    /// Makes the request of that, and says what cookie it got; `cookies` writes the user's header
-    /// for a path.
-    pub(super) fn wish(
+    /// Makes the request from its computed parts, and returns its cookie header too.
+    pub(super) fn request(
         &self,
         values: &[Value],
         cookies: Option<&Cookies<'_>>,
-    ) -> Result<(Wish, Option<String>), Halt> {
+    ) -> Result<(Request, Option<String>), Exception> {
         let (path, values) = values.split_first().unwrap_or((&Value::None, &[]));
         let get = |what: Extra| {
-            let place = self.given.iter().position(|(known, _)| *known == what);
+            let place = self.extras.iter().position(|(known, _)| *known == what);
             place.and_then(|place| values.get(place))
         };
-        let asked = (self.method, path);
-        made(asked, &get, &self.steps, self.timeout_us, cookies).map_err(|halt| halt.at(self.line))
+        let written = (self.method, path);
+        request(written, &get, &self.steps, self.timeout_us, cookies)
+            .map_err(|error| error.at(self.line))
     }
 }
 
-/// A request with a method and a path, and what else was given for it; and what cookie it got.
-pub(super) fn made<'a>(
+/// Makes a request from its method, its path and its arguments; with it the value of the user's
+/// cookie header.
+pub(super) fn request<'a>(
     (method, path): (Method, &Value),
     get: &dyn Fn(Extra) -> Option<&'a Value>,
     steps: &str,
     timeout_us: Option<u64>,
     cookies: Option<&Cookies<'_>>,
-) -> Result<(Wish, Option<String>), Halt> {
+) -> Result<(Request, Option<String>), Exception> {
     let (json, data, content) = (get(Extra::Json), get(Extra::Data), get(Extra::Content));
     let body = encode::body(json, data, content)?;
     let path = encode::path(path, get(Extra::Params))?;
@@ -470,20 +458,18 @@ pub(super) fn made<'a>(
     let name = match steps.is_empty() {
         true => name,
         false => {
-            let named = name.filter(|name| !name.is_empty());
+            let name = name.filter(|name| !name.is_empty());
             let bare = path.split('?').next().unwrap_or_default();
-            let named = named.unwrap_or_else(|| format!("{} {bare}", method.name()));
-            Some(format!("{steps}{named}"))
+            let name = name.unwrap_or_else(|| format!("{} {bare}", method.name()));
+            Some(format!("{steps}{name}"))
         }
     };
-    let wish = Wish {
-        method,
-        path,
+    let request = Request {
         headers,
-        body: body.map(|(content, _)| content),
+        body: body.map(|(content, _)| content.into()),
         timeout_us,
         name,
-        kept: Keep::default(),
+        ..Request::new(method, path)
     };
-    Ok((wish, cookie))
+    Ok((request, cookie))
 }

@@ -1,422 +1,400 @@
-//! One virtual user that plays code: moved on from request to request.
+//! One virtual user that plays compiled code, from operation to operation.
 //!
-//! Must never do anything but compute: whoever holds it sends, waits and says what time it is.
+//! Pure: the caller performs each [`Operation`] and provides the time.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
-use loadpilot_events::log::cause::Cause;
-use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::code::Takes;
 
 use super::expression::{Scope, Slot};
-use super::inputs::{Given, Sources};
+use super::inputs::{Inputs, Sources};
 use super::loops::Loop;
-use super::metrics::{Measured, Values};
-use super::program::{Body, Cookies, Operation, Program, Sending, Wish};
-use super::requests::answer::{Answer, has_header};
+use super::metrics::MetricSamples;
+use super::operation::{Completion, MetricSample, Occasion, Operation, Part, PartResult, Request};
+use super::program::{Body, Cookies, Instruction, Program, RequestTemplate};
 use super::requests::batch;
-use super::requests::cookies::{Clock, Jar};
+use super::requests::cookies::{Clock, CookieJar};
 use super::requests::redirect::{self, HOPS_MAX};
-use super::requests::request_cache::Again;
-use super::think_time::rest_us;
-use super::values::exceptions::{Halt, Kind, beyond, broken, value_error};
+use super::requests::request_cache::RequestCache;
+use super::requests::response::ResponseView;
+use super::think_time::sleep_us;
+use super::values::exceptions::{Exception, Kind, request_error, unsupported, value_error};
 use super::values::value::Value;
-use loadpilot_engine::schedule::random::DrawScope;
 
-/// Most operations between two requests: a loop must not keep a thread for itself.
-pub(super) const OPERATIONS_MAX: u32 = 10_000_000;
+/// Maximum number of instructions between two operations: a loop must not occupy a thread.
+pub(super) const INSTRUCTIONS_MAX: u32 = 10_000_000;
 
-/// A part of a user's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// Its preparation.
-    Start,
-    /// A task, by its place in the plan.
-    Task(u16),
-    /// Its clean-up.
-    Stop,
-}
-
-/// What a user hears.
+/// One virtual user of a compiled scenario.
 #[derive(Debug)]
-pub enum Heard {
-    /// The answer to its request.
-    Answer(Answer),
-    /// There was no complete answer.
-    Broken(Outcome, Option<Cause>),
-    /// The request cannot be sent, and why.
-    Unsendable(String),
-    /// What became of the requests of a batch.
-    Batch(Vec<Heard>),
-    /// Its rest is over.
-    Awake,
-    /// The run is over.
-    Stopped,
-}
-
-/// What a user wants next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
-    /// To send a request and hear its answer.
-    Send(Rc<Wish>),
-    /// To send several at a time and hear all of their answers.
-    Batch(Vec<Rc<Wish>>),
-    /// To rest, so many µs.
-    Sleep(u64),
-    /// Nothing: its part is over.
-    Ended {
-        /// What the check said of the last answer; `None`: it was not asked.
-        check: Option<Result<(), String>>,
-        /// What the part itself raised.
-        raised: Option<String>,
-    },
-}
-
-/// One virtual user.
-#[derive(Debug)]
-pub struct User {
+pub struct CompiledUser {
     program: Rc<Program>,
-    own: BTreeMap<Rc<str>, Value>,
-    jar: Jar,
-    again: Again,
-    given: Given,
-    values: Values,
-    act: Act,
+    /// Attributes of `self` that the user has set.
+    attributes: BTreeMap<Arc<str>, Value>,
+    jar: CookieJar,
+    cache: RequestCache,
+    inputs: Inputs,
+    samples: MetricSamples,
+    part: Part,
     frame: Frame,
-    /// The answer to the last request, unless that got none.
-    last: Option<Rc<Answer>>,
-    /// Its last request, while it waits for the answer, and how many redirects led there.
-    asked: Option<(Rc<Wish>, u32)>,
-    /// Its last batch, while it waits for the answers.
-    batch: Option<Vec<Rc<Wish>>>,
+    /// The last response, unless the last request got none.
+    last: Option<Rc<ResponseView>>,
+    /// The request in flight, and the number of redirects that led to it.
+    in_flight: Option<(Arc<Request>, u32)>,
+    /// The batch in flight.
+    batch: Option<Vec<Arc<Request>>>,
 }
 
-/// Where a function is.
+/// State of a function between two operations.
 #[derive(Debug, Default)]
 struct Frame {
+    /// Index of the next instruction.
     at: usize,
     slots: Vec<Slot>,
     loops: Vec<Option<Loop>>,
 }
 
-/// Why a function stands still.
-enum Still {
-    Asks(Rc<Wish>),
-    AsksAll(Vec<Rc<Wish>>),
-    Rests(u64),
-    Over,
+/// Why a function is suspended.
+enum Suspended {
+    Send(Arc<Request>),
+    Batch(Vec<Arc<Request>>),
+    Sleep(u64),
+    Returned,
 }
 
-impl User {
-    /// A user that has done nothing yet; `target` is where its requests go, it is given what is in
-    /// `sources`, and `clock` is asked only where there are cookies.
+impl CompiledUser {
+    /// A new user. Its requests go to `target`; `clock` is called only if there are cookies.
     #[must_use]
     pub fn new(program: Rc<Program>, target: &str, sources: Rc<Sources>, clock: Clock) -> Self {
         Self {
             program,
-            own: BTreeMap::new(),
-            jar: Jar::new(target, clock),
-            again: Again::default(),
-            given: Given::new(sources),
-            values: Values::default(),
-            act: Act::Start,
+            attributes: BTreeMap::new(),
+            jar: CookieJar::new(target, clock),
+            cache: RequestCache::default(),
+            inputs: Inputs::new(sources),
+            samples: MetricSamples::default(),
+            part: Part::Start,
             frame: Frame::default(),
             last: None,
-            asked: None,
+            in_flight: None,
             batch: None,
         }
     }
 
-    /// Begins a part, whose it is and when it is due, in µs of the Unix epoch.
-    pub fn begin(&mut self, act: Act, (whose, due_us): (DrawScope, u64)) -> Turn {
+    /// Begins a part; the part before has ended.
+    pub fn begin(&mut self, part: Part, occasion: Occasion) -> Operation {
         let program = Rc::clone(&self.program);
-        self.given.begin(whose, due_us);
-        self.values.begin(matches!(act, Act::Task(_)));
-        self.act = act;
+        self.inputs.begin(occasion);
+        self.samples.begin(matches!(part, Part::Task(_)));
+        self.part = part;
         self.last = None;
-        self.asked = None;
+        self.in_flight = None;
         self.batch = None;
-        self.frame.enter(program.body(act));
-        self.go()
+        self.frame.enter(program.body(part));
+        self.advance()
     }
 
-    /// What it added to metrics in the task that it did last. Told once.
-    pub fn measured(&mut self) -> Vec<Measured> {
-        self.values.take()
+    /// Takes the samples that the last task added to own metrics.
+    pub fn take_samples(&mut self) -> Vec<MetricSample> {
+        self.samples.take()
     }
 
-    /// Goes on with what it wanted.
-    pub fn go_on(&mut self, heard: Heard) -> Turn {
+    /// Resumes the user after its operation completed.
+    pub fn resume(&mut self, completion: Completion) -> Operation {
         let program = Rc::clone(&self.program);
-        if let Some(wishes) = self.batch.take() {
-            return match heard {
-                Heard::Batch(heard) => self.all_answered(&wishes, heard),
+        if let Some(requests) = self.batch.take() {
+            return match completion {
+                Completion::Batch(completions) => self.batch_completed(&requests, completions),
                 _ => self.ended(None),
             };
         }
-        let asked = self.asked.take();
-        let Some((wish, hops)) = asked else {
-            return match heard {
-                Heard::Awake => self.go(),
-                // A rest ends with the run, and with it the task.
+        let Some((request, hops)) = self.in_flight.take() else {
+            return match completion {
+                Completion::Awake => self.advance(),
+                // The run ended during a sleep, and with it the task.
                 _ => self.ended(None),
             };
         };
-        let Operation::Send(send) = &program.body(self.act).operations[self.frame.at] else {
-            return self.ended(None);
-        };
-        let answer = match heard {
-            Heard::Answer(answer) => Rc::new(answer),
-            Heard::Broken(outcome, cause) => {
-                let text = broken(outcome, cause);
-                let halt = Halt::new(Kind::RequestError, text);
-                return self.ended(Some(halt.at(send.line)));
-            }
-            Heard::Unsendable(why) => return self.ended(Some(value_error(why).at(send.line))),
-            Heard::Awake | Heard::Stopped | Heard::Batch(_) => return self.ended(None),
-        };
-        match self.answered(send, &wish, hops, &answer) {
-            Ok(Some(turn)) => turn,
-            Ok(None) => self.go(),
-            Err(halt) => self.ended(Some(halt.at(send.line))),
-        }
-    }
-
-    /// Takes in what became of a batch. All of it is looked at, whatever failed first.
-    fn all_answered(&mut self, wishes: &[Rc<Wish>], heard: Vec<Heard>) -> Turn {
-        let program = Rc::clone(&self.program);
-        let Operation::Batch(_, _, local, line) = &program.body(self.act).operations[self.frame.at]
+        let Instruction::Send(template) = &program.body(self.part).instructions[self.frame.at]
         else {
             return self.ended(None);
         };
-        let mut answers = Vec::with_capacity(wishes.len());
-        let mut failed = None;
-        for (heard, wish) in heard.into_iter().zip(wishes) {
-            let why = match heard {
-                Heard::Answer(answer) => {
-                    let answer = Rc::new(answer);
-                    self.last = Some(Rc::clone(&answer));
-                    let brings = has_header(&answer.head, "set-cookie");
-                    let kept = brings.then(|| self.jar.take(&answer, &wish.path));
-                    answers.push(answer);
-                    match kept {
-                        Some(Err(halt)) => Some(halt),
-                        _ => continue,
-                    }
-                }
-                Heard::Broken(outcome, cause) => {
-                    Some(Halt::new(Kind::RequestError, broken(outcome, cause)))
-                }
-                Heard::Unsendable(why) => Some(value_error(why)),
-                // The run is over, which is no error of the task's.
-                Heard::Awake | Heard::Stopped | Heard::Batch(_) => None,
-            };
-            failed = failed.or(Some(why));
+        let line = template.line;
+        let response = match completion {
+            Completion::Response(response) => Rc::new(ResponseView::new(response)),
+            Completion::Failed { outcome, cause } => {
+                return self.ended(Some(request_error(outcome, cause).at(line)));
+            }
+            Completion::Unsendable(why) => return self.ended(Some(value_error(why).at(line))),
+            Completion::Awake
+            | Completion::Stopped
+            | Completion::Batch(_)
+            | Completion::Concurrent(..) => return self.ended(None),
+        };
+        match self.responded(template, &request, hops, &response) {
+            Ok(Some(redirected)) => Operation::Send(redirected),
+            Ok(None) => self.advance(),
+            Err(error) => self.ended(Some(error.at(line))),
         }
-        if let Some(why) = failed {
-            self.last = None;
-            return self.ended(why.map(|halt| halt.at(*line)));
-        }
-        if let Some(local) = local {
-            self.frame.slots[usize::from(*local)] = Slot::Answers(Rc::new(answers));
-        }
-        self.frame.at += 1;
-        self.go()
     }
 
-    /// Takes an answer in; the next wish if it leads on.
-    fn answered(
+    /// Takes in the completions of a batch: all of them, whatever failed first.
+    fn batch_completed(
         &mut self,
-        send: &Sending,
-        wish: &Rc<Wish>,
-        hops: u32,
-        answer: &Rc<Answer>,
-    ) -> Result<Option<Turn>, Halt> {
-        self.last = Some(Rc::clone(answer));
-        if has_header(&answer.head, "set-cookie") {
-            self.jar.take(answer, &wish.path)?;
+        requests: &[Arc<Request>],
+        completions: Vec<Completion>,
+    ) -> Operation {
+        let program = Rc::clone(&self.program);
+        let instruction = &program.body(self.part).instructions[self.frame.at];
+        let Instruction::Batch(_, _, local, line) = instruction else {
+            return self.ended(None);
+        };
+        let mut responses = Vec::with_capacity(requests.len());
+        let mut failed = None;
+        for (completion, request) in completions.into_iter().zip(requests) {
+            let error = match completion {
+                Completion::Response(response) => {
+                    let response = Rc::new(ResponseView::new(response));
+                    self.last = Some(Rc::clone(&response));
+                    let taken = match response.sets_cookies() {
+                        true => self.jar.take(&response, &request.path),
+                        false => Ok(()),
+                    };
+                    responses.push(response);
+                    match taken {
+                        Err(error) => Some(error),
+                        Ok(()) => continue,
+                    }
+                }
+                Completion::Failed { outcome, cause } => Some(request_error(outcome, cause)),
+                Completion::Unsendable(why) => Some(value_error(why)),
+                // The run is over, which is no error of the task.
+                Completion::Awake
+                | Completion::Stopped
+                | Completion::Batch(_)
+                | Completion::Concurrent(..) => None,
+            };
+            failed = failed.or(Some(error));
         }
-        if send.follows
-            && let Some(location) = redirect::leads_on(answer)
-        {
-            if hops + 1 >= HOPS_MAX {
-                // The last answer was looked at, and leads somewhere, too.
-                let further = self.further(wish, answer.status, &location)?;
-                let text = format!("more than 20 redirects, the last one to {}", further.path);
-                return Err(Halt::new(Kind::RedirectError, text));
-            }
-            let further = Rc::new(self.further(wish, answer.status, &location)?);
-            self.asked = Some((Rc::clone(&further), hops + 1));
+        if let Some(error) = failed {
             self.last = None;
-            return Ok(Some(Turn::Send(further)));
+            return self.ended(error.map(|error| error.at(*line)));
         }
-        if let Some(local) = send.answer {
-            self.frame.slots[usize::from(local)] = Slot::Answer(Rc::clone(answer));
+        if let Some(local) = local {
+            self.frame.slots[usize::from(*local)] = Slot::Responses(Rc::new(responses));
+        }
+        self.frame.at += 1;
+        self.advance()
+    }
+
+    /// Takes a response in; returns the next request if it is a redirect to follow.
+    fn responded(
+        &mut self,
+        template: &RequestTemplate,
+        request: &Request,
+        hops: u32,
+        response: &Rc<ResponseView>,
+    ) -> Result<Option<Arc<Request>>, Exception> {
+        self.last = Some(Rc::clone(response));
+        if response.sets_cookies() {
+            self.jar.take(response, &request.path)?;
+        }
+        if template.follows
+            && let Some(location) = redirect::location(response)
+        {
+            let redirected = self.redirected(request, response.status(), &location)?;
+            if hops + 1 >= HOPS_MAX {
+                let text = format!(
+                    "more than 20 redirects, the last one to {}",
+                    redirected.path
+                );
+                return Err(Exception::new(Kind::RedirectError, text));
+            }
+            let redirected = Arc::new(redirected);
+            self.in_flight = Some((Arc::clone(&redirected), hops + 1));
+            self.last = None;
+            return Ok(Some(redirected));
+        }
+        if let Some(local) = template.response {
+            self.frame.slots[usize::from(local)] = Slot::Response(Rc::clone(response));
         }
         self.frame.at += 1;
         Ok(None)
     }
 
-    fn further(&self, wish: &Wish, status: u16, location: &str) -> Result<Wish, Halt> {
+    fn redirected(
+        &self,
+        request: &Request,
+        status: u16,
+        location: &str,
+    ) -> Result<Request, Exception> {
         let target = self.jar.target();
-        let mut further = redirect::further(target, wish, status, location)?;
-        if let Some(cookie) = self.jar.header(&further.path)? {
-            further.headers.push(("Cookie".to_owned(), cookie));
+        let mut redirected = redirect::redirected(target, request, status, location)?;
+        if let Some(cookie) = self.jar.header(&redirected.path)? {
+            redirected.headers.push(("Cookie".to_owned(), cookie));
         }
-        Ok(further)
+        Ok(redirected)
     }
 
-    /// Goes on until it wants something.
-    fn go(&mut self) -> Turn {
+    /// Runs until the next operation.
+    fn advance(&mut self) -> Operation {
         let program = Rc::clone(&self.program);
-        let body = program.body(self.act);
+        let body = program.body(self.part);
         let mut frame = std::mem::take(&mut self.frame);
-        let still = self.run(body, &mut frame);
+        let suspended = self.run(body, &mut frame);
         self.frame = frame;
-        match still {
-            Ok(Still::Asks(wish)) => {
+        match suspended {
+            Ok(Suspended::Send(request)) => {
                 self.last = None;
-                self.asked = Some((Rc::clone(&wish), 0));
-                Turn::Send(wish)
+                self.in_flight = Some((Arc::clone(&request), 0));
+                Operation::Send(request)
             }
-            Ok(Still::AsksAll(wishes)) => {
+            Ok(Suspended::Batch(requests)) => {
                 self.last = None;
-                self.batch = Some(wishes.clone());
-                Turn::Batch(wishes)
+                self.batch = Some(requests.clone());
+                Operation::Batch(requests)
             }
-            Ok(Still::Rests(us)) => Turn::Sleep(us),
-            Ok(Still::Over) => self.ended(None),
-            Err(halt) => self.ended(Some(halt)),
+            Ok(Suspended::Sleep(us)) => Operation::Sleep(Duration::from_micros(us)),
+            Ok(Suspended::Returned) => self.ended(None),
+            Err(error) => self.ended(Some(error)),
         }
     }
 
-    /// The part is over: its check looks at the last answer, if there is one of each.
-    fn ended(&mut self, halt: Option<Halt>) -> Turn {
-        let raised =
-            halt.map(|halt| self.told(&halt, !matches!(self.act, Act::Task(_) | Act::Stop)));
+    /// The part is over: runs the check of a task on its last response.
+    fn ended(&mut self, error: Option<Exception>) -> Operation {
+        let with_stack = !matches!(self.part, Part::Task(_) | Part::Stop);
+        let raised = error.map(|error| self.message(&error, with_stack));
         let program = Rc::clone(&self.program);
-        let check = match (self.last.take(), self.act, &raised) {
-            (Some(answer), Act::Task(task), None) => {
+        let check = match (self.last.take(), self.part, &raised) {
+            (Some(response), Part::Task(task), None) => {
                 let check = program.tasks[usize::from(task)].1.as_ref();
                 check.map(|(takes, body)| {
                     let mut frame = std::mem::take(&mut self.frame);
                     frame.enter(body);
                     match takes {
-                        Takes::Answer => frame.slots[0] = Slot::Answer(answer),
+                        Takes::Answer => frame.slots[0] = Slot::Response(response),
                         Takes::StatusAndBody => {
-                            frame.slots[0] = Slot::Value(Value::Int(answer.status.into()));
-                            frame.slots[1] = Slot::Body(answer);
+                            frame.slots[0] = Slot::Value(Value::Int(response.status().into()));
+                            frame.slots[1] = Slot::Body(response);
                         }
                     }
-                    let looked = self.run(body, &mut frame);
+                    let checked = self.run(body, &mut frame);
                     self.frame = frame;
-                    looked.map(drop).map_err(|halt| self.told(&halt, false))
+                    checked
+                        .map(drop)
+                        .map_err(|error| self.message(&error, false))
                 })
             }
             _ => None,
         };
         self.frame.leave();
-        Turn::Ended { check, raised }
+        Operation::Ended(PartResult {
+            check,
+            raised,
+            ..PartResult::default()
+        })
     }
 
-    /// An error as `loadpilot.play.tracebacks` tells it.
-    fn told(&self, halt: &Halt, at_length: bool) -> String {
+    /// An error in the format of `loadpilot.play.tracebacks`, with or without the lines that led to
+    /// it.
+    fn message(&self, error: &Exception, with_stack: bool) -> String {
         let program = &*self.program;
-        let line = program.lines.get(&halt.line).map_or("", String::as_str);
-        let what = match halt.text.is_empty() {
+        let line = program.lines.get(&error.line).map_or("", String::as_str);
+        let text = match error.text.is_empty() {
             true => line,
-            false => &halt.text,
+            false => &error.text,
         };
-        let kind = halt.kind.name();
-        let shown = |line: u32| {
+        let kind = error.kind.name();
+        let place = format!("{}:{}", program.file, error.line);
+        let message = match text.is_empty() {
+            true => format!("{kind} ({place})"),
+            false => format!("{kind}: {text} ({place})"),
+        };
+        if !with_stack {
+            return message;
+        }
+        let at = self.frame.at;
+        let calls = program.body(self.part).calls.iter().rev();
+        let calls = calls.filter(|(range, _)| range.contains(&at));
+        let lines = calls.map(|(_, line)| *line);
+        let lines = lines.chain(error.via.iter().rev().copied());
+        let lines = lines.chain([error.line]).map(|line| {
             let text = program.lines.get(&line).map_or("", String::as_str);
             format!("\n    {}:{line}: {text}", program.file)
-        };
-        let place = format!("{}:{}", program.file, halt.line);
-        let told = match what.is_empty() {
-            true => format!("{kind} ({place})"),
-            false => format!("{kind}: {what} ({place})"),
-        };
-        match at_length {
-            true => {
-                let at = self.frame.at;
-                let calls = program.body(self.act).calls.iter().rev();
-                let calls = calls.filter(|(range, _)| range.contains(&at));
-                let lines = calls.map(|(_, line)| *line);
-                let lines = lines.chain(halt.via.iter().rev().copied());
-                let lines = lines.chain([halt.line]).map(shown);
-                format!("{told}{}", lines.collect::<String>())
-            }
-            false => told,
-        }
+        });
+        format!("{message}{}", lines.collect::<String>())
     }
 
-    fn run(&mut self, body: &Body, frame: &mut Frame) -> Result<Still, Halt> {
+    /// Executes instructions until the next operation or the end of the body.
+    fn run(&mut self, body: &Body, frame: &mut Frame) -> Result<Suspended, Exception> {
         let program = Rc::clone(&self.program);
-        self.given.rounds.set(0);
-        for _ in 0..OPERATIONS_MAX {
+        self.inputs.iterations.set(0);
+        for _ in 0..INSTRUCTIONS_MAX {
             let scope = Scope {
                 slots: &frame.slots,
                 names: &body.names,
                 own: &|name| {
-                    let own = self.own.get(name);
+                    let own = self.attributes.get(name);
                     own.or_else(|| program.constants.get(name)).cloned()
                 },
                 class: &program.class,
-                given: Some(&self.given),
+                inputs: Some(&self.inputs),
                 bound: None,
                 minor: program.minor,
             };
             let mut next = frame.at + 1;
-            match &body.operations[frame.at] {
-                Operation::Send(send) => {
+            match &body.instructions[frame.at] {
+                Instruction::Send(template) => {
                     let cookies = |path: &str| self.jar.header(path);
                     let cookies: Option<&Cookies<'_>> = match self.jar.is_empty() {
                         true => None,
                         false => Some(&cookies),
                     };
-                    return self.again.wish(send, &scope, cookies).map(Still::Asks);
+                    let request = self.cache.request(template, &scope, cookies);
+                    return request.map(Suspended::Send);
                 }
-                Operation::Sleep(us) => {
+                Instruction::Sleep(us) => {
                     frame.at = next;
-                    return Ok(Still::Rests(*us));
+                    return Ok(Suspended::Sleep(*us));
                 }
-                Operation::Rest(how, times, line) => {
+                Instruction::Rest(how, times, line) => {
                     let times = times.iter().map(|time| time.compute(&scope));
                     let times = times.collect::<Result<Vec<_>, _>>()?;
-                    let us = rest_us(*how, &times, &self.given).map_err(|halt| halt.at(*line))?;
+                    let us =
+                        sleep_us(*how, &times, &self.inputs).map_err(|error| error.at(*line))?;
                     frame.at = next;
-                    return Ok(Still::Rests(us));
+                    return Ok(Suspended::Sleep(us));
                 }
-                Operation::Measure(kind, name, term, line) => {
+                Instruction::Measure(kind, name, term, line) => {
                     let value = term.compute(&scope)?;
-                    let added = self.values.add(*kind, name, &value);
-                    added.map_err(|halt| halt.at(*line))?;
+                    let added = self.samples.add(*kind, name, &value);
+                    added.map_err(|error| error.at(*line))?;
                 }
-                Operation::Set(local, term) => {
+                Instruction::Set(local, term) => {
                     let value = term.compute(&scope)?;
                     frame.slots[usize::from(*local)] = Slot::Value(value);
                 }
-                Operation::Keep(name, term) => {
+                Instruction::Keep(name, term) => {
                     let value = term.compute(&scope)?;
-                    self.own.insert(Rc::clone(name), value);
+                    self.attributes.insert(Arc::clone(name), value);
                 }
-                Operation::Do(term) => drop(term.compute(&scope)?),
-                Operation::Jump(to) => next = *to,
-                Operation::JumpUnless(test, to) => {
+                Instruction::Do(term) => drop(term.compute(&scope)?),
+                Instruction::Jump(to) => next = *to,
+                Instruction::JumpUnless(test, to) => {
                     if !test.compute(&scope)?.is_true() {
                         next = *to;
                     }
                 }
-                Operation::Over(number, term, line) => {
+                Instruction::Over(number, term, line) => {
                     let over = Loop::over(&term.compute(&scope)?);
-                    frame.loops[*number] = Some(over.map_err(|halt| halt.at(*line))?);
+                    frame.loops[*number] = Some(over.map_err(|error| error.at(*line))?);
                 }
-                Operation::Count(number, times) => {
+                Instruction::Count(number, times) => {
                     frame.loops[*number] = Some(Loop::Count(0, *times));
                 }
-                Operation::Next(number, local, end) => {
+                Instruction::Next(number, local, end) => {
                     match frame.loops[*number].as_mut().and_then(Loop::next_slot) {
                         Some(slot) => frame.slots[usize::from(*local)] = slot,
                         None => {
@@ -425,66 +403,59 @@ impl User {
                         }
                     }
                 }
-                Operation::Assert(test, says, line) => {
+                Instruction::Assert(test, message, line) => {
                     if !test.compute(&scope)?.is_true() {
-                        let text = scope.said(says.as_ref())?;
-                        return Err(Halt::new(Kind::AssertionError, text).at(*line));
+                        let text = scope.message(message.as_ref())?;
+                        return Err(Exception::new(Kind::AssertionError, text).at(*line));
                     }
                 }
-                Operation::Raise(kind, says, line) => {
-                    let text = scope.said(says.as_ref())?;
-                    return Err(Halt::new(*kind, text).at(*line));
+                Instruction::Raise(kind, message, line) => {
+                    let text = scope.message(message.as_ref())?;
+                    return Err(Exception::new(*kind, text).at(*line));
                 }
-                Operation::RaiseForStatus(local, line) => {
-                    let answer = scope.answer(*local, *line)?;
-                    answer.raise_for_status().map_err(|halt| halt.at(*line))?;
+                Instruction::RaiseForStatus(local, line) => {
+                    let response = scope.response(*local, *line)?;
+                    response
+                        .raise_for_status()
+                        .map_err(|error| error.at(*line))?;
                 }
-                Operation::Batch(term, steps, _, line) => {
-                    let requests = term.compute(&scope)?;
+                Instruction::Batch(term, steps, _, line) => {
+                    let list = term.compute(&scope)?;
                     let cookies = |path: &str| self.jar.header(path);
-                    let make = || batch::wishes(&requests, steps, &cookies);
-                    let wishes = match self.jar.is_empty() {
-                        true => self.again.batch((self.act, frame.at), &requests, make),
+                    let make = || batch::requests(&list, steps, &cookies);
+                    let requests = match self.jar.is_empty() {
+                        true => self.cache.batch((self.part, frame.at), &list, make),
                         false => make(),
                     };
-                    return Ok(Still::AsksAll(wishes.map_err(|halt| halt.at(*line))?));
+                    let requests = requests.map_err(|error| error.at(*line));
+                    return requests.map(Suspended::Batch);
                 }
-                Operation::Pick(from, place, answer, line) => {
-                    let picked = batch::picked(scope.answers(*from, *line)?, *place);
-                    let picked = picked.map_err(|halt| halt.at(*line))?;
-                    frame.slots[usize::from(*answer)] = Slot::Answer(picked);
+                Instruction::Pick(from, place, local, line) => {
+                    let picked = batch::picked(scope.responses(*from, *line)?, *place);
+                    let picked = picked.map_err(|error| error.at(*line))?;
+                    frame.slots[usize::from(*local)] = Slot::Response(picked);
                 }
-                Operation::OverAnswers(number, from) => {
-                    let answers = Rc::clone(scope.answers(*from, 0)?);
-                    frame.loops[*number] = Some(Loop::Answers(answers, 0));
+                Instruction::OverResponses(number, from) => {
+                    let responses = Rc::clone(scope.responses(*from, 0)?);
+                    frame.loops[*number] = Some(Loop::Responses(responses, 0));
                 }
-                Operation::Return => return Ok(Still::Over),
+                Instruction::Return => return Ok(Suspended::Returned),
             }
             frame.at = next;
         }
-        Err(beyond("a loop of more than 10 million steps"))
-    }
-}
-
-impl Program {
-    fn body(&self, act: Act) -> &Body {
-        match act {
-            Act::Start => &self.on_start,
-            Act::Stop => &self.on_stop,
-            Act::Task(task) => &self.tasks[usize::from(task)].0,
-        }
+        Err(unsupported("a loop of more than 10 million steps"))
     }
 }
 
 impl Frame {
-    /// Goes to the beginning of a function; what room there is from the one before is used again.
+    /// Goes to the beginning of a function; the buffers are reused.
     fn enter(&mut self, body: &Body) {
         self.leave();
         self.slots.resize(body.names.len(), Slot::Unset);
         self.loops.resize_with(body.loops, || None);
     }
 
-    /// Lets go of everything in it.
+    /// Drops all values.
     fn leave(&mut self) {
         self.at = 0;
         self.slots.clear();

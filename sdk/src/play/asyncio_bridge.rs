@@ -1,8 +1,8 @@
-//! Coroutines that await more than their client: they run on an event loop
-//! (`loadpilot.play.loop`), a guest of the firing thread that is turned here whenever there is
-//! something for it to do.
+//! Coroutines that await more than their client run on an event loop (`loadpilot.play.loop`), which
+//! the firing thread runs as a background task of the scenario.
 //!
-//! Must never wait on behalf of the loop while anything else could go on.
+//! The firing thread waits for the loop's file descriptor and timers as for its own I/O. Must never
+//! block in the loop while another user could continue.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_agent::users::script::{Heard, Next, Ticket};
+use loadpilot_agent::users::script::{Completion, Operation, Ticket};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use tokio::io::Interest;
@@ -21,138 +21,139 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::answer::PyAnswer;
 use super::client::PyClient;
-use super::in_python_flag::Moving;
-use super::interned::Known;
+use super::in_python_flag::InPython;
+use super::interned::Interned;
 use super::request::PyRequest;
-use super::results::understood;
+use super::response::PyResponse;
+use super::results::result_of;
 
-static LOOPED: Known = Known::new("loadpilot.play.loop", "Looped");
+static LOOP_USER: Interned = Interned::new("loadpilot.play.loop", "Looped");
 
-/// The loop of a scenario.
-pub(super) struct Guest {
-    guest: Py<PyAny>,
-    /// A user has begun something on it, or heard something.
+/// The event loop of a scenario.
+pub(super) struct EventLoop {
+    event_loop: Py<PyAny>,
+    /// Wakes the loop: a user has begun a part on it, or an operation completed.
     stirred: Rc<Notify>,
-    /// Where one of its users kept the others waiting; told with whichever part ends next.
+    /// Message about code that blocked the other users, reported with the next part that ends.
     blocked: Rc<Cell<Option<String>>>,
 }
 
-impl Guest {
-    pub(super) fn new(guest: Py<PyAny>) -> Self {
+impl EventLoop {
+    pub(super) fn new(event_loop: Py<PyAny>) -> Self {
         Self {
-            guest,
+            event_loop,
             stirred: Rc::default(),
             blocked: Rc::default(),
         }
     }
 
-    /// A user's place on the loop.
-    pub(super) fn looped(&self, py: Python<'_>, client: &Py<PyClient>) -> PyResult<Looped> {
-        let looped = LOOPED.of(py)?.call1((&self.guest, client))?;
-        let ask = looped.getattr("ask")?.unbind();
+    /// A new user on the loop.
+    pub(super) fn user(&self, py: Python<'_>, client: &Py<PyClient>) -> PyResult<LoopUser> {
+        let user = LOOP_USER.of(py)?.call1((&self.event_loop, client))?;
+        let ask = user.getattr("ask")?.unbind();
         client.bind(py).borrow().ask_on_loop.replace(Some(ask));
-        Ok(Looped {
-            looped: looped.unbind(),
+        Ok(LoopUser {
+            user: user.unbind(),
             stirred: Rc::clone(&self.stirred),
             blocked: Rc::clone(&self.blocked),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             next_ticket: 0,
-            is_called_off: false,
+            is_cancelled: false,
         })
     }
 
-    /// Turns the loop whenever there is something for it to do.
-    pub(super) fn host(&self) -> impl Future<Output = ()> + use<> {
-        let guest = Python::attach(|py| self.guest.clone_ref(py));
+    /// Runs one iteration of the loop whenever it has work.
+    pub(super) fn run(&self) -> impl Future<Output = ()> + use<> {
+        let event_loop = Python::attach(|py| self.event_loop.clone_ref(py));
         let (stirred, blocked) = (Rc::clone(&self.stirred), Rc::clone(&self.blocked));
         async move {
-            if let Err(error) = host(&guest, &stirred, &blocked).await {
+            if let Err(error) = run(&event_loop, &stirred, &blocked).await {
                 tracing::error!(%error, "the event loop of the scenario has ended");
             }
         }
     }
 }
 
-impl Drop for Guest {
+impl Drop for EventLoop {
     fn drop(&mut self) {
-        let closed = Python::attach(|py| self.guest.call_method0(py, "close").map(drop));
+        let closed = Python::attach(|py| self.event_loop.call_method0(py, "close").map(drop));
         if let Err(error) = closed {
             tracing::debug!(%error, "the event loop of the scenario was not closed");
         }
     }
 }
 
-async fn host(
-    guest: &Py<PyAny>,
+async fn run(
+    event_loop: &Py<PyAny>,
     stirred: &Notify,
     blocked: &Cell<Option<String>>,
 ) -> io::Result<()> {
-    let fd = Python::attach(|py| guest.call_method0(py, "fileno")?.extract::<RawFd>(py));
-    // SAFETY: the loop keeps it open as long as there is a reference to it, which is held here.
+    let fd = Python::attach(|py| event_loop.call_method0(py, "fileno")?.extract::<RawFd>(py));
+    // SAFETY: the loop keeps it open while it is referenced, which it is here.
     let fd = unsafe { BorrowedFd::borrow_raw(fd.map_err(io::Error::other)?) };
-    // SAFETY: a descriptor of our own, which lives until the end of what registers it here.
+    // SAFETY: an owned descriptor, which lives as long as its registration.
     let fd =
         unsafe { AsyncFd::register_with_interest(fd.try_clone_to_owned()?, Interest::READABLE)? };
     loop {
-        let moving = Moving::new();
-        let turned = Python::attach(|py| guest.call_method0(py, "turn")?.extract(py));
-        if let Some(words) = moving.end() {
-            blocked.set(Some(words));
+        let in_python = InPython::new();
+        let idle = Python::attach(|py| event_loop.call_method0(py, "turn")?.extract(py));
+        if let Some(message) = in_python.end() {
+            blocked.set(Some(message));
         }
-        let rest: Option<f64> = turned.map_err(io::Error::other)?;
-        let rest = rest.map(|secs| Duration::try_from_secs_f64(secs).unwrap_or(Duration::MAX));
-        let rested = async {
-            match rest {
+        let timeout: Option<f64> = idle.map_err(io::Error::other)?;
+        let timeout =
+            timeout.map(|secs| Duration::try_from_secs_f64(secs).unwrap_or(Duration::MAX));
+        let timed_out = async {
+            match timeout {
                 Some(Duration::ZERO) => tokio::task::yield_now().await,
-                Some(rest) => sleep(rest).await,
+                Some(timeout) => sleep(timeout).await,
                 None => pending().await,
             }
         };
         tokio::select! {
             () = stirred.notified() => {}
             ready = fd.readable() => ready?.clear_ready(),
-            () = rested => {}
+            () = timed_out => {}
         }
     }
 }
 
-/// A user's place on the loop.
-pub(super) struct Looped {
-    looped: Py<PyAny>,
+/// A user on the event loop.
+pub(super) struct LoopUser {
+    user: Py<PyAny>,
     stirred: Rc<Notify>,
     pub(super) blocked: Rc<Cell<Option<String>>>,
-    /// What it has under way, by the ticket of its first request.
-    under_way: BTreeMap<Ticket, Wish>,
+    /// Its operations in flight, by the ticket of their first request.
+    in_flight: BTreeMap<Ticket, LoopOperation>,
     next_ticket: Ticket,
-    pub(super) is_called_off: bool,
+    pub(super) is_cancelled: bool,
 }
 
-/// A request or several that the user waits for together.
-struct Wish {
-    /// What the loop knows it by.
+/// A request, or several that the user waits for together.
+struct LoopOperation {
+    /// Its number on the loop.
     number: u64,
-    what: Py<PyAny>,
-    /// What became of each request, as far as that is known.
-    heard: Vec<Option<Heard>>,
+    requests: Py<PyAny>,
+    /// The completion of each request, once known.
+    completions: Vec<Option<Completion>>,
 }
 
-impl Wish {
-    /// What became of it, once that is known of all of it.
-    fn come_true(&mut self, py: Python<'_>) -> Option<Heard> {
-        if self.heard.iter().any(Option::is_none) {
+impl LoopOperation {
+    /// Its completion, once all of its requests have completed.
+    fn completion(&mut self, py: Python<'_>) -> Option<Completion> {
+        if self.completions.iter().any(Option::is_none) {
             return None;
         }
-        let mut heard = self.heard.drain(..).flatten();
-        match self.what.bind(py).is_instance_of::<PyList>() {
-            true => Some(Heard::Batch(heard.collect())),
-            false => heard.next(),
+        let mut completions = self.completions.drain(..).flatten();
+        match self.requests.bind(py).is_instance_of::<PyList>() {
+            true => Some(Completion::Batch(completions.collect())),
+            false => completions.next(),
         }
     }
 }
 
-impl Looped {
+impl LoopUser {
     /// Begins a part.
     pub(super) fn begin(
         &mut self,
@@ -160,18 +161,18 @@ impl Looped {
         function: &Py<PyAny>,
         instance: &Py<PyAny>,
     ) -> PyResult<()> {
-        self.is_called_off = false;
-        self.under_way.clear();
+        self.is_cancelled = false;
+        self.in_flight.clear();
         self.next_ticket = 0;
-        let looped = self.looped.bind(py);
-        looped.call_method1("begin", (function, instance))?;
+        let user = self.user.bind(py);
+        user.call_method1("begin", (function, instance))?;
         self.stirred.notify_one();
         Ok(())
     }
 
-    /// How the part ended, with an error or none, if it has ended.
+    /// `None` until the part has ended; then its error, if any.
     pub(super) fn ended(&self, py: Python<'_>) -> PyResult<Option<Option<PyErr>>> {
-        let ended = self.looped.bind(py).call_method0("ended")?;
+        let ended = self.user.bind(py).call_method0("ended")?;
         let Ok(ended) = ended.cast::<PyTuple>() else {
             return Ok(None);
         };
@@ -179,90 +180,91 @@ impl Looped {
         Ok(Some(error.map(PyErr::from_value)))
     }
 
-    /// What the part wants of the engine beside what it has under way, if anything; and how many
-    /// wishes were written for it.
-    pub(super) fn wanted(&mut self, py: Python<'_>) -> PyResult<(Option<Next>, i64)> {
-        let wishes = self.looped.bind(py).call_method0("wishes")?;
-        let wishes: Vec<(u64, Bound<'_, PyAny>)> = wishes.extract()?;
-        let written = i64::try_from(wishes.len()).unwrap_or(i64::MAX);
-        let mut wanted = Vec::new();
-        for (number, what) in wishes {
+    /// The new concurrent requests of the part, if any, and the number of operations they belong to.
+    pub(super) fn take_operations(&mut self, py: Python<'_>) -> PyResult<(Option<Operation>, i64)> {
+        let operations = self.user.bind(py).call_method0("wishes")?;
+        let operations: Vec<(u64, Bound<'_, PyAny>)> = operations.extract()?;
+        let count = i64::try_from(operations.len()).unwrap_or(i64::MAX);
+        let mut new_requests = Vec::new();
+        for (number, requests) in operations {
             let first = self.next_ticket;
-            each(&what, |request| {
-                wanted.push((self.next_ticket, Arc::clone(&request.get().0)));
+            each(&requests, |request| {
+                new_requests.push((self.next_ticket, Arc::clone(&request.get().0)));
                 self.next_ticket += 1;
             })?;
             if first == self.next_ticket {
-                // Nothing is under way of an empty batch.
-                let answers = PyList::empty(py);
-                let nothing = (number, answers, py.None());
-                self.looped.bind(py).call_method1("hear", nothing)?;
+                // An empty batch completes at once.
+                let result = (number, PyList::empty(py), py.None());
+                self.user.bind(py).call_method1("hear", result)?;
                 self.stirred.notify_one();
                 continue;
             }
-            let heard = (first..self.next_ticket).map(|_| None).collect();
-            let what = what.unbind();
-            let wish = Wish {
+            let operation = LoopOperation {
                 number,
-                what,
-                heard,
+                requests: requests.unbind(),
+                completions: (first..self.next_ticket).map(|_| None).collect(),
             };
-            self.under_way.insert(first, wish);
+            self.in_flight.insert(first, operation);
         }
-        let next = (!wanted.is_empty()).then_some(Next::Beside(wanted));
-        Ok((next, written))
+        let is_new = !new_requests.is_empty();
+        Ok((is_new.then_some(Operation::Concurrent(new_requests)), count))
     }
 
-    /// Tells the part what became of what it wanted, or that it may wait no more.
-    pub(super) fn hear(
+    /// Passes a completion to the part, or cancels it at the end of the run.
+    pub(super) fn resume(
         &mut self,
         py: Python<'_>,
-        heard: Heard,
+        completion: Completion,
         client: &PyClient,
-        last: &mut Option<Py<PyAnswer>>,
+        last: &mut Option<Py<PyResponse>>,
     ) -> PyResult<()> {
-        let looped = self.looped.bind(py);
-        let Heard::One(ticket, heard) = heard else {
-            self.is_called_off = true;
-            looped.call_method0("cancel")?;
+        let user = self.user.bind(py);
+        let Completion::Concurrent(ticket, completion) = completion else {
+            self.is_cancelled = true;
+            user.call_method0("cancel")?;
             self.stirred.notify_one();
             return Ok(());
         };
-        let Some((&first, wish)) = self.under_way.range_mut(..=ticket).next_back() else {
+        let Some((&first, operation)) = self.in_flight.range_mut(..=ticket).next_back() else {
             return Ok(());
         };
-        if let Some(place) = wish.heard.get_mut((ticket - first) as usize) {
-            *place = Some(*heard);
+        let index = (ticket - first) as usize;
+        if let Some(known) = operation.completions.get_mut(index) {
+            *known = Some(*completion);
         }
-        let Some(heard) = wish.come_true(py) else {
+        let Some(completion) = operation.completion(py) else {
             return Ok(());
         };
-        let value = understood(py, client, wish.what.bind(py), heard, last);
+        let requests = operation.requests.bind(py);
+        let value = result_of(py, client, requests, completion, last);
         let (value, error) = match value {
             Ok(value) => (Some(value), None),
             Err(error) => (None, Some(error.into_value(py))),
         };
-        looped.call_method1("hear", (wish.number, value, error))?;
-        self.under_way.remove(&first);
+        user.call_method1("hear", (operation.number, value, error))?;
+        self.in_flight.remove(&first);
         self.stirred.notify_one();
         Ok(())
     }
 
-    /// Nobody waits for its part any more.
+    /// Cancels its part, which is abandoned.
     pub(super) fn leave(&self, py: Python<'_>) -> PyResult<()> {
-        self.looped.bind(py).call_method0("cancel")?;
+        self.user.bind(py).call_method0("cancel")?;
         self.stirred.notify_one();
         Ok(())
     }
 }
 
-/// Each request of a wish, which is one or several.
-fn each(wish: &Bound<'_, PyAny>, mut hear: impl FnMut(&Bound<'_, PyRequest>)) -> PyResult<()> {
-    match wish.cast::<PyRequest>() {
-        Ok(request) => hear(request),
+/// Visits each request of an operation, which is one request or a list.
+fn each(
+    operation: &Bound<'_, PyAny>,
+    mut visit: impl FnMut(&Bound<'_, PyRequest>),
+) -> PyResult<()> {
+    match operation.cast::<PyRequest>() {
+        Ok(request) => visit(request),
         Err(_) => {
-            for request in wish.cast::<PyList>()? {
-                hear(request.cast::<PyRequest>()?);
+            for request in operation.cast::<PyList>()? {
+                visit(request.cast::<PyRequest>()?);
             }
         }
     }

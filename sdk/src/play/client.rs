@@ -1,7 +1,8 @@
-//! The client that tasks send with: from a call of the user's to a wish for the engine.
+//! The client of tasks: turns a call of its methods into an operation for the load engine.
 //!
-//! What needs encoding, cookies or redirects is Python's work (`loadpilot.play.conversation`). Must
-//! never hold a borrow of its own state while the user's code may run.
+//! Requests that need encoding, cookies or redirects are made in Python
+//! (`loadpilot.play.conversation`). Must never hold a borrow of its own state while the user's code
+//! may run.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,96 +15,96 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::answer::PyAnswer;
-use super::interned::Known;
+use super::interned::Interned;
 use super::request::PyRequest;
-use super::request_cache::Made;
+use super::request_cache::RequestCache;
+use super::response::PyResponse;
 
-/// Most requests that a user makes at a time.
+/// Maximum number of requests in a batch.
 const BATCH_MAX: usize = 100;
 
-/// What a coroutine awaits until a wish of its own has come true.
-static ASKED: Known = Known::new("loadpilot.play.awaitable", "asked");
+/// Makes the awaitable of an operation.
+static AWAITABLE: Interned = Interned::new("loadpilot.play.awaitable", "asked");
 
 /// One user's view of the target.
 #[pyclass(name = "Client", module = "loadpilot._native")]
 pub(crate) struct PyClient {
     /// Encoding, cookies, redirects.
     conversation: Py<PyAny>,
-    /// Moves from the user's own stack to the engine, with a wish.
+    /// Switches from the user's own stack to the load engine, with an operation.
     ask: Py<PyAny>,
-    /// The same for coroutines on an event loop, if the scenario has any.
+    /// The same for coroutines on an event loop, if the scenario has one.
     pub(super) ask_on_loop: RefCell<Option<Py<PyAny>>>,
-    /// How the part is moved on that uses it.
-    pub(super) moved: Cell<Moved>,
-    /// Whether redirects are followed unless a request says.
+    /// How the current part is executed.
+    pub(super) execution: Cell<Execution>,
+    /// Whether redirects are followed by default.
     pub(super) follows: Cell<bool>,
     /// Whether the user has cookies.
     pub(super) has_cookies: Cell<bool>,
     is_in_step: Cell<bool>,
-    /// Requests that wait to be awaited.
+    /// Number of requests that were made and not awaited yet.
     pub(super) unsent: Cell<i64>,
-    /// What the users of this scenario wrote before.
-    made: Rc<Made>,
-    /// On an event loop: whether the user wants something, and who waits for that.
+    /// Requests that users of this scenario made before.
+    cache: Rc<RequestCache>,
+    /// On an event loop: whether the user has news for the load engine, and the task that polls.
     pub(super) stirred: Cell<bool>,
     pub(super) waker: RefCell<Option<Waker>>,
 }
 
-// SAFETY: it is looked at with the interpreter held only, which is one lock for all of it. A client
-// in a cycle of garbage is dropped by whichever thread collects that.
+// SAFETY: it is accessed only while the interpreter is held, which is one lock for all of it. A client
+// in a reference cycle is dropped by the thread that collects it.
 unsafe impl Send for PyClient {}
 // SAFETY: the same.
 unsafe impl Sync for PyClient {}
 
-/// How a part of a user's life is moved on, as `loadpilot.play.execution_mode` tells.
+/// How a part of a user's life is executed, as `loadpilot.play.execution_mode` determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moved {
-    /// On a stack of its own: its requests return answers.
+pub(super) enum Execution {
+    /// On a stack of its own: its requests return responses.
     Stack,
-    /// A coroutine, by the engine: its requests are awaited, here as below.
+    /// A coroutine that the load engine resumes: its requests are awaited.
     Engine,
-    /// A coroutine, by an event loop.
+    /// A coroutine on an event loop: its requests are awaited.
     Loop,
 }
 
 impl PyClient {
-    pub(super) fn new(conversation: Py<PyAny>, ask: Py<PyAny>, made: Rc<Made>) -> Self {
+    pub(super) fn new(conversation: Py<PyAny>, ask: Py<PyAny>, cache: Rc<RequestCache>) -> Self {
         Self {
             conversation,
             ask,
             ask_on_loop: RefCell::new(None),
-            moved: Cell::new(Moved::Stack),
+            execution: Cell::new(Execution::Stack),
             follows: Cell::new(false),
             has_cookies: Cell::new(false),
             is_in_step: Cell::new(false),
             unsent: Cell::new(0),
-            made,
+            cache,
             stirred: Cell::new(false),
             waker: RefCell::new(None),
         }
     }
 
-    /// Whether every request of the user's carries more than its task writes.
+    /// Whether every request of the user carries more than its call says.
     fn needs_more(&self) -> bool {
         self.has_cookies.get() || self.is_in_step.get()
     }
 
-    /// Keeps the cookies that an answer brings.
-    pub(super) fn keep_cookies(
+    /// Stores the cookies of a response.
+    pub(super) fn store_cookies(
         &self,
-        answer: &Bound<'_, PyAnswer>,
+        response: &Bound<'_, PyResponse>,
         request: &PyRequest,
     ) -> PyResult<()> {
-        let conversation = self.conversation.bind(answer.py());
+        let conversation = self.conversation.bind(response.py());
         let path = request.0.path.as_str();
-        let kept = conversation.call_method1("keep_cookies", (answer, path))?;
+        let kept = conversation.call_method1("keep_cookies", (response, path))?;
         self.has_cookies.set(kept.is_truthy()?);
         Ok(())
     }
 
-    /// The request that a task wrote.
-    fn written<'py>(
+    /// The request of a call.
+    fn request_of<'py>(
         &self,
         py: Python<'py>,
         method: Method,
@@ -111,23 +112,23 @@ impl PyClient {
         extras: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyRequest>> {
         if !self.needs_more()
-            && let Some(simple) = self.made.simple(method, path, extras)?
+            && let Some(simple) = self.cache.simple(method, path, extras)?
         {
             return Ok(simple);
         }
         let conversation = self.conversation.bind(py);
         let extras = extras.map_or_else(|| PyDict::new(py), Clone::clone);
         let written = conversation.call_method1("request", (method.name(), path, extras))?;
-        self.made.known(written.cast_into()?)
+        self.cache.shared(written.cast_into()?)
     }
 
-    /// Whether this request, unlike most, goes on from its answer to another.
-    fn is_to_follow(&self, extras: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
-        let said = match extras {
+    /// Whether redirects of this request are followed.
+    fn follows_redirects(&self, extras: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        let follows = match extras {
             None => None,
             Some(extras) => extras.get_item(intern!(extras.py(), "follow_redirects"))?,
         };
-        said.map_or(Ok(self.follows.get()), |said| said.is_truthy())
+        follows.map_or(Ok(self.follows.get()), |follows| follows.is_truthy())
     }
 
     fn make<'py>(
@@ -137,25 +138,25 @@ impl PyClient {
         extras: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
-        if client.is_to_follow(extras)? {
-            let how = match client.moved.get() {
-                Moved::Stack => "follow",
-                Moved::Engine | Moved::Loop => "follow_awaited",
+        if client.follows_redirects(extras)? {
+            let how = match client.execution.get() {
+                Execution::Stack => "follow",
+                Execution::Engine | Execution::Loop => "follow_awaited",
             };
             let conversation = client.conversation.clone_ref(py);
-            let first = client.written(py, method, path, extras)?;
+            let first = client.request_of(py, method, path, extras)?;
             drop(client);
             return conversation.bind(py).call_method1(how, (slf, first));
         }
-        let wish = client.written(py, method, path, extras)?;
+        let request = client.request_of(py, method, path, extras)?;
         drop(client);
-        Self::send(slf, wish.into_any())
+        Self::send(slf, request.into_any())
     }
 }
 
 #[pymethods]
 impl PyClient {
-    /// Shows the collector what it holds: on an event loop the user's part there holds this client.
+    /// Visits its references: on an event loop the user's part refers to this client.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.conversation)?;
         visit.call(&self.ask)?;
@@ -165,25 +166,28 @@ impl PyClient {
         }
     }
 
-    /// Sends a request, or several at a time, that are made already.
-    fn send<'py>(slf: &Bound<'py, Self>, wish: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// Sends a request that is made already, or a list of them at a time.
+    fn send<'py>(
+        slf: &Bound<'py, Self>,
+        requests: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
-        let moved = client.moved.get();
-        if moved != Moved::Stack {
+        let execution = client.execution.get();
+        if execution != Execution::Stack {
             client.unsent.set(client.unsent.get() + 1);
         }
-        let ask = match moved {
-            Moved::Stack => client.ask.clone_ref(py),
-            Moved::Engine => ASKED.of(py)?.clone().unbind(),
-            Moved::Loop => {
+        let ask = match execution {
+            Execution::Stack => client.ask.clone_ref(py),
+            Execution::Engine => AWAITABLE.of(py)?.clone().unbind(),
+            Execution::Loop => {
                 let ask = client.ask_on_loop.borrow();
                 let ask = ask.as_ref().map(|ask| ask.clone_ref(py));
                 ask.ok_or_else(|| PyRuntimeError::new_err("the scenario has no event loop"))?
             }
         };
-        // Whoever is moved on meanwhile may use this client, but for its own user: nothing is held.
+        // The user's code may use this client meanwhile: nothing is borrowed.
         drop(client);
-        ask.bind(py).call1((wish,))
+        ask.bind(py).call1((requests,))
     }
 
     #[pyo3(signature = (path, **extras))]
@@ -266,7 +270,7 @@ impl PyClient {
         Self::make(slf, method, &path, extras.as_ref())
     }
 
-    /// For an answer that is read event by event.
+    /// A request whose response is a stream of events.
     #[pyo3(signature = (method, path, **extras))]
     fn stream<'py>(
         slf: &Bound<'py, Self>,
@@ -281,7 +285,7 @@ impl PyClient {
         Self::request(slf, method, path, Some(extras))
     }
 
-    /// Requests made meanwhile go under a name.
+    /// Requests made in the step are named after it.
     fn step<'py>(slf: &Bound<'py, Self>, name: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let conversation = slf.borrow().conversation.clone_ref(slf.py());
         conversation
@@ -295,7 +299,7 @@ impl PyClient {
         self.is_in_step.set(is_in_step);
     }
 
-    /// The user wants something, on an event loop.
+    /// The user has an operation, or has ended, on an event loop.
     fn stir(&self) {
         self.stirred.set(true);
         if let Some(waker) = self.waker.borrow_mut().take() {
@@ -303,15 +307,15 @@ impl PyClient {
         }
     }
 
-    /// Makes several requests at a time.
+    /// Sends several requests at a time.
     fn batch<'py>(
         slf: &Bound<'py, Self>,
         requests: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let wishes = PyList::empty(py);
+        let list = PyList::empty(py);
         for one in requests.try_iter()? {
-            if wishes.len() >= BATCH_MAX {
+            if list.len() >= BATCH_MAX {
                 let rule = format!("client.batch() takes at most {BATCH_MAX} requests at a time");
                 return Err(PyValueError::new_err(rule));
             }
@@ -320,7 +324,7 @@ impl PyClient {
             let simple = match one.cast::<PyDict>() {
                 Ok(fields) if fields.len() == 1 && !client.needs_more() => {
                     match fields.get_item(intern!(py, "path"))? {
-                        Some(path) => client.made.simple(Method::Get, &path, None)?,
+                        Some(path) => client.cache.simple(Method::Get, &path, None)?,
                         None => None,
                     }
                 }
@@ -331,14 +335,14 @@ impl PyClient {
                 }
             };
             match simple {
-                Some(simple) => wishes.append(simple)?,
+                Some(simple) => list.append(simple)?,
                 None => {
                     let conversation = client.conversation.clone_ref(py);
                     drop(client);
-                    wishes.append(conversation.bind(py).call_method1("in_batch", (one,))?)?;
+                    list.append(conversation.bind(py).call_method1("in_batch", (one,))?)?;
                 }
             }
         }
-        Self::send(slf, wishes.into_any())
+        Self::send(slf, list.into_any())
     }
 }

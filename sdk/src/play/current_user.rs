@@ -1,35 +1,35 @@
-//! Whose turn it is on the firing thread: users take turns, and each turn is one stretch of Python.
-//! What is drawn, taken or added meanwhile is that user's; at any other time it is nobody's.
+//! The user whose Python code the firing thread executes: its draws, feed rows and metrics are that
+//! user's. Between two stretches of code there is no current user.
 //!
-//! Tasks of an event loop begin and end their turns themselves (`loadpilot.play.loop`).
+//! Tasks of an event loop set and clear the current user themselves (`loadpilot.play.loop`).
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use pyo3::prelude::*;
 
-use super::inputs::Given;
-use super::measuring::Values;
+use super::inputs::Inputs;
+use super::metrics::MetricSamples;
 
 thread_local! {
-    static CURRENT: RefCell<Option<Rc<Turn>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Rc<UserContext>>> = const { RefCell::new(None) };
 }
 
-/// What belongs to one user.
-pub(super) struct Turn {
-    pub(super) given: Given,
-    pub(super) values: Values,
+/// Inputs and metric samples of one user.
+pub(super) struct UserContext {
+    pub(super) inputs: Inputs,
+    pub(super) samples: MetricSamples,
 }
 
-impl Turn {
-    pub(super) fn new(given: Given) -> Rc<Self> {
+impl UserContext {
+    pub(super) fn new(inputs: Inputs) -> Rc<Self> {
         Rc::new(Self {
-            given,
-            values: Values::default(),
+            inputs,
+            samples: MetricSamples::default(),
         })
     }
 
-    /// It is this user's turn, until `stretch` is done.
+    /// Runs `stretch` with this user as the current one.
     pub(super) fn during<T>(self: &Rc<Self>, stretch: impl FnOnce() -> T) -> T {
         CURRENT.set(Some(Rc::clone(self)));
         let done = stretch();
@@ -38,35 +38,35 @@ impl Turn {
     }
 }
 
-/// Reads from whoever's turn it is; nobody's, that may be.
-pub(super) fn current<T>(read: impl FnOnce(Option<&Turn>) -> T) -> T {
+/// Calls `read` with the current user, if there is one.
+pub(super) fn current<T>(read: impl FnOnce(Option<&UserContext>) -> T) -> T {
     CURRENT.with_borrow(|current| read(current.as_deref()))
 }
 
-/// One user's turn, for whoever moves tasks of that user on.
+/// One user, for the event loop that executes its tasks.
 #[pyclass(name = "Turn", module = "loadpilot._native")]
-pub(crate) struct PyTurn(Rc<Turn>);
+pub(crate) struct PyTurn(Rc<UserContext>);
 
-// SAFETY: it is looked at with the interpreter held only, which is one lock for all of it. A turn
-// in a cycle of garbage is dropped by whichever thread collects that.
+// SAFETY: it is accessed only while the interpreter is held, which is one lock for all of it. One
+// in a reference cycle is dropped by the thread that collects it.
 unsafe impl Send for PyTurn {}
 // SAFETY: the same.
 unsafe impl Sync for PyTurn {}
 
 #[pymethods]
 impl PyTurn {
-    /// It is this user's turn now.
+    /// Makes this user the current one.
     fn begin(&self) {
         CURRENT.set(Some(Rc::clone(&self.0)));
     }
 
-    /// It is nobody's.
+    /// Clears the current user.
     fn end(&self) {
         CURRENT.set(None);
     }
 }
 
-/// Whose turn it is, if it is anybody's.
+/// The current user, if there is one.
 #[pyfunction]
 pub(crate) fn whose_turn() -> Option<PyTurn> {
     CURRENT.with_borrow(|current| current.clone().map(PyTurn))

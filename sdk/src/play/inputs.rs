@@ -1,8 +1,7 @@
-//! What a part of a scenario is given: values to draw, the time at which it is due, rows of feeds.
+//! Inputs of a part: random draws, its due time, rows of feeds.
 //!
-//! Whoever's turn it is draws ([`super::current_user`]). All of it follows from the
-//! seed and from whose the part is. Must never cost anything but to remember whose that is, until
-//! somebody asks.
+//! The current user draws ([`super::current_user`]). All inputs follow from the seed and the part's
+//! [`Occasion`]; nothing but the occasion is stored before the first draw.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,7 +16,7 @@ use pyo3::prelude::*;
 
 use super::current_user::current;
 
-/// What the users of a scenario have in common.
+/// Seed and feeds of a scenario, which its users share.
 pub(super) struct Sources {
     seed: u64,
     feeders: RefCell<Vec<Feeder>>,
@@ -26,7 +25,7 @@ pub(super) struct Sources {
 impl Sources {
     pub(super) fn new(source: &Source<'_>) -> Self {
         let feeds = source.feeds.iter().enumerate();
-        let feeder = |(place, feed)| Feeder::new(Arc::clone(source.workload), place, feed);
+        let feeder = |(index, feed)| Feeder::new(Arc::clone(source.workload), index, feed);
         Self {
             seed: source.workload.seed(),
             feeders: RefCell::new(feeds.map(feeder).collect()),
@@ -34,15 +33,15 @@ impl Sources {
     }
 }
 
-/// What one user is given.
-pub(super) struct Given {
+/// Inputs of one user in its current part.
+pub(super) struct Inputs {
     sources: Rc<Sources>,
     occasion: Cell<Occasion>,
-    /// Once something was drawn.
+    /// `None` until the first draw.
     draws: Cell<Option<Draws>>,
 }
 
-impl Given {
+impl Inputs {
     pub(super) fn new(sources: Rc<Sources>) -> Self {
         let occasion = Occasion {
             whose: DrawScope::Start(0),
@@ -55,7 +54,7 @@ impl Given {
         }
     }
 
-    /// A part begins.
+    /// Begins a part.
     pub(super) fn begin(&self, occasion: Occasion) {
         self.occasion.set(occasion);
         self.draws.set(None);
@@ -70,35 +69,35 @@ impl Given {
     }
 }
 
-fn of_current<T>(read: impl FnOnce(&Given) -> T) -> PyResult<T> {
-    let nobody = || {
+fn of_current<T>(read: impl FnOnce(&Inputs) -> T) -> PyResult<T> {
+    let no_user = || {
         PyRuntimeError::new_err(
             "only on_start, tasks, checks and on_stop can draw, take rows and ask when they are \
              due: nothing else belongs to an arrival or a user",
         )
     };
-    current(|turn| turn.map(|turn| read(&turn.given)).ok_or_else(nobody))
+    current(|user| user.map(|user| read(&user.inputs)).ok_or_else(no_user))
 }
 
 /// The next value that the current part draws, uniform over 64 bits.
 #[pyfunction]
 pub(crate) fn drawn() -> PyResult<u64> {
-    of_current(Given::next_value)
+    of_current(Inputs::next_value)
 }
 
 /// When the current part is due, in µs since 1970.
 #[pyfunction]
 pub(crate) fn due_us() -> PyResult<u64> {
-    of_current(|given| given.occasion.get().due.0)
+    of_current(|inputs| inputs.occasion.get().due.0)
 }
 
-/// The row of the current part, from 0, of the feed at a place of the plan.
+/// Row of the current part, from 0, in the feed at this index of the plan.
 #[pyfunction]
 pub(crate) fn row(feed: usize) -> PyResult<u64> {
-    let row = of_current(|given| {
-        let mut feeders = given.sources.feeders.borrow_mut();
+    let row = of_current(|inputs| {
+        let mut feeders = inputs.sources.feeders.borrow_mut();
         let feeder = feeders.get_mut(feed)?;
-        feeder.row(given.occasion.get().whose)
+        feeder.row(inputs.occasion.get().whose)
     })?;
     row.ok_or_else(|| PyLookupError::new_err("this task takes no rows of it"))
 }

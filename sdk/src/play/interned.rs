@@ -1,16 +1,16 @@
-//! Things of Python modules that are asked for again and again.
+//! Attributes of Python modules that the hot path uses, imported once.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// One thing of a module, imported when it is first asked for.
-pub(super) struct Known {
+/// One attribute of a module, imported on first use.
+pub(super) struct Interned {
     module: &'static str,
     name: &'static str,
     found: PyOnceLock<Py<PyAny>>,
 }
 
-impl Known {
+impl Interned {
     pub(super) const fn new(module: &'static str, name: &'static str) -> Self {
         Self {
             module,

@@ -1,34 +1,41 @@
-//! Scenarios in Python on a firing thread: how the agent's seam meets the interpreter.
+//! Scenarios in Python: the agent's interface to players, implemented with the interpreter.
 //!
-//! [`scenario`] loads them, [`user`] moves a user on, [`client`] is what its tasks send with,
-//! [`measuring`] keeps what they add to metrics; [`player`] is for what a command line plays
-//! itself. All of it happens on the one thread that plays a scenario, and the path from one request
-//! to the next runs no Python but the user's own. Must never decide what a load is: it only says
-//! what tasks want.
+//! - [`scenario`]: loads a scenario on a firing thread.
+//! - [`user`]: executes one user from operation to operation; [`asyncio_bridge`] those on an event
+//!   loop.
+//! - [`current_user`], [`inputs`], [`metrics`]: draws, feed rows and metric samples of a user.
+//! - [`client`], [`request`], [`request_cache`]: what tasks send with.
+//! - [`results`], [`response`]: completions as Python values.
+//! - [`in_python_flag`], [`interned`]: the watchdog's flag, imported attributes.
+//! - [`player`]: hooks that the command plays itself.
+//! - [`rehearsal`]: users without a run, for tests.
+//!
+//! All of it runs on the one thread that plays a scenario; between two requests no Python runs but
+//! the user's own.
 
-mod answer;
 mod asyncio_bridge;
 mod client;
 mod current_user;
 mod in_python_flag;
 mod inputs;
 mod interned;
-mod measuring;
+mod metrics;
 mod player;
 mod rehearsal;
 mod request;
 mod request_cache;
+mod response;
 mod results;
 mod scenario;
 mod user;
 
-pub(crate) use answer::PyAnswer;
 pub(crate) use client::PyClient;
 pub(crate) use current_user::{PyTurn, whose_turn};
 pub(crate) use in_python_flag::{moves, note_blocking, raise_in};
 pub(crate) use inputs::{drawn, due_us, row};
-pub(crate) use measuring::measure;
+pub(crate) use metrics::measure;
 pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;
+pub(crate) use response::PyResponse;
 pub(crate) use scenario::Interpreter;

@@ -1,8 +1,8 @@
-//! What a command line plays of a scenario itself: what happens once per run, and users that are
-//! prepared before the run is asked for.
+//! Parts of a scenario that the command plays itself: setups, teardowns, and users that are prepared
+//! before the run is requested.
 //!
-//! The class is at hand already, so that nothing is unpacked. Must never hold the interpreter while
-//! it waits, and must let Ctrl-C through while it does.
+//! The command has loaded the class already. While it waits it releases the interpreter and handles
+//! Ctrl-C.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,22 +21,22 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use super::scenario::{Interpreter, PyScenario, words};
+use super::scenario::{Interpreter, PyScenario, error_text};
 use crate::python::{refused, run_id, wait};
 use crate::targets::target_policy;
 
 /// A scenario whose class this process has loaded.
 #[derive(Debug)]
-struct AtHand(Py<PyAny>);
+struct LoadedScenario(Py<PyAny>);
 
-impl Scripting for AtHand {
+impl Scripting for LoadedScenario {
     fn inside(&self, work: Box<dyn FnOnce() + '_>) {
         Interpreter.inside(Box::new(|| {
             work();
             Python::attach(|py| {
-                let forgotten = self.0.bind(py).call_method0("forget");
-                if let Err(error) = forgotten {
-                    tracing::debug!(%error, "users are left behind");
+                let dropped = self.0.bind(py).call_method0("forget");
+                if let Err(error) = dropped {
+                    tracing::debug!(%error, "cannot drop the users");
                 }
             });
             self.tidy();
@@ -51,12 +51,12 @@ impl Scripting for AtHand {
         Interpreter.unpark();
     }
 
-    /// Collects what users left in cycles: their stacks belong to this thread.
+    /// Collects reference cycles of users, whose stacks belong to this thread.
     fn tidy(&self) {
         Python::attach(|py| {
             let collected = py.import("gc").and_then(|gc| gc.call_method0("collect"));
             if let Err(error) = collected {
-                tracing::debug!(%error, "garbage is left behind");
+                tracing::debug!(%error, "cannot collect garbage");
             }
         });
     }
@@ -64,17 +64,17 @@ impl Scripting for AtHand {
     fn load(&self, source: &Source<'_>) -> Result<Box<dyn Scenario>, String> {
         Python::attach(|py| {
             let scenario = PyScenario::of(self.0.bind(py), source);
-            let scenario = scenario.map_err(|error| words(py, &error))?;
+            let scenario = scenario.map_err(|error| error_text(py, &error))?;
             Ok(Box::new(scenario) as Box<dyn Scenario>)
         })
     }
 }
 
-/// Plays parts of a scenario aside of its load, one at a time.
+/// Plays hooks of a scenario outside of its load, one at a time.
 #[pyclass(name = "Player", module = "loadpilot._native")]
 pub(crate) struct PyPlayer {
     runtime: Runtime,
-    aside: Mutex<Option<Hooks>>,
+    hooks: Mutex<Option<Hooks>>,
     playing: Mutex<Option<oneshot::Receiver<Result<(), String>>>>,
 }
 
@@ -83,11 +83,11 @@ impl PyPlayer {
         &self,
         ask: impl FnOnce(&Hooks) -> oneshot::Receiver<Result<(), String>>,
     ) -> PyResult<()> {
-        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
-        let aside = aside.as_ref();
-        let aside = aside.ok_or_else(|| PyRuntimeError::new_err("the player is closed"))?;
+        let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let hooks = hooks.as_ref();
+        let hooks = hooks.ok_or_else(|| PyRuntimeError::new_err("the player is closed"))?;
         let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
-        *playing = Some(ask(aside));
+        *playing = Some(ask(hooks));
         Ok(())
     }
 }
@@ -109,15 +109,15 @@ impl PyPlayer {
         let mut plan: Plan =
             check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
         for task in &mut plan.tasks {
-            // Nobody performs them here, nor has the bodies that are kept beside the plan.
+            // They are not performed here, where the bodies beside the plan are missing.
             task.steps.clear();
         }
         let run = run_id(run)?;
         let policy = target_policy(py, &allow_targets)?;
         let program = Program::compile_with(&plan, &run, &secrets, &Bodies::new(), policy);
         let program = program.map_err(|fault| PyValueError::new_err(fault.to_string()))?;
-        let troupe = VirtualUsersSetup {
-            scripting: Arc::new(AtHand(scenario)),
+        let users_setup = VirtualUsersSetup {
+            scripting: Arc::new(LoadedScenario(scenario)),
             bundle: Bytes::new(),
             file: String::new(),
             scenario: plan.scenario.clone(),
@@ -133,23 +133,23 @@ impl PyPlayer {
             run,
             plan: Arc::new(plan),
             program: Arc::new(program),
-            users_setup: troupe,
+            users_setup,
         };
-        // The thread wants the interpreter at once.
-        let aside = py.detach(|| Hooks::spawn(setup));
-        let aside = aside.map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
+        // The new thread needs the interpreter at once.
+        let hooks = py.detach(|| Hooks::spawn(setup));
+        let hooks = hooks.map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
         Ok(Self {
             runtime,
-            aside: Mutex::new(Some(aside)),
+            hooks: Mutex::new(Some(hooks)),
             playing: Mutex::new(None),
         })
     }
 
     fn once(&self, place: u16) -> PyResult<()> {
-        self.begin(|aside| aside.once(place))
+        self.begin(|hooks| hooks.once(place))
     }
 
     fn prepare(&self) -> PyResult<()> {
@@ -161,9 +161,9 @@ impl PyPlayer {
     }
 
     fn call_off(&self) {
-        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(aside) = aside.as_ref() {
-            aside.call_off();
+        let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hooks) = hooks.as_ref() {
+            hooks.call_off();
         }
     }
 
@@ -174,26 +174,26 @@ impl PyPlayer {
             return Err(PyRuntimeError::new_err("nothing is being played"));
         };
         let part = async { tokio::time::timeout(timeout, part).await };
-        let Ok(told) = wait(py, &self.runtime, part)? else {
+        let Ok(result) = wait(py, &self.runtime, part)? else {
             return Ok(None);
         };
         *playing = None;
         let died = || Err("the thread of the scenario has ended".to_owned());
-        let told = told.unwrap_or_else(|_| died());
-        Ok(Some(told.err().unwrap_or_default()))
+        let result = result.unwrap_or_else(|_| died());
+        Ok(Some(result.err().unwrap_or_default()))
     }
 
     fn close(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<bool> {
         let timeout = seconds(timeout_secs)?;
-        let aside = self
-            .aside
+        let hooks = self
+            .hooks
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let Some(aside) = aside else {
+        let Some(hooks) = hooks else {
             return Ok(true);
         };
-        let ended = aside.close();
+        let ended = hooks.close();
         let ended = async { tokio::time::timeout(timeout, ended).await };
         Ok(wait(py, &self.runtime, ended)?.is_ok())
     }
@@ -204,7 +204,7 @@ fn seconds(secs: f64) -> PyResult<Duration> {
         .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))
 }
 
-/// What all users share and the state of each, opened with their key.
+/// Opens sealed states with their key: what all users share, and the state of each.
 #[pyfunction]
 pub(crate) fn open_states(sealed: &[u8], key: &str) -> PyResult<(String, Option<Vec<String>>)> {
     let opened = States::open(sealed, key);
@@ -212,7 +212,7 @@ pub(crate) fn open_states(sealed: &[u8], key: &str) -> PyResult<(String, Option<
     Ok((states.shared, states.users))
 }
 
-/// States of users, sealed with a key of 64 hex digits that serves once.
+/// Seals states of users with a key of 64 hex digits, which must not be used twice.
 #[pyfunction]
 pub(crate) fn seal_states(
     key: &str,

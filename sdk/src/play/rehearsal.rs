@@ -1,14 +1,15 @@
-//! Users of a scenario without a run: what a test tells them is all that they hear.
+//! Rehearsal: users of a scenario without a run; a test supplies every completion, and nothing is
+//! sent.
 //!
-//! Python and code go through the same seam here as on a firing thread, so that a test can hold one
-//! against the other. Must never send anything.
+//! Python and compiled code have the same interface here as on a firing thread, so that a test can
+//! compare them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loadpilot_agent::users::compiled::Compiled;
 use loadpilot_agent::users::script::{
-    Answer, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
+    Completion, Occasion, Operation, Part, Request, Response, Scenario, Scripting, Source, User,
 };
 use loadpilot_engine::check::parse_plan;
 use loadpilot_engine::schedule::random::DrawScope;
@@ -16,14 +17,14 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::{Plan, Text};
-use loadpilot_script::requests::answer::Counted;
+use loadpilot_script::operation::Counted;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::scenario::Interpreter;
 
-/// A scenario that is rehearsed.
+/// A scenario in rehearsal.
 #[pyclass(name = "Rehearsal", module = "loadpilot._native", unsendable)]
 pub(crate) struct PyRehearsal {
     scenario: Box<dyn Scenario>,
@@ -35,9 +36,9 @@ pub(crate) struct PyRehearsedUser {
     user: Box<dyn User>,
 }
 
-/// What a user wants next: `sends` method, path, headers, body, time-out in µs and name; or several
-/// of these in a `batch`; or `rests` so many µs; or ended with `check`, whether it was passed and
-/// what it said, `raised`, and what it added to metrics, each in words.
+/// The next operation of a user: `sends` method, path, headers, body, timeout in µs and name; or
+/// several of these in a `batch`; or `rests_us`, a sleep in µs; or the end of the part, with `check`
+/// (whether it passed, and its error), `raised`, and its metric samples as text.
 #[pyclass(name = "Wanted", module = "loadpilot._native", frozen, get_all)]
 pub(crate) struct PyWanted {
     sends: Option<Sent>,
@@ -48,10 +49,10 @@ pub(crate) struct PyWanted {
     measured: Vec<String>,
 }
 
-/// What became of one request of a batch: an answer, or in a word.
+/// Completion of one request of a batch: a response, or a word.
 #[derive(FromPyObject)]
-enum Told {
-    Answer(u16, Vec<u8>, Vec<u8>),
+enum Supplied {
+    Response(u16, Vec<u8>, Vec<u8>),
     Word(String),
 }
 
@@ -72,7 +73,7 @@ impl PyRehearsal {
         plan: &Plan,
         seed: u64,
     ) -> PyResult<Self> {
-        let given = plan
+        let parameters = plan
             .parameters
             .iter()
             .filter_map(|(name, value)| match value {
@@ -86,7 +87,7 @@ impl PyRehearsal {
             scenario: &plan.scenario,
             tasks: &tasks,
             target: &plan.target,
-            parameters: &given.collect::<BTreeMap<_, _>>(),
+            parameters: &parameters.collect::<BTreeMap<_, _>>(),
             feeds: plan.feeds(),
             workload: &Arc::new(Workload::new(plan, seed)),
             states: None,
@@ -96,7 +97,7 @@ impl PyRehearsal {
     }
 }
 
-fn sound(plan: &str) -> PyResult<Plan> {
+fn checked_plan(plan: &str) -> PyResult<Plan> {
     parse_plan(plan).map_err(|refusal| PyValueError::new_err(refusal.to_string()))
 }
 
@@ -106,14 +107,14 @@ impl PyRehearsal {
     #[staticmethod]
     #[pyo3(signature = (bundle, file, plan, seed = 0))]
     fn in_python(bundle: &[u8], file: &str, plan: &str, seed: u64) -> PyResult<Self> {
-        Self::of(&Interpreter, bundle, file, &sound(plan)?, seed)
+        Self::of(&Interpreter, bundle, file, &checked_plan(plan)?, seed)
     }
 
-    /// Takes the code of a plan, and the rows of its feeds.
+    /// Loads the code of a plan with the rows of its feeds, to be played as compiled code.
     #[staticmethod]
     #[pyo3(signature = (plan, rows = None, seed = 0))]
     fn in_code(plan: &str, rows: Option<&[u8]>, seed: u64) -> PyResult<Self> {
-        let plan = sound(plan)?;
+        let plan = checked_plan(plan)?;
         let code = plan.code.as_ref();
         let code = code.ok_or_else(|| PyValueError::new_err("the plan has no code"))?;
         Self::of(
@@ -133,8 +134,8 @@ impl PyRehearsal {
 
 #[pymethods]
 impl PyRehearsedUser {
-    /// Begins its preparation (-1), its clean-up (-2) or a task, by its place, for the arrival of
-    /// a number, which is due so many µs after 1970.
+    /// Begins its preparation (-1), its clean-up (-2) or a task, by its index, for an arrival that is
+    /// due at `due_us`, in µs of the Unix epoch.
     #[pyo3(signature = (part, arrival = 0, due_us = 0))]
     fn begin(
         &mut self,
@@ -153,18 +154,20 @@ impl PyRehearsedUser {
         self.wanted(py, next)
     }
 
-    /// What became of each request of a batch: an answer, or "timed out", "unsendable", "stopped".
-    fn all_answered(&mut self, py: Python<'_>, told: Vec<Told>) -> PyResult<PyWanted> {
-        let heard = told.into_iter().map(|told| match told {
-            Told::Answer(status, head, body) => Heard::Answer(answer(status, head, body)),
-            Told::Word(word) if word == "timed out" => Heard::Broken {
+    /// Completes a batch: for each request a response, "timed out", "unsendable" or "stopped".
+    fn all_answered(&mut self, py: Python<'_>, supplied: Vec<Supplied>) -> PyResult<PyWanted> {
+        let completions = supplied.into_iter().map(|one| match one {
+            Supplied::Response(status, head, body) => {
+                Completion::Response(response(status, head, body))
+            }
+            Supplied::Word(word) if word == "timed out" => Completion::Failed {
                 outcome: Outcome::Timeout,
                 cause: None,
             },
-            Told::Word(word) if word == "stopped" => Heard::Stopped,
-            Told::Word(word) => Heard::Unsendable(word),
+            Supplied::Word(word) if word == "stopped" => Completion::Stopped,
+            Supplied::Word(word) => Completion::Unsendable(word),
         });
-        let next = self.user.go_on(Heard::Batch(heard.collect()));
+        let next = self.user.resume(Completion::Batch(completions.collect()));
         self.wanted(py, next)
     }
 
@@ -175,50 +178,50 @@ impl PyRehearsedUser {
         head: Vec<u8>,
         body: Vec<u8>,
     ) -> PyResult<PyWanted> {
-        let heard = Heard::Answer(answer(status, head, body));
-        let next = self.user.go_on(heard);
+        let completion = Completion::Response(response(status, head, body));
+        let next = self.user.resume(completion);
         self.wanted(py, next)
     }
 
-    /// The request got no complete answer.
+    /// The request got no complete response.
     fn timed_out(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let heard = Heard::Broken {
+        let completion = Completion::Failed {
             outcome: Outcome::Timeout,
             cause: None,
         };
-        let next = self.user.go_on(heard);
+        let next = self.user.resume(completion);
         self.wanted(py, next)
     }
 
     fn unsendable(&mut self, py: Python<'_>, why: String) -> PyResult<PyWanted> {
-        let next = self.user.go_on(Heard::Unsendable(why));
+        let next = self.user.resume(Completion::Unsendable(why));
         self.wanted(py, next)
     }
 
     fn rested(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let next = self.user.go_on(Heard::Awake);
+        let next = self.user.resume(Completion::Awake);
         self.wanted(py, next)
     }
 
     fn stopped(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        let next = self.user.go_on(Heard::Stopped);
+        let next = self.user.resume(Completion::Stopped);
         self.wanted(py, next)
     }
 }
 
 impl PyRehearsedUser {
-    fn wanted(&mut self, py: Python<'_>, next: Next) -> PyResult<PyWanted> {
+    fn wanted(&mut self, py: Python<'_>, next: Operation) -> PyResult<PyWanted> {
         let mut wanted = wanted(py, next)?;
         if wanted.sends.is_none() && wanted.batch.is_none() && wanted.rests_us.is_none() {
-            let measured = self.user.measured();
+            let measured = self.user.take_samples();
             wanted.measured = measured.iter().map(|one| format!("{one:?}")).collect();
         }
         Ok(wanted)
     }
 }
 
-fn answer(status: u16, head: Vec<u8>, body: Vec<u8>) -> Answer {
-    Answer {
+fn response(status: u16, head: Vec<u8>, body: Vec<u8>) -> Response {
+    Response {
         status,
         head,
         body,
@@ -239,7 +242,7 @@ fn sent(py: Python<'_>, request: &Request) -> Sent {
     )
 }
 
-fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
+fn wanted(py: Python<'_>, next: Operation) -> PyResult<PyWanted> {
     let nothing = PyWanted {
         sends: None,
         batch: None,
@@ -249,19 +252,19 @@ fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
         measured: Vec::new(),
     };
     Ok(match next {
-        Next::Send(request) => PyWanted {
+        Operation::Send(request) => PyWanted {
             sends: Some(sent(py, &request)),
             ..nothing
         },
-        Next::Batch(requests) => PyWanted {
+        Operation::Batch(requests) => PyWanted {
             batch: Some(requests.iter().map(|request| sent(py, request)).collect()),
             ..nothing
         },
-        Next::Sleep(time) => PyWanted {
+        Operation::Sleep(time) => PyWanted {
             rests_us: Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
             ..nothing
         },
-        Next::Ended(ended) => PyWanted {
+        Operation::Ended(ended) => PyWanted {
             check: ended.check.map(|check| match check {
                 Ok(()) => (true, String::new()),
                 Err(text) => (false, text),
@@ -269,7 +272,7 @@ fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
             raised: ended.raised,
             ..nothing
         },
-        Next::Outside | Next::Beside(_) => {
+        Operation::External | Operation::Concurrent(_) => {
             return Err(PyValueError::new_err("an event loop is not rehearsed"));
         }
     })

@@ -1,11 +1,11 @@
-//! A request that a task made up, as Python sees it.
+//! Requests of tasks, for Python.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use loadpilot_agent::fire::CompiledCalls;
 use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::{Method, Stream};
+use loadpilot_script::operation::EngineCache;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -35,7 +35,7 @@ impl PyRequest {
         listen_us: Option<u64>,
     ) -> PyResult<Self> {
         Ok(Self(Arc::new(Request {
-            method: named(method)?,
+            method: method_of(method)?,
             path,
             headers,
             body: body.map(Bytes::from_owner),
@@ -52,7 +52,7 @@ impl PyRequest {
             },
             tokens_max,
             listen_us,
-            composed: CompiledCalls::default(),
+            cache: EngineCache::default(),
         })))
     }
 
@@ -76,7 +76,7 @@ impl PyRequest {
         self.0.body.as_ref().map(|body| PyBytes::new(py, body))
     }
 
-    /// The request that an answer leads to: how long it may take and how it is listened to stay.
+    /// The request that a redirect leads to: timeout and stream options stay the same.
     fn led_to(
         &self,
         method: &str,
@@ -85,7 +85,7 @@ impl PyRequest {
         body: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         Ok(Self(Arc::new(Request {
-            method: named(method)?,
+            method: method_of(method)?,
             path,
             headers,
             body: body.map(Bytes::from_owner),
@@ -94,12 +94,12 @@ impl PyRequest {
             stream: self.0.stream,
             tokens_max: self.0.tokens_max,
             listen_us: self.0.listen_us,
-            composed: CompiledCalls::default(),
+            cache: EngineCache::default(),
         })))
     }
 }
 
-fn named(method: &str) -> PyResult<Method> {
+fn method_of(method: &str) -> PyResult<Method> {
     let unknown = || PyValueError::new_err(format!("no method {method}"));
     Method::named(method).ok_or_else(unknown)
 }

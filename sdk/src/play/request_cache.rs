@@ -1,7 +1,6 @@
-//! Requests as tasks write them, known again by what they say.
+//! Cache of the requests that tasks make, found by the arguments of the call.
 //!
-//! Must never run a user's code while it looks at what a user wrote, nor take one request for
-//! another.
+//! Must never run a user's code while it reads the arguments, nor take one request for another.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -9,7 +8,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use loadpilot_agent::fire::CompiledCalls;
 use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::Method;
 use pyo3::prelude::*;
@@ -17,21 +15,21 @@ use pyo3::types::{PyDict, PyString};
 
 use super::request::PyRequest;
 
-/// Most requests that are kept.
-const MADE_MAX: usize = 16 << 10;
-/// Longest body of such a request, in bytes.
-const MADE_BYTES_MAX: usize = 1 << 10;
+/// Maximum number of cached requests.
+const CACHED_MAX: usize = 16 << 10;
+/// Maximum bytes of the body of a cached request.
+const BODY_BYTES_MAX: usize = 1 << 10;
 
-/// Requests that were made before, by what they say: most users make few different ones, and the
-/// engine knows a request again that it has composed.
+/// Requests that were made before. Most users make few different ones, and the load engine compiles
+/// each object once.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct RequestCache {
     table: RefCell<HashTable<Py<PyRequest>>>,
     hasher: DefaultHashBuilder,
 }
 
-impl Made {
-    /// A request that needs no encoding; `None` when it may, and Python has to look at it.
+impl RequestCache {
+    /// A request that needs no encoding; `None` if it may need some, which Python decides.
     pub(super) fn simple<'py>(
         &self,
         method: Method,
@@ -52,21 +50,12 @@ impl Made {
                 return Ok(Some(known.bind(py).clone()));
             }
         }
-        let mut request = Request {
-            method,
-            path: path.to_owned(),
-            headers: Vec::new(),
-            body: None,
-            timeout_us: None,
-            name: None,
-            stream: None,
-            tokens_max: None,
-            listen_us: None,
-            composed: CompiledCalls::default(),
-        };
-        let built = each(extras, |said| match said {
-            Said::Header(name, value) => request.headers.push((name.to_owned(), value.to_owned())),
-            Said::Name(name) => request.name = Some(name.to_owned()),
+        let mut request = Request::new(method, path.to_owned());
+        let built = each(extras, |argument| match argument {
+            Argument::Header(name, value) => {
+                request.headers.push((name.to_owned(), value.to_owned()))
+            }
+            Argument::Name(name) => request.name = Some(name.to_owned()),
         });
         match built {
             Some(()) => Ok(Some(self.keep(py, hash, request)?)),
@@ -74,21 +63,21 @@ impl Made {
         }
     }
 
-    /// The request that says the same, if it was made before.
-    pub(super) fn known<'py>(
+    /// The cached request that equals this one, or this one, which is cached then.
+    pub(super) fn shared<'py>(
         &self,
         request: Bound<'py, PyRequest>,
     ) -> PyResult<Bound<'py, PyRequest>> {
-        let (py, said) = (request.py(), &request.get().0);
-        let body_bytes = said.body.as_ref().map_or(0, Bytes::len);
-        if body_bytes > MADE_BYTES_MAX {
+        let (py, made) = (request.py(), &request.get().0);
+        let body_bytes = made.body.as_ref().map_or(0, Bytes::len);
+        if body_bytes > BODY_BYTES_MAX {
             return Ok(request);
         }
-        let hash = self.hash_of(said);
+        let hash = self.hash_of(made);
         if let Some(known) = self
             .table
             .borrow()
-            .find(hash, |known| known.get().0 == *said)
+            .find(hash, |known| known.get().0 == *made)
         {
             return Ok(known.bind(py).clone());
         }
@@ -109,8 +98,8 @@ impl Made {
 
     fn insert(&self, hash: u64, request: Py<PyRequest>) {
         let mut table = self.table.borrow_mut();
-        if table.len() >= MADE_MAX {
-            // A task that never makes the same request again must not keep them all.
+        if table.len() >= CACHED_MAX {
+            // A task whose requests all differ must not fill the memory.
             table.clear();
         }
         table.insert_unique(hash, request, |known| self.hash_of(&known.get().0));
@@ -119,10 +108,10 @@ impl Made {
     fn hash_of(&self, request: &Request) -> u64 {
         let mut hash = Hash::new(self, request.method, &request.path);
         for (name, value) in &request.headers {
-            hash.hear(Said::Header(name, value));
+            hash.add(Argument::Header(name, value));
         }
         if let Some(name) = &request.name {
-            hash.hear(Said::Name(name));
+            hash.add(Argument::Name(name));
         }
         hash.end(request.body.as_deref())
     }
@@ -134,20 +123,20 @@ impl Made {
         extras: Option<&Bound<'_, PyDict>>,
     ) -> Option<u64> {
         let mut hash = Hash::new(self, method, path);
-        each(extras, |said| hash.hear(said))?;
+        each(extras, |argument| hash.add(argument))?;
         Some(hash.end(None))
     }
 }
 
-/// The hash of a request, in whatever order its parts come.
+/// Hash of a request; independent of the order of name and headers.
 struct Hash {
     hasher: <DefaultHashBuilder as BuildHasher>::Hasher,
     name_bytes: usize,
 }
 
 impl Hash {
-    fn new(made: &Made, method: Method, path: &str) -> Self {
-        let mut hasher = made.hasher.build_hasher();
+    fn new(cache: &RequestCache, method: Method, path: &str) -> Self {
+        let mut hasher = cache.hasher.build_hasher();
         hasher.write_u8(method as u8);
         hasher.write(path.as_bytes());
         Self {
@@ -156,13 +145,13 @@ impl Hash {
         }
     }
 
-    fn hear(&mut self, said: Said<'_>) {
-        match said {
-            Said::Header(name, value) => {
+    fn add(&mut self, argument: Argument<'_>) {
+        match argument {
+            Argument::Header(name, value) => {
                 self.hasher.write(name.as_bytes());
                 self.hasher.write(value.as_bytes());
             }
-            Said::Name(name) => self.name_bytes = name.len() + 1,
+            Argument::Name(name) => self.name_bytes = name.len() + 1,
         }
     }
 
@@ -173,29 +162,29 @@ impl Hash {
     }
 }
 
-/// One thing that a request says beside its path.
-enum Said<'a> {
+/// One argument of a request beside its path.
+enum Argument<'a> {
     Header(&'a str, &'a str),
     Name(&'a str),
 }
 
-/// Goes through what a request says beside its path; `None` at the first thing that needs encoding.
-fn each(extras: Option<&Bound<'_, PyDict>>, mut hear: impl FnMut(Said<'_>)) -> Option<()> {
+/// Visits the arguments of a request beside its path; `None` at the first one that needs encoding.
+fn each(extras: Option<&Bound<'_, PyDict>>, mut visit: impl FnMut(Argument<'_>)) -> Option<()> {
     for (key, value) in extras.into_iter().flatten() {
         match text(&key)? {
             "headers" => {
                 for (name, value) in value.cast::<PyDict>().ok()? {
-                    hear(Said::Header(text(&name)?, text(&value)?));
+                    visit(Argument::Header(text(&name)?, text(&value)?));
                 }
             }
-            "name" => hear(Said::Name(text(&value)?)),
+            "name" => visit(Argument::Name(text(&value)?)),
             _ => return None,
         }
     }
     Some(())
 }
 
-/// Whether a request says just this.
+/// Whether a request has exactly these arguments.
 fn is_same(
     request: &Request,
     method: Method,
@@ -208,12 +197,12 @@ fn is_same(
         return false;
     }
     let (mut headers, mut named, mut is_same) = (request.headers.iter(), None, true);
-    let read = each(extras, |said| match said {
-        Said::Header(name, value) => {
+    let read = each(extras, |argument| match argument {
+        Argument::Header(name, value) => {
             let known = headers.next();
             is_same &= known.is_some_and(|(other, known)| other == name && known == value);
         }
-        Said::Name(name) => {
+        Argument::Name(name) => {
             named = Some(());
             is_same &= request.name.as_deref() == Some(name);
         }
@@ -226,7 +215,7 @@ fn text<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a str> {
     value.cast::<PyString>().ok()?.to_str().ok()
 }
 
-/// Whether a path is sent as it is written, whatever rule of encoding one looks at.
+/// Whether a path needs no encoding.
 fn is_plain(path: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_~?=&.,:@".contains(&b);
     path.starts_with('/')

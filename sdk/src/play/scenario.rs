@@ -1,7 +1,5 @@
-//! Loading a scenario on a firing thread, and the thread's time inside the interpreter.
-//!
-//! The thread holds the interpreter from its first moment to its last, but for the time that it
-//! waits for I/O.
+//! Loads a scenario on a firing thread. The thread holds the interpreter all the time, except while
+//! it waits for I/O.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -13,18 +11,18 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::asyncio_bridge::Guest;
-use super::client::{Moved, PyClient};
-use super::current_user::Turn;
-use super::inputs::{Given, Sources};
-use super::request_cache::Made;
+use super::asyncio_bridge::EventLoop;
+use super::client::{Execution, PyClient};
+use super::current_user::UserContext;
+use super::inputs::{Inputs, Sources};
+use super::request_cache::RequestCache;
 use super::user::{Check, PyUser};
 
 /// The module that plays scenarios.
 const PLAY: &str = "loadpilot.play";
 
 thread_local! {
-    /// The state of a thread that plays, while it waits.
+    /// State of a firing thread while it waits for I/O.
     static WAITING: Cell<*mut ffi::PyThreadState> = const { Cell::new(std::ptr::null_mut()) };
 }
 
@@ -38,7 +36,7 @@ impl Scripting for Interpreter {
     }
 
     fn park(&self) {
-        // SAFETY: only called on a thread that is inside and holds the interpreter.
+        // SAFETY: called only on a thread that holds the interpreter.
         WAITING.set(unsafe { ffi::PyEval_SaveThread() });
     }
 
@@ -55,38 +53,38 @@ impl Scripting for Interpreter {
             let loaded = PyScenario::load(py, source);
             loaded
                 .map(|scenario| Box::new(scenario) as Box<dyn Scenario>)
-                .map_err(|error| words(py, &error))
+                .map_err(|error| error_text(py, &error))
         })
     }
 }
 
-/// A scenario that is loaded.
+/// A loaded scenario.
 pub(super) struct PyScenario {
     parts: Arc<Parts>,
     sources: Rc<Sources>,
     make: Py<PyAny>,
-    made: Rc<Made>,
+    cache: Rc<RequestCache>,
     /// The event loop, if any part needs one.
-    guest: Option<Guest>,
+    event_loop: Option<EventLoop>,
 }
 
-/// What a user does in each part of its life.
+/// The function of each part of a user's life.
 pub(super) struct Parts {
-    start: PartOf,
-    stop: PartOf,
-    tasks: Vec<PartOf>,
-    once: Vec<PartOf>,
+    start: PartFunction,
+    stop: PartFunction,
+    tasks: Vec<PartFunction>,
+    once: Vec<PartFunction>,
 }
 
-/// One part.
-pub(super) struct PartOf {
+/// The function of one part, and its check.
+pub(super) struct PartFunction {
     pub(super) function: Py<PyAny>,
-    pub(super) moved: Moved,
+    pub(super) execution: Execution,
     pub(super) check: Option<Check>,
 }
 
 impl Parts {
-    pub(super) fn of(&self, part: Part) -> &PartOf {
+    pub(super) fn of(&self, part: Part) -> &PartFunction {
         match part {
             Part::Start => &self.start,
             Part::Stop => &self.stop,
@@ -96,22 +94,22 @@ impl Parts {
     }
 }
 
-/// How `loadpilot.play` tells a part: function, how it is moved on, check, whether that takes the
-/// answer itself.
-type Told = (Py<PyAny>, String, Option<Py<PyAny>>, bool);
+/// A part of `loadpilot.play`: function, how it is executed, check, whether the check takes the
+/// response itself.
+type PartTuple = (Py<PyAny>, String, Option<Py<PyAny>>, bool);
 
-impl PartOf {
-    fn new((function, moved, check, takes_response): Told) -> Self {
+impl PartFunction {
+    fn new((function, execution, check, takes_response): PartTuple) -> Self {
         let check = check.map(|function| Check {
             function,
             takes_response,
         });
         Self {
             function,
-            moved: match moved.as_str() {
-                "LOOP" => Moved::Loop,
-                "ENGINE" => Moved::Engine,
-                _ => Moved::Stack,
+            execution: match execution.as_str() {
+                "LOOP" => Execution::Loop,
+                "ENGINE" => Execution::Engine,
+                _ => Execution::Stack,
             },
             check,
         }
@@ -122,29 +120,29 @@ impl PyScenario {
     fn load(py: Python<'_>, source: &Source<'_>) -> PyResult<Self> {
         let bundle = PyBytes::new(py, source.bundle);
         let tasks: Vec<&str> = source.tasks.iter().map(String::as_str).collect();
-        let given = PyDict::new(py);
-        given.set_item("parameters", source.parameters)?;
+        let keywords = PyDict::new(py);
+        keywords.set_item("parameters", source.parameters)?;
         let feeds = source.feeds.iter();
         let feeds: Vec<(&str, u64)> = feeds.map(|feed| (&*feed.name, feed.rows)).collect();
-        given.set_item("feeds", feeds)?;
+        keywords.set_item("feeds", feeds)?;
         let states = source.states;
-        given.set_item("shared", states.map(|states| &states.shared))?;
-        given.set_item("users", states.and_then(|states| states.users.as_ref()))?;
+        keywords.set_item("shared", states.map(|states| &states.shared))?;
+        keywords.set_item("users", states.and_then(|states| states.users.as_ref()))?;
         let (file, scenario, target) = (source.file, source.scenario, source.target);
         let arguments = (bundle, file, scenario, tasks, target);
         let load = py.import(PLAY)?.getattr("load")?;
-        Self::of(&load.call(arguments, Some(&given))?, source)
+        Self::of(&load.call(arguments, Some(&keywords))?, source)
     }
 
-    /// One that `loadpilot.play` has at hand.
+    /// Takes a scenario that `loadpilot.play` has loaded.
     pub(super) fn of(scenario: &Bound<'_, PyAny>, source: &Source<'_>) -> PyResult<Self> {
-        let parts_of = |name: &str| -> PyResult<Vec<PartOf>> {
-            let parts: Vec<Told> = scenario.getattr(name)?.extract()?;
-            Ok(parts.into_iter().map(PartOf::new).collect())
+        let parts_of = |name: &str| -> PyResult<Vec<PartFunction>> {
+            let parts: Vec<PartTuple> = scenario.getattr(name)?.extract()?;
+            Ok(parts.into_iter().map(PartFunction::new).collect())
         };
         let parts = Parts {
-            start: PartOf::new(scenario.getattr("start")?.extract()?),
-            stop: PartOf::new(scenario.getattr("stop")?.extract()?),
+            start: PartFunction::new(scenario.getattr("start")?.extract()?),
+            stop: PartFunction::new(scenario.getattr("stop")?.extract()?),
             tasks: parts_of("tasks")?,
             once: parts_of("once")?,
         };
@@ -152,47 +150,52 @@ impl PyScenario {
             parts: Arc::new(parts),
             sources: Rc::new(Sources::new(source)),
             make: scenario.getattr("user")?.unbind(),
-            made: Rc::default(),
-            guest: scenario
+            cache: Rc::default(),
+            event_loop: scenario
                 .call_method0("guest")?
                 .extract::<Option<Py<PyAny>>>()?
-                .map(Guest::new),
+                .map(EventLoop::new),
         })
     }
 
-    fn made(&self, py: Python<'_>, number: u32) -> PyResult<PyUser> {
-        let made = self.make.bind(py).call1((number,))?;
+    fn new_user(&self, py: Python<'_>, number: u32) -> PyResult<PyUser> {
+        let user = self.make.bind(py).call1((number,))?;
         let (instance, conversation, switch, throw, ask): (_, Py<PyAny>, _, _, _) =
-            made.extract()?;
+            user.extract()?;
         let has_cookies = conversation.bind(py).getattr("has_cookies")?.extract()?;
-        let client = PyClient::new(conversation, ask, Rc::clone(&self.made));
+        let client = PyClient::new(conversation, ask, Rc::clone(&self.cache));
         client.has_cookies.set(has_cookies);
         let client = Py::new(py, client)?;
         let parts = Arc::clone(&self.parts);
-        let turn = Turn::new(Given::new(Rc::clone(&self.sources)));
-        let looped = self.guest.as_ref();
-        let looped = looped.map(|guest| guest.looped(py, &client)).transpose()?;
-        let ways = (switch, throw);
-        Ok(PyUser::new(parts, instance, client, ways, turn, looped))
+        let context = UserContext::new(Inputs::new(Rc::clone(&self.sources)));
+        let event_loop = self.event_loop.as_ref();
+        let on_loop = event_loop.map(|event_loop| event_loop.user(py, &client));
+        let on_loop = on_loop.transpose()?;
+        let stack = (switch, throw);
+        Ok(PyUser::new(
+            parts, instance, client, stack, context, on_loop,
+        ))
     }
 }
 
 impl Scenario for PyScenario {
     fn user(&self, number: u32) -> Result<Box<dyn User>, String> {
         Python::attach(|py| {
-            let user = self.made(py, number).map_err(|error| words(py, &error))?;
+            let user = self
+                .new_user(py, number)
+                .map_err(|error| error_text(py, &error))?;
             Ok(Box::new(user) as Box<dyn User>)
         })
     }
 
-    fn beside(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
-        let guest = self.guest.as_ref()?;
-        Some(Box::pin(guest.host()))
+    fn background(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        let event_loop = self.event_loop.as_ref()?;
+        Some(Box::pin(event_loop.run()))
     }
 }
 
-/// An error in words, as far as one can tell without the scenario.
-pub(super) fn words(py: Python<'_>, error: &PyErr) -> String {
+/// Type and text of an error, without its place in the scenario.
+pub(super) fn error_text(py: Python<'_>, error: &PyErr) -> String {
     let kind = error.get_type(py).name();
     let kind = kind.map_or_else(|_| "an error".to_owned(), |name| name.to_string());
     let text = error.value(py).str().map(|text| text.to_string());

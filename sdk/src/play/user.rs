@@ -1,7 +1,7 @@
-//! One virtual user: an instance of the scenario's class, moved on from wish to wish.
+//! One virtual user: an instance of the scenario's class, executed from operation to operation.
 //!
-//! A coroutine is moved on here; anything else runs on a stack of its own (a greenlet), which is
-//! switched to. Nothing that the user raises may get any further than into words.
+//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). What the
+//! user raises ends its part, as text.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -11,45 +11,47 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use loadpilot_agent::users::script::{Ended, Heard, Measured, Next, Occasion, Part, User};
+use loadpilot_agent::users::script::{
+    Completion, MetricSample, Occasion, Operation, Part, PartResult, User,
+};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
-use super::answer::PyAnswer;
-use super::asyncio_bridge::Looped;
-use super::client::{Moved, PyClient};
-use super::current_user::Turn;
-use super::in_python_flag::Moving;
+use super::asyncio_bridge::LoopUser;
+use super::client::{Execution, PyClient};
+use super::current_user::UserContext;
+use super::in_python_flag::InPython;
 use super::request::PyRequest;
-use super::results::{is_stopped, understood};
-use super::scenario::{PartOf, Parts, words};
+use super::response::PyResponse;
+use super::results::{is_stopped, result_of};
+use super::scenario::{PartFunction, Parts, error_text};
 
-/// What tells errors in words.
-const TOLD: &str = "loadpilot.play.tracebacks";
+/// Python module that formats errors.
+const TRACEBACKS: &str = "loadpilot.play.tracebacks";
 
 /// One user.
 pub(super) struct PyUser {
     parts: Arc<Parts>,
     instance: Py<PyAny>,
     client: Py<PyClient>,
-    turn: Rc<Turn>,
-    /// Moves to the user's own stack, as if it had got what it wished, or with an error.
+    context: Rc<UserContext>,
+    /// Switch to the user's own stack with a result, or with an error.
     switch: Py<PyAny>,
     throw: Py<PyAny>,
-    /// Whether it has a stack of its own by now.
+    /// Whether it has a stack of its own already.
     has_stack: bool,
-    /// The part that it is in, and its coroutine if it is one.
+    /// The current part, and its coroutine if it is one.
     part: Part,
     coroutine: Option<Py<PyAny>>,
-    /// What it waits for.
-    wish: Option<Py<PyAny>>,
-    /// The answer to its last request, unless that got none.
-    last: Option<Py<PyAnswer>>,
-    /// Its place on the event loop, if the scenario needs one.
-    looped: Option<Looped>,
-    /// Where it kept the others waiting in this part.
+    /// The operation in flight.
+    operation: Option<Py<PyAny>>,
+    /// The last response, unless the last request got none.
+    last: Option<Py<PyResponse>>,
+    /// The user on the event loop, if the scenario needs one.
+    on_loop: Option<LoopUser>,
+    /// Message about code of this part that blocked the other users.
     blocked: Option<String>,
 }
 
@@ -59,31 +61,31 @@ impl PyUser {
         instance: Py<PyAny>,
         client: Py<PyClient>,
         (switch, throw): (Py<PyAny>, Py<PyAny>),
-        turn: Rc<Turn>,
-        looped: Option<Looped>,
+        context: Rc<UserContext>,
+        on_loop: Option<LoopUser>,
     ) -> Self {
         Self {
             parts,
             instance,
             client,
-            turn,
+            context,
             switch,
             throw,
             has_stack: false,
             part: Part::Start,
             coroutine: None,
-            wish: None,
+            operation: None,
             last: None,
-            looped,
+            on_loop,
             blocked: None,
         }
     }
 
-    fn part(&self) -> &PartOf {
+    fn part(&self) -> &PartFunction {
         self.parts.of(self.part)
     }
 
-    fn begun(&mut self, py: Python<'_>, part: Part) -> PyResult<Next> {
+    fn begin_part(&mut self, py: Python<'_>, part: Part) -> PyResult<Operation> {
         self.part = part;
         let parts = Arc::clone(&self.parts);
         let of = parts.of(part);
@@ -91,76 +93,76 @@ impl PyUser {
         {
             let client = self.client.bind(py).borrow();
             client.unsent.set(0);
-            client.moved.set(of.moved);
-            // What prepares a user goes where a browser would.
+            client.execution.set(of.execution);
+            // Hooks follow redirects, as a browser does.
             client.follows.set(!matches!(part, Part::Task(_)));
         }
-        if let (Moved::Loop, Some(looped)) = (of.moved, &mut self.looped) {
-            looped.begin(py, &of.function, &self.instance)?;
-            return Ok(Next::Outside);
+        if let (Execution::Loop, Some(on_loop)) = (of.execution, &mut self.on_loop) {
+            on_loop.begin(py, &of.function, &self.instance)?;
+            return Ok(Operation::External);
         }
-        if of.moved == Moved::Stack {
+        if of.execution == Execution::Stack {
             let arguments = (&of.function, &self.instance, &self.client);
             let switch = || self.switch.bind(py).call1(arguments);
-            let wish = match std::mem::replace(&mut self.has_stack, true) {
+            let yielded = match std::mem::replace(&mut self.has_stack, true) {
                 true => switch(),
-                false => far_down(switch),
+                false => below_engine_stack(switch),
             };
-            return self.wished(py, &wish?);
+            return self.operation_of(py, &yielded?);
         }
         let arguments = (&self.instance, &self.client);
         match of.function.bind(py).call1(arguments) {
             Ok(coroutine) => {
                 let sent = send(&coroutine, &py.None().into_bound(py));
                 self.coroutine = Some(coroutine.unbind());
-                self.moved_on(py, sent)
+                self.resumed(py, sent)
             }
             Err(error) => Ok(self.ended(py, Some(error))),
         }
     }
 
-    fn gone_on(&mut self, py: Python<'_>, heard: Heard) -> PyResult<Next> {
-        if let (Moved::Loop, Some(looped)) = (self.part().moved, &mut self.looped) {
+    fn resume_part(&mut self, py: Python<'_>, completion: Completion) -> PyResult<Operation> {
+        if let (Execution::Loop, Some(on_loop)) = (self.part().execution, &mut self.on_loop) {
             let client = self.client.bind(py).borrow();
-            looped.hear(py, heard, &client, &mut self.last)?;
-            return Ok(Next::Outside);
+            on_loop.resume(py, completion, &client, &mut self.last)?;
+            return Ok(Operation::External);
         }
-        let Some(wish) = self.wish.take() else {
-            return Err(PyTypeError::new_err("nothing was wished"));
+        let Some(operation) = self.operation.take() else {
+            return Err(PyTypeError::new_err("no operation is in flight"));
         };
         let value = {
             let client = self.client.bind(py).borrow();
-            understood(py, &client, wish.bind(py), heard, &mut self.last)
+            result_of(py, &client, operation.bind(py), completion, &mut self.last)
         };
         let Some(coroutine) = &self.coroutine else {
-            let wish = match value {
+            let yielded = match value {
                 Ok(value) => self.switch.bind(py).call1((value,))?,
                 Err(error) => self.throw.bind(py).call1((error.value(py),))?,
             };
-            return self.wished(py, &wish);
+            return self.operation_of(py, &yielded);
         };
         let sent = match value {
             Ok(value) => send(coroutine.bind(py), &value),
             Err(error) => throw(coroutine.bind(py), &error),
         };
-        self.moved_on(py, sent)
+        self.resumed(py, sent)
     }
 
-    /// The coroutine has been moved on: what it wants now.
-    fn moved_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Next> {
+    /// The next operation of a coroutine that was resumed.
+    fn resumed<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Operation> {
         let mut sent = sent;
         loop {
             let error = match sent {
-                Ok(Sent::Wish(wish)) => match self.wished(py, &wish) {
+                Ok(Sent::Yielded(yielded)) => match self.operation_of(py, &yielded) {
                     Ok(next) => return Ok(next),
-                    // It awaits what only an event loop could bring: an error at its own line.
+                    // It awaits what needs an event loop: raised at its own line.
                     Err(_) => PyTypeError::new_err(format!(
                         "a task can await client calls and asyncio.sleep(); it awaits a {}, which \
                          needs an event loop",
-                        wish.get_type().name()?
+                        yielded.get_type().name()?
                     )),
                 },
-                Ok(Sent::End) => {
+                Ok(Sent::Returned) => {
                     self.coroutine = None;
                     return Ok(self.ended(py, None));
                 }
@@ -176,33 +178,34 @@ impl PyUser {
         }
     }
 
-    /// What the user wants next: a request, several, a rest, or the end of the part.
-    fn wished(&mut self, py: Python<'_>, wish: &Bound<'_, PyAny>) -> PyResult<Next> {
-        let next = if let Ok(request) = wish.cast::<PyRequest>() {
-            self.sends(py);
-            Next::Send(Arc::clone(&request.get().0))
-        } else if let Ok(seconds) = wish.cast::<PyFloat>() {
+    /// The operation that a user's code yielded: a request, several, a sleep, or the end of the
+    /// part.
+    fn operation_of(&mut self, py: Python<'_>, yielded: &Bound<'_, PyAny>) -> PyResult<Operation> {
+        let next = if let Ok(request) = yielded.cast::<PyRequest>() {
+            self.note_request(py);
+            Operation::Send(Arc::clone(&request.get().0))
+        } else if let Ok(seconds) = yielded.cast::<PyFloat>() {
             let time = Duration::try_from_secs_f64(seconds.value());
-            Next::Sleep(time.unwrap_or(Duration::ZERO))
-        } else if let Ok(requests) = wish.cast::<PyList>() {
+            Operation::Sleep(time.unwrap_or(Duration::ZERO))
+        } else if let Ok(requests) = yielded.cast::<PyList>() {
             let requests = requests.iter().map(|request| {
                 let request = request.cast_into::<PyRequest>()?;
                 Ok(Arc::clone(&request.get().0))
             });
             let requests = requests.collect::<PyResult<_>>()?;
-            self.sends(py);
-            Next::Batch(requests)
+            self.note_request(py);
+            Operation::Batch(requests)
         } else {
-            let ended = wish.cast::<PyTuple>()?;
+            let ended = yielded.cast::<PyTuple>()?;
             let (error,) = ended.extract::<(Option<Bound<'_, PyAny>>,)>()?;
             return Ok(self.ended(py, error.map(PyErr::from_value)));
         };
-        self.wish = Some(wish.clone().unbind());
+        self.operation = Some(yielded.clone().unbind());
         Ok(next)
     }
 
-    /// It asks for an answer, so that the one before is not its last.
-    fn sends(&mut self, py: Python<'_>) {
+    /// Notes that the user sends a request: the response before is not its last.
+    fn note_request(&mut self, py: Python<'_>) {
         self.last = None;
         if self.coroutine.is_some() {
             let client = self.client.bind(py).borrow();
@@ -210,15 +213,15 @@ impl PyUser {
         }
     }
 
-    /// The part is over: its check looks at the last answer, if there is one of each.
-    fn ended(&mut self, py: Python<'_>, error: Option<PyErr>) -> Next {
-        let was_called_off = self
-            .looped
+    /// The part is over: runs its check on the last response, if there are both.
+    fn ended(&mut self, py: Python<'_>, error: Option<PyErr>) -> Operation {
+        let was_cancelled = self
+            .on_loop
             .as_ref()
-            .is_some_and(|looped| looped.is_called_off);
-        let raised = error.filter(|error| !is_stopped(py, error) && !was_called_off);
+            .is_some_and(|on_loop| on_loop.is_cancelled);
+        let raised = error.filter(|error| !is_stopped(py, error) && !was_cancelled);
         let mut trace = raised.as_ref().and_then(|error| trace(py, error));
-        let mut raised = raised.map(|error| self.told(py, &error));
+        let mut raised = raised.map(|error| self.message(py, &error));
         let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
             let what = "were made and never awaited, so never sent";
@@ -227,15 +230,15 @@ impl PyUser {
         let last = self.last.take();
         let check = match (&self.part().check, last, &raised) {
             (Some(check), Some(last), None) => {
-                let looked = check.look(py, &self.instance, &last);
-                Some(looked.map_err(|error| {
+                let checked = check.run(py, &self.instance, &last);
+                Some(checked.map_err(|error| {
                     trace = self::trace(py, &error);
-                    self.told(py, &error)
+                    self.message(py, &error)
                 }))
             }
             _ => None,
         };
-        Next::Ended(Ended {
+        Operation::Ended(PartResult {
             check,
             raised,
             trace,
@@ -243,65 +246,70 @@ impl PyUser {
         })
     }
 
-    fn told(&self, py: Python<'_>, error: &PyErr) -> String {
+    /// Text of an error: type, message and place; of hooks with the lines that led to it.
+    fn message(&self, py: Python<'_>, error: &PyErr) -> String {
         let how = match self.part {
             Part::Start | Part::Once(_) => "told_at_length",
             Part::Task(_) | Part::Stop => "told",
         };
-        let told = || {
-            // Taken out, it has its traceback.
+        let message = || {
+            // `into_value` attaches the traceback to the error.
             let value = error.clone_ref(py).into_value(py);
-            let told = py.import(TOLD)?.call_method1(how, (value,))?;
-            told.extract::<String>()
+            let message = py.import(TRACEBACKS)?.call_method1(how, (value,))?;
+            message.extract::<String>()
         };
-        told().unwrap_or_else(|_| words(py, error))
+        message().unwrap_or_else(|_| error_text(py, error))
     }
 }
 
-/// Which lines of the user's led to an error; none for one of our own.
+/// The scenario's lines that led to an error, if any.
 fn trace(py: Python<'_>, error: &PyErr) -> Option<String> {
     let value = error.clone_ref(py).into_value(py);
-    let told = py.import(TOLD).ok()?.call_method1("trace", (value,)).ok()?;
-    let trace: String = told.extract().ok()?;
+    let trace = py
+        .import(TRACEBACKS)
+        .ok()?
+        .call_method1("trace", (value,))
+        .ok()?;
+    let trace: String = trace.extract().ok()?;
     Some(trace).filter(|trace| !trace.is_empty())
 }
 
 impl PyUser {
-    /// On the loop: the end of the part, or what it wants.
-    fn wanted(&mut self, py: Python<'_>) -> PyResult<Option<Next>> {
-        let Some(looped) = &mut self.looped else {
+    /// On the loop: the end of the part, or its next operation, if any.
+    fn poll_loop(&mut self, py: Python<'_>) -> PyResult<Option<Operation>> {
+        let Some(on_loop) = &mut self.on_loop else {
             return Ok(Some(self.ended(py, None)));
         };
-        if let Some(error) = looped.ended(py)? {
-            self.blocked = looped.blocked.take();
+        if let Some(error) = on_loop.ended(py)? {
+            self.blocked = on_loop.blocked.take();
             return Ok(Some(self.ended(py, error)));
         }
-        let (next, written) = looped.wanted(py)?;
+        let (next, count) = on_loop.take_operations(py)?;
         if next.is_some() {
             self.last = None;
         }
         let client = self.client.bind(py).borrow();
-        client.unsent.set(client.unsent.get() - written);
+        client.unsent.set(client.unsent.get() - count);
         Ok(next)
     }
 }
 
 impl PyUser {
-    /// A stretch of the user's own code: it is its turn, and where it keeps the others waiting is
-    /// taken down. `None`: it wants nothing yet.
+    /// Runs a stretch of the user's code as the current user, and keeps the watchdog's message about
+    /// it. `None`: no operation yet.
     fn stretch(
         &mut self,
-        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Option<Next>>,
-    ) -> Option<Next> {
+        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Option<Operation>>,
+    ) -> Option<Operation> {
         Python::attach(|py| {
-            let moving = Moving::new();
-            let turn = Rc::clone(&self.turn);
-            let mut next = turn.during(|| {
+            let in_python = InPython::new();
+            let context = Rc::clone(&self.context);
+            let mut next = context.during(|| {
                 let next = code(self, py);
                 next.unwrap_or_else(|error| Some(self.ended(py, Some(error))))
             });
-            self.blocked = moving.end().or(self.blocked.take());
-            if let Some(Next::Ended(ended)) = &mut next {
+            self.blocked = in_python.end().or(self.blocked.take());
+            if let Some(Operation::Ended(ended)) = &mut next {
                 ended.blocked = self.blocked.take();
             }
             next
@@ -310,19 +318,19 @@ impl PyUser {
 }
 
 impl User for PyUser {
-    fn begin(&mut self, part: Part, occasion: Occasion) -> Next {
-        self.turn.given.begin(occasion);
-        self.turn.values.begin(matches!(part, Part::Task(_)));
-        let next = self.stretch(|user, py| user.begun(py, part).map(Some));
-        next.unwrap_or(Next::Outside)
+    fn begin(&mut self, part: Part, occasion: Occasion) -> Operation {
+        self.context.inputs.begin(occasion);
+        self.context.samples.begin(matches!(part, Part::Task(_)));
+        let next = self.stretch(|user, py| user.begin_part(py, part).map(Some));
+        next.unwrap_or(Operation::External)
     }
 
-    fn go_on(&mut self, heard: Heard) -> Next {
-        let next = self.stretch(|user, py| user.gone_on(py, heard).map(Some));
-        next.unwrap_or(Next::Outside)
+    fn resume(&mut self, completion: Completion) -> Operation {
+        let next = self.stretch(|user, py| user.resume_part(py, completion).map(Some));
+        next.unwrap_or(Operation::External)
     }
 
-    fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+    fn poll_external(&mut self, cx: &mut Context<'_>) -> Poll<Operation> {
         let is_stirred = Python::attach(|py| {
             let client = self.client.bind(py).borrow();
             *client.waker.borrow_mut() = Some(cx.waker().clone());
@@ -331,43 +339,43 @@ impl User for PyUser {
         if !is_stirred {
             return Poll::Pending;
         }
-        match self.stretch(Self::wanted) {
+        match self.stretch(Self::poll_loop) {
             Some(next) => Poll::Ready(next),
             None => Poll::Pending,
         }
     }
 
-    fn measured(&mut self) -> Vec<Measured> {
-        self.turn.values.take()
+    fn take_samples(&mut self) -> Vec<MetricSample> {
+        self.context.samples.take()
     }
 }
 
 impl Drop for PyUser {
     fn drop(&mut self) {
-        // A stack that is left in the middle holds on to itself, and to all that the user has.
+        // A suspended stack refers to itself and to the user: it has to be unwound.
         Python::attach(|py| {
-            let left = self.looped.as_ref().map(|looped| looped.leave(py));
+            let left = self.on_loop.as_ref().map(|on_loop| on_loop.leave(py));
             if let Some(Err(error)) = left {
-                tracing::debug!(%error, "a user's task is left behind");
+                tracing::debug!(%error, "cannot cancel a user's task");
             }
             let end = py
                 .import("greenlet")
                 .and_then(|greenlet| greenlet.getattr("GreenletExit"))
                 .and_then(|exit| self.throw.bind(py).call1((exit,)));
             if let Err(error) = end {
-                tracing::debug!(%error, "a user's stack is left behind");
+                tracing::debug!(%error, "cannot unwind a user's stack");
             }
         });
     }
 }
 
-/// What moving a coroutine on has come to.
+/// Result of resuming a coroutine.
 enum Sent<'py> {
-    Wish(Bound<'py, PyAny>),
-    End,
+    Yielded(Bound<'py, PyAny>),
+    Returned,
 }
 
-/// Moves a coroutine on with what it waited for.
+/// Resumes a coroutine with a value.
 fn send<'py>(coroutine: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
     let py = coroutine.py();
     let mut result: *mut ffi::PyObject = ptr::null_mut();
@@ -377,56 +385,56 @@ fn send<'py>(coroutine: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResu
         (how, Bound::from_owned_ptr_or_opt(py, result))
     };
     match (how, result) {
-        (ffi::PySendResult::PYGEN_NEXT, Some(wish)) => Ok(Sent::Wish(wish)),
-        (ffi::PySendResult::PYGEN_RETURN, _) => Ok(Sent::End),
+        (ffi::PySendResult::PYGEN_NEXT, Some(yielded)) => Ok(Sent::Yielded(yielded)),
+        (ffi::PySendResult::PYGEN_RETURN, _) => Ok(Sent::Returned),
         _ => Err(PyErr::fetch(py)),
     }
 }
 
-/// Moves a coroutine on with an error.
+/// Resumes a coroutine with an error.
 fn throw<'py>(coroutine: &Bound<'py, PyAny>, error: &PyErr) -> PyResult<Sent<'py>> {
     let py = coroutine.py();
     match coroutine.call_method1("throw", (error.value(py),)) {
-        Ok(wish) => Ok(Sent::Wish(wish)),
-        Err(error) if error.is_instance_of::<PyStopIteration>(py) => Ok(Sent::End),
+        Ok(yielded) => Ok(Sent::Yielded(yielded)),
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => Ok(Sent::Returned),
         Err(error) => Err(error),
     }
 }
 
-/// Bytes between the engine's stack and those of users.
-const APART: usize = 64 << 10;
+/// Number of bytes between the engine's stack and those of users.
+const STACK_GAP_BYTES: usize = 64 << 10;
 
-/// Does `work` further down the stack. All stacks of users begin where the first part of each was
-/// begun, and a switch has to save whatever of the engine's stack lies below that.
+/// Runs `work` further down the stack. The stack of a user begins where its first part was begun, and
+/// a switch saves what of the engine's stack lies below that.
 #[inline(never)]
-fn far_down<T>(work: impl FnOnce() -> T) -> T {
-    let mut apart = [MaybeUninit::<u8>::uninit(); APART];
-    black_box(&mut apart);
+fn below_engine_stack<T>(work: impl FnOnce() -> T) -> T {
+    let mut gap = [MaybeUninit::<u8>::uninit(); STACK_GAP_BYTES];
+    black_box(&mut gap);
     let done = work();
-    black_box(&mut apart);
+    black_box(&mut gap);
     done
 }
 
-/// A check of the scenario's.
+/// A check of the scenario.
 pub(super) struct Check {
     pub(super) function: Py<PyAny>,
-    /// Whether it is given the answer as it is, and not its status and its JSON.
+    /// Whether it takes the response itself, not its status and JSON.
     pub(super) takes_response: bool,
 }
 
 impl Check {
-    fn look(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyAnswer>) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyResponse>) -> PyResult<()> {
         if self.takes_response {
             return self.function.call1(py, (instance, last)).map(drop);
         }
-        let answer = last.bind(py).get();
-        let body = match answer.json(py) {
+        let response = last.bind(py).get();
+        let body = match response.json(py) {
             Ok(body) => body,
-            // It is none.
+            // The body is not JSON.
             Err(error) if error.is_instance_of::<PyValueError>(py) => py.None(),
             Err(error) => return Err(error),
         };
-        let status = answer.status_code();
+        let status = response.status_code();
         self.function.call1(py, (instance, status, body)).map(drop)
     }
 }

@@ -34,7 +34,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::follow::follow_run;
 use crate::nats_url::{shown_address, token_exposed_to};
 use crate::play::{
-    Interpreter, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyTurn,
+    Interpreter, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyResponse, PyTurn,
     PyWanted, drawn, due_us, measure, moves, note_blocking, open_states, raise_in, row,
     seal_states, whose_turn,
 };
@@ -64,8 +64,8 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyLedger, PyPlayer, PyReading, PyRehearsal, PyRehearsedUser,
-        PyRequest, PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked,
+        Fault, PyClient, PyLedger, PyPlayer, PyReading, PyRehearsal, PyRehearsedUser, PyRequest,
+        PyResponse, PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked,
         check_plan, check_target, coordinator_main, drawn, due_us, figure_keys, measure,
         metric_keys, moves, new_run_id, note_blocking, open_states, parse_duration_us,
         parse_rate_urps, plan_facts, raise_in, row, seal_states, shown_address, supervisor_main,

@@ -82,7 +82,7 @@ fn takeovers_have_room(policy: &Policy, log: &[Stored]) {
     }
 }
 
-/// Whose each shard is.
+/// DrawScope each shard is.
 fn owners_of(holdings: &[Holding]) -> BTreeMap<u32, Holder> {
     let owned = |holding: &Holding| {
         let holder = holding.holder.clone();

@@ -1,30 +1,32 @@
-//! Several requests at a time: dicts as `client.batch()` takes them, and what became of them.
+//! Several requests at a time: the dicts of `client.batch()`, and their responses.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use loadpilot_events::plan::Method;
 use loadpilot_events::plan::code::Extra;
 
-use super::answer::Answer;
-use crate::program::{Cookies, Wish, made};
-use crate::values::exceptions::{Halt, Kind, beyond, type_error, value_error};
+use super::response::ResponseView;
+use crate::operation::Request;
+use crate::program::{self, Cookies};
+use crate::values::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use crate::values::value::{Dict, Value};
 
-/// Most requests that a user makes at a time.
+/// Maximum number of requests in a batch.
 const BATCH_MAX: usize = 100;
 
-/// The requests that a list of dicts asks for.
-pub(crate) fn wishes(
-    requests: &Value,
+/// The requests of a list of dicts.
+pub(crate) fn requests(
+    list: &Value,
     steps: &str,
     cookies: &Cookies<'_>,
-) -> Result<Vec<Rc<Wish>>, Halt> {
-    let Value::List(list) = requests else {
-        return Err(beyond("a batch that is no list"));
+) -> Result<Vec<Arc<Request>>, Exception> {
+    let Value::List(list) = list else {
+        return Err(unsupported("a batch that is no list"));
     };
-    let mut wishes = Vec::with_capacity(list.items.len().min(BATCH_MAX));
+    let mut requests = Vec::with_capacity(list.items.len().min(BATCH_MAX));
     for one in &list.items {
-        if wishes.len() >= BATCH_MAX {
+        if requests.len() >= BATCH_MAX {
             let rule = format!("client.batch() takes at most {BATCH_MAX} requests at a time");
             return Err(value_error(rule));
         }
@@ -32,20 +34,21 @@ pub(crate) fn wishes(
             let rule = "client.batch() takes dicts such as {\"path\": \"/a\"}";
             return Err(type_error(rule));
         };
-        wishes.push(Rc::new(wish(one, steps, cookies)?));
+        requests.push(Arc::new(request(one, steps, cookies)?));
     }
-    Ok(wishes)
+    Ok(requests)
 }
 
-fn wish(one: &Dict, steps: &str, cookies: &Cookies<'_>) -> Result<Wish, Halt> {
+fn request(one: &Dict, steps: &str, cookies: &Cookies<'_>) -> Result<Request, Exception> {
     let mut method = Method::Get;
-    let mut given = Vec::new();
+    let mut extras = Vec::new();
     for (key, value) in one.entries() {
         let what = match (&**key, value) {
             ("path", _) => continue,
             ("method", Value::Text(name)) => {
                 let named = Method::named(name);
-                method = named.ok_or_else(|| beyond("a request of a batch with another method"))?;
+                method =
+                    named.ok_or_else(|| unsupported("a request of a batch with another method"))?;
                 continue;
             }
             ("params", _) => Extra::Params,
@@ -54,26 +57,30 @@ fn wish(one: &Dict, steps: &str, cookies: &Cookies<'_>) -> Result<Wish, Halt> {
             ("data", _) => Extra::Data,
             ("content", _) => Extra::Content,
             ("name", _) => Extra::Name,
-            _ => return Err(beyond("a request of a batch with other parts")),
+            _ => return Err(unsupported("a request of a batch with other parts")),
         };
-        given.push((what, value));
+        extras.push((what, value));
     }
     let path = one.get("path");
-    let path = path.ok_or_else(|| beyond("a request of a batch without a path"))?;
+    let path = path.ok_or_else(|| unsupported("a request of a batch without a path"))?;
     let get = |what: Extra| {
-        let found = given.iter().find(|(known, _)| *known == what);
+        let found = extras.iter().find(|(known, _)| *known == what);
         found.map(|(_, value)| *value)
     };
-    made((method, path), &get, steps, None, Some(cookies)).map(|(wish, _)| wish)
+    let made = program::request((method, path), &get, steps, None, Some(cookies));
+    made.map(|(request, _)| request)
 }
 
-/// The answer at a place of several, from the end when it is negative.
-pub(crate) fn picked(answers: &[Rc<Answer>], place: i64) -> Result<Rc<Answer>, Halt> {
-    let length = i64::try_from(answers.len()).unwrap_or(i64::MAX);
+/// The response at an index, from the end if it is negative.
+pub(crate) fn picked(
+    responses: &[Rc<ResponseView>],
+    place: i64,
+) -> Result<Rc<ResponseView>, Exception> {
+    let length = i64::try_from(responses.len()).unwrap_or(i64::MAX);
     let place = if place < 0 { place + length } else { place };
     let found = usize::try_from(place)
         .ok()
-        .and_then(|place| answers.get(place));
+        .and_then(|place| responses.get(place));
     let found = found.cloned();
-    found.ok_or_else(|| Halt::new(Kind::IndexError, "list index out of range"))
+    found.ok_or_else(|| Exception::new(Kind::IndexError, "list index out of range"))
 }

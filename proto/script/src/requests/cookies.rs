@@ -1,35 +1,35 @@
-//! The cookies of one user, kept as the Python client keeps them: by the rules of CPython's
-//! `http.cookiejar`, which are those of browsers in the days of Netscape.
+//! Cookie jar of one user, by the rules of CPython's `http.cookiejar` for Netscape cookies, as the
+//! Python client uses it.
 //!
-//! Dates and attributes that only that module understands are refused, never guessed.
+//! Dates and attributes that only that module understands are unsupported, never guessed.
 
 use loadpilot_events::plan::target::{full_path, split};
 
-use super::answer::{Answer, stripped};
-use crate::values::exceptions::{Halt, beyond};
+use super::response::{ResponseView, stripped};
+use crate::values::exceptions::{Exception, unsupported};
 use crate::values::functions::digits;
 use crate::values::value::Value;
 
-/// Most cookies of a user, as many as browsers keep of a site; beyond them all are forgotten.
+/// Maximum number of cookies of a user, as of a site in browsers; above it all are dropped.
 const COOKIES_MAX: usize = 180;
-/// What a path keeps, beside letters and digits.
+/// Characters that are not escaped in a path, beside letters and digits.
 const PATH_SAFE: &str = "_.-~%/;:@&=+$,!*'()";
 
 /// The cookies of one user.
 #[derive(Debug)]
-pub(crate) struct Jar {
-    /// Where requests go, and the base path of their paths.
+pub(crate) struct CookieJar {
+    /// Origin and base path of the target.
     origin: String,
     base: String,
-    /// Of the target, in lower case.
+    /// Host of the target, in lower case.
     host: String,
     is_secure: bool,
-    /// By domain, path and name, each in the order in which it was first kept.
+    /// By domain, path and name, each in the order in which it was first set.
     kept: Vec<(String, Paths)>,
     clock: Clock,
 }
 
-/// Says what time it is, in seconds of the Unix epoch.
+/// The current time in seconds of the Unix epoch.
 pub type Clock = fn() -> i64;
 
 /// Cookies by path.
@@ -43,19 +43,19 @@ struct Cookie {
     expires_s: Option<i128>,
 }
 
-/// A cookie as an answer brings it.
+/// A cookie as a response sets it.
 #[derive(Default)]
 struct Brought {
     name: String,
     value: Option<String>,
     secure: Option<bool>,
-    /// When it ends.
+    /// When it expires, in seconds of the Unix epoch.
     expires_s: Option<i128>,
     domain: Option<String>,
     path: Option<String>,
 }
 
-impl Jar {
+impl CookieJar {
     pub(crate) fn new(target: &str, clock: Clock) -> Self {
         let (origin, base) = split(target);
         let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
@@ -87,7 +87,7 @@ impl Jar {
         paths.flat_map(|(_, cookies)| cookies)
     }
 
-    /// What the module calls the effective request host.
+    /// `http.cookiejar.eff_request_host`.
     fn effective_host(&self) -> String {
         match self.host.contains('.') {
             true => self.host.clone(),
@@ -95,24 +95,24 @@ impl Jar {
         }
     }
 
-    /// Keeps what an answer to a request of `path` brings.
-    pub(crate) fn take(&mut self, answer: &Answer, path: &str) -> Result<(), Halt> {
+    /// Stores the cookies of a response to a request of `path`.
+    pub(crate) fn take(&mut self, response: &ResponseView, path: &str) -> Result<(), Exception> {
         let path = full_path(&self.base, path);
         let path = escaped(path.split('?').next().unwrap_or_default());
         let (mut read, now_s) = (Vec::new(), (self.clock)());
-        for line in answer.header_lines("set-cookie") {
+        for line in response.header_lines("set-cookie") {
             match Read::of(line, now_s)? {
                 Read::Nothing => {}
-                // The module fails over it, and forgets what came with it.
+                // The module raises, and drops the cookies beside it.
                 Read::Failure => return Ok(()),
                 Read::Cookie(brought) => read.push(brought),
             }
         }
-        let settled: Vec<_> = read
+        let completed: Vec<_> = read
             .into_iter()
-            .filter_map(|brought| self.settled(brought, &path, now_s))
+            .filter_map(|brought| self.completed(brought, &path, now_s))
             .collect();
-        for (domain, path, cookie, is_own) in settled {
+        for (domain, path, cookie, is_own) in completed {
             if is_own || self.may_set(&domain) {
                 self.keep(domain, path, cookie);
             }
@@ -132,7 +132,7 @@ impl Jar {
         }
     }
 
-    /// `DefaultCookiePolicy.set_ok_domain`, of a domain that was said.
+    /// `DefaultCookiePolicy.set_ok_domain`, of a domain attribute.
     fn may_set(&self, domain: &str) -> bool {
         let host = self.effective_host();
         let bare = domain.strip_prefix('.').unwrap_or(domain);
@@ -143,9 +143,9 @@ impl Jar {
         is_of || host.starts_with('.') || format!(".{host}").ends_with(domain)
     }
 
-    /// Fills in what a cookie leaves open: domain, path, the cookie, and whether the domain is the
-    /// target's own. One that has ended is forgotten at once.
-    fn settled(
+    /// Completes a cookie: domain, path, cookie, and whether the domain is the target's own. `None`
+    /// of an expired one, which removes the stored one.
+    fn completed(
         &mut self,
         brought: Brought,
         asked: &str,
@@ -185,8 +185,8 @@ impl Jar {
         Some((domain, path, cookie, is_own))
     }
 
-    /// The header of a request of `path`; `None` when no cookie is meant for it.
-    pub(crate) fn header(&self, path: &str) -> Result<Option<String>, Halt> {
+    /// Cookie header of a request of `path`; `None` if no cookie matches.
+    pub(crate) fn header(&self, path: &str) -> Result<Option<String>, Exception> {
         let now_s = (self.clock)();
         let path = full_path(&self.base, path);
         let asked = escaped(path.split('?').next().unwrap_or_default());
@@ -217,7 +217,7 @@ impl Jar {
                 meant.extend(cookies.iter().filter(lives).map(|cookie| (length, cookie)));
             }
         }
-        // The longest path first, else in their order.
+        // The longest path first, else in the order in which they were set.
         meant.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         let pairs = meant.iter().map(|(_, cookie)| match &cookie.value {
             Some(value) => format!("{}={value}", cookie.name),
@@ -228,7 +228,7 @@ impl Jar {
     }
 }
 
-/// What a line of an answer comes to.
+/// Result of reading a `Set-Cookie` line.
 enum Read {
     Cookie(Brought),
     Nothing,
@@ -237,7 +237,7 @@ enum Read {
 
 impl Read {
     /// Reads one line.
-    fn of(line: &str, now_s: i64) -> Result<Self, Halt> {
+    fn of(line: &str, now_s: i64) -> Result<Self, Exception> {
         let mut parts = line.split(';').map(|part| {
             let part = stripped(part);
             match part.split_once('=') {
@@ -255,7 +255,7 @@ impl Read {
         };
         for (key, value) in parts {
             match key.to_lowercase().as_str() {
-                "version" | "port" => return Err(beyond("a cookie with a version or a port")),
+                "version" | "port" => return Err(unsupported("a cookie with a version or a port")),
                 "secure" if brought.secure.is_none() => {
                     brought.secure = Some(value != Some(""));
                 }
@@ -278,7 +278,7 @@ impl Read {
                     Some(Ok(Value::Int(age))) => {
                         brought.expires_s = Some(i128::from(now_s).saturating_add(age));
                     }
-                    Some(Err(halt)) if !halt.kind.is_value_error() => return Err(halt),
+                    Some(Err(error)) if !error.kind.is_value_error() => return Err(error),
                     Some(_) => return Ok(Self::Nothing),
                 },
                 _ => {}
@@ -327,12 +327,12 @@ fn escaped(path: &str) -> String {
 }
 
 /// Seconds of the Unix epoch of `Thu, 01 Jan 1970 00:00:00 GMT`, or with dashes in the date, as
-/// `http.cookiejar.http2time` has it; `None` when there is no such time.
-fn date(text: &str) -> Result<Option<i128>, Halt> {
+/// `http.cookiejar.http2time` reads it; `None` of an impossible time.
+fn date(text: &str) -> Result<Option<i128>, Exception> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];
-    let unusual = || beyond("a cookie whose date is written in an unusual way");
+    let unusual = || unsupported("a cookie whose date is written in an unusual way");
     let sound = text.is_ascii() && text.len() == 29 && text.ends_with(" GMT");
     let (weekday, rest) = text
         .split_once(", ")

@@ -1,9 +1,9 @@
-//! Paths, queries, headers and bodies of computed requests: the bytes and the refusals of the
-//! Python client (`loadpilot.request.encoding`, `loadpilot.play.conversation`).
+//! Path, query, headers and body of a computed request: the same bytes and errors as the Python
+//! client (`loadpilot.request.encoding`, `loadpilot.play.conversation`).
 
 use std::fmt::Write as _;
 
-use crate::values::exceptions::{Halt, beyond, type_error, value_error};
+use crate::values::exceptions::{Exception, type_error, unsupported, value_error};
 use crate::values::json_dumps::dumps;
 use crate::values::repr::{repr, str};
 use crate::values::value::Value;
@@ -12,11 +12,11 @@ use crate::values::value::Value;
 pub(crate) type Body = Option<(Vec<u8>, Option<&'static str>)>;
 
 /// The path on the wire.
-pub(crate) fn path(path: &Value, params: Option<&Value>) -> Result<String, Halt> {
+pub(crate) fn path(path: &Value, params: Option<&Value>) -> Result<String, Exception> {
     let params = params.filter(|params| params.is_true());
     let Value::Text(text) = path else {
         if params.is_none() && matches!(path, Value::List(_) | Value::Dict(_)) {
-            // The client remembers paths that it encoded.
+            // The Python client caches paths that it encoded.
             return Err(type_error(format!("unhashable type: '{}'", path.kind())));
         }
         return Err(value_error(format!(
@@ -47,7 +47,7 @@ pub(crate) fn path(path: &Value, params: Option<&Value>) -> Result<String, Halt>
     }
 }
 
-fn refuse(path: &str) -> Result<(), Halt> {
+fn refuse(path: &str) -> Result<(), Exception> {
     let shown = || repr(&Value::text(path));
     let scheme = path.split(':').next().unwrap_or_default();
     let is_letter = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
@@ -58,7 +58,8 @@ fn refuse(path: &str) -> Result<(), Halt> {
         let rule = "is a whole URL; paths are relative to --target, so write /…";
         return Err(value_error(format!("{} {rule}", shown()?)));
     }
-    let wrong = |rule: &str| Ok::<_, Halt>(value_error(format!("the path {} {rule}", shown()?)));
+    let wrong =
+        |rule: &str| Ok::<_, Exception>(value_error(format!("the path {} {rule}", shown()?)));
     if !path.starts_with('/') {
         return Err(wrong("must begin with /")?);
     }
@@ -81,7 +82,7 @@ fn refuse(path: &str) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Percent-encodes all but what a query keeps, and `more` of that.
+/// Percent-encodes all characters but those of a query without `more`.
 fn quoted(text: &str, more: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -100,7 +101,7 @@ fn percent(c: char, out: &mut String) {
 }
 
 /// The fields of a query or form; a list repeats its field.
-fn form(fields: &Value, name: &str) -> Result<String, Halt> {
+fn form(fields: &Value, name: &str) -> Result<String, Exception> {
     let mut pairs = Vec::new();
     let mut add = |key: String, value: &Value| {
         match value {
@@ -111,7 +112,7 @@ fn form(fields: &Value, name: &str) -> Result<String, Halt> {
             }
             value => pairs.push((key, primitive(value, name)?)),
         }
-        Ok::<_, Halt>(())
+        Ok::<_, Exception>(())
     };
     match fields {
         Value::Dict(dict) => {
@@ -155,7 +156,7 @@ fn is_pair(value: &Value) -> bool {
     matches!(value, Value::List(pair) if pair.items.len() == 2)
 }
 
-fn primitive(value: &Value, name: &str) -> Result<String, Halt> {
+fn primitive(value: &Value, name: &str) -> Result<String, Exception> {
     match value {
         Value::Bool(true) => Ok("true".to_owned()),
         Value::Bool(false) => Ok("false".to_owned()),
@@ -169,12 +170,12 @@ fn primitive(value: &Value, name: &str) -> Result<String, Halt> {
     }
 }
 
-/// The one body of what `json=`, `data=` and `content=` give.
+/// The body of `json=`, `data=` or `content=`.
 pub(crate) fn body(
     json: Option<&Value>,
     data: Option<&Value>,
     content: Option<&Value>,
-) -> Result<Body, Halt> {
+) -> Result<Body, Exception> {
     let given = [("json", json), ("data", data), ("content", content)];
     let is_given = |(name, value): (_, Option<&_>)| match value {
         None | Some(Value::None) => None,
@@ -219,7 +220,7 @@ pub(crate) fn body(
 }
 
 /// Header lines in order.
-pub(crate) fn headers(given: Option<&Value>) -> Result<Vec<(String, String)>, Halt> {
+pub(crate) fn headers(given: Option<&Value>) -> Result<Vec<(String, String)>, Exception> {
     match given {
         None | Some(Value::None) => Ok(Vec::new()),
         Some(Value::Dict(dict)) => {
@@ -234,12 +235,12 @@ pub(crate) fn headers(given: Option<&Value>) -> Result<Vec<(String, String)>, Ha
             };
             dict.entries().iter().map(line).collect()
         }
-        Some(_) => Err(beyond("headers= that is no dict")),
+        Some(_) => Err(unsupported("headers= that is no dict")),
     }
 }
 
-/// What reports call the request.
-pub(crate) fn name(given: Option<&Value>) -> Result<Option<String>, Halt> {
+/// Name of the request in reports.
+pub(crate) fn name(given: Option<&Value>) -> Result<Option<String>, Exception> {
     match given {
         None | Some(Value::None) => Ok(None),
         Some(Value::Text(name)) => Ok(Some(name.to_string())),

@@ -1,27 +1,27 @@
-//! A place in the JSON of an answer that constant subscripts lead to: most of what tasks and checks
-//! ask of an answer. Nothing is made of the rest of it.
+//! A path of constant subscripts into the JSON of a response, which is most of what tasks and checks
+//! read. The rest of the JSON is not parsed into values.
 
 use std::rc::Rc;
 
 use loadpilot_events::plan::code::{Function, Part};
 
 use crate::expression::{Scope, Slot, Term};
-use crate::values::exceptions::Halt;
+use crate::values::exceptions::Exception;
 use crate::values::json::Step;
 use crate::values::value::Value;
 
 /// `response.json()["items"][0]`
 #[derive(Debug)]
-pub(crate) struct InJson {
-    /// The answer, or what stands for its JSON.
+pub(crate) struct JsonPath {
+    /// The variable of the response, or of its JSON.
     local: u16,
-    is_answer: bool,
-    way: Vec<Step>,
-    /// The same, step by step.
+    is_response: bool,
+    path: Vec<Step>,
+    /// The same expression without the shortcut.
     whole: Term,
 }
 
-impl InJson {
+impl JsonPath {
     /// `of[key]`
     pub(crate) fn item(of: Term, key: Term, line: u32) -> Term {
         match step(&key) {
@@ -30,10 +30,10 @@ impl InJson {
         }
     }
 
-    /// `of.get(key, otherwise)`; `to` are these.
+    /// `of.get(key, otherwise)`; `to` are its operands.
     pub(crate) fn get(mut to: Vec<Term>, line: u32) -> Term {
         let step = to.get(1).and_then(step);
-        // What stands for it is computed first, and that may be an error or a draw.
+        // The default is computed first, and that may raise or draw a value.
         let is_ready = to
             .get(2)
             .is_none_or(|otherwise| otherwise.constant().is_some());
@@ -50,45 +50,47 @@ impl InJson {
         }
     }
 
-    /// One step on from `of`, which `whole` makes too; in JSON without making what nobody wants.
+    /// One step into `of`; `whole` makes the expression without the shortcut.
     fn within(of: Term, step: Step, whole: impl FnOnce(Term) -> Term) -> Term {
-        let in_json = match of {
-            Term::InJson(inner) => Self {
-                way: inner.way.into_iter().chain([step]).collect(),
+        let json_path = match of {
+            Term::JsonPath(inner) => Self {
+                path: inner.path.into_iter().chain([step]).collect(),
                 whole: whole(inner.whole),
                 ..*inner
             },
-            Term::Local(local, _) | Term::Answer(local, Part::Json, _) => Self {
+            Term::Local(local, _) | Term::Response(local, Part::Json, _) => Self {
                 local,
-                is_answer: matches!(of, Term::Answer(..)),
-                way: vec![step],
+                is_response: matches!(of, Term::Response(..)),
+                path: vec![step],
                 whole: whole(of),
             },
             other => return whole(other),
         };
-        Term::InJson(Box::new(in_json))
+        Term::JsonPath(Box::new(json_path))
     }
 
     /// Computes it.
-    pub(crate) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
-        let answer = match scope.slots.get(usize::from(self.local)) {
-            Some(Slot::Answer(answer)) if self.is_answer => Some(answer),
-            // Variables of comprehensions hide others.
-            Some(Slot::Body(answer)) if !self.is_answer && scope.bound.is_none() => Some(answer),
+    pub(crate) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Exception> {
+        let response = match scope.slots.get(usize::from(self.local)) {
+            Some(Slot::Response(response)) if self.is_response => Some(response),
+            // Variables of comprehensions shadow others.
+            Some(Slot::Body(response)) if !self.is_response && scope.bound.is_none() => {
+                Some(response)
+            }
             _ => None,
         };
-        match answer.and_then(|answer| answer.json_at(&self.way, scope.minor)) {
+        match response.and_then(|response| response.json_at(&self.path, scope.minor)) {
             Some(value) => Ok(value),
             None => self.whole.compute(scope),
         }
     }
 }
 
-/// A subscript that says the same whatever is computed.
+/// A constant subscript.
 fn step(key: &Term) -> Option<Step> {
     match key.constant()? {
         Value::Text(key) => Some(Step::Key(Rc::clone(key))),
-        Value::Int(place) => Some(Step::Place(usize::try_from(*place).ok()?)),
+        Value::Int(place) => Some(Step::Index(usize::try_from(*place).ok()?)),
         _ => None,
     }
 }

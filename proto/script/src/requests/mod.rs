@@ -1,9 +1,17 @@
-//! Requests that code computes and the answers that it reads.
+//! Requests that compiled code makes, and responses that it reads.
+//!
+//! - [`encode`]: path, query, headers and body of a request.
+//! - [`request_cache`]: requests that a user makes again.
+//! - [`batch`]: several requests at a time.
+//! - [`response`]: a response, parsed on first use.
+//! - [`json_path`]: one value of a response's JSON.
+//! - [`redirect`]: the request that a redirect leads to.
+//! - [`cookies`]: the cookie jar of a user.
 
-pub mod answer;
 pub(crate) mod batch;
 pub(crate) mod cookies;
 pub(crate) mod encode;
 pub(crate) mod json_path;
 pub(crate) mod redirect;
 pub(crate) mod request_cache;
+pub(crate) mod response;

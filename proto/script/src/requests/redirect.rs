@@ -1,38 +1,38 @@
-//! Where an answer leads on to, as the Python client follows it (`loadpilot.play.conversation`;
+//! Redirects, as the Python client follows them (`loadpilot.play.conversation`;
 //! `urllib.parse.urljoin`; RFC 9110, section 15.4).
 
 use loadpilot_events::plan::Method;
 use loadpilot_events::plan::target::{full_path, relative_path};
 
-use super::answer::Answer;
 use super::encode;
-use crate::program::{Keep, Wish};
-use crate::values::exceptions::{Halt, Kind, beyond};
+use super::response::ResponseView;
+use crate::operation::Request;
+use crate::values::exceptions::{Exception, Kind, unsupported};
 use crate::values::value::Value;
 
-/// So many requests one wish makes at most.
+/// Maximum number of requests for one request of a task, redirects included.
 pub(crate) const HOPS_MAX: u32 = 20;
 
-/// Where an answer leads, if it does.
-pub(crate) fn leads_on(answer: &Answer) -> Option<String> {
-    let leads = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
+/// The `Location` of a redirect.
+pub(crate) fn location(response: &ResponseView) -> Option<String> {
+    let leads = matches!(response.status(), 301 | 302 | 303 | 307 | 308);
     if leads {
-        answer.header("location")
+        response.header("location")
     } else {
         None
     }
 }
 
-/// The request that an answer leads to, without cookies.
-pub(crate) fn further(
+/// The request that a redirect leads to, without cookies.
+pub(crate) fn redirected(
     (origin, base): (&str, &str),
-    made: &Wish,
+    request: &Request,
     status: u16,
     location: &str,
-) -> Result<Wish, Halt> {
-    let unusual = || beyond("a redirect that is written in an unusual way");
+) -> Result<Request, Exception> {
+    let unusual = || unsupported("a redirect that is written in an unusual way");
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "/-_~?=&.,:%+!$'()*#".contains(c);
-    let path = full_path(base, &made.path);
+    let path = full_path(base, &request.path);
     if !location.chars().all(is_usual) || path.contains(';') {
         return Err(unusual());
     }
@@ -41,7 +41,7 @@ pub(crate) fn further(
     let (given, rest) = split_scheme(location);
     let is_elsewhere = |scheme: &str, host: &str| {
         let text = format!("the answer leads to {scheme}://{host}, which is not the target");
-        Halt::new(Kind::RedirectError, text)
+        Exception::new(Kind::RedirectError, text)
     };
     let given = given.map(|given| given.to_ascii_lowercase());
     if let Some(other) = given.as_deref().filter(|given| *given != scheme) {
@@ -82,18 +82,17 @@ pub(crate) fn further(
         true => path.to_owned(),
         false => format!("{path}?{query}"),
     };
-    let is_seen_elsewhere = matches!(status, 302 | 303) && made.method != Method::Head;
-    let is_read = is_seen_elsewhere || (status == 301 && made.method == Method::Post);
-    let headers = made.headers.iter();
+    let is_seen_elsewhere = matches!(status, 302 | 303) && request.method != Method::Head;
+    let is_read = is_seen_elsewhere || (status == 301 && request.method == Method::Post);
+    let headers = request.headers.iter();
     let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
-    Ok(Wish {
-        method: if is_read { Method::Get } else { made.method },
-        path: relative_path(base, &encode::path(&Value::text(&whole), None)?),
+    let method = if is_read { Method::Get } else { request.method };
+    let path = relative_path(base, &encode::path(&Value::text(&whole), None)?);
+    Ok(Request {
         headers: headers.cloned().collect(),
-        body: if is_read { None } else { made.body.clone() },
-        timeout_us: made.timeout_us,
-        name: None,
-        kept: Keep::default(),
+        body: request.body.clone().filter(|_| !is_read),
+        timeout_us: request.timeout_us,
+        ..Request::new(method, path)
     })
 }
 

@@ -1,120 +1,122 @@
-//! Requests that a user makes again: most are what they were the last time, and what is computed
-//! the same way from the same is not computed a second time.
+//! Cache of the requests that a user makes again: most are what they were the last time, and are not
+//! encoded a second time.
 //!
-//! Must never take one request for another: whatever goes into one is compared, down to the kind
-//! of each number.
+//! Must never take one request for another: all parts are compared, down to the type of each
+//! number.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::expression::Scope;
-use crate::program::{Cookies, Sending, Wish};
-use crate::user::Act;
-use crate::values::exceptions::Halt;
+use crate::operation::{Part, Request};
+use crate::program::{Cookies, RequestTemplate};
+use crate::values::exceptions::Exception;
 use crate::values::value::Value;
 
-/// Most requests that one user keeps.
-const KEPT_MAX: usize = 16;
-/// Longest body of one, in bytes.
+/// Maximum number of cached requests of one user.
+const CACHED_MAX: usize = 16;
+/// Maximum bytes of the body of a cached request.
 const BODY_BYTES_MAX: usize = 1 << 10;
 
-/// What a user asked for the last time, at each place of its code.
+/// The last request of a user at each place of its code.
 #[derive(Debug, Default)]
-pub(crate) struct Again {
-    kept: Vec<Option<Kept>>,
-    batch: Option<Batch>,
-    /// Room for what a request is made of.
-    given: Vec<Value>,
+pub(crate) struct RequestCache {
+    cached: Vec<Option<Cached>>,
+    batch: Option<CachedBatch>,
+    /// Buffer for the parts of a request.
+    parts: Vec<Value>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    /// The number of the place.
-    place: usize,
-    /// What it was made of, but for the cookie.
-    given: Vec<Value>,
+struct Cached {
+    /// Number of its template.
+    number: usize,
+    /// Its parts without the cookie.
+    parts: Vec<Value>,
     cookie: Option<String>,
-    wish: Rc<Wish>,
+    request: Arc<Request>,
 }
 
-/// Several at a time.
+/// Several requests at a time.
 #[derive(Debug)]
-struct Batch {
-    /// The part of the user's life, and the place in it.
-    place: (Act, usize),
-    written: Value,
-    wishes: Vec<Rc<Wish>>,
+struct CachedBatch {
+    /// The part of the user's life, and the index of the instruction in it.
+    place: (Part, usize),
+    list: Value,
+    requests: Vec<Arc<Request>>,
 }
 
-impl Again {
-    /// The request at a place of the code; `cookies` writes the user's header for a path.
-    pub(crate) fn wish(
+impl RequestCache {
+    /// The request of a template; `cookies` returns the user's header for a path.
+    pub(crate) fn request(
         &mut self,
-        send: &Sending,
+        template: &RequestTemplate,
         scope: &Scope<'_>,
         cookies: Option<&Cookies<'_>>,
-    ) -> Result<Rc<Wish>, Halt> {
-        if let Some(constant) = send.constant.as_ref().filter(|_| cookies.is_none()) {
-            return Ok(Rc::clone(constant));
+    ) -> Result<Arc<Request>, Exception> {
+        if let Some(constant) = template.constant.as_ref().filter(|_| cookies.is_none()) {
+            return Ok(Arc::clone(constant));
         }
-        send.given(scope, &mut self.given)?;
-        let slot = send.number % KEPT_MAX;
-        if let Some(Some(kept)) = self.kept.get(slot)
-            && kept.place == send.number
-            && kept
-                .given
+        template.parts(scope, &mut self.parts)?;
+        let slot = template.number % CACHED_MAX;
+        if let Some(Some(cached)) = self.cached.get(slot)
+            && cached.number == template.number
+            && cached
+                .parts
                 .iter()
-                .zip(&self.given)
+                .zip(&self.parts)
                 .all(|(one, other)| one.is_same(other))
         {
-            let cookie = cookies.map(|cookies| cookies(&kept.wish.path)).transpose();
-            if cookie.map_err(|halt| halt.at(send.line))?.flatten() == kept.cookie {
-                return Ok(Rc::clone(&kept.wish));
+            let cookie = cookies
+                .map(|cookies| cookies(&cached.request.path))
+                .transpose();
+            if cookie.map_err(|error| error.at(template.line))?.flatten() == cached.cookie {
+                return Ok(Arc::clone(&cached.request));
             }
         }
-        let (wish, cookie) = send.wish(&self.given, cookies)?;
-        let wish = Rc::new(wish);
-        if is_small(&wish) {
-            if self.kept.len() <= slot {
-                self.kept.resize_with(slot + 1, || None);
+        let (request, cookie) = template.request(&self.parts, cookies)?;
+        let request = Arc::new(request);
+        if is_small(&request) {
+            if self.cached.len() <= slot {
+                self.cached.resize_with(slot + 1, || None);
             }
-            self.kept[slot] = Some(Kept {
-                place: send.number,
-                given: std::mem::take(&mut self.given),
+            self.cached[slot] = Some(Cached {
+                number: template.number,
+                parts: std::mem::take(&mut self.parts),
                 cookie,
-                wish: Rc::clone(&wish),
+                request: Arc::clone(&request),
             });
         }
-        Ok(wish)
+        Ok(request)
     }
 
-    /// The requests of a batch at a place of the code, `written` as it is; `make` makes them of
-    /// that and of nothing else.
+    /// The requests of a batch at a place of the code; `make` makes them from `list` and nothing
+    /// else.
     pub(crate) fn batch(
         &mut self,
-        place: (Act, usize),
-        written: &Value,
-        make: impl FnOnce() -> Result<Vec<Rc<Wish>>, Halt>,
-    ) -> Result<Vec<Rc<Wish>>, Halt> {
-        if let Some(kept) = &self.batch
-            && kept.place == place
-            && kept.written.is_same(written)
+        place: (Part, usize),
+        list: &Value,
+        make: impl FnOnce() -> Result<Vec<Arc<Request>>, Exception>,
+    ) -> Result<Vec<Arc<Request>>, Exception> {
+        if let Some(cached) = &self.batch
+            && cached.place == place
+            && cached.list.is_same(list)
         {
-            return Ok(kept.wishes.clone());
+            return Ok(cached.requests.clone());
         }
-        let wishes = make()?;
-        if wishes.len() <= KEPT_MAX && wishes.iter().all(|wish| is_small(wish)) {
-            self.batch = Some(Batch {
+        let requests = make()?;
+        if requests.len() <= CACHED_MAX && requests.iter().all(|request| is_small(request)) {
+            self.batch = Some(CachedBatch {
                 place,
-                written: written.clone(),
-                wishes: wishes.clone(),
+                list: list.clone(),
+                requests: requests.clone(),
             });
         }
-        Ok(wishes)
+        Ok(requests)
     }
 }
 
-/// Whether a request is worth its room.
-fn is_small(wish: &Wish) -> bool {
-    let body = wish.body.as_ref();
+/// Whether a request may be cached.
+fn is_small(request: &Request) -> bool {
+    let body = request.body.as_ref();
     body.is_none_or(|body| body.len() <= BODY_BYTES_MAX)
 }

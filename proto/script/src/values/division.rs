@@ -1,22 +1,22 @@
-//! `/`, `//` and `%` of numbers, as Python rounds them and words what cannot be divided.
+//! `/`, `//` and `%` of numbers, rounded as in Python, and the errors of division by zero.
 //!
-//! Nothing here may be given zero to divide by but [`by_zero`].
+//! The caller checks for a zero divisor first and raises [`by_zero`].
 
 use loadpilot_events::plan::code::Binary;
 
-use super::exceptions::{Halt, Kind, beyond};
+use super::exceptions::{Exception, Kind, unsupported};
 use super::operators::real;
 use super::value::Value;
 
-/// The newest Python 3 whose words are known here.
+/// Newest minor version of Python 3 whose error texts are known here.
 const MINOR_MAX: u8 = 13;
-/// The Python 3 that first said by what a float was taken modulo.
+/// First minor version of Python 3 with the text `float modulo by zero`.
 const MODULO_MINOR: u8 = 13;
 
-/// `left operator 0`, of whole numbers or not, by the words of Python 3.`minor`.
-pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Halt {
+/// Error of `left operator 0`, in the text of Python 3.`minor`.
+pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Exception {
     let text = match (operator, is_whole) {
-        _ if minor > MINOR_MAX => return beyond("a division by zero"),
+        _ if minor > MINOR_MAX => return unsupported("a division by zero"),
         (Binary::FloorDivide, true) => "integer division or modulo by zero",
         (Binary::FloorDivide, false) => "float floor division by zero",
         (Binary::Modulo, true) => "integer modulo by zero",
@@ -25,17 +25,17 @@ pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Halt {
         (_, true) => "division by zero",
         (_, false) => "float division by zero",
     };
-    Halt::new(Kind::ZeroDivisionError, text)
+    Exception::new(Kind::ZeroDivisionError, text)
 }
 
-/// `left // right`; `None` when it needs more than 128 bits.
+/// `left // right`; `None` if it needs more than 128 bits.
 pub(crate) fn floor_divided(left: i128, right: i128) -> Option<i128> {
     let quotient = left.checked_div(right)?;
     let is_lower = left % right != 0 && (left < 0) != (right < 0);
     Some(quotient - i128::from(is_lower))
 }
 
-/// `left % right`; `None` when it needs more than 128 bits on the way.
+/// `left % right`; `None` if the computation needs more than 128 bits.
 pub(crate) fn modulo(left: i128, right: i128) -> Option<i128> {
     let remainder = left.checked_rem(right)?;
     match remainder != 0 && (remainder < 0) != (right < 0) {
@@ -44,16 +44,18 @@ pub(crate) fn modulo(left: i128, right: i128) -> Option<i128> {
     }
 }
 
-/// `left / right`, correctly rounded: what doubles hold exactly they divide so.
-pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Halt> {
+/// `left / right`, correctly rounded; unsupported where a double does not hold both exactly.
+pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Exception> {
     let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
     match is_exact(left) && is_exact(right) {
         true => Ok(Value::Float(real(left) / real(right))),
-        false => Err(beyond("a division of whole numbers of more than 53 bits")),
+        false => Err(unsupported(
+            "a division of whole numbers of more than 53 bits",
+        )),
     }
 }
 
-/// Quotient and remainder, as `float_divmod` of CPython's `Objects/floatobject.c` has them.
+/// Quotient and remainder, as in `float_divmod` of CPython's `Objects/floatobject.c`.
 pub(crate) fn divided(left: f64, right: f64) -> (f64, f64) {
     let mut remainder = left % right;
     let mut quotient = (left - remainder) / right;
@@ -79,7 +81,7 @@ pub(crate) fn divided(left: f64, right: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// As 3.11, 3.12 and 3.13 say it.
+    /// The texts of Python 3.11, 3.12 and 3.13.
     #[test]
     fn zero_is_refused_in_the_words_of_each_python() {
         let words = [
@@ -102,13 +104,13 @@ mod tests {
             (Binary::Modulo, false, 13, "float modulo by zero"),
         ];
         for (operator, is_whole, minor, text) in words {
-            let halt = by_zero(operator, is_whole, minor);
+            let error = by_zero(operator, is_whole, minor);
             assert_eq!(
-                (halt.kind, halt.text.as_str()),
+                (error.kind, error.text.as_str()),
                 (Kind::ZeroDivisionError, text)
             );
         }
         let newer = by_zero(Binary::Divide, true, MINOR_MAX + 1);
-        assert_eq!(newer.kind, Kind::CompiledError, "its words are not known");
+        assert_eq!(newer.kind, Kind::CompiledError, "its text is not known");
     }
 }

@@ -1,23 +1,23 @@
-//! What code raises, in Python's words.
+//! Errors that compiled code raises, as in Python.
 
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::code::Raisable;
 
-/// Why code goes on no more.
+/// An error that was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Halt {
-    /// The kind of the error.
+pub struct Exception {
+    /// Its type.
     pub kind: Kind,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// The line where it was raised; 0 until that is known.
+    /// The line that raised it; 0 until known.
     pub line: u32,
-    /// The lines of the functions that led there inside of an expression, the inner ones first.
+    /// Lines of the comprehensions around it that are functions of their own, inner ones first.
     pub(crate) via: Vec<u32>,
 }
 
-/// Kinds of errors, as Python names them.
+/// Types of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are Python's")]
 pub enum Kind {
@@ -37,12 +37,12 @@ pub enum Kind {
     UnicodeDecodeError,
     ValueError,
     ZeroDivisionError,
-    /// None of Python's: a limit of compiled code, or an answer that only Python can read.
+    /// A limit of compiled code, or a response that only Python can read; not a type of Python's.
     CompiledError,
 }
 
 impl Kind {
-    /// Its name.
+    /// Its name in Python.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Whether Python takes it for a ValueError too.
+    /// Whether it is a subclass of `ValueError`.
     #[must_use]
     pub fn is_value_error(self) -> bool {
         matches!(
@@ -88,8 +88,8 @@ impl From<Raisable> for Kind {
     }
 }
 
-impl Halt {
-    /// An error of this kind.
+impl Exception {
+    /// An error without a line.
     #[must_use]
     pub fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self {
@@ -100,13 +100,13 @@ impl Halt {
         }
     }
 
-    /// The same, in a function that was called on this line.
+    /// Adds a function that was called on this line.
     pub(crate) fn via(mut self, line: u32) -> Self {
         self.via.push(line);
         self
     }
 
-    /// The same, raised on this line unless a line is known already.
+    /// Sets its line, unless known.
     #[must_use]
     pub fn at(mut self, line: u32) -> Self {
         if self.line == 0 {
@@ -117,27 +117,28 @@ impl Halt {
 }
 
 /// `TypeError`.
-pub(crate) fn type_error(text: impl Into<String>) -> Halt {
-    Halt::new(Kind::TypeError, text)
+pub(crate) fn type_error(text: impl Into<String>) -> Exception {
+    Exception::new(Kind::TypeError, text)
 }
 
 /// `ValueError`.
-pub(crate) fn value_error(text: impl Into<String>) -> Halt {
-    Halt::new(Kind::ValueError, text)
+pub(crate) fn value_error(text: impl Into<String>) -> Exception {
+    Exception::new(Kind::ValueError, text)
 }
 
-/// What compiled code does not do as Python would: said, and never done in some other way.
+/// `CompiledError`: compiled code cannot do what Python would.
 #[must_use]
-pub fn beyond(what: &str) -> Halt {
+pub(crate) fn unsupported(what: &str) -> Exception {
     let advice = "compiled code cannot go on as Python would; write @scenario(compile=False)";
-    Halt::new(Kind::CompiledError, format!("{what}: {advice}"))
+    Exception::new(Kind::CompiledError, format!("{what}: {advice}"))
 }
 
-/// What `RequestError` says.
-pub(crate) fn broken(outcome: Outcome, cause: Option<Cause>) -> String {
+/// `RequestError`.
+pub(crate) fn request_error(outcome: Outcome, cause: Option<Cause>) -> Exception {
     let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
-    match cause.as_ref().and_then(serde_json::Value::as_str) {
+    let text = match cause.as_ref().and_then(serde_json::Value::as_str) {
         Some(cause) => format!("{}: {cause}", outcome.name()),
         None => outcome.name().to_owned(),
-    }
+    };
+    Exception::new(Kind::RequestError, text)
 }

@@ -1,16 +1,20 @@
-//! Python's own functions, to the words of their errors.
+//! Python's built-in functions, with CPython's error texts.
 
 use loadpilot_events::plan::code::{Function, Kind as Type};
 
-use super::exceptions::{Halt, Kind, beyond, type_error, value_error};
+use super::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use super::repr::{repr, str};
 use super::value::Value;
 use crate::expression::Scope;
 
-/// What one of Python's own functions, or of ours, returns.
-pub(crate) fn called(function: Function, to: &[Value], scope: &Scope<'_>) -> Result<Value, Halt> {
+/// Result of a built-in function of Python or of `loadpilot`.
+pub(crate) fn called(
+    function: Function,
+    to: &[Value],
+    scope: &Scope<'_>,
+) -> Result<Value, Exception> {
     let [of] = to else {
-        return scope.given()?.called(function, to);
+        return scope.inputs()?.called(function, to);
     };
     match function {
         Function::Len => {
@@ -21,13 +25,13 @@ pub(crate) fn called(function: Function, to: &[Value], scope: &Scope<'_>) -> Res
         Function::Repr => Ok(Value::Text(repr(of)?.into())),
         Function::Bool => Ok(Value::Bool(of.is_true())),
         Function::Int => int(of),
-        Function::Get => Err(beyond("get() called as a function")),
-        _ => scope.given()?.called(function, to),
+        Function::Get => Err(unsupported("get() called as a function")),
+        _ => scope.inputs()?.called(function, to),
     }
 }
 
 /// `int(of)`.
-fn int(of: &Value) -> Result<Value, Halt> {
+fn int(of: &Value) -> Result<Value, Exception> {
     match of {
         Value::Int(value) => Ok(Value::Int(*value)),
         Value::Bool(value) => Ok(Value::Int(i128::from(*value))),
@@ -36,7 +40,7 @@ fn int(of: &Value) -> Result<Value, Halt> {
         }
         Value::Float(value) if value.is_infinite() => {
             let text = "cannot convert float infinity to integer";
-            Err(Halt::new(Kind::OverflowError, text))
+            Err(Exception::new(Kind::OverflowError, text))
         }
         Value::Float(value) if value.abs() < 1e38 => {
             #[expect(
@@ -46,7 +50,7 @@ fn int(of: &Value) -> Result<Value, Halt> {
             let whole = value.trunc() as i128;
             Ok(Value::Int(whole))
         }
-        Value::Float(_) => Err(beyond("a whole number of more than 128 bits")),
+        Value::Float(_) => Err(unsupported("a whole number of more than 128 bits")),
         Value::Text(text) => digits(text),
         other => {
             let kind = other.kind();
@@ -57,9 +61,9 @@ fn int(of: &Value) -> Result<Value, Halt> {
 }
 
 /// `int(text)`
-pub(crate) fn digits(text: &str) -> Result<Value, Halt> {
+pub(crate) fn digits(text: &str) -> Result<Value, Exception> {
     if !text.is_ascii() {
-        return Err(beyond("int() of text beyond ASCII"));
+        return Err(unsupported("int() of text beyond ASCII"));
     }
     let is_blank = |c: char| matches!(c, '\t'..='\r' | '\u{1c}'..=' ');
     let trimmed = text.trim_matches(is_blank);
@@ -67,7 +71,7 @@ pub(crate) fn digits(text: &str) -> Result<Value, Halt> {
         Some(rest) => (true, rest),
         None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
     };
-    // Underscores stand between digits only.
+    // Underscores are valid between digits only.
     let groups = || bare.split('_');
     let is_sound = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
     if !groups().all(is_sound) {
@@ -77,7 +81,7 @@ pub(crate) fn digits(text: &str) -> Result<Value, Halt> {
     }
     let whole: String = groups().collect();
     let value = whole.parse::<i128>();
-    let value = value.map_err(|_| beyond("a whole number of more than 128 bits"))?;
+    let value = value.map_err(|_| unsupported("a whole number of more than 128 bits"))?;
     Ok(Value::Int(if is_negative { -value } else { value }))
 }
 
@@ -85,7 +89,7 @@ pub(crate) fn digits(text: &str) -> Result<Value, Halt> {
 pub(crate) fn is_of(value: &Value, kind: Type) -> bool {
     match value {
         Value::None => false,
-        // A bool is an int, too.
+        // `bool` is a subclass of `int`.
         Value::Bool(_) => matches!(kind, Type::Bool | Type::Int),
         Value::Int(_) => kind == Type::Int,
         Value::Float(_) => kind == Type::Float,

@@ -1,66 +1,66 @@
-//! JSON as Python's `json` module reads it, to the words of its errors (CPython, `Modules/_json.c`
-//! and `Lib/json/decoder.py`).
+//! `json.loads`, with CPython's error texts (`Modules/_json.c` and `Lib/json/decoder.py`), and the
+//! lookup of one value without building the rest.
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::exceptions::{Halt, Kind, beyond};
+use super::exceptions::{Exception, Kind, unsupported};
 use super::value::{DEPTH_MAX, Value};
 
-/// The first version of Python 3 that has words of its own for a comma too many.
+/// First minor version of Python 3 with an error text of its own for a trailing comma.
 const TRAILING_COMMA_MINOR: u8 = 13;
 
-/// `json.loads(content)`, by the words of Python 3.`minor`.
+/// `json.loads(content)`; errors have the text of Python 3.`minor`.
 ///
 /// # Errors
-/// What Python raises, without a line; and where only Python could go on.
-pub fn loads(content: &[u8], minor: u8) -> Result<Value, Halt> {
-    Reader::new(decoded(content)?, minor).whole(Wanted::All)
+/// The same as in Python, without a line; `CompiledError` where only Python could read it.
+pub(crate) fn loads(content: &[u8], minor: u8) -> Result<Value, Exception> {
+    Reader::new(decoded(content)?, minor).whole(Build::All)
 }
 
-/// `json.loads(content)[…][…]`, where a way leads to: all of it is checked, and nothing is made of
-/// what lies beside the way. `None`: this raises an error, which reading all of it tells.
+/// `json.loads(content)[…][…]`: checks all of the content and builds only the value at the path.
+/// `None` if that raises an error; [`loads`] returns it.
 #[must_use]
-pub fn at(content: &[u8], way: &[Step], minor: u8) -> Option<Value> {
+pub(crate) fn at(content: &[u8], path: &[Step], minor: u8) -> Option<Value> {
     let mut reader = Reader::new(decoded(content).ok()?, minor);
-    reader.whole(Wanted::At(way)).ok()?;
+    reader.whole(Build::At(path)).ok()?;
     reader.found
 }
 
-/// One subscript of a way into JSON.
+/// One subscript of a path into JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// A key of a dict.
     Key(Rc<str>),
-    /// A place in a list, from its beginning.
-    Place(usize),
+    /// An index of a list, from its beginning.
+    Index(usize),
 }
 
-/// What of a value is wanted while it is read.
+/// What to build of a value while it is read.
 #[derive(Clone, Copy)]
-enum Wanted<'w> {
+enum Build<'w> {
     All,
     At(&'w [Step]),
     Nothing,
 }
 
-impl<'w> Wanted<'w> {
+impl<'w> Build<'w> {
     fn is_all(self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// The same of an inner value, and whether the way leads there.
-    fn inside(self, is_it: impl Fn(&Step) -> bool) -> (Self, bool) {
+    /// What to build of an inner value, and whether the path leads there.
+    fn inside(self, matches: impl Fn(&Step) -> bool) -> (Self, bool) {
         match self {
             Self::All => (Self::All, false),
-            Self::At([next, further @ ..]) if is_it(next) => (Self::At(further), true),
+            Self::At([next, further @ ..]) if matches(next) => (Self::At(further), true),
             Self::At(_) | Self::Nothing => (Self::Nothing, false),
         }
     }
 }
 
-/// The text of `content`, by `json.detect_encoding`.
-fn decoded(content: &[u8]) -> Result<&str, Halt> {
+/// The text of `content`, decoded as by `json.detect_encoding`.
+fn decoded(content: &[u8]) -> Result<&str, Exception> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let is_wide = match content {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
@@ -69,13 +69,13 @@ fn decoded(content: &[u8]) -> Result<&str, Halt> {
         _ => false,
     };
     if is_wide {
-        return Err(beyond("JSON that is not UTF-8"));
+        return Err(unsupported("JSON that is not UTF-8"));
     }
     utf8(content.strip_prefix(MARK).unwrap_or(content))
 }
 
-/// `content.decode()`; the words are those of Python's decoder.
-pub(crate) fn utf8(content: &[u8]) -> Result<&str, Halt> {
+/// `content.decode()`, with the error texts of Python's decoder.
+pub(crate) fn utf8(content: &[u8]) -> Result<&str, Exception> {
     let error = match std::str::from_utf8(content) {
         Ok(text) => return Ok(text),
         Err(error) => error,
@@ -83,7 +83,7 @@ pub(crate) fn utf8(content: &[u8]) -> Result<&str, Halt> {
     let at = error.valid_up_to();
     let rest = &content[at..];
     if matches!(rest, [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..]) {
-        return Err(beyond("JSON with lone surrogates"));
+        return Err(unsupported("JSON with lone surrogates"));
     }
     let is_start = matches!(rest[0], 0xc2..=0xf4);
     let (length, why) = match error.error_len() {
@@ -101,21 +101,21 @@ pub(crate) fn utf8(content: &[u8]) -> Result<&str, Halt> {
             format!("'utf-8' codec can't decode bytes in position {at}-{last}: {why}")
         }
     };
-    Err(Halt::new(Kind::UnicodeDecodeError, text))
+    Err(Exception::new(Kind::UnicodeDecodeError, text))
 }
 
-/// A reader at a place in a text; places are bytes until they are told.
+/// A reader of JSON text; positions are in bytes, in errors in characters.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
     minor: u8,
     depth: u16,
-    /// What stands at the end of the way.
+    /// The value at the end of the path.
     found: Option<Value>,
 }
 
-/// What functions give that read a value of which nothing is wanted.
-const UNMADE: Value = Value::None;
+/// Returned for a value that is read and not built.
+const NOT_BUILT: Value = Value::None;
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str, minor: u8) -> Self {
@@ -128,9 +128,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn whole(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn whole(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         self.skip();
-        let value = self.value(wanted)?;
+        let value = self.value(build)?;
         self.skip();
         match self.at == self.text.len() {
             true => Ok(value),
@@ -148,40 +148,40 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `JSONDecodeError` with its place, in characters.
-    fn wrong(&self, what: &str, at: usize) -> Halt {
+    /// `JSONDecodeError` with its position, in characters.
+    fn wrong(&self, what: &str, at: usize) -> Exception {
         let before = &self.text[..at];
         let lines = before.bytes().filter(|&byte| byte == b'\n').count();
         let line_start = before.rfind('\n').map_or(0, |place| place + 1);
         let column = before[line_start..].chars().count() + 1;
         let place = before.chars().count();
         let text = format!("{what}: line {} column {column} (char {place})", lines + 1);
-        Halt::new(Kind::JSONDecodeError, text)
+        Exception::new(Kind::JSONDecodeError, text)
     }
 
-    fn value(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
-        if let Wanted::At([]) = wanted {
-            self.found = Some(self.value(Wanted::All)?);
-            return Ok(UNMADE);
+    fn value(&mut self, build: Build<'_>) -> Result<Value, Exception> {
+        if let Build::At([]) = build {
+            self.found = Some(self.value(Build::All)?);
+            return Ok(NOT_BUILT);
         }
         match self.peek() {
             None => Err(self.wrong("Expecting value", self.at)),
             Some(b'"') => {
                 self.at += 1;
                 let text = self.string()?;
-                Ok(match wanted.is_all() {
+                Ok(match build.is_all() {
                     true => Value::Text(text.into()),
-                    false => UNMADE,
+                    false => NOT_BUILT,
                 })
             }
-            Some(b'{') => self.nested(wanted, Self::object),
-            Some(b'[') => self.nested(wanted, Self::array),
-            Some(b'0'..=b'9') => self.number(wanted),
-            Some(_) => self.word(wanted),
+            Some(b'{') => self.nested(build, Self::object),
+            Some(b'[') => self.nested(build, Self::array),
+            Some(b'0'..=b'9') => self.number(build),
+            Some(_) => self.word(build),
         }
     }
 
-    fn word(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn word(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         let words = [
             ("null", Value::None),
             ("true", Value::Bool(true)),
@@ -197,31 +197,31 @@ impl<'a> Reader<'a> {
                 self.at += word.len();
                 Ok(value)
             }
-            None => self.number(wanted),
+            None => self.number(build),
         }
     }
 
     fn nested<'w>(
         &mut self,
-        wanted: Wanted<'w>,
-        read: fn(&mut Self, Wanted<'w>) -> Result<Value, Halt>,
-    ) -> Result<Value, Halt> {
+        build: Build<'w>,
+        read: fn(&mut Self, Build<'w>) -> Result<Value, Exception>,
+    ) -> Result<Value, Exception> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(beyond("JSON nested deeper than 200"));
+            return Err(unsupported("JSON nested deeper than 200"));
         }
         self.at += 1;
         self.skip();
-        let value = read(self, wanted)?;
+        let value = read(self, build)?;
         self.depth -= 1;
         Ok(value)
     }
 
-    fn object(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn object(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         let mut entries: Vec<(Rc<str>, Value)> = Vec::new();
-        let made = |entries| match wanted.is_all() {
+        let made = |entries| match build.is_all() {
             true => Value::dict(entries),
-            false => Ok(UNMADE),
+            false => Ok(NOT_BUILT),
         };
         if self.peek() == Some(b'}') {
             self.at += 1;
@@ -240,9 +240,9 @@ impl<'a> Reader<'a> {
             }
             self.at += 1;
             self.skip();
-            let is_it = |step: &Step| matches!(step, Step::Key(wanted) if **wanted == *key);
-            let value = self.inner(wanted, is_it)?;
-            if wanted.is_all() {
+            let matches = |step: &Step| matches!(step, Step::Key(known) if **known == *key);
+            let value = self.inner(build, matches)?;
+            if build.is_all() {
                 entries.push((key.into(), value));
             }
             if self.is_last(b'}', "object")? {
@@ -251,19 +251,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn array(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn array(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         let mut items = Vec::new();
-        let made = |items| match wanted.is_all() {
+        let made = |items| match build.is_all() {
             true => Value::list(items),
-            false => Ok(UNMADE),
+            false => Ok(NOT_BUILT),
         };
         if self.peek() == Some(b']') {
             self.at += 1;
             return made(items);
         }
         for place in 0.. {
-            let value = self.inner(wanted, |step| *step == Step::Place(place))?;
-            if wanted.is_all() {
+            let value = self.inner(build, |step| *step == Step::Index(place))?;
+            if build.is_all() {
                 items.push(value);
             }
             if self.is_last(b']', "array")? {
@@ -273,18 +273,22 @@ impl<'a> Reader<'a> {
         made(items)
     }
 
-    /// A value in another one.
-    fn inner(&mut self, wanted: Wanted<'_>, is_it: impl Fn(&Step) -> bool) -> Result<Value, Halt> {
-        let (wanted, is_on_the_way) = wanted.inside(is_it);
-        if is_on_the_way {
-            // The last one under a key counts, and what an earlier one held is nothing.
+    /// Reads an item of a list or dict.
+    fn inner(
+        &mut self,
+        build: Build<'_>,
+        matches: impl Fn(&Step) -> bool,
+    ) -> Result<Value, Exception> {
+        let (build, is_on_path) = build.inside(matches);
+        if is_on_path {
+            // Of equal keys the last one counts.
             self.found = None;
         }
-        self.value(wanted)
+        self.value(build)
     }
 
-    /// Goes on behind the end of what is read, or to its next part.
-    fn is_last(&mut self, end: u8, what: &str) -> Result<bool, Halt> {
+    /// Skips the end of a list or dict, or the comma before its next item.
+    fn is_last(&mut self, end: u8, what: &str) -> Result<bool, Exception> {
         self.skip();
         let at = self.at;
         match self.peek() {
@@ -313,7 +317,7 @@ impl<'a> Reader<'a> {
         self.at > from
     }
 
-    fn number(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+    fn number(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -345,23 +349,23 @@ impl<'a> Reader<'a> {
                 false => self.at = end,
             }
         }
-        if !wanted.is_all() {
-            return Ok(UNMADE);
+        if !build.is_all() {
+            return Ok(NOT_BUILT);
         }
         let text = &self.text[start..self.at];
         match is_whole {
             true => {
-                // Most are short, and short ones are read faster.
+                // Most are short, and `i64` parses faster.
                 let short = text.parse::<i64>().map(i128::from);
                 let value = short.or_else(|_| text.parse()).map(Value::Int);
-                value.map_err(|_| beyond("a whole number of more than 128 bits"))
+                value.map_err(|_| unsupported("a whole number of more than 128 bits"))
             }
             false => Ok(Value::Float(text.parse().unwrap_or(f64::NAN))),
         }
     }
 
-    /// The rest of a string, behind its first quote.
-    fn string(&mut self) -> Result<Cow<'a, str>, Halt> {
+    /// Reads the rest of a string after its first quote.
+    fn string(&mut self) -> Result<Cow<'a, str>, Exception> {
         let begin = self.at - 1;
         let mut out = Cow::Borrowed("");
         loop {
@@ -371,7 +375,7 @@ impl<'a> Reader<'a> {
             let Some(length) = bytes.iter().position(special) else {
                 return Err(self.wrong("Unterminated string starting at", begin));
             };
-            // Copies nothing while there is nothing else.
+            // Copies nothing unless there is an escape.
             out += &self.text[from..from + length];
             self.at = from + length;
             match bytes[length] {
@@ -385,8 +389,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What an escape stands for; it begins here.
-    fn escape(&mut self, begin: usize) -> Result<char, Halt> {
+    /// Reads an escape sequence.
+    fn escape(&mut self, begin: usize) -> Result<char, Exception> {
         let at = self.at;
         let Some(what) = self.text[at + 1..].chars().next() else {
             return Err(self.wrong("Unterminated string starting at", begin));
@@ -404,12 +408,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn unicode(&mut self) -> Result<char, Halt> {
+    fn unicode(&mut self) -> Result<char, Exception> {
         let first = self.hex(self.at - 1)?;
         if let Some(c) = char::from_u32(first) {
             return Ok(c);
         }
-        let lone = || beyond("JSON with lone surrogates");
+        let lone = || unsupported("JSON with lone surrogates");
         if first >= 0xdc00 || !self.text[self.at..].starts_with("\\u") {
             return Err(lone());
         }
@@ -420,8 +424,8 @@ impl<'a> Reader<'a> {
         c.ok_or_else(lone)
     }
 
-    /// Four digits and at least one more character, as the module wants it.
-    fn hex(&mut self, told: usize) -> Result<u32, Halt> {
+    /// Reads four hexadecimal digits, after which Python requires one more character.
+    fn hex(&mut self, at: usize) -> Result<u32, Exception> {
         let bytes = self.text.as_bytes();
         let digits = bytes.get(self.at..self.at + 4);
         let is_hex = |digits: &&[u8]| digits.iter().all(u8::is_ascii_hexdigit);
@@ -434,7 +438,7 @@ impl<'a> Reader<'a> {
                 };
                 Ok(digits.iter().fold(0, value))
             }
-            None => Err(self.wrong("Invalid \\uXXXX escape", told)),
+            None => Err(self.wrong("Invalid \\uXXXX escape", at)),
         }
     }
 }

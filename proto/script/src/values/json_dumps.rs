@@ -1,30 +1,30 @@
-//! JSON as Python's `json` module writes it.
+//! `json.dumps`, as the Python client calls it.
 
 use std::fmt::Write as _;
 
-use super::exceptions::{Halt, beyond};
+use super::exceptions::{Exception, unsupported};
 use super::repr;
 use super::value::Value;
 
 /// `json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)`.
 ///
 /// # Errors
-/// When a number in it has no JSON form.
-pub(crate) fn dumps(value: &Value) -> Result<String, Halt> {
+/// A number has no JSON form, or the text is too long.
+pub(crate) fn dumps(value: &Value) -> Result<String, Exception> {
     let mut out = String::new();
     write(value, &mut out)?;
     repr::fits(out.len())?;
     Ok(out)
 }
 
-fn write(value: &Value, out: &mut String) -> Result<(), Halt> {
+fn write(value: &Value, out: &mut String) -> Result<(), Exception> {
     match value {
         Value::None => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Int(value) => write!(out, "{value}").expect("a String takes what is written"),
         Value::Float(value) if value.is_finite() => out.push_str(&repr::float(*value)),
-        Value::Float(_) => return Err(beyond("NaN or infinity written as JSON")),
+        Value::Float(_) => return Err(unsupported("NaN or infinity written as JSON")),
         Value::Text(text) => string(text, out),
         Value::List(list) => {
             out.push('[');

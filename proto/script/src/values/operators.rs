@@ -1,15 +1,15 @@
-//! Python's operators on values, to the words of their errors.
+//! Python's operators on values, with CPython's error texts.
 
 use std::cmp::Ordering;
 
 use loadpilot_events::plan::code::{Binary, Comparison};
 
 use super::division::{by_zero, divided, floor_divided, modulo, quotient};
-use super::exceptions::{Halt, Kind, beyond, type_error};
+use super::exceptions::{Exception, Kind, type_error, unsupported};
 use super::repr::{fits, repr};
 use super::value::{LENGTH_MAX, Value};
 
-/// A number, as arithmetic sees it: booleans are 0 and 1.
+/// A number in arithmetic: booleans are 0 and 1.
 enum Number {
     Int(i128),
     Float(f64),
@@ -24,7 +24,7 @@ fn number(value: &Value) -> Option<Number> {
     }
 }
 
-/// A number as a float, as `float()` rounds it; `None` for what is no number.
+/// A number as a float, rounded as `float()` does; `None` of any other value.
 pub(crate) fn real_of(value: &Value) -> Option<f64> {
     match number(value)? {
         Number::Int(value) => Some(real(value)),
@@ -32,11 +32,11 @@ pub(crate) fn real_of(value: &Value) -> Option<f64> {
     }
 }
 
-fn too_large() -> Halt {
-    beyond("a whole number of more than 128 bits")
+fn too_large() -> Exception {
+    unsupported("a whole number of more than 128 bits")
 }
 
-/// A whole number as a float, if that is exact enough to be the same everywhere.
+/// A whole number as a float.
 pub(crate) fn real(value: i128) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
@@ -46,16 +46,16 @@ pub(crate) fn real(value: i128) -> f64 {
     real
 }
 
-/// `left operator right`, by the words of Python 3.`minor`.
+/// `left operator right`; errors have the text of Python 3.`minor`.
 ///
 /// # Errors
-/// What Python raises.
+/// The same as in Python.
 pub(crate) fn binary(
     operator: Binary,
     left: &Value,
     right: &Value,
     minor: u8,
-) -> Result<Value, Halt> {
+) -> Result<Value, Exception> {
     if let (Some(left), Some(right)) = (number(left), number(right)) {
         return arithmetic(operator, left, right, minor);
     }
@@ -63,14 +63,16 @@ pub(crate) fn binary(
         Binary::Add => add(left, right),
         Binary::AddInPlace => add_in_place(left, right),
         Binary::Multiply => multiply(left, right),
-        Binary::Modulo if matches!(left, Value::Text(_)) => Err(beyond("text formatted with %")),
+        Binary::Modulo if matches!(left, Value::Text(_)) => {
+            Err(unsupported("text formatted with %"))
+        }
         Binary::Subtract | Binary::FloorDivide | Binary::Modulo | Binary::Divide => {
-            Err(unsupported(operator, left, right))
+            Err(operand_error(operator, left, right))
         }
     }
 }
 
-fn unsupported(operator: Binary, left: &Value, right: &Value) -> Halt {
+fn operand_error(operator: Binary, left: &Value, right: &Value) -> Exception {
     let sign = match operator {
         Binary::Add => "+",
         Binary::AddInPlace => "+=",
@@ -86,7 +88,7 @@ fn unsupported(operator: Binary, left: &Value, right: &Value) -> Halt {
     ))
 }
 
-fn add(left: &Value, right: &Value) -> Result<Value, Halt> {
+fn add(left: &Value, right: &Value) -> Result<Value, Exception> {
     let other = right.kind();
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
@@ -103,31 +105,31 @@ fn add(left: &Value, right: &Value) -> Result<Value, Halt> {
         (Value::List(_), _) => Err(type_error(format!(
             "can only concatenate list (not \"{other}\") to list"
         ))),
-        _ => Err(unsupported(Binary::Add, left, right)),
+        _ => Err(operand_error(Binary::Add, left, right)),
     }
 }
 
-/// `left += right`, which would change a list for everybody who has it.
-fn add_in_place(left: &Value, right: &Value) -> Result<Value, Halt> {
+/// `left += right`. Unsupported for lists, which it would change for all references.
+fn add_in_place(left: &Value, right: &Value) -> Result<Value, Exception> {
     match (left, right) {
         (Value::List(_), Value::Text(_) | Value::List(_) | Value::Dict(_)) => {
-            Err(beyond("a list that grows in place"))
+            Err(unsupported("a list that grows in place"))
         }
         (Value::List(_), other) => {
             let kind = other.kind();
             Err(type_error(format!("'{kind}' object is not iterable")))
         }
         (Value::Text(_), _) => add(left, right),
-        _ => Err(unsupported(Binary::AddInPlace, left, right)),
+        _ => Err(operand_error(Binary::AddInPlace, left, right)),
     }
 }
 
-fn multiply(left: &Value, right: &Value) -> Result<Value, Halt> {
+fn multiply(left: &Value, right: &Value) -> Result<Value, Exception> {
     let is_sequence = |value: &Value| matches!(value, Value::Text(_) | Value::List(_));
     let (sequence, times) = match (is_sequence(left), is_sequence(right)) {
         (true, _) => (left, right),
         (false, true) => (right, left),
-        (false, false) => return Err(unsupported(Binary::Multiply, left, right)),
+        (false, false) => return Err(operand_error(Binary::Multiply, left, right)),
     };
     let times = match times {
         Value::Int(times) => *times,
@@ -146,7 +148,7 @@ fn multiply(left: &Value, right: &Value) -> Result<Value, Halt> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     let times = if length == 0 { 0 } else { times };
     if length.saturating_mul(times) > LENGTH_MAX {
-        return Err(beyond("a text or list longer than 64 MiB"));
+        return Err(unsupported("a text or list longer than 64 MiB"));
     }
     match sequence {
         Value::Text(text) => Ok(Value::Text(text.repeat(times).into())),
@@ -158,7 +160,12 @@ fn multiply(left: &Value, right: &Value) -> Result<Value, Halt> {
     }
 }
 
-fn arithmetic(operator: Binary, left: Number, right: Number, minor: u8) -> Result<Value, Halt> {
+fn arithmetic(
+    operator: Binary,
+    left: Number,
+    right: Number,
+    minor: u8,
+) -> Result<Value, Exception> {
     let (left, right) = match (left, right) {
         (Number::Int(left), Number::Int(right)) => return whole(operator, left, right, minor),
         (Number::Int(left), Number::Float(right)) => (real(left), right),
@@ -179,7 +186,7 @@ fn arithmetic(operator: Binary, left: Number, right: Number, minor: u8) -> Resul
     Ok(Value::Float(value))
 }
 
-fn whole(operator: Binary, left: i128, right: i128, minor: u8) -> Result<Value, Halt> {
+fn whole(operator: Binary, left: i128, right: i128, minor: u8) -> Result<Value, Exception> {
     let value = match operator {
         Binary::Add | Binary::AddInPlace => left.checked_add(right),
         Binary::Subtract => left.checked_sub(right),
@@ -197,8 +204,8 @@ fn whole(operator: Binary, left: i128, right: i128, minor: u8) -> Result<Value, 
 /// `-value`.
 ///
 /// # Errors
-/// What Python raises.
-pub(crate) fn negate(value: &Value) -> Result<Value, Halt> {
+/// The same as in Python.
+pub(crate) fn negate(value: &Value) -> Result<Value, Exception> {
     match number(value) {
         Some(Number::Int(value)) => value.checked_neg().map(Value::Int).ok_or_else(too_large),
         Some(Number::Float(value)) => Ok(Value::Float(-value)),
@@ -211,11 +218,11 @@ pub(crate) fn negate(value: &Value) -> Result<Value, Halt> {
     }
 }
 
-/// Whether `left` stands so to `right`.
+/// `left how right`.
 ///
 /// # Errors
-/// What Python raises.
-pub(crate) fn compare(how: Comparison, left: &Value, right: &Value) -> Result<bool, Halt> {
+/// The same as in Python.
+pub(crate) fn compare(how: Comparison, left: &Value, right: &Value) -> Result<bool, Exception> {
     match how {
         Comparison::Equal => equal(left, right),
         Comparison::Unequal => Ok(!equal(left, right)?),
@@ -230,7 +237,7 @@ pub(crate) fn compare(how: Comparison, left: &Value, right: &Value) -> Result<bo
     }
 }
 
-/// `left is right`, where the right side is one of the values of which there is only one each.
+/// `left is right`, where the right side is a singleton (`None`, `True`, `False`).
 fn is(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::None, Value::None) => true,
@@ -242,8 +249,8 @@ fn is(left: &Value, right: &Value) -> bool {
 /// `left == right`.
 ///
 /// # Errors
-/// When only the identity of a NaN could tell.
-pub(crate) fn equal(left: &Value, right: &Value) -> Result<bool, Halt> {
+/// The result depends on the identity of a NaN.
+pub(crate) fn equal(left: &Value, right: &Value) -> Result<bool, Exception> {
     if let (Some(left), Some(right)) = (number(left), number(right)) {
         return Ok(numbers(&left, &right) == Some(Ordering::Equal));
     }
@@ -277,16 +284,16 @@ pub(crate) fn equal(left: &Value, right: &Value) -> Result<bool, Halt> {
     }
 }
 
-/// Whether two items of containers are one, or equal.
-fn same(left: &Value, right: &Value) -> Result<bool, Halt> {
+/// Whether two items of containers are identical or equal.
+fn same(left: &Value, right: &Value) -> Result<bool, Exception> {
     let is_nan = |value: &Value| matches!(value, Value::Float(value) if value.is_nan());
     match is_nan(left) && is_nan(right) {
-        true => Err(beyond("NaN compared inside of lists")),
+        true => Err(unsupported("NaN compared inside of lists")),
         false => equal(left, right),
     }
 }
 
-/// How two numbers stand, exactly; `None` with a NaN.
+/// Exact order of two numbers; `None` with a NaN.
 fn numbers(left: &Number, right: &Number) -> Option<Ordering> {
     match (left, right) {
         (Number::Int(left), Number::Int(right)) => Some(left.cmp(right)),
@@ -327,7 +334,7 @@ fn ordered(
     right: &Value,
     sign: &str,
     holds: fn(Ordering) -> bool,
-) -> Result<bool, Halt> {
+) -> Result<bool, Exception> {
     if let (Some(left), Some(right)) = (number(left), number(right)) {
         return Ok(numbers(&left, &right).is_some_and(holds));
     }
@@ -351,7 +358,7 @@ fn ordered(
 }
 
 /// `left in right`.
-fn contains(left: &Value, right: &Value) -> Result<bool, Halt> {
+fn contains(left: &Value, right: &Value) -> Result<bool, Exception> {
     match right {
         Value::List(list) => {
             for item in &list.items {
@@ -382,8 +389,8 @@ fn contains(left: &Value, right: &Value) -> Result<bool, Halt> {
     }
 }
 
-/// A value as the key of a dict whose keys are all texts; `None` when it can be none of them.
-pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Halt> {
+/// A value as a key of a dict whose keys are all text; `None` if it equals no text.
+pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Exception> {
     match key {
         Value::Text(key) => Ok(Some(key)),
         Value::List(_) | Value::Dict(_) => {
@@ -397,8 +404,8 @@ pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Halt> {
 /// `of[key]`.
 ///
 /// # Errors
-/// What Python raises.
-pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Halt> {
+/// The same as in Python.
+pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Exception> {
     let place = |length: usize| {
         let place = match key {
             Value::Int(place) => *place,
@@ -406,7 +413,7 @@ pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Halt> {
             _ => return None,
         };
         if i64::try_from(place).is_err() {
-            return Some(Err(beyond("an index of more than 64 bits")));
+            return Some(Err(unsupported("an index of more than 64 bits")));
         }
         let length = i128::try_from(length).unwrap_or(i128::MAX);
         let place = if place < 0 { place + length } else { place };
@@ -418,13 +425,13 @@ pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Halt> {
             let found = hashed(key)?.and_then(|key| dict.get(key));
             match found {
                 Some(value) => Ok(value.clone()),
-                None => Err(Halt::new(Kind::KeyError, repr(key)?)),
+                None => Err(Exception::new(Kind::KeyError, repr(key)?)),
             }
         }
         Value::List(list) => match place(list.items.len()) {
             Some(place) => match place? {
                 Some(place) => Ok(list.items[place].clone()),
-                None => Err(Halt::new(Kind::IndexError, "list index out of range")),
+                None => Err(Exception::new(Kind::IndexError, "list index out of range")),
             },
             None => {
                 let kind = key.kind();
@@ -435,7 +442,10 @@ pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Halt> {
         Value::Text(text) => match place(text.chars().count()) {
             Some(place) => match place?.and_then(|place| text.chars().nth(place)) {
                 Some(c) => Ok(Value::text(c.encode_utf8(&mut [0; 4]))),
-                None => Err(Halt::new(Kind::IndexError, "string index out of range")),
+                None => Err(Exception::new(
+                    Kind::IndexError,
+                    "string index out of range",
+                )),
             },
             None => {
                 let kind = key.kind();

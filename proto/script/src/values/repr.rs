@@ -1,15 +1,15 @@
-//! Values in Python's words: `str()` and `repr()`.
+//! `str()` and `repr()` of values.
 
 use std::fmt::Write as _;
 
-use super::exceptions::{Halt, beyond};
+use super::exceptions::{Exception, unsupported};
 use super::value::{LENGTH_MAX, Value};
 
 /// `str(value)`.
 ///
 /// # Errors
-/// When the text is too long, or holds what only Python knows how to write.
-pub(crate) fn str(value: &Value) -> Result<String, Halt> {
+/// The text is too long, or its notation depends on the version of Python.
+pub(crate) fn str(value: &Value) -> Result<String, Exception> {
     match value {
         Value::Text(text) => Ok(text.to_string()),
         _ => repr(value),
@@ -20,13 +20,13 @@ pub(crate) fn str(value: &Value) -> Result<String, Halt> {
 ///
 /// # Errors
 /// As [`str`].
-pub(crate) fn repr(value: &Value) -> Result<String, Halt> {
+pub(crate) fn repr(value: &Value) -> Result<String, Exception> {
     let mut out = String::new();
     write(value, &mut out)?;
     Ok(out)
 }
 
-fn write(value: &Value, out: &mut String) -> Result<(), Halt> {
+fn write(value: &Value, out: &mut String) -> Result<(), Exception> {
     match value {
         Value::None => out.push_str("None"),
         Value::Bool(true) => out.push_str("True"),
@@ -56,15 +56,15 @@ fn write(value: &Value, out: &mut String) -> Result<(), Halt> {
     fits(out.len())
 }
 
-/// Whether a text may be so long.
-pub(crate) fn fits(bytes: usize) -> Result<(), Halt> {
+/// Checks the length of a text.
+pub(crate) fn fits(bytes: usize) -> Result<(), Exception> {
     match bytes > LENGTH_MAX {
-        true => Err(beyond("a text longer than 64 MiB")),
+        true => Err(unsupported("a text longer than 64 MiB")),
         false => Ok(()),
     }
 }
 
-/// `repr()` of a float: the shortest digits that mean it, with an exponent below -4 and from 16.
+/// `repr()` of a float: the shortest digits that round-trip; scientific below 1e-4 and from 1e16.
 pub(crate) fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -87,7 +87,7 @@ pub(crate) fn float(value: f64) -> String {
 }
 
 /// `repr()` of a text.
-fn quoted(text: &str, out: &mut String) -> Result<(), Halt> {
+fn quoted(text: &str, out: &mut String) -> Result<(), Exception> {
     let quote = match text.contains('\'') && !text.contains('"') {
         true => '"',
         false => '\'',
@@ -108,16 +108,16 @@ fn quoted(text: &str, out: &mut String) -> Result<(), Halt> {
                 write!(out, "\\x{:02x}", u32::from(c)).expect("a String takes what is written");
             }
             '\u{a1}'..='\u{ff}' => out.push(c),
-            // What else is printable depends on the tables of the Python at hand.
+            // Which others are printable depends on the Unicode tables of the Python version.
             c if c.is_alphabetic() => out.push(c),
-            _ => return Err(beyond("the repr() of a text with signs beyond Latin")),
+            _ => return Err(unsupported("the repr() of a text with signs beyond Latin")),
         }
     }
     out.push(quote);
     Ok(())
 }
 
-/// Of the first 256 characters: control characters, the no-break space and the soft hyphen.
+/// Characters of Latin-1 that are not printable: control characters, no-break space, soft hyphen.
 fn is_hidden(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{ad}')
 }

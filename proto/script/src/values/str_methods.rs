@@ -1,15 +1,15 @@
-//! Methods of text, and numbers written as text, to the words of their errors.
+//! Methods of text, and formatted numbers, with CPython's error texts.
 //!
-//! Signs whose case the tables of one Unicode version may change are left to Python.
+//! Characters whose case depends on the Unicode version are unsupported.
 
 use loadpilot_events::plan::code::Function;
 
-use super::exceptions::{Halt, Kind, beyond, type_error, value_error};
+use super::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use super::operators::real_of;
 use super::repr::fits;
 use super::value::Value;
 
-/// What a function is called when it is a method of text; `None` when it is none.
+/// Name of a method of text; `None` of any other function.
 pub(crate) fn name(function: Function) -> Option<&'static str> {
     Some(match function {
         Function::Lower => "lower",
@@ -26,20 +26,20 @@ pub(crate) fn name(function: Function) -> Option<&'static str> {
     })
 }
 
-/// Text, of which a method is looked for before its arguments are computed.
-pub(crate) fn text<'a>(of: &'a Value, method: &str) -> Result<&'a str, Halt> {
+/// The text of `of.method(…)`; Python looks the method up before it computes the arguments.
+pub(crate) fn text<'a>(of: &'a Value, method: &str) -> Result<&'a str, Exception> {
     match of {
         Value::Text(text) => Ok(text),
         other => {
             let kind = other.kind();
             let what = format!("'{kind}' object has no attribute '{method}'");
-            Err(Halt::new(Kind::AttributeError, what))
+            Err(Exception::new(Kind::AttributeError, what))
         }
     }
 }
 
 /// `text.method(to)`
-pub(crate) fn method(function: Function, text: &str, to: &[Value]) -> Result<Value, Halt> {
+pub(crate) fn method(function: Function, text: &str, to: &[Value]) -> Result<Value, Exception> {
     match (function, to) {
         (Function::Lower, []) => Ok(Value::text(&cased(text)?.to_lowercase())),
         (Function::Upper, []) => Ok(Value::text(&cased(text)?.to_uppercase())),
@@ -50,15 +50,15 @@ pub(crate) fn method(function: Function, text: &str, to: &[Value]) -> Result<Val
         (Function::Startswith | Function::Endswith, [part]) => is_part(function, text, part),
         (Function::Replace, [old, new]) => replaced(text, old, new),
         (Function::Join, [parts]) => joined(text, parts),
-        _ => Err(beyond("a method called with what it does not take")),
+        _ => Err(unsupported("a method called with what it does not take")),
     }
 }
 
-/// Text whose case is the same in each version of Unicode.
-fn cased(text: &str) -> Result<&str, Halt> {
+/// Text whose case mapping is the same in every version of Unicode.
+fn cased(text: &str) -> Result<&str, Exception> {
     match text.chars().all(|sign| sign < '\u{180}') {
         true => Ok(text),
-        false => Err(beyond("the case of signs beyond Latin")),
+        false => Err(unsupported("the case of signs beyond Latin")),
     }
 }
 
@@ -67,7 +67,7 @@ fn is_space(sign: char) -> bool {
     sign.is_whitespace() || matches!(sign, '\u{1c}'..='\u{1f}')
 }
 
-fn stripped(function: Function, text: &str, signs: &Value) -> Result<Value, Halt> {
+fn stripped(function: Function, text: &str, signs: &Value) -> Result<Value, Exception> {
     let is_off: Box<dyn Fn(char) -> bool> = match signs {
         Value::None => Box::new(is_space),
         Value::Text(signs) => Box::new(|sign| signs.contains(sign)),
@@ -83,7 +83,7 @@ fn stripped(function: Function, text: &str, signs: &Value) -> Result<Value, Halt
     }))
 }
 
-fn split(text: &str, separator: &Value) -> Result<Value, Halt> {
+fn split(text: &str, separator: &Value) -> Result<Value, Exception> {
     let parts: Vec<&str> = match separator {
         Value::None => {
             let parts = text.split(is_space);
@@ -101,7 +101,7 @@ fn split(text: &str, separator: &Value) -> Result<Value, Halt> {
     Value::list(parts.into_iter().map(Value::text).collect())
 }
 
-fn is_part(function: Function, text: &str, part: &Value) -> Result<Value, Halt> {
+fn is_part(function: Function, text: &str, part: &Value) -> Result<Value, Exception> {
     let Value::Text(part) = part else {
         let (method, kind) = (name(function).unwrap_or_default(), part.kind());
         let rule = "first arg must be str or a tuple of str, not";
@@ -113,7 +113,7 @@ fn is_part(function: Function, text: &str, part: &Value) -> Result<Value, Halt> 
     }))
 }
 
-fn replaced(text: &str, old: &Value, new: &Value) -> Result<Value, Halt> {
+fn replaced(text: &str, old: &Value, new: &Value) -> Result<Value, Exception> {
     let argument = |place: u8, value: &'_ Value| match value {
         Value::Text(text) => Ok(std::rc::Rc::clone(text)),
         other => {
@@ -131,7 +131,7 @@ fn replaced(text: &str, old: &Value, new: &Value) -> Result<Value, Halt> {
     Ok(Value::text(&text.replace(&*old, &new)))
 }
 
-fn joined(text: &str, parts: &Value) -> Result<Value, Halt> {
+fn joined(text: &str, parts: &Value) -> Result<Value, Exception> {
     let mut out = String::new();
     let mut add = |place: usize, part: &str| {
         out.push_str(if place == 0 { "" } else { text });
@@ -140,7 +140,7 @@ fn joined(text: &str, parts: &Value) -> Result<Value, Halt> {
     };
     match parts {
         Value::List(list) => {
-            // Python looks at all of them before it joins any.
+            // Python checks all items before it joins any.
             for (place, part) in list.items.iter().enumerate() {
                 let Value::Text(_) = part else {
                     let rule = format!("sequence item {place}: expected str instance,");
@@ -168,13 +168,13 @@ fn joined(text: &str, parts: &Value) -> Result<Value, Halt> {
     Ok(Value::text(&out))
 }
 
-/// `format(of, "04d")`, `format(of, "8.2f")`: with digits after the point, or whole.
+/// `format(of, "04d")`, `format(of, "8.2f")`: without `digits` a whole number.
 pub(crate) fn formatted(
     of: &Value,
     digits: Option<u8>,
     width: u8,
     zeros: bool,
-) -> Result<Value, Halt> {
+) -> Result<Value, Exception> {
     let bare = match (of, digits) {
         (Value::Int(value), None) => value.to_string(),
         (Value::Bool(value), None) => i128::from(*value).to_string(),
@@ -203,7 +203,7 @@ pub(crate) fn formatted(
     }))
 }
 
-/// Exact decimals, halves to the even one, as both languages have them.
+/// Exact decimals, half to even, as in both languages.
 fn fixed(value: f64, digits: u8) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -215,10 +215,10 @@ fn fixed(value: f64, digits: u8) -> String {
 }
 
 /// `of[from:to]`
-pub(crate) fn slice(of: &Value, from: &Value, to: &Value) -> Result<Value, Halt> {
+pub(crate) fn slice(of: &Value, from: &Value, to: &Value) -> Result<Value, Exception> {
     let length = match of {
         Value::Text(_) | Value::List(_) => of.length()?,
-        Value::Dict(_) => return Err(beyond("a slice of a dict")),
+        Value::Dict(_) => return Err(unsupported("a slice of a dict")),
         other => {
             let kind = other.kind();
             return Err(type_error(format!("'{kind}' object is not subscriptable")));
@@ -253,6 +253,6 @@ pub(crate) fn slice(of: &Value, from: &Value, to: &Value) -> Result<Value, Halt>
             let signs = text.chars().skip(from).take(count);
             Ok(Value::text(&signs.collect::<String>()))
         }
-        _ => Err(beyond("a slice of something else")),
+        _ => Err(unsupported("a slice of something else")),
     }
 }

@@ -1,53 +1,53 @@
-//! Values of Python's types that JSON knows, as immutable data.
+//! Values of the Python types that JSON has, as immutable data.
 //!
-//! Code can change none of them, so that they may be shared. Must never nest so deep that comparing
-//! or dropping one could overrun a stack.
+//! Compiled code changes no value, so values are shared. Nesting is limited, since comparing and
+//! dropping recurse.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 use loadpilot_events::plan::code::Literal;
 
-use super::exceptions::{Halt, beyond, type_error};
+use super::exceptions::{Exception, type_error, unsupported};
 
-/// Lists and dicts nest no deeper.
-pub const DEPTH_MAX: u16 = 200;
-/// Most bytes of a text, and most items of a list.
-pub const LENGTH_MAX: usize = 64 << 20;
-/// Above so many entries a dict is searched by halves.
+/// Maximum depth of nested lists and dicts.
+pub(crate) const DEPTH_MAX: u16 = 200;
+/// Maximum bytes of a text; a list has at most a sixteenth as many items.
+pub(crate) const LENGTH_MAX: usize = 64 << 20;
+/// Number of entries above which a dict is searched by bisection.
 const LINEAR_MAX: usize = 16;
 
 /// A value.
 #[derive(Debug, Clone)]
-pub enum Value {
+pub(crate) enum Value {
     /// `None`
     None,
     /// `True`, `False`
     Bool(bool),
-    /// A whole number; beyond these 128 bits code gives up.
+    /// A whole number of at most 128 bits.
     Int(i128),
-    /// Any other number.
+    /// A floating-point number.
     Float(f64),
-    /// Text without lone surrogates.
+    /// Text, without lone surrogates.
     Text(Rc<str>),
     /// A list.
     List(Rc<List>),
-    /// A dict with texts as keys.
+    /// A dict whose keys are text.
     Dict(Rc<Dict>),
 }
 
 /// A list.
 #[derive(Debug)]
-pub struct List {
+pub(crate) struct List {
     pub(crate) items: Vec<Value>,
     depth: u16,
 }
 
-/// A dict: entries in their order, each key once.
+/// A dict: entries in insertion order, unique keys.
 #[derive(Debug)]
-pub struct Dict {
+pub(crate) struct Dict {
     entries: Vec<(Rc<str>, Value)>,
-    /// Places of the entries, sorted by key; made when something is looked up among many.
+    /// Indices of the entries sorted by key; made on the first lookup in a large dict.
     sorted: OnceCell<Vec<u32>>,
     depth: u16,
 }
@@ -55,40 +55,40 @@ pub struct Dict {
 impl Value {
     /// Text as a value.
     #[must_use]
-    pub fn text(text: &str) -> Self {
+    pub(crate) fn text(text: &str) -> Self {
         Self::Text(text.into())
     }
 
-    /// A list of these.
+    /// A list of these items.
     ///
     /// # Errors
-    /// When it nests too deep or is too long.
-    pub fn list(items: Vec<Self>) -> Result<Self, Halt> {
-        let depth = deeper(items.iter())?;
+    /// It nests too deep or is too long.
+    pub(crate) fn list(items: Vec<Self>) -> Result<Self, Exception> {
+        let depth = depth_of(items.iter())?;
         if items.len() > LENGTH_MAX / 16 {
-            return Err(beyond("a list longer than 4 million items"));
+            return Err(unsupported("a list longer than 4 million items"));
         }
         Ok(Self::List(Rc::new(List { items, depth })))
     }
 
-    /// A dict of these; a later value takes the place of an earlier one under the same key.
+    /// A dict of these entries; of equal keys the last value counts.
     ///
     /// # Errors
-    /// When it nests too deep.
-    pub fn dict(given: Vec<(Rc<str>, Self)>) -> Result<Self, Halt> {
-        let depth = deeper(given.iter().map(|(_, value)| value))?;
+    /// It nests too deep.
+    pub(crate) fn dict(given: Vec<(Rc<str>, Self)>) -> Result<Self, Exception> {
+        let depth = depth_of(given.iter().map(|(_, value)| value))?;
         let mut dict = Dict {
             entries: given,
             sorted: OnceCell::new(),
             depth,
         };
-        dict.settle();
+        dict.deduplicate();
         Ok(Self::Dict(Rc::new(dict)))
     }
 
-    /// What Python calls its type.
+    /// Name of its type in Python.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::None => "NoneType",
             Self::Bool(_) => "bool",
@@ -100,9 +100,9 @@ impl Value {
         }
     }
 
-    /// Whether it counts as true.
+    /// `bool(value)`
     #[must_use]
-    pub fn is_true(&self) -> bool {
+    pub(crate) fn is_true(&self) -> bool {
         match self {
             Self::None => false,
             Self::Bool(value) => *value,
@@ -114,10 +114,10 @@ impl Value {
         }
     }
 
-    /// Whether nobody can tell them apart, by whatever they are made into: `1`, `1.0` and `True`
-    /// are equal and not the same.
+    /// Whether both are encoded alike everywhere: same type, same value. `1`, `1.0` and `True` are
+    /// equal and not the same.
     #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::None, Self::None) => true,
             (Self::Bool(one), Self::Bool(other)) => one == other,
@@ -145,8 +145,8 @@ impl Value {
     /// `len(value)`
     ///
     /// # Errors
-    /// That it has none.
-    pub(crate) fn length(&self) -> Result<usize, Halt> {
+    /// Its type has no length.
+    pub(crate) fn length(&self) -> Result<usize, Exception> {
         match self {
             Self::Text(text) => Ok(text.chars().count()),
             Self::List(list) => Ok(list.items.len()),
@@ -166,18 +166,18 @@ impl Value {
         }
     }
 
-    /// What is written as `literal`, which was checked.
+    /// Value of a checked literal.
     ///
     /// # Errors
-    /// When it nests too deep, or a number in it is none.
-    pub fn of(literal: &Literal) -> Result<Self, Halt> {
+    /// It nests too deep, or a number in it is invalid.
+    pub(crate) fn of(literal: &Literal) -> Result<Self, Exception> {
         Ok(match literal {
             Literal::None => Self::None,
             Literal::Bool(value) => Self::Bool(*value),
             Literal::Int(value) => Self::Int(i128::from(*value)),
             Literal::Float(text) => {
                 let parsed = text.parse();
-                Self::Float(parsed.map_err(|_| beyond("a number that is none"))?)
+                Self::Float(parsed.map_err(|_| unsupported("an invalid number"))?)
             }
             Literal::Text(text) => Self::text(text),
             Literal::List(items) => {
@@ -187,17 +187,17 @@ impl Value {
                 let entries = entries
                     .iter()
                     .map(|(key, value)| Ok((key.as_str().into(), Self::of(value)?)));
-                Self::dict(entries.collect::<Result<_, Halt>>()?)?
+                Self::dict(entries.collect::<Result<_, Exception>>()?)?
             }
         })
     }
 }
 
-/// The depth of what holds these.
-fn deeper<'a>(inner: impl Iterator<Item = &'a Value>) -> Result<u16, Halt> {
+/// Depth of a container of these.
+fn depth_of<'a>(inner: impl Iterator<Item = &'a Value>) -> Result<u16, Exception> {
     let depth = 1 + inner.map(Value::depth).max().unwrap_or(0);
     match depth > DEPTH_MAX {
-        true => Err(beyond("lists and dicts nested deeper than 200")),
+        true => Err(unsupported("lists and dicts nested deeper than 200")),
         false => Ok(depth),
     }
 }
@@ -205,13 +205,13 @@ fn deeper<'a>(inner: impl Iterator<Item = &'a Value>) -> Result<u16, Halt> {
 impl Dict {
     /// The entries in their order.
     #[must_use]
-    pub fn entries(&self) -> &[(Rc<str>, Value)] {
+    pub(crate) fn entries(&self) -> &[(Rc<str>, Value)] {
         &self.entries
     }
 
     /// The value under a key.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         if self.entries.len() <= LINEAR_MAX {
             let found = self.entries.iter().find(|(known, _)| **known == *key);
             return found.map(|(_, value)| value);
@@ -233,8 +233,8 @@ impl Dict {
         sorted
     }
 
-    /// Keeps each key once: its first place, its last value.
-    fn settle(&mut self) {
+    /// Makes keys unique: the first position, the last value.
+    fn deduplicate(&mut self) {
         let has_twin = |place: usize| {
             let (before, key) = (&self.entries[..place], &self.entries[place].0);
             before.iter().any(|(known, _)| known == key)
@@ -247,7 +247,7 @@ impl Dict {
         let key = |entries: &[(Rc<str>, Value)], place: u32| Rc::clone(&entries[place as usize].0);
         let mut gone = Vec::new();
         let mut first = 0;
-        // Equal keys stand in their order, since the sort is stable.
+        // The sort is stable: equal keys keep their order.
         for place in 1..sorted.len() {
             if key(entries, sorted[place]) == key(entries, sorted[first]) {
                 let later = entries[sorted[place] as usize].1.clone();

@@ -2,11 +2,13 @@
 
 use std::rc::Rc;
 
-use loadpilot_engine::schedule::random::DrawScope;
-use loadpilot_script::{Act, Answer, Heard, Program, Turn, User};
+use loadpilot_script::operation::{Operation, Part};
+use loadpilot_script::{CompiledUser, Program};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
+
+use super::{OCCASION, response};
 
 /// A subscript, or `get` with or without a default.
 #[derive(Debug, Clone)]
@@ -124,11 +126,10 @@ fn shown(text: &str, ways: &[Vec<Look>; 2], at_once: bool, minor: u8) -> Option<
         "tasks": [{"body": {"locals": ["answer", "all", "none"], "does": does}}]});
     let code = serde_json::from_value(code).expect("code");
     let program = Rc::new(Program::new(&code, "S").expect("a program"));
-    let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
-    user.begin(Act::Task(0), (DrawScope::Arrival(0), 0));
-    let answer = Answer::new(200, b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), text.into(), 0);
-    match user.go_on(Heard::Answer(answer)) {
-        Turn::Ended { raised, .. } => raised,
+    let mut user = CompiledUser::new(program, "http://127.0.0.1", Rc::default(), || 0);
+    user.begin(Part::Task(0), OCCASION);
+    match user.resume(response(b"HTTP/1.1 200 OK\r\n\r\n", text.as_bytes())) {
+        Operation::Ended(ended) => ended.raised,
         other => panic!("it must fail: {other:?}"),
     }
 }

@@ -1,10 +1,13 @@
 //! Requests that code makes again: never one taken for another.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use loadpilot_engine::schedule::random::DrawScope;
-use loadpilot_script::{Act, Answer, Heard, Program, Turn, User, Wish};
+use loadpilot_script::operation::{Completion, Operation, Part, Request};
+use loadpilot_script::{CompiledUser, Program};
 use serde_json::{Value, json};
+
+use super::{OCCASION, response};
 
 const PATHS: [(&str, &str); 8] = [
     ("int", "/?a=1"),
@@ -49,23 +52,22 @@ fn program(kinds: &[&str], in_batches: bool) -> Rc<Program> {
 }
 
 /// All that a user asks for, each answered with `head`.
-fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
-    let mut wishes = Vec::new();
-    let mut turn = user.begin(Act::Task(0), (DrawScope::Arrival(0), 0));
+fn requests(user: &mut CompiledUser, head: &[u8]) -> Vec<Arc<Request>> {
+    let mut requests = Vec::new();
+    let mut operation = user.begin(Part::Task(0), OCCASION);
     loop {
-        let answer = Heard::Answer(Answer::new(200, head.to_vec(), Vec::new(), 0));
-        let heard = match turn {
-            Turn::Send(wish) => {
-                wishes.push(wish);
-                answer
+        let completion = match operation {
+            Operation::Send(request) => {
+                requests.push(request);
+                response(head, b"")
             }
-            Turn::Batch(all) => {
-                wishes.extend(all);
-                Heard::Batch(vec![answer])
+            Operation::Batch(all) => {
+                requests.extend(all);
+                Completion::Batch(vec![response(head, b"")])
             }
-            _ => return wishes,
+            _ => return requests,
         };
-        turn = user.go_on(heard);
+        operation = user.resume(completion);
     }
 }
 
@@ -75,11 +77,11 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
     for in_batches in [false, true] {
         let kinds = PATHS.map(|(kind, _)| kind);
         let program = program(&kinds, in_batches);
-        let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
-        let made = wishes(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
-        let paths: Vec<&str> = made.iter().map(|wish| wish.path.as_str()).collect();
+        let mut user = CompiledUser::new(program, "http://127.0.0.1", Rc::default(), || 0);
+        let made = requests(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
+        let paths: Vec<&str> = made.iter().map(|request| request.path.as_str()).collect();
         assert_eq!(paths, PATHS.map(|(_, path)| path));
-        assert!(Rc::ptr_eq(&made[0], &made[1]), "the same is kept");
+        assert!(Arc::ptr_eq(&made[0], &made[1]), "the same is kept");
     }
 }
 
@@ -88,24 +90,25 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
 fn a_cookie_changes_a_request() {
     for in_batches in [false, true] {
         let program = program(&["int", "int"], in_batches);
-        let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
-        let cookies = |made: &[Rc<Wish>]| -> Vec<Option<String>> {
-            let cookie = |wish: &Rc<Wish>| wish.headers.first().map(|(_, value)| value.clone());
+        let mut user = CompiledUser::new(program, "http://127.0.0.1", Rc::default(), || 0);
+        let cookies = |made: &[Arc<Request>]| -> Vec<Option<String>> {
+            let cookie =
+                |request: &Arc<Request>| request.headers.first().map(|(_, value)| value.clone());
             made.iter().map(cookie).collect()
         };
         let head = |cookie: &str| format!("HTTP/1.1 200 OK\r\nSet-Cookie: {cookie}\r\n\r\n");
-        let first = wishes(&mut user, head("a=1").as_bytes());
+        let first = requests(&mut user, head("a=1").as_bytes());
         assert_eq!(cookies(&first), [None, Some("a=1".to_owned())]);
-        let second = wishes(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
+        let second = requests(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
         assert_eq!(
             cookies(&second),
             [Some("a=1".to_owned()), Some("a=1".to_owned())]
         );
         assert!(
-            in_batches || Rc::ptr_eq(&first[1], &second[0]),
+            in_batches || Arc::ptr_eq(&first[1], &second[0]),
             "the same is kept"
         );
-        let third = wishes(&mut user, head("a=1; Max-Age=0").as_bytes());
+        let third = requests(&mut user, head("a=1; Max-Age=0").as_bytes());
         assert_eq!(cookies(&third), [Some("a=1".to_owned()), None]);
     }
 }

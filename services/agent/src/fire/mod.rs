@@ -47,6 +47,5 @@ pub use journal::ring::{
     EXTENSION as RING_EXTENSION, RING_BYTES_DEFAULT, Ring, RingContents, RingError, RingEvent,
     RingEventKind, RingOwner, RingSettings, RingTexts, file_name as ring_name, read as read_ring,
 };
-pub use request::call_registry::CompiledCalls;
 pub use request::program::Program;
 pub(crate) use request::target_check::{check_target, with_own_servers};

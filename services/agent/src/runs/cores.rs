@@ -39,7 +39,7 @@ pub(super) struct Common {
     pub(super) program: Arc<Program>,
     /// The number of shards of the run.
     pub(super) shards: u32,
-    /// Whose threads they are.
+    /// DrawScope threads they are.
     pub(super) me: Holder,
     /// Where they note the calls of the open tick, if anywhere.
     pub(super) rings: Option<RingSettings>,

@@ -39,7 +39,7 @@ struct Args {
     check_config: bool,
     #[command(flatten)]
     http: HttpArgs,
-    /// Whose runs.
+    /// DrawScope runs.
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
     /// The first token of every subject.
@@ -85,7 +85,7 @@ struct Args {
 pub struct Config {
     /// How to reach the server.
     pub bus: Options,
-    /// Whose runs it decides, and by which times.
+    /// DrawScope runs it decides, and by which times.
     pub settings: Settings,
     /// Where it takes runs over HTTP, if it does.
     pub http: Option<HttpConfig>,

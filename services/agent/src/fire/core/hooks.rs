@@ -23,7 +23,7 @@ use crate::fire::http::connect::connection_quota::ConnectionQuota;
 use crate::fire::http::protocol::Engine;
 use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
-use crate::users::script::NOBODY;
+use crate::users::script::NO_USER;
 
 /// Error of a part that was called off.
 const INTERRUPTED: &str = "it was interrupted";
@@ -195,7 +195,7 @@ impl HooksThread {
     async fn once(&mut self, place: u16, cancelled: impl Future<Output = ()>) -> HookResult {
         let mut user = match self.once_user.take() {
             Some(user) => user,
-            None => self.load()?.make(NOBODY)?,
+            None => self.load()?.make(NO_USER)?,
         };
         let result = tokio::select! {
             result = self.runner.once(&mut user, place) => result,

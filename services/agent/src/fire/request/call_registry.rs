@@ -36,10 +36,9 @@ pub(crate) struct CompiledCall {
     pub call: Arc<Call>,
 }
 
-/// Cache of a scenario's request: its compiled calls by task. All caches are equal, so that two
-/// requests compare by what the scenario asks for.
+/// Cache in a scenario's request: its compiled calls by task.
 #[derive(Debug, Default)]
-pub struct CompiledCalls(Mutex<Vec<(u16, CompiledCall)>>);
+pub(crate) struct CompiledCalls(Mutex<Vec<(u16, CompiledCall)>>);
 
 impl CompiledCalls {
     /// The compiled call for a task, if there is one.
@@ -55,14 +54,6 @@ impl CompiledCalls {
         calls.push((task, compiled.clone()));
     }
 }
-
-impl PartialEq for CompiledCalls {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for CompiledCalls {}
 
 impl CallRegistry {
     /// The registry of a core with its index and the number of cores.

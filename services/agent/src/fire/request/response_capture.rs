@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use loadpilot_script::requests::answer::Counted;
+use loadpilot_script::operation::Counted;
 
 /// Maximum bytes of a body.
 const BODY_BYTES_MAX: usize = 64 << 20;

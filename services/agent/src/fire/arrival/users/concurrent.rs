@@ -14,7 +14,7 @@ use crate::fire::arrival::arrival_runner::ArrivalRunner;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::request::scratch::Scratch;
-use crate::users::script::{Heard, Request, Ticket};
+use crate::users::script::{Completion, Request, Ticket};
 
 /// Requests of a user, waiting and in flight.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(super) struct ConcurrentRequests<'a> {
 /// A request that has ended.
 pub(super) struct FinishedRequest {
     ticket: Ticket,
-    heard: Heard,
+    heard: Completion,
     pending: Option<PendingCall>,
     /// Its scratch buffers, if it was begun.
     scratch: Option<Scratch>,
@@ -66,7 +66,7 @@ impl<W: Wire> ArrivalRunner<W> {
             && let Some((ticket, request)) = concurrent.waiting.pop_front()
         {
             if self.is_over_for(context, now) {
-                let (heard, pending, scratch) = (Heard::Stopped, None, None);
+                let (heard, pending, scratch) = (Completion::Stopped, None, None);
                 concurrent.running.push(Box::pin(ready(FinishedRequest {
                     ticket,
                     heard,
@@ -99,11 +99,11 @@ impl<W: Wire> ArrivalRunner<W> {
         &self,
         finished: FinishedRequest,
         context: &mut PartContext<'_>,
-    ) -> Heard {
+    ) -> Completion {
         context.scratch.others.extend(finished.scratch);
         self.count_pending(context);
         context.pending = finished.pending;
-        Heard::One(finished.ticket, Box::new(finished.heard))
+        Completion::Concurrent(finished.ticket, Box::new(finished.heard))
     }
 
     /// Awaits what is in flight when its user's part is over. These calls are counted before the

@@ -54,7 +54,7 @@ impl<W: Wire> ArrivalRunner<W> {
 
     /// Counts what a user added to metrics in an arrival's task, however that ended.
     pub(super) fn count_metrics(&self, arrival: &Arrival, user: &mut VirtualUser) {
-        let measured = user.script.measured();
+        let measured = user.script.take_samples();
         let mut tally = self.tally.borrow_mut();
         for one in measured {
             tally.metric(arrival.key, &one.name, one.value);

@@ -12,13 +12,13 @@ use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::{Order, Trace, Wire};
 use crate::fire::join_all::join_all;
-use crate::fire::request::call_registry::CompiledCall;
+use crate::fire::request::call_registry::{CompiledCall, CompiledCalls};
 use crate::fire::request::progress::Progress;
 use crate::fire::request::redaction::truncate;
 use crate::fire::request::response_capture::ResponseCapture;
 use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
-use crate::users::script::{Answer, Heard, Request};
+use crate::users::script::{Completion, Request, Response};
 
 /// A request that is about to be sent.
 pub(super) struct PreparedRequest<'a> {
@@ -40,7 +40,7 @@ impl<W: Wire> ArrivalRunner<W> {
         request: &Request,
         context: &mut PartContext<'_>,
         now: MonoTime,
-    ) -> Heard {
+    ) -> Completion {
         self.count_pending(context);
         let one = self.prepare_request(request, context, 0);
         let (heard, pending) = self.exchange_once(&one, now, context.scratch).await;
@@ -55,7 +55,7 @@ impl<W: Wire> ArrivalRunner<W> {
         &self,
         requests: &[Arc<Request>],
         context: &mut PartContext<'_>,
-    ) -> Heard {
+    ) -> Completion {
         self.count_pending(context);
         let width = requests.len().min(self.wire().calls_max());
         let mut scratches = std::mem::take(&mut context.scratch.others);
@@ -82,7 +82,7 @@ impl<W: Wire> ArrivalRunner<W> {
             }
         }
         context.scratch.others = scratches;
-        Heard::Batch(send_batch)
+        Completion::Batch(send_batch)
     }
 
     /// Prepares a request; `place` is its index in its batch.
@@ -114,7 +114,11 @@ impl<W: Wire> ArrivalRunner<W> {
             return Ok(CompiledCall { name: None, call });
         };
         let (task, is_debugged) = (arrival.key.task, self.is_debugged(arrival));
-        if let Some(compiled) = request.composed.of(task).filter(|_| !is_debugged) {
+        let cache = request
+            .cache
+            .get::<CompiledCalls>()
+            .filter(|_| !is_debugged);
+        if let Some(compiled) = cache.and_then(|cache| cache.of(task)) {
             return Ok(compiled);
         }
         let tasks = self.program.tasks.len();
@@ -125,8 +129,8 @@ impl<W: Wire> ArrivalRunner<W> {
         let call = Arc::new(self.program.build_call(request, name.call, is_debugged)?);
         let name = Some(name);
         let compiled = CompiledCall { name, call };
-        if !is_debugged {
-            request.composed.keep(task, &compiled);
+        if let Some(cache) = cache {
+            cache.keep(task, &compiled);
         }
         Ok(compiled)
     }
@@ -138,10 +142,10 @@ impl<W: Wire> ArrivalRunner<W> {
         one: &PreparedRequest<'_>,
         now: MonoTime,
         scratch: &mut Scratch,
-    ) -> (Heard, Option<PendingCall>) {
+    ) -> (Completion, Option<PendingCall>) {
         let CompiledCall { name, call, .. } = match &one.compiled {
             Ok(compiled) => compiled,
-            Err(why) => return (Heard::Unsendable(why.clone()), None),
+            Err(why) => return (Completion::Unsendable(why.clone()), None),
         };
         let mut begin = Begin {
             due: now,
@@ -223,17 +227,17 @@ impl<W: Wire> ArrivalRunner<W> {
 }
 
 /// What a user hears of an exchange.
-fn heard(ended: ExchangeEnd, capture: ResponseCapture, elapsed_us: u64) -> Heard {
+fn heard(ended: ExchangeEnd, capture: ResponseCapture, elapsed_us: u64) -> Completion {
     match (ended.status, capture.cut) {
-        (Some(_), Some(why)) => Heard::Unsendable(why.into()),
-        (Some(status), None) => Heard::Answer(Answer {
+        (Some(_), Some(why)) => Completion::Unsendable(why.into()),
+        (Some(status), None) => Completion::Response(Response {
             status,
             head: capture.head,
             body: capture.body,
             elapsed_us,
             counted: capture.counted,
         }),
-        (None, _) => Heard::Broken {
+        (None, _) => Completion::Failed {
             outcome: ended.outcome,
             cause: ended.cause,
         },

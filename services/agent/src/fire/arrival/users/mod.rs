@@ -36,7 +36,7 @@ use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::request::scratch::Scratch;
-use crate::users::script::{self, Heard, Next, Occasion, Part, User};
+use crate::users::script::{Completion, Occasion, Operation, Part, PartResult, User};
 use crate::wall_clock;
 use concurrent::{ConcurrentRequests, FinishedRequest};
 use part_context::PartContext;
@@ -54,7 +54,7 @@ const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How a wait for a user ended.
 enum WaitEnd {
     /// The user wants something.
-    Next(Next),
+    Next(Operation),
     /// One of its requests has ended.
     Finished(Box<FinishedRequest>),
 }
@@ -158,7 +158,7 @@ impl<W: Wire> ArrivalRunner<W> {
         user: &mut VirtualUser,
         part: Part,
         context: &mut PartContext<'a>,
-    ) -> Option<script::Ended> {
+    ) -> Option<PartResult> {
         let mut concurrent = ConcurrentRequests::default();
         let ended = self.drive_part(user, part, context, &mut concurrent).await;
         if !concurrent.is_empty() {
@@ -173,23 +173,23 @@ impl<W: Wire> ArrivalRunner<W> {
         part: Part,
         context: &mut PartContext<'a>,
         concurrent: &mut ConcurrentRequests<'a>,
-    ) -> Option<script::Ended> {
+    ) -> Option<PartResult> {
         let occasion = self.occasion(user.number, part, context.arrival);
         let mut next = user.script.begin(part, occasion);
         loop {
             let now = match next {
                 // This time is not needed, and reading a clock has a cost.
-                Next::Ended(_) => context.dispatched,
+                Operation::Ended(_) => context.dispatched,
                 _ => MonoTime::now(),
             };
             let heard = match next {
-                Next::Ended(ended) => return Some(ended),
-                Next::Beside(wishes) => {
+                Operation::Ended(ended) => return Some(ended),
+                Operation::Concurrent(wishes) => {
                     concurrent.enqueue(wishes);
-                    next = Next::Outside;
+                    next = Operation::External;
                     continue;
                 }
-                Next::Outside => {
+                Operation::External => {
                     self.start_waiting(concurrent, context, now);
                     match self
                         .wait_outside(user.script.as_mut(), context, concurrent, now)
@@ -202,19 +202,19 @@ impl<W: Wire> ArrivalRunner<W> {
                         WaitEnd::Finished(finished) => self.finished(*finished, context),
                     }
                 }
-                _ if self.is_over_for(context, now) => Heard::Stopped,
-                Next::Sleep(time) => self.sleep(time, context, now).await,
-                Next::Send(request) => self.send_one(&request, context, now).await,
-                Next::Batch(requests) => self.send_batch(&requests, context).await,
+                _ if self.is_over_for(context, now) => Completion::Stopped,
+                Operation::Sleep(time) => self.sleep(time, context, now).await,
+                Operation::Send(request) => self.send_one(&request, context, now).await,
+                Operation::Batch(requests) => self.send_batch(&requests, context).await,
             };
-            if heard.is_refusal() {
+            if heard.is_stopped() {
                 context.all_ok = false;
                 context.refusals += 1;
                 if context.refusals > REFUSALS_MAX {
                     return None;
                 }
             }
-            next = user.script.go_on(heard);
+            next = user.script.resume(heard);
             // Without it, a user that never waits would keep the pacer from its commands.
             tokio::task::consume_budget().await;
         }
@@ -258,7 +258,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let (is_counted, is_called_off) = (context.arrival.is_some(), context.is_called_off);
         let mut limit = pin!(sleep(left));
         let next = poll_fn(|cx| {
-            if let Poll::Ready(next) = user.poll_outside(cx) {
+            if let Poll::Ready(next) = user.poll_external(cx) {
                 return Poll::Ready(Some(WaitEnd::Next(next)));
             }
             if !concurrent.is_empty() {
@@ -283,7 +283,7 @@ impl<W: Wire> ArrivalRunner<W> {
         context.all_ok = false;
         match std::mem::replace(&mut context.is_called_off, true) {
             true => None,
-            false => Some(WaitEnd::Next(user.go_on(Heard::Stopped))),
+            false => Some(WaitEnd::Next(user.resume(Completion::Stopped))),
         }
     }
 
@@ -292,7 +292,7 @@ impl<W: Wire> ArrivalRunner<W> {
         time: Duration,
         context: &mut PartContext<'_>,
         before: MonoTime,
-    ) -> Heard {
+    ) -> Completion {
         let left = context.until.map(|until| until.since_us(before));
         let time = left.map_or(time, |left_us| time.min(Duration::from_micros(left_us)));
         self.rest(time, context.arrival.is_some()).await;
@@ -301,8 +301,8 @@ impl<W: Wire> ArrivalRunner<W> {
             context.rested_us += now.since_us(before);
         }
         match self.is_over_for(context, now) {
-            true => Heard::Stopped,
-            false => Heard::Awake,
+            true => Completion::Stopped,
+            false => Completion::Awake,
         }
     }
 

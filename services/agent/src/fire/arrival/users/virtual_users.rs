@@ -97,7 +97,7 @@ impl VirtualUsers {
             workload: &setup.workload,
             states: setup.states.as_deref(),
         })?;
-        let background = scenario.beside().map(tokio::task::spawn_local);
+        let background = scenario.background().map(tokio::task::spawn_local);
         Ok(Self {
             scenario,
             background,

@@ -1,13 +1,13 @@
-//! What users add to metrics of the scenario's own, kept with the user that adds it.
+//! Samples that users add to own metrics of the scenario.
 //!
-//! It is of whoever's turn it is ([`super::current_user`]). What is added when it is nobody's, or
-//! on another thread, goes nowhere.
+//! A sample belongs to the current user ([`super::current_user`]); without one, or on another thread,
+//! it is discarded.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loadpilot_agent::users::script::Measured;
+use loadpilot_agent::users::script::MetricSample;
 use loadpilot_events::limits::METRIC_VALUES_MAX;
 use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
@@ -15,26 +15,25 @@ use pyo3::prelude::*;
 
 use super::current_user::current;
 
-/// What one user added in the task that it does; `None` while it does none.
+/// Samples of one user in its current task; `None` outside of tasks.
 #[derive(Default)]
-pub(super) struct Values(RefCell<Option<Vec<Measured>>>);
+pub(super) struct MetricSamples(RefCell<Option<Vec<MetricSample>>>);
 
-impl Values {
-    /// A part begins: only what a task adds is kept. What hooks add goes nowhere, like their
-    /// requests.
+impl MetricSamples {
+    /// Begins a part. Samples of hooks are discarded, as their requests are not counted.
     pub(super) fn begin(&self, is_task: bool) {
         *self.0.borrow_mut() = is_task.then(Vec::new);
     }
 
-    /// What was added so far; told once.
-    pub(super) fn take(&self) -> Vec<Measured> {
-        let mut values = self.0.borrow_mut();
-        values.as_mut().map(std::mem::take).unwrap_or_default()
+    /// Takes the samples added so far.
+    pub(super) fn take(&self) -> Vec<MetricSample> {
+        let mut samples = self.0.borrow_mut();
+        samples.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
 thread_local! {
-    /// Names that were used before, to be shared.
+    /// Names used before, shared by their samples.
     static NAMES: RefCell<BTreeSet<Arc<str>>> = RefCell::default();
 }
 
@@ -42,15 +41,15 @@ thread_local! {
 /// Outside of a task it does nothing.
 #[pyfunction]
 pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
-    current(|turn| {
-        let Some(turn) = turn else {
+    current(|user| {
+        let Some(user) = user else {
             return Ok(());
         };
-        let mut values = turn.values.0.borrow_mut();
-        let Some(values) = values.as_mut() else {
+        let mut samples = user.samples.0.borrow_mut();
+        let Some(samples) = samples.as_mut() else {
             return Ok(());
         };
-        if values.len() >= METRIC_VALUES_MAX {
+        if samples.len() >= METRIC_VALUES_MAX {
             return Err(PyValueError::new_err(format!(
                 "a task adds at most {METRIC_VALUES_MAX} values to metrics"
             )));
@@ -72,7 +71,7 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
                 name
             }
         });
-        values.push(Measured { name, value });
+        samples.push(MetricSample { name, value });
         Ok(())
     })
 }

@@ -1,65 +1,65 @@
-//! An answer as a task in Python sees it. Must never copy a body that nobody looks at.
+//! Responses, for Python. A body is copied on first use only.
 
 use jiter::{PythonParse, StringCacheMode};
-use loadpilot_agent::users::script::Answer;
-use loadpilot_script::requests::answer::{decoded, has_header};
+use loadpilot_agent::users::script::Response;
+use loadpilot_script::{decoded, has_header};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-/// What reads the parts of an answer that are made up of text.
+/// Python module that reads headers, text and events.
 const READING: &str = "loadpilot.play.reading";
 
-/// The answer to one request.
+/// The response to one request.
 #[pyclass(name = "Response", module = "loadpilot._native", frozen)]
-pub(crate) struct PyAnswer {
-    answer: Answer,
+pub(crate) struct PyResponse {
+    response: Response,
     content: PyOnceLock<Py<PyBytes>>,
     headers: PyOnceLock<Py<PyAny>>,
 }
 
-impl PyAnswer {
-    /// Takes what the engine kept.
-    pub(super) fn new(answer: Answer) -> Self {
+impl PyResponse {
+    /// Wraps a response of the load engine.
+    pub(super) fn new(response: Response) -> Self {
         Self {
-            answer,
+            response,
             content: PyOnceLock::new(),
             headers: PyOnceLock::new(),
         }
     }
 
-    /// Whether it brings cookies.
-    pub(super) fn brings_cookies(&self) -> bool {
-        has_header(&self.answer.head, "set-cookie")
+    /// Whether it sets cookies.
+    pub(super) fn sets_cookies(&self) -> bool {
+        has_header(&self.response.head, "set-cookie")
     }
 }
 
 #[pymethods]
-impl PyAnswer {
+impl PyResponse {
     #[getter]
     pub(super) fn status_code(&self) -> u16 {
-        self.answer.status
+        self.response.status
     }
 
     #[getter]
     fn ok(&self) -> bool {
-        self.answer.status < 400
+        self.response.status < 400
     }
 
     #[getter]
     fn elapsed_ms(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a time for people")]
-        let us = self.answer.elapsed_us as f64;
+        #[expect(clippy::cast_precision_loss, reason = "a time to display")]
+        let us = self.response.elapsed_us as f64;
         us / 1e3
     }
 
-    /// Decoded when the target says that it encoded it.
+    /// The body without its content encoding.
     #[getter]
     fn content(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
         let content = || {
             let decoded =
-                decoded(&self.answer.head, &self.answer.body).map_err(PyValueError::new_err)?;
+                decoded(&self.response.head, &self.response.body).map_err(PyValueError::new_err)?;
             Ok::<_, PyErr>(PyBytes::new(py, &decoded).unbind())
         };
         Ok(self.content.get_or_try_init(py, content)?.clone_ref(py))
@@ -68,7 +68,7 @@ impl PyAnswer {
     #[getter]
     fn headers(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let read = || {
-            let head = PyBytes::new(py, &self.answer.head);
+            let head = PyBytes::new(py, &self.response.head);
             let headers = py.import(READING)?.call_method1("Headers", (head,))?;
             Ok::<_, PyErr>(headers.unbind())
         };
@@ -84,7 +84,7 @@ impl PyAnswer {
 
     pub(super) fn json(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let decoded =
-            decoded(&self.answer.head, &self.answer.body).map_err(PyValueError::new_err)?;
+            decoded(&self.response.head, &self.response.body).map_err(PyValueError::new_err)?;
         let parser = PythonParse {
             allow_inf_nan: true,
             cache_mode: StringCacheMode::Keys,
@@ -92,7 +92,7 @@ impl PyAnswer {
         };
         match parser.python_parse(py, &decoded) {
             Ok(value) => Ok(value.unbind()),
-            // The standard library reads other encodings too, and says best what is wrong.
+            // The standard library reads other encodings too, and raises Python's own errors.
             Err(_) => {
                 let json = py.import("json")?;
                 Ok(json.call_method1("loads", (self.content(py)?,))?.unbind())
@@ -114,7 +114,7 @@ impl PyAnswer {
     }
 
     fn raise_for_status(slf: Bound<'_, Self>) -> PyResult<()> {
-        if slf.get().answer.status < 400 {
+        if slf.get().response.status < 400 {
             return Ok(());
         }
         let py = slf.py();
@@ -122,6 +122,6 @@ impl PyAnswer {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Response [{}]>", self.answer.status)
+        format!("<Response [{}]>", self.response.status)
     }
 }

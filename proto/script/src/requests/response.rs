@@ -1,107 +1,80 @@
-//! An answer as code sees it: read only as far as something looks at it, and then once.
+//! A response as compiled code reads it: each part is parsed on first use, and once.
 
 use std::cell::{Cell, OnceCell};
 use std::io::Read as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use memchr::memchr_iter;
 
-use crate::values::exceptions::{Halt, Kind, beyond, value_error};
+use crate::operation::Response;
+use crate::values::exceptions::{Exception, Kind, unsupported, value_error};
 use crate::values::json;
 use crate::values::value::Value;
 
-/// Most bytes of a body when it is decoded: a few of them can stand for very many.
+/// Maximum bytes of a decoded body: a small encoded one may expand to very many.
 const DECODED_BYTES_MAX: u64 = 64 << 20;
 
-/// Bytes that count against a total for as long as this lives.
-#[derive(Debug, Default)]
-pub struct Counted {
-    total: Option<&'static AtomicUsize>,
-    bytes: usize,
-}
-
-impl Counted {
-    /// Counts some more, which the total has already.
-    pub fn add(&mut self, total: &'static AtomicUsize, bytes: usize) {
-        self.total = Some(total);
-        self.bytes += bytes;
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        if let Some(total) = self.total {
-            total.fetch_sub(self.bytes, Ordering::Relaxed);
-        }
-    }
-}
-
-/// An answer.
+/// A response with what was parsed of it so far.
 #[derive(Debug)]
-pub struct Answer {
-    /// Its status code.
-    pub status: u16,
-    /// Its head as it came.
-    pub head: Vec<u8>,
-    /// Its body as it came.
-    pub body: Vec<u8>,
-    /// From dispatch to its last byte, in µs.
-    pub elapsed_us: u64,
-    /// What the body takes of a total.
-    pub counted: Counted,
-    lines: OnceCell<Vec<(String, String)>>,
-    json: OnceCell<Result<Value, Halt>>,
-    /// Whether something in its JSON was looked up without making the rest.
+pub(crate) struct ResponseView {
+    response: Response,
+    header_lines: OnceCell<Vec<(String, String)>>,
+    json: OnceCell<Result<Value, Exception>>,
+    /// Whether one value of its JSON was read without parsing the rest.
     skimmed: Cell<bool>,
 }
 
-impl Answer {
-    /// What was heard.
-    #[must_use]
-    pub fn new(status: u16, head: Vec<u8>, body: Vec<u8>, elapsed_us: u64) -> Self {
+impl ResponseView {
+    pub(crate) fn new(response: Response) -> Self {
         Self {
-            status,
-            head,
-            body,
-            elapsed_us,
-            counted: Counted::default(),
-            lines: OnceCell::new(),
+            response,
+            header_lines: OnceCell::new(),
             json: OnceCell::new(),
             skimmed: Cell::new(false),
         }
     }
 
-    /// Its body as JSON, by the words of Python 3.`minor`.
+    /// Its status code.
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status
+    }
+
+    /// Time from dispatch to the last byte, in µs.
+    pub(crate) fn elapsed_us(&self) -> u64 {
+        self.response.elapsed_us
+    }
+
+    fn content(&self) -> Result<std::borrow::Cow<'_, [u8]>, String> {
+        decoded(&self.response.head, &self.response.body)
+    }
+
+    /// Its body as JSON; errors have the text of Python 3.`minor`.
     ///
     /// # Errors
-    /// That it is none.
-    pub fn json(&self, minor: u8) -> Result<Value, Halt> {
+    /// The body cannot be decoded, or is not JSON.
+    pub(crate) fn json(&self, minor: u8) -> Result<Value, Exception> {
         let read = || {
-            json::loads(
-                &decoded(&self.head, &self.body).map_err(value_error)?,
-                minor,
-            )
+            let content = self.content().map_err(value_error)?;
+            json::loads(&content, minor)
         };
         self.json.get_or_init(read).clone()
     }
 
-    /// What a way into its JSON leads to, as long as nobody has looked at the JSON: a second look
-    /// is worth making all of it. `None`: [`Answer::json`] knows.
-    #[must_use]
-    pub fn json_at(&self, way: &[json::Step], minor: u8) -> Option<Value> {
+    /// The value at a path of its JSON, on the first access only: from the second one on, parsing
+    /// all of it pays. `None`: use [`ResponseView::json`].
+    pub(crate) fn json_at(&self, path: &[json::Step], minor: u8) -> Option<Value> {
         if self.json.get().is_some() || self.skimmed.replace(true) {
             return None;
         }
-        json::at(&decoded(&self.head, &self.body).ok()?, way, minor)
+        json::at(&self.content().ok()?, path, minor)
     }
 
-    /// Its body as text, by the charset that it names.
+    /// Its body as text, in the charset of its `Content-Type`.
     ///
     /// # Errors
-    /// That it cannot be decoded.
-    pub fn text(&self) -> Result<Value, Halt> {
-        let content = decoded(&self.head, &self.body).map_err(value_error)?;
+    /// The body cannot be decoded.
+    pub(crate) fn text(&self) -> Result<Value, Exception> {
+        let content = self.content().map_err(value_error)?;
         let kind = self.header("content-type").unwrap_or_default();
         match charset(&kind.to_ascii_lowercase())? {
             "utf-8" | "utf8" => Ok(Value::text(&String::from_utf8_lossy(&content))),
@@ -116,41 +89,49 @@ impl Answer {
                 };
                 Ok(Value::text(&content.iter().map(sign).collect::<String>()))
             }
-            _ => Err(beyond("text in another charset than UTF-8 and Latin-1")),
+            _ => Err(unsupported(
+                "text in another charset than UTF-8 and Latin-1",
+            )),
         }
     }
 
-    /// The value of a header, several lines of it joined by a comma; `name` in lower case.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<String> {
+    /// Value of a header, its lines joined by commas; `name` in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let values = self.header_lines(name);
         (!values.is_empty()).then(|| values.join(", "))
     }
 
-    /// The values of all lines of a header; `name` in lower case.
-    #[must_use]
-    pub fn header_lines(&self, name: &str) -> Vec<&str> {
-        let lines = self.lines.get_or_init(|| lines(&self.head));
+    /// Values of all lines of a header; `name` in lower case.
+    pub(crate) fn header_lines(&self, name: &str) -> Vec<&str> {
+        let lines = self
+            .header_lines
+            .get_or_init(|| header_lines(&self.response.head));
         let known = lines.iter().filter(|(known, _)| known == name);
         known.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// What `raise_for_status()` does.
+    /// Whether it sets cookies.
+    pub(crate) fn sets_cookies(&self) -> bool {
+        has_header(&self.response.head, "set-cookie")
+    }
+
+    /// `raise_for_status()`
     ///
     /// # Errors
-    /// That the status is 400 or more.
-    pub fn raise_for_status(&self) -> Result<(), Halt> {
-        if self.status < 400 {
+    /// The status is 400 or more.
+    pub(crate) fn raise_for_status(&self) -> Result<(), Exception> {
+        let status = self.status();
+        if status < 400 {
             return Ok(());
         }
-        let text = format!("the answer has the status {}", self.status);
-        Err(Halt::new(Kind::HTTPStatusError, text))
+        let text = format!("the answer has the status {status}");
+        Err(Exception::new(Kind::HTTPStatusError, text))
     }
 }
 
-/// The charset of a content type in lower case. What is written in another way than most write it
-/// is read by Python's mail parser alone.
-fn charset(kind: &str) -> Result<&str, Halt> {
+/// The charset of a content type in lower case. Unusual notations are left to Python, whose mail
+/// parser reads them.
+fn charset(kind: &str) -> Result<&str, Exception> {
     let Some((before, rest)) = kind.split_once("charset") else {
         return Ok("utf-8");
     };
@@ -164,13 +145,13 @@ fn charset(kind: &str) -> Result<&str, Halt> {
     let name = inside.unwrap_or(name);
     match is_usual && !name.is_empty() && name.chars().all(is_plain) {
         true => Ok(name),
-        false => Err(beyond("a charset written in an unusual way")),
+        false => Err(unsupported("a charset written in an unusual way")),
     }
 }
 
-/// Header lines in Latin-1, names in lower case; a line that begins with a blank goes on with the
-/// one before.
-fn lines(head: &[u8]) -> Vec<(String, String)> {
+/// Header lines in Latin-1, names in lower case; a line that begins with a blank continues the one
+/// before.
+fn header_lines(head: &[u8]) -> Vec<(String, String)> {
     let text: String = head.iter().copied().map(char::from).collect();
     let mut lines: Vec<(String, String)> = Vec::new();
     for line in text.split('\n').skip(1) {
@@ -190,26 +171,26 @@ fn lines(head: &[u8]) -> Vec<(String, String)> {
     lines
 }
 
-/// `text.strip()`, of text in Latin-1.
+/// `text.strip()` of Latin-1 text.
 pub(crate) fn stripped(text: &str) -> &str {
     text.trim_matches(|c: char| matches!(c, '\t'..='\r' | '\u{1c}'..=' ' | '\u{85}' | '\u{a0}'))
 }
 
-/// The body without the encoding that the head names (RFC 9110, section 8.4).
+/// The body without its content encoding (RFC 9110, section 8.4).
 ///
 /// # Errors
-/// Why it cannot be decoded.
+/// The encoding is unknown, the body invalid, or longer than 64 MiB when decoded.
 pub fn decoded<'a>(head: &[u8], body: &'a [u8]) -> Result<std::borrow::Cow<'a, [u8]>, String> {
     use std::borrow::Cow;
     if body.is_empty() {
-        // Of HEAD and of 304, whatever their heads say.
+        // Responses to HEAD and of status 304 have none, whatever their heads say.
         return Ok(Cow::Borrowed(body));
     }
     let coding = last_header(head, "content-encoding").unwrap_or_default();
     let plain: Box<dyn std::io::Read> = match coding.as_str() {
         "" | "identity" => return Ok(Cow::Borrowed(body)),
         "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(body)),
-        // What is called deflate is zlib, except where it is not.
+        // Most servers send zlib data as deflate, some raw deflate.
         "deflate" if ZlibDecoder::new(body).read(&mut [0]).is_ok() => {
             Box::new(ZlibDecoder::new(body))
         }
