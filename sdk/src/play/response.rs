@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
 /// Python module that reads headers, text and events.
-const READING: &str = "loadpilot.play.reading";
+const READING: &str = "loadpilot.play.response_text";
 
 /// The response to one request.
 #[pyclass(name = "Response", module = "loadpilot._native", frozen)]

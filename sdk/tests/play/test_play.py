@@ -12,7 +12,7 @@ import pytest
 
 from loadpilot import VUser
 from loadpilot.play.execution_mode import ExecutionMode, execution_mode
-from loadpilot.play.reading import Event, events
+from loadpilot.play.response_text import Event, events
 
 
 class Ways(VUser):

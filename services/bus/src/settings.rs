@@ -78,7 +78,7 @@ impl NatsFlags {
         let mut invalid = Vec::new();
         let options = match (&self.connect, &self.nats_url) {
             (Some(path), None) => read_file(path).map_err(|error| vec![error])?,
-            (None, _) => self.from_flags(&env, &mut invalid)?,
+            (None, _) => self.flag_options(env, &mut invalid)?,
             (Some(path), Some(_)) => {
                 let rule = "must be left out beside --nats-url";
                 return Err(vec![InvalidSetting::new("connect", rule, path.display())]);
@@ -97,7 +97,7 @@ impl NatsFlags {
         }
     }
 
-    fn from_flags(
+    fn flag_options(
         &self,
         env: impl Fn(&str) -> Option<String>,
         invalid: &mut Vec<InvalidSetting>,

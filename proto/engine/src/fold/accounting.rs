@@ -14,7 +14,7 @@ use loadpilot_events::plan::Plan;
 
 use crate::bugs::{Bug, bug};
 use crate::control::Control;
-use crate::fold::accounts::{Accounts, TickAccount};
+use crate::fold::arrival_counts::{Accounts, TickAccount};
 use crate::fold::closed_loop::unreported;
 use crate::fold::contradictions;
 use crate::fold::planned::{Planned, PlannedTick};

@@ -12,7 +12,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
 use crate::control::{Control, Parsed};
-use crate::fold::accounts::Accounts;
+use crate::fold::arrival_counts::Accounts;
 use crate::fold::chain::judge;
 use crate::fold::decision_rules::{Decided, decisions};
 use crate::fold::invariants::{Breaches, Invariant};

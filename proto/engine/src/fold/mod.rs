@@ -10,8 +10,8 @@
 //!
 //! Accounting:
 //! - [`planned`]: planned arrivals by tick and holder
-//! - [`reported`]: the window of one delta
-//! - [`accounts`], [`accounting`]: what became of every planned arrival
+//! - [`delta_window`]: the window of one delta
+//! - [`arrival_counts`], [`accounting`]: what became of every planned arrival
 //! - [`closed_loop`]: unreported time of users
 //!
 //! Rules:
@@ -26,10 +26,10 @@ pub mod index;
 pub mod project;
 
 pub mod accounting;
-pub mod accounts;
+pub mod arrival_counts;
 pub mod closed_loop;
+pub mod delta_window;
 pub mod planned;
-pub mod reported;
 
 pub(crate) mod contradictions;
 pub mod decision_rules;

@@ -22,7 +22,7 @@
 pub mod figures;
 pub mod timeline;
 
-mod closing;
+mod close;
 mod state;
 
 pub mod certificate;
@@ -35,7 +35,7 @@ pub mod samples;
 pub mod slice;
 pub mod what_if;
 
-pub use closing::{NoReport, report};
+pub use close::{NoReport, report};
 pub use figures::drops::dropped_for;
 pub use figures::percentiles;
 pub use state::{digest, run_state};

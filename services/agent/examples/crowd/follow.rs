@@ -16,7 +16,7 @@ use loadpilot_events::{RunId, Timestamp};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, interval, timeout};
 
-use crate::ask::ask;
+use crate::plan::ask;
 use crate::spread::Spread;
 use crate::{Trouble, connect, say, subjects};
 

@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::Trouble;
-use crate::ask::request;
+use crate::plan::request;
 use crate::rows::{Books, Rows};
 
 /// Of so many agents one is lost.

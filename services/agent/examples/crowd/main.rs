@@ -9,10 +9,10 @@
 //! The server is named by NATS_URL and NATS_TOKEN; what is found is printed as one line of JSON. It
 //! must never be part of the product.
 
-mod ask;
 mod follow;
 mod laws;
-mod member;
+mod light_agent;
+mod plan;
 mod rows;
 mod spread;
 
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let found = runtime.map_err(Trouble::from).and_then(|runtime| {
         runtime.block_on(async {
             match words[..] {
-                ["agents", count] => member::crowd(count.parse()?).await,
+                ["agents", count] => light_agent::crowd(count.parse()?).await,
                 ["run", count, secs] => follow::run(count.parse()?, secs.parse()?).await,
                 ["laws", count] => laws::laws(count.parse()?),
                 _ => Err("usage: crowd agents COUNT | run COUNT SECS | laws COUNT".into()),

@@ -2,7 +2,7 @@
 //!
 //! - [`fault`]: why a core cannot be set up.
 //! - [`allocator_tuning`]: how much freed memory the process keeps.
-//! - [`join_all`]: waits for several futures on one task.
+//! - [`futures`]: waits for several futures on one task.
 //! - [`arrival_id`]: the identity of one arrival.
 //! - [`clock`]: monotonic time, timers and the lease.
 //! - [`journal`]: every counted call in a memory-mapped file, so that a kill loses none.
@@ -21,10 +21,10 @@ mod arrival_id;
 mod clock;
 pub(crate) mod core;
 mod fault;
+mod futures;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub(crate) mod http;
-mod join_all;
 pub(crate) mod journal;
 pub(crate) mod request;
 

@@ -1,5 +1,6 @@
 //! How long the agent waits for what, and how much it keeps. Fixed in the product; tests and
-//! operators with another lost time shorten them. Must never be read from anywhere but [`Timeouts`].
+//! operators with another lost time shorten them. Must never be read from anywhere but
+//! [`Timeouts`].
 
 use std::time::Duration;
 

@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use crate::process::shell::Shell;
 use crate::runs::envelope::envelope;
 
-/// Where facts about one run are handed in. Clones share it; it ends with [`EventPublisher::dismiss`] or
-/// with the last clone once everything is stored.
+/// Where facts about one run are handed in. Clones share it; it ends with
+/// [`EventPublisher::dismiss`] or with the last clone once everything is stored.
 #[derive(Debug, Clone)]
 pub struct EventPublisher {
     shell: Shell,

@@ -8,7 +8,7 @@ use loadpilot_events::log::hist::{self, Hist};
 use loadpilot_events::rules::Rules;
 
 use crate::fold::project::Window;
-use crate::report::closing::Closing;
+use crate::report::close::Closing;
 use crate::report::figures::generator_health::anatomy;
 use crate::report::figures::percentiles::{co_factor, ladder, ms};
 use crate::tally::aggregates::{AnatomySums, CallSums, merge};

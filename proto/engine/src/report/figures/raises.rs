@@ -10,9 +10,9 @@ use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 
-use crate::fold::accounts::Accounts;
+use crate::fold::arrival_counts::Accounts;
 use crate::fold::project::Window;
-use crate::report::closing::Closing;
+use crate::report::close::Closing;
 use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 

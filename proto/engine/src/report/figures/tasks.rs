@@ -11,9 +11,9 @@ use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::Task;
 use loadpilot_events::plan::script::Feed;
 
-use crate::fold::accounts::Accounts;
+use crate::fold::arrival_counts::Accounts;
 use crate::fold::project::{Projection, Window};
-use crate::report::closing::Closing;
+use crate::report::close::Closing;
 use crate::report::figures::drops::dropped_for;
 use crate::report::figures::generator_health::anatomy;
 use crate::report::figures::percentiles::{ladder, ladders};

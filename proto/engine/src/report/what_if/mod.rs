@@ -15,7 +15,7 @@ use loadpilot_events::refusal::{Problem, Refusal};
 use crate::check;
 use crate::fold::index::{Entry, Index, Key};
 use crate::fold::project::{Projection, Window, first_measured_tick};
-use crate::report::closing::judged;
+use crate::report::close::judged;
 use crate::report::slice::{Indexed, whole_ticks};
 use crate::tally::aggregates::{AnatomySums, CallSums};
 use crate::tally::packed_histogram::{HistogramSum, Precision};

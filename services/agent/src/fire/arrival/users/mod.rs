@@ -6,17 +6,17 @@
 //! - [`part_context`]: the state of the part that a user performs.
 //! - [`exchange`]: one request, or a batch.
 //! - [`concurrent`]: requests in flight at the same time.
-//! - [`counting`]: what is counted of an arrival.
+//! - [`user_counts`]: what is counted of an arrival.
 //!
 //! The last call of a task is counted only when the task has ended, since its check decides its
 //! outcome. Requests before the start and after the end are never counted. For an arrival nothing
 //! is sent after a stop.
 
 mod concurrent;
-mod counting;
 mod exchange;
 pub(crate) mod hooks;
 mod part_context;
+mod user_counts;
 pub(crate) mod virtual_users;
 
 use std::future::poll_fn;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::dial::Dialer;
 use super::error_classification::ErrorClass;
-use crate::fire::join_all::join_all;
+use crate::fire::futures::join_all;
 
 /// Maximum number of connections that a core opens at a time: a target's accept queue is short.
 const OPENING_MAX: u32 = 64;

@@ -17,7 +17,7 @@ use loadpilot_events::units::{Rate, SECOND_US};
 use crate::check;
 use crate::control::{Assignment, Control, Parsed};
 use crate::fold::accounting::account;
-use crate::fold::accounts::Accounts;
+use crate::fold::arrival_counts::Accounts;
 use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
 use crate::report::figures::holders::holders;
@@ -281,7 +281,7 @@ impl Closing<'_> {
 
     fn series(&self, accounts: &Accounts) -> Vec<TickReport> {
         let nothing = crate::fold::project::TickCalls::default();
-        let tick_report = |(&tick, arrivals): (&u32, &crate::fold::accounts::TickAccount)| {
+        let tick_report = |(&tick, arrivals): (&u32, &crate::fold::arrival_counts::TickAccount)| {
             let calls = self.data.ticks.get(&tick).unwrap_or(&nothing);
             let responses = calls.responses.hist(Precision::Latency);
             let some = !responses.is_empty();
