@@ -1,8 +1,8 @@
 //! Inputs of a part: random draws, its due time, rows of feeds.
 //!
 //! All of them follow from the seed and the part's [`Occasion`], by the same laws as in Python
-//! (`loadpilot.inputs.random`). Must never make a draw that Python does not make, nor leave one out: the
-//! next would differ.
+//! (`loadpilot.inputs.random`). Must never make a draw that Python does not make, nor leave one
+//! out: the next would differ.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;

@@ -12,7 +12,8 @@ use super::values::operators::real_of;
 use super::values::repr::repr;
 use super::values::value::Value;
 
-/// Samples of one user in its current task. `None` in hooks, whose values are checked and discarded.
+/// Samples of one user in its current task. `None` in hooks, whose values are checked and
+/// discarded.
 #[derive(Debug, Default)]
 pub(super) struct MetricSamples(Option<Vec<MetricSample>>);
 

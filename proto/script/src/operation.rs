@@ -1,8 +1,8 @@
 //! Operations: what a virtual user waits for, and how each one completes.
 //!
 //! The types between a user and the load engine. A user in Python or in compiled code returns an
-//! [`Operation`]; the load engine performs it and resumes the user with a [`Completion`]. Data only:
-//! the agent adds the traits of users and scenarios (`users::script`).
+//! [`Operation`]; the load engine performs it and resumes the user with a [`Completion`]. Data
+//! only: the agent adds the traits of users and scenarios (`users::script`).
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -180,7 +180,8 @@ impl LoopUser {
         Ok(Some(error.map(PyErr::from_value)))
     }
 
-    /// The new concurrent requests of the part, if any, and the number of operations they belong to.
+    /// The new concurrent requests of the part, if any, and the number of operations they belong
+    /// to.
     pub(super) fn take_operations(&mut self, py: Python<'_>) -> PyResult<(Option<Operation>, i64)> {
         let operations = self.user.bind(py).call_method0("wishes")?;
         let operations: Vec<(u64, Bound<'_, PyAny>)> = operations.extract()?;

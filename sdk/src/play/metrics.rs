@@ -1,7 +1,7 @@
 //! Samples that users add to own metrics of the scenario.
 //!
-//! A sample belongs to the current user ([`super::current_user`]); without one, or on another thread,
-//! it is discarded.
+//! A sample belongs to the current user ([`super::current_user`]); without one, or on another
+//! thread, it is discarded.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

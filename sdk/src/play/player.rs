@@ -1,5 +1,5 @@
-//! Parts of a scenario that the command plays itself: setups, teardowns, and users that are prepared
-//! before the run is requested.
+//! Parts of a scenario that the command plays itself: setups, teardowns, and users that are
+//! prepared before the run is requested.
 //!
 //! The command has loaded the class already. While it waits it releases the interpreter and handles
 //! Ctrl-C.

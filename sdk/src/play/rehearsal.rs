@@ -37,8 +37,8 @@ pub(crate) struct PyRehearsedUser {
 }
 
 /// The next operation of a user: `sends` method, path, headers, body, timeout in µs and name; or
-/// several of these in a `batch`; or `rests_us`, a sleep in µs; or the end of the part, with `check`
-/// (whether it passed, and its error), `raised`, and its metric samples as text.
+/// several of these in a `batch`; or `rests_us`, a sleep in µs; or the end of the part, with
+/// `check` (whether it passed, and its error), `raised`, and its metric samples as text.
 #[pyclass(name = "Wanted", module = "loadpilot._native", frozen, get_all)]
 pub(crate) struct PyWanted {
     sends: Option<Sent>,
@@ -134,8 +134,8 @@ impl PyRehearsal {
 
 #[pymethods]
 impl PyRehearsedUser {
-    /// Begins its preparation (-1), its clean-up (-2) or a task, by its index, for an arrival that is
-    /// due at `due_us`, in µs of the Unix epoch.
+    /// Begins its preparation (-1), its clean-up (-2) or a task, by its index, for an arrival that
+    /// is due at `due_us`, in µs of the Unix epoch.
     #[pyo3(signature = (part, arrival = 0, due_us = 0))]
     fn begin(
         &mut self,

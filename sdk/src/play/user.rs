@@ -1,7 +1,7 @@
 //! One virtual user: an instance of the scenario's class, executed from operation to operation.
 //!
-//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). What the
-//! user raises ends its part, as text.
+//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). What
+//! the user raises ends its part, as text.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -295,8 +295,8 @@ impl PyUser {
 }
 
 impl PyUser {
-    /// Runs a stretch of the user's code as the current user, and keeps the watchdog's message about
-    /// it. `None`: no operation yet.
+    /// Runs a stretch of the user's code as the current user, and keeps the watchdog's message
+    /// about it. `None`: no operation yet.
     fn stretch(
         &mut self,
         code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Option<Operation>>,
@@ -404,8 +404,8 @@ fn throw<'py>(coroutine: &Bound<'py, PyAny>, error: &PyErr) -> PyResult<Sent<'py
 /// Number of bytes between the engine's stack and those of users.
 const STACK_GAP_BYTES: usize = 64 << 10;
 
-/// Runs `work` further down the stack. The stack of a user begins where its first part was begun, and
-/// a switch saves what of the engine's stack lies below that.
+/// Runs `work` further down the stack. The stack of a user begins where its first part was begun,
+/// and a switch saves what of the engine's stack lies below that.
 #[inline(never)]
 fn below_engine_stack<T>(work: impl FnOnce() -> T) -> T {
     let mut gap = [MaybeUninit::<u8>::uninit(); STACK_GAP_BYTES];
