@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::{Config, Given, Listen, Place};
+use super::{Config, Listen, LogFolder, ProvidedCertificate};
 
-/// Most agents or coordinators of one local stack.
+/// Maximum number of agents or coordinators of one local stack.
 const CHILDREN_MAX: i64 = 256;
 
 /// Runs nats-server, coordinators and agents for one local log.
@@ -47,7 +47,7 @@ struct Arguments {
     /// Its private key.
     #[arg(long, requires = "listen_cert")]
     listen_key: Option<PathBuf>,
-    /// Who signed it.
+    /// Its authority.
     #[arg(long, requires = "listen_cert")]
     listen_cacert: Option<PathBuf>,
 }
@@ -74,22 +74,25 @@ fn command(text: &str) -> Result<Command, String> {
 pub fn parse(argv: Vec<OsString>) -> Result<Config, clap::Error> {
     let program = OsString::from("loadpilot-supervisor");
     let arguments = Arguments::try_parse_from(std::iter::once(program).chain(argv))?;
-    let place = match (arguments.log_dir, arguments.root) {
-        (Some(folder), _) => Place::Exactly(folder),
-        (None, Some(root)) => Place::FirstFree(root),
+    let log_folder = match (arguments.log_dir, arguments.root) {
+        (Some(folder), _) => LogFolder::Exactly(folder),
+        (None, Some(root)) => LogFolder::FirstFree(root),
         (None, None) => unreachable!("clap demands one of the two"),
     };
-    let given = arguments.listen_cert.zip(arguments.listen_key);
+    let certificate = arguments.listen_cert.zip(arguments.listen_key);
     let cacert = arguments.listen_cacert;
-    let given = given.map(|(cert, key)| Given { cert, key, cacert });
+    let certificate = certificate.map(|(cert, key)| ProvidedCertificate { cert, key, cacert });
     let words = |command: Option<Command>| command.map_or_else(Vec::new, |command| command.0);
     Ok(Config {
-        place,
+        log_folder,
         nats_server: arguments.nats_server,
         agents: arguments.agents,
         coordinators: arguments.coordinators,
         agent_command: words(arguments.agent_command),
         coordinator_command: words(arguments.coordinator_command),
-        listen: arguments.listen.map(|listen| Listen { given, ..listen }),
+        listen: arguments.listen.map(|listen| Listen {
+            certificate,
+            ..listen
+        }),
     })
 }

@@ -1,4 +1,4 @@
-//! One child process: it dies with this one, and its end is told exactly once.
+//! One child process: it dies with the supervisor, and its end is reported exactly once.
 
 use std::fmt;
 use std::io;
@@ -8,11 +8,11 @@ use std::process::{ExitStatus, Stdio};
 use tokio::process::{ChildStderr, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::stack::News;
+use super::stack::Input;
 
-/// Which child.
+/// Name of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Who {
+pub(super) enum ChildName {
     /// nats-server.
     Server,
     /// The n-th coordinator, from 1.
@@ -21,7 +21,7 @@ pub(super) enum Who {
     Agent(u32),
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for ChildName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server => f.write_str("nats-server"),
@@ -32,22 +32,22 @@ impl fmt::Display for Who {
     }
 }
 
-/// A child that has been started.
+/// A running child.
 pub(super) struct Child {
     pub(super) pid: u32,
     signals: UnboundedSender<libc::c_int>,
 }
 
 impl Child {
-    /// Starts `command` in a process group of its own; its end becomes one piece of `news`. Also
+    /// Starts `command` in a process group of its own; its end becomes one input. Also
     /// returns the child's standard error if `command` pipes it.
     ///
     /// Must be called from the thread that lives as long as the stack: on Linux the kernel kills
-    /// the child when the thread that made it ends.
+    /// the child when the thread that started it ends.
     pub(super) fn start(
-        who: Who,
+        who: ChildName,
         command: &mut Command,
-        news: UnboundedSender<News>,
+        inputs: UnboundedSender<Input>,
     ) -> io::Result<(Self, Option<ChildStderr>)> {
         let parent = std::process::id();
         command.stdin(Stdio::null()).process_group(0);
@@ -58,32 +58,32 @@ impl Child {
             .id()
             .ok_or_else(|| io::Error::other("it ended before it began"))?;
         let stderr = child.stderr.take();
-        let (signals, orders) = unbounded_channel();
+        let (signals, to_send) = unbounded_channel();
         tokio::spawn(async move {
-            let because = watch(&mut child, orders).await;
-            // Nobody listens any more once the stack has ended.
-            let _ = news.send(News::Exited { who, because });
+            let because = watch(&mut child, to_send).await;
+            // The receiver is gone once the stack has ended.
+            let _ = inputs.send(Input::Exited { who, because });
         });
         Ok((Self { pid, signals }, stderr))
     }
 
     /// Sends `signal`, unless the child has ended; SIGKILL goes to all of its process group.
     pub(super) fn signal(&self, signal: libc::c_int) {
-        // The receiver is gone when the child is: then there is nothing to signal.
+        // The receiver is gone once the child has ended: then there is nothing to signal.
         let _ = self.signals.send(signal);
     }
 }
 
-/// Waits for the end of `child` and passes signals on until then; says how it ended.
+/// Waits for the end of `child` and forwards signals until then; returns how it ended.
 async fn watch(
     child: &mut tokio::process::Child,
-    mut orders: UnboundedReceiver<libc::c_int>,
+    mut to_send: UnboundedReceiver<libc::c_int>,
 ) -> String {
     loop {
         tokio::select! {
             status = child.wait() => return status.map_or_else(|error| error.to_string(), describe),
-            Some(signal) = orders.recv() => {
-                // None once it has been reaped: its number may then belong to somebody else.
+            Some(signal) = to_send.recv() => {
+                // None once it has been reaped: the pid may then belong to another process.
                 if let Some(pid) = child.id().and_then(|pid| libc::pid_t::try_from(pid).ok()) {
                     let target = if signal == libc::SIGKILL { -pid } else { pid };
                     // SAFETY: kill takes no pointer; the process exists, for it is not reaped yet.
@@ -129,7 +129,7 @@ fn die_with(parent: u32) -> io::Result<()> {
     }
 }
 
-/// Other systems have no such request: there, children outlive a supervisor that is killed.
+/// Other systems have no such request: children outlive a killed supervisor there.
 #[cfg(not(target_os = "linux"))]
 fn die_with(_parent: u32) -> io::Result<()> {
     Ok(())

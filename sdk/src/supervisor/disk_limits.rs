@@ -1,24 +1,24 @@
-//! How large the two streams of a local log may grow on this disk.
+//! Size limits of the two streams of a local log, from the free disk space.
 
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::Trouble;
+use super::StackError;
 
 const MIB: u64 = 1 << 20;
 
 /// Size of the control stream. All of it must fit, or the end of a run could not be recorded.
 pub(super) const CTL_BYTES: u64 = 64 * MIB;
 
-/// Size of the measurements' stream on a disk with room for it.
+/// Maximum size of the data stream.
 pub(super) const DATA_BYTES_MAX: u64 = 2048 * MIB;
 
-/// Below this a run of some minutes would end for want of room.
+/// Minimum size of the data stream: room for a run of some minutes.
 const DATA_BYTES_MIN: u64 = 16 * MIB;
 
-/// What may be taken of the free disk, in percent: others write to it too.
+/// Share of the free disk that a log may take, in percent: other processes write to it too.
 const SHARE_PERCENT: u64 = 80;
 
 /// Size limits of the two streams, in bytes.
@@ -31,18 +31,18 @@ pub(super) struct Limits {
 /// The limits for a log in `folder`.
 ///
 /// # Errors
-/// A refusal when a run is meant to `write` and the disk cannot hold the smallest log; a fault when
-/// the disk cannot be asked.
-pub(super) fn limits(folder: &Path, write: bool) -> Result<Limits, Trouble> {
+/// A refusal if the stack is to `write` and the disk cannot hold the smallest log; a fault if the
+/// free space cannot be read.
+pub(super) fn limits(folder: &Path, write: bool) -> Result<Limits, StackError> {
     let free = free_bytes(folder)
-        .map_err(|error| Trouble::fault(format!("free space of {}", folder.display()), error))?;
+        .map_err(|error| StackError::fault(format!("free space of {}", folder.display()), error))?;
     match share(free) {
         Ok(limits) => Ok(limits),
         Err(_) if !write => Ok(Limits {
             ctl_bytes: CTL_BYTES,
             data_bytes: DATA_BYTES_MIN,
         }),
-        Err(needed) => Err(Trouble::Refusal {
+        Err(needed) => Err(StackError::Refusal {
             field: "disk",
             rule: format!(
                 "{} has {} MiB free, a log needs {} MiB",
@@ -54,7 +54,7 @@ pub(super) fn limits(folder: &Path, write: bool) -> Result<Limits, Trouble> {
     }
 }
 
-/// The limits on a disk with `free` bytes, or how many bytes would have to be free.
+/// The limits on a disk with `free` bytes, or the number of bytes that have to be free.
 fn share(free: u64) -> Result<Limits, u64> {
     let usable = free / 100 * SHARE_PERCENT;
     if usable < CTL_BYTES + DATA_BYTES_MIN {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::disk_limits::Limits;
-use super::{Place, Trouble};
+use super::{LogFolder, StackError};
 
-/// Most stacks that may run in one directory at a time.
+/// Maximum number of stacks in one directory at a time.
 const FOLDERS_MAX: u32 = 1024;
 
 const LOCK_FILE: &str = "lock";
@@ -24,22 +24,21 @@ pub(super) struct Folder {
     _lock: File,
 }
 
-/// What one needs to use the stack: the content of the stack file.
+/// Content of the stack file: all that a client of the stack needs.
 #[derive(Debug, Serialize)]
 pub(super) struct StackFile<'a> {
     /// Where the server listens.
     pub(super) url: &'a str,
-    /// What to log in with.
+    /// The token for the server.
     pub(super) token: &'a str,
-    /// Whom to trust for its certificate, if it shows one that machines do not know.
+    /// The authority of its certificate, if machines do not trust it anyway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cacert: Option<&'a Path>,
     /// Process id of the supervisor.
     pub(super) pid: u32,
     /// The folder of this log.
     pub(super) log_dir: &'a Path,
-    /// When this stack started, in µs since 1970: what was asked for earlier is the unfinished
-    /// business of another stack.
+    /// Start of this stack in µs since 1970: runs requested earlier belong to another stack.
     pub(super) started_at_us: u64,
     #[serde(flatten)]
     pub(super) limits: LimitsFile,
@@ -67,18 +66,18 @@ impl Folder {
     /// # Errors
     /// `Busy` when it is exactly one and locked, a refusal when all are locked, a fault of the
     /// file system.
-    pub(super) fn take(place: &Place) -> Result<Self, Trouble> {
-        match place {
-            Place::Exactly(path) => {
-                Self::lock(path)?.ok_or_else(|| Trouble::Busy(path.join(STACK_FILE)))
+    pub(super) fn take(choice: &LogFolder) -> Result<Self, StackError> {
+        match choice {
+            LogFolder::Exactly(path) => {
+                Self::lock(path)?.ok_or_else(|| StackError::Busy(path.join(STACK_FILE)))
             }
-            Place::FirstFree(root) => {
+            LogFolder::FirstFree(root) => {
                 for number in 1..=FOLDERS_MAX {
                     if let Some(folder) = Self::lock(&root.join(format!("log-{number}")))? {
                         return Ok(folder);
                     }
                 }
-                Err(Trouble::Refusal {
+                Err(StackError::Refusal {
                     field: "log folder",
                     rule: format!(
                         "at most {FOLDERS_MAX} stacks may run at a time in {}",
@@ -90,8 +89,8 @@ impl Folder {
     }
 
     /// The folder, or none when another process has it.
-    fn lock(path: &Path) -> Result<Option<Self>, Trouble> {
-        let failed = |error| Trouble::fault(path.display().to_string(), error);
+    fn lock(path: &Path) -> Result<Option<Self>, StackError> {
+        let failed = |error| StackError::fault(path.display().to_string(), error);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -119,7 +118,7 @@ impl Folder {
         &self.path
     }
 
-    /// Where agents keep what must outlive them.
+    /// State directories of the agents.
     pub(super) fn agents_dir(&self) -> PathBuf {
         self.path.join(AGENTS_FOLDER)
     }
@@ -133,7 +132,7 @@ impl Folder {
     }
 
     /// A file for the output of a child, empty when `fresh`.
-    pub(super) fn output(&self, child: &str, fresh: bool) -> Result<File, Trouble> {
+    pub(super) fn output(&self, child: &str, fresh: bool) -> Result<File, StackError> {
         let path = self.output_path(child);
         let mut options = OpenOptions::new();
         let file = private(options.create(true).append(true), &path).and_then(|file| {
@@ -143,15 +142,15 @@ impl Folder {
                 Ok(file)
             }
         });
-        file.map_err(|error| Trouble::fault(path.display().to_string(), error))
+        file.map_err(|error| StackError::fault(path.display().to_string(), error))
     }
 
     pub(super) fn output_path(&self, child: &str) -> PathBuf {
         self.path.join(format!("{child}.log"))
     }
 
-    /// Writes a file that holds a secret, whole or not at all.
-    pub(super) fn write(&self, path: &Path, content: &[u8]) -> Result<(), Trouble> {
+    /// Writes a file that holds a secret, atomically.
+    pub(super) fn write(&self, path: &Path, content: &[u8]) -> Result<(), StackError> {
         let draft = path.with_extension("draft");
         let written = private(
             OpenOptions::new().create(true).write(true).truncate(true),
@@ -159,19 +158,19 @@ impl Folder {
         )
         .and_then(|mut file| file.write_all(content))
         .and_then(|()| fs::rename(&draft, path));
-        written.map_err(|error| Trouble::fault(path.display().to_string(), error))
+        written.map_err(|error| StackError::fault(path.display().to_string(), error))
     }
 
-    /// Removes what names a stack that is no more.
+    /// Removes the files that refer to the stack.
     pub(super) fn forget(&self) {
         for file in [self.stack_file(), self.server_file()] {
-            // Not there is what is wanted; anything else shows when the file is written.
+            // Absent is fine; any other error shows when the file is written.
             let _ = fs::remove_file(file);
         }
     }
 }
 
-/// Opens a file that only its owner may read; never one that a link points to elsewhere.
+/// Opens a file that only its owner may read; refuses symbolic links.
 fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options
         .mode(0o600)
@@ -182,10 +181,10 @@ fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// A secret of 32 random bytes, in hex.
-pub(super) fn secret() -> Result<String, Trouble> {
+pub(super) fn secret() -> Result<String, StackError> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut bytes))
-        .map_err(|error| Trouble::fault("/dev/urandom", error))?;
+        .map_err(|error| StackError::fault("/dev/urandom", error))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -1,8 +1,8 @@
-//! A local stack that is opened to other machines: where it listens, by which certificate it is
-//! known, and the token that it asks for. Never the one without the other.
+//! A local stack that other machines may connect to: its address, certificate and token. It never
+//! listens without one of them.
 //!
-//! Authority and token belong to the folder of the log and outlive a stack: agents that were given
-//! them once find the next run, too. Must never write a key that others may read.
+//! Authority and token belong to the folder of the log and outlive a stack, so that agents which have
+//! them can join the next run. Must never write a key that other users may read.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -16,49 +16,49 @@ use rcgen::{
 };
 use sha2::{Digest, Sha256};
 
-use super::Trouble;
+use super::StackError;
 use super::folder::{Folder, secret};
 
-/// In the folder of a log: all that is shown to, or asked of, other machines.
-const PLACE: &str = "listen";
+/// Subfolder of a log's folder for certificate, authority and token.
+const LISTEN_FOLDER: &str = "listen";
 
-/// Where other machines are to reach a stack.
+/// Where a stack listens for other machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
     /// An address of this machine, a name of it, or all of them (`0.0.0.0`, `::`).
     pub host: String,
-    /// 0: a free one.
+    /// The port; 0: a free one.
     pub port: u16,
-    /// A certificate of the user's own instead of one that is made.
-    pub given: Option<Given>,
+    /// The user's own certificate in place of a generated one.
+    pub certificate: Option<ProvidedCertificate>,
 }
 
-/// A certificate that the user brings.
+/// A certificate of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct ProvidedCertificate {
     /// The chain, in PEM.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// Who signed it, where machines do not trust them anyway.
+    /// Its authority, if machines do not trust it anyway.
     pub cacert: Option<PathBuf>,
 }
 
-/// An opened stack.
+/// Address and identity of a stack that listens for other machines.
 pub(super) struct Open {
-    /// Where it listens, as nats-server reads it.
+    /// Host to listen on, in nats-server's notation.
     pub(super) bind: String,
     pub(super) port: u16,
-    /// Where members on this machine connect.
-    pub(super) near: String,
-    /// Where those of other machines do.
-    pub(super) far: String,
+    /// URL for processes of this machine.
+    pub(super) local_url: String,
+    /// URL for other machines.
+    pub(super) remote_url: String,
     pub(super) cert: PathBuf,
     pub(super) key: PathBuf,
     pub(super) cacert: Option<PathBuf>,
     pub(super) token: String,
     pub(super) token_file: PathBuf,
-    /// SHA-256 of the authority that was made.
+    /// SHA-256 of the generated authority.
     pub(super) fingerprint: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Listen {
     /// Reads `HOST:PORT`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rule = || format!("must be HOST:PORT such as 0.0.0.0:4222 (got {text:?})");
         let (host, port) = text.rsplit_once(':').ok_or_else(rule)?;
@@ -80,8 +80,12 @@ impl Listen {
             None => !host.is_empty() && host.bytes().all(is_name),
         };
         let host = bare.unwrap_or(host).to_owned();
-        let given = None;
-        sound.then_some(Self { host, port, given }).ok_or_else(rule)
+        let listen = Self {
+            host,
+            port,
+            certificate: None,
+        };
+        sound.then_some(listen).ok_or_else(rule)
     }
 
     fn is_everywhere(&self) -> bool {
@@ -90,9 +94,9 @@ impl Listen {
             .is_ok_and(|address| address.is_unspecified())
     }
 
-    /// Takes a port and makes, or finds, what identifies the stack.
-    pub(super) fn open(&self, folder: &Folder) -> Result<Open, Trouble> {
-        let place = folder.path().join(PLACE);
+    /// Chooses a port, and creates or reads the stack's identity.
+    pub(super) fn open(&self, folder: &Folder) -> Result<Open, StackError> {
+        let place = folder.path().join(LISTEN_FOLDER);
         private_folder(&place)?;
         let port = self.free_port()?;
         let addresses = addresses();
@@ -107,9 +111,9 @@ impl Listen {
                 (Ipv4Addr::LOCALHOST.to_string(), outside.to_string())
             }
         };
-        let (cert, key, cacert, fingerprint) = match &self.given {
+        let (cert, key, cacert, fingerprint) = match &self.certificate {
             Some(given) => {
-                self.must_be_named()?;
+                self.require_named_host()?;
                 let given = given.clone();
                 (given.cert, given.key, given.cacert, None)
             }
@@ -119,7 +123,7 @@ impl Listen {
                     true => names.extend(addresses.iter().map(ToString::to_string)),
                     false => names.push(self.host.clone()),
                 }
-                let made = identify(folder, &place, names)?;
+                let made = create_identity(folder, &place, names)?;
                 (
                     made.cert,
                     made.key,
@@ -129,12 +133,12 @@ impl Listen {
             }
         };
         let token_file = place.join("token");
-        let token = kept(folder, &token_file, secret)?;
+        let token = read_or_create(folder, &token_file, secret)?;
         Ok(Open {
             bind: bracketed(&self.host),
             port,
-            near: format!("tls://{}:{port}", bracketed(&near)),
-            far: format!("tls://{}:{port}", bracketed(&far)),
+            local_url: format!("tls://{}:{port}", bracketed(&near)),
+            remote_url: format!("tls://{}:{port}", bracketed(&far)),
             cert,
             key,
             cacert,
@@ -144,10 +148,10 @@ impl Listen {
         })
     }
 
-    fn free_port(&self) -> Result<u16, Trouble> {
+    fn free_port(&self) -> Result<u16, StackError> {
         let listener = TcpListener::bind((self.host.as_str(), self.port));
         let port = listener.and_then(|listener| Ok(listener.local_addr()?.port()));
-        port.map_err(|error| Trouble::Refusal {
+        port.map_err(|error| StackError::Refusal {
             field: "--listen",
             rule: format!(
                 "cannot listen at {}:{}: {error}",
@@ -157,12 +161,12 @@ impl Listen {
         })
     }
 
-    /// A certificate is for a name, and whoever connects compares it.
-    fn must_be_named(&self) -> Result<(), Trouble> {
+    /// A provided certificate is for a name, which clients compare: refuses a wildcard address.
+    fn require_named_host(&self) -> Result<(), StackError> {
         if !self.is_everywhere() {
             return Ok(());
         }
-        Err(Trouble::Refusal {
+        Err(StackError::Refusal {
             field: "--listen",
             rule: format!(
                 "must name the host of --listen-cert instead of {}",
@@ -172,18 +176,22 @@ impl Listen {
     }
 }
 
-/// Files that identify a stack.
-struct Made {
+/// Files of a stack's identity.
+struct Identity {
     cert: PathBuf,
     key: PathBuf,
     authority: PathBuf,
     fingerprint: String,
 }
 
-/// The authority of this folder, and a certificate of it for `names`.
-fn identify(folder: &Folder, place: &Path, names: Vec<String>) -> Result<Made, Trouble> {
+/// The authority of this folder, and a new certificate of it for `names`.
+fn create_identity(
+    folder: &Folder,
+    place: &Path,
+    names: Vec<String>,
+) -> Result<Identity, StackError> {
     let made = |error: rcgen::Error| {
-        Trouble::fault(
+        StackError::fault(
             "make a certificate",
             std::io::Error::other(error.to_string()),
         )
@@ -194,7 +202,7 @@ fn identify(folder: &Folder, place: &Path, names: Vec<String>) -> Result<Made, T
             .map(|key| key.serialize_pem())
             .map_err(made)
     };
-    let authority_key = kept(folder, &place.join("ca-key.pem"), new_key)?;
+    let authority_key = read_or_create(folder, &place.join("ca-key.pem"), new_key)?;
     let authority_key = KeyPair::from_pem(&authority_key).map_err(made)?;
     let mut params = CertificateParams::new(Vec::new()).map_err(made)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -213,7 +221,7 @@ fn identify(folder: &Folder, place: &Path, names: Vec<String>) -> Result<Made, T
             .map(|cert| cert.pem())
             .map_err(made)
     };
-    let authority = kept(folder, &authority_file, new_authority)?;
+    let authority = read_or_create(folder, &authority_file, new_authority)?;
     let issuer = Issuer::new(params, authority_key);
 
     let mut params = CertificateParams::new(names).map_err(made)?;
@@ -224,7 +232,7 @@ fn identify(folder: &Folder, place: &Path, names: Vec<String>) -> Result<Made, T
     let (cert_file, key_file) = (place.join("cert.pem"), place.join("key.pem"));
     folder.write(&cert_file, cert.pem().as_bytes())?;
     folder.write(&key_file, key.serialize_pem().as_bytes())?;
-    Ok(Made {
+    Ok(Identity {
         cert: cert_file,
         key: key_file,
         authority: authority_file,
@@ -232,34 +240,34 @@ fn identify(folder: &Folder, place: &Path, names: Vec<String>) -> Result<Made, T
     })
 }
 
-/// What stands in `file`, which is written if it is not there.
-fn kept(
+/// Content of `file`, which is created if it is absent.
+fn read_or_create(
     folder: &Folder,
     file: &Path,
-    make: impl FnOnce() -> Result<String, Trouble>,
-) -> Result<String, Trouble> {
+    make: impl FnOnce() -> Result<String, StackError>,
+) -> Result<String, StackError> {
     match fs::read_to_string(file) {
         Ok(text) if !text.is_empty() => return Ok(text),
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Trouble::fault(file.display().to_string(), error)),
+        Err(error) => return Err(StackError::fault(file.display().to_string(), error)),
     }
     let text = make()?;
     folder.write(file, text.as_bytes())?;
     Ok(text)
 }
 
-fn private_folder(path: &Path) -> Result<(), Trouble> {
+fn private_folder(path: &Path) -> Result<(), StackError> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let made = fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path);
     made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
-        .map_err(|error| Trouble::fault(path.display().to_string(), error))
+        .map_err(|error| StackError::fault(path.display().to_string(), error))
 }
 
-/// SHA-256 of a certificate as people compare it.
+/// SHA-256 of a certificate, in hex.
 fn fingerprint(pem: &str) -> String {
     let lines = pem.lines().filter(|line| !line.starts_with("-----"));
     let der = STANDARD
@@ -272,7 +280,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The addresses by which other machines may know this one.
+/// Addresses of this machine that other machines may reach.
 fn addresses() -> Vec<IpAddr> {
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
     let outside = interfaces

@@ -1,11 +1,17 @@
 //! One local stack: nats-server, coordinators and agents as children of one process.
 //!
-//! It owns their lives and nothing else. It starts them in order, starts again what died, and ends
-//! all of them when it is told to or when its owner is gone. It must never outlive its owner, leave
-//! a child behind, put a secret into an argument list, or look into the log that it hosts.
+//! The supervisor starts them in order, restarts a child that died, and ends all of them on request
+//! or when its owner is gone. It must never outlive its owner, leave a child behind, put a secret
+//! into an argument list, or read the log that it hosts.
 //!
-//! The owner speaks over stdin (`stop`, or end of file when it died) and listens on stdout, where
-//! each line is one [`Event`].
+//! The owner writes to stdin (`stop`, or end of file when it died) and reads stdout, where each line
+//! is one [`Event`].
+//!
+//! - [`arguments`]: its command line.
+//! - [`stack`]: the loop; [`stdio_protocol`] its inputs and events.
+//! - [`folder`], [`disk_limits`]: the folder of the log, and the sizes of its streams.
+//! - [`server`], [`listen`]: nats-server, on loopback or for other machines.
+//! - [`child`], [`restarts`]: child processes, and how often they may die.
 
 mod arguments;
 mod child;
@@ -22,19 +28,19 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 pub use arguments::parse;
-pub use listen::{Given, Listen};
+pub use listen::{Listen, ProvidedCertificate};
 pub use stdio_protocol::{Event, Listening};
 
-/// What a stack consists of.
+/// Configuration of a stack.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the folder of the log is.
-    pub place: Place,
+    /// The folder of the log.
+    pub log_folder: LogFolder,
     /// The nats-server to run.
     pub nats_server: PathBuf,
-    /// How many agents to run; they are called `agent-1`, `agent-2` and so on.
+    /// Number of agents, called `agent-1`, `agent-2` and so on.
     pub agents: u32,
-    /// How many coordinators to run.
+    /// Number of coordinators.
     pub coordinators: u32,
     /// Program and first arguments of an agent; `--connect FILE --id NAME` is added,
     /// and `--predecessor-dead` when it is started again.
@@ -42,13 +48,13 @@ pub struct Config {
     /// Program and first arguments of a coordinator; `--connect FILE` and
     /// `--seal-asked-before` the stack's own start are added.
     pub coordinator_command: Vec<OsString>,
-    /// Where other machines reach it; none: nowhere, it listens on loopback.
+    /// Address for other machines; `None`: it listens on loopback only.
     pub listen: Option<Listen>,
 }
 
-/// Where the folder of the log is.
+/// Choice of the folder of the log.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum LogFolder {
     /// The first folder `log-1`, `log-2`, … in this one that no other stack has locked.
     FirstFree(PathBuf),
     /// This folder and no other.
@@ -59,56 +65,56 @@ pub enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum End {
-    /// It was told to stop, or its owner is gone; every child has ended.
+    /// On request, or because its owner is gone; every child has ended.
     Ended = 0,
-    /// It never started: the owner's user can fix the reason.
+    /// It never started, for a reason that the user can fix.
     Refused = 2,
-    /// It could not be kept alive, or the machine failed it.
+    /// A child died too often, or the system failed.
     Failed = 4,
-    /// The folder it was told to use belongs to a stack that is running.
+    /// The given folder belongs to a running stack.
     Busy = 5,
 }
 
-/// Why a stack could not start or go on.
+/// Why a stack could not start or continue.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum StackError {
     /// The user can fix it.
     #[error("{field}: {rule}")]
     Refusal {
         /// What to change.
         field: &'static str,
-        /// What would have to hold.
+        /// The rule that it breaks.
         rule: String,
     },
-    /// The world failed.
+    /// The system failed.
     #[error("{doing}: {source}")]
     Fault {
         /// What was attempted, with the path if there is one.
         doing: String,
-        /// The system's words.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A child ended more often than [`restarts::PER_MINUTE_MAX`] times a minute.
     #[error("{child} ended {times} times within a minute (last: {because}); its output: {output}")]
     GaveUp {
-        /// Which one.
+        /// Its name.
         child: String,
-        /// How often, this time included.
+        /// Number of ends within the minute.
         times: usize,
         /// How it ended last.
         because: String,
         /// The end of what it wrote, or where to find it.
         output: String,
     },
-    /// nats-server did not come up.
+    /// nats-server accepted no clients in time.
     #[error("nats-server did not start: {0}")]
     ServerSilent(String),
-    /// The folder belongs to a stack that is running.
+    /// The folder belongs to a running stack.
     #[error("{} is in use by a running stack", .0.display())]
     Busy(PathBuf),
 }
 
-impl Trouble {
+impl StackError {
     pub(crate) fn fault(doing: impl Into<String>, source: std::io::Error) -> Self {
         Self::Fault {
             doing: doing.into(),
@@ -117,16 +123,16 @@ impl Trouble {
     }
 }
 
-/// Runs a stack in this thread until its owner ends it; `owner` is where the owner speaks, `voice`
-/// where it listens.
+/// Runs a stack in this thread until its owner ends it. The owner's commands come from `owner`, its
+/// events go to `events`.
 ///
-/// The calling thread must live as long as the stack: children die with the thread that made them.
+/// The calling thread must live as long as the stack: children die with the thread that started them.
 pub fn supervise(
     config: Config,
     owner: impl Read + Send + 'static,
-    voice: impl Write + 'static,
+    events: impl Write + 'static,
 ) -> End {
-    stack::run(config, owner, voice)
+    stack::run(config, owner, events)
 }
 
 /// The process `loadpilot` starts for a local stack: leaves the terminal's session, so that Ctrl-C

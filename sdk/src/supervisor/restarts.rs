@@ -1,19 +1,19 @@
-//! How often a child may die before the stack gives up. Pure: the time is an argument.
+//! Limit on restarts of a child. Pure: the time is an argument.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::child::Who;
+use super::child::ChildName;
 
-/// Most restarts of one child within [`WINDOW`].
+/// Maximum number of restarts of one child within [`WINDOW`].
 pub(super) const PER_MINUTE_MAX: usize = 5;
 
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// When which child died, as far as it still counts.
+/// Recent deaths of each child.
 #[derive(Default)]
 pub(super) struct Restarts {
-    deaths: BTreeMap<Who, VecDeque<Instant>>,
+    deaths: BTreeMap<ChildName, VecDeque<Instant>>,
 }
 
 /// What to do about a child that died.
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
 
 impl Restarts {
     /// Counts a death at `now` and decides.
-    pub(super) fn died(&mut self, who: Who, now: Instant) -> Verdict {
+    pub(super) fn died(&mut self, who: ChildName, now: Instant) -> Verdict {
         let deaths = self.deaths.entry(who).or_default();
         while deaths
             .front()
@@ -53,17 +53,23 @@ mod tests {
         let (mut restarts, start) = (Restarts::default(), Instant::now());
         let at = |secs| start + Duration::from_secs(secs);
         for second in 0..5 {
-            assert_eq!(restarts.died(Who::Agent(1), at(second)), Verdict::Restart);
+            assert_eq!(
+                restarts.died(ChildName::Agent(1), at(second)),
+                Verdict::Restart
+            );
         }
         assert_eq!(
-            restarts.died(Who::Agent(2), at(5)),
+            restarts.died(ChildName::Agent(2), at(5)),
             Verdict::Restart,
             "each has its own count"
         );
-        assert_eq!(restarts.died(Who::Agent(1), at(59)), Verdict::GiveUp(6));
+        assert_eq!(
+            restarts.died(ChildName::Agent(1), at(59)),
+            Verdict::GiveUp(6)
+        );
         let mut later = Restarts::default();
         for second in [0, 1, 2, 3, 4, 60, 61, 62] {
-            assert_eq!(later.died(Who::Server, at(second)), Verdict::Restart);
+            assert_eq!(later.died(ChildName::Server, at(second)), Verdict::Restart);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! nats-server as a child: its configuration, and how one knows that it answers.
+//! nats-server as a child: its configuration, and how its output is read.
 //! Must never start without a token, nor listen off loopback without TLS.
 
 use std::fs::File;
@@ -11,43 +11,44 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Trouble;
-use super::child::{Child, Who};
+use super::StackError;
+use super::child::{Child, ChildName};
 use super::folder::Folder;
 use super::listen::{Listen, Open};
-use super::stack::News;
+use super::stack::Input;
 
-/// What the server writes when it accepts clients, JetStream's recovery included.
+/// Line of the server when it accepts clients, after JetStream's recovery.
 const READY: &[u8] = b"Server is ready";
 
-/// What it writes, before the reason, when the disk refused a write; that stream then takes nothing
-/// more for as long as the server runs, and publishers get no answer.
-const BROKEN: &str = "critical write error: ";
+/// Line of the server, before the reason, when a write to disk failed. The stream then takes nothing
+/// more for as long as the server runs, and publishers get no acknowledgement.
+const WRITE_ERROR: &str = "critical write error: ";
 
-/// Most that is kept of what the server writes, in bytes.
+/// Maximum bytes of the server's output that are stored.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
-/// What JetStream may reserve on disk: all assets of a log with their limits, and as much again,
-/// since the limits themselves already follow the free disk.
+/// Maximum bytes that JetStream may reserve on disk: twice all assets of a log with their limits,
+/// which follow the free disk already.
 const STORE_BYTES_MAX: u64 = 8 << 30;
 
-/// Our assets are all on disk; the server wants some memory for its own bookkeeping.
+/// Maximum bytes that JetStream may reserve in memory: all assets are on disk, and the server needs
+/// some for itself.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
 
-/// How much of a child's output is shown when it fails.
+/// Number of bytes of a child's output to show when it fails.
 const TAIL_BYTES: u64 = 600;
 
-/// Where the server listens and what it demands.
+/// Address and token of the server.
 pub(super) struct Server {
     port: u16,
     pub(super) token: String,
-    /// How other machines reach it, if they may.
+    /// Its address for other machines, if it has one.
     pub(super) open: Option<Open>,
 }
 
 impl Server {
     /// Chooses a free port on loopback and a new token, or opens it to other machines.
-    pub(super) fn choose(listen: Option<&Listen>, folder: &Folder) -> Result<Self, Trouble> {
+    pub(super) fn choose(listen: Option<&Listen>, folder: &Folder) -> Result<Self, StackError> {
         if let Some(listen) = listen {
             let open = listen.open(folder)?;
             return Ok(Self {
@@ -58,7 +59,7 @@ impl Server {
         }
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|listener| listener.local_addr())
-            .map_err(|error| Trouble::fault("a free port on loopback", error))?
+            .map_err(|error| StackError::fault("a free port on loopback", error))?
             .port();
         Ok(Self {
             port,
@@ -69,31 +70,31 @@ impl Server {
 
     pub(super) fn url(&self) -> String {
         match &self.open {
-            Some(open) => open.near.clone(),
+            Some(open) => open.local_url.clone(),
             None => format!("nats://127.0.0.1:{}", self.port),
         }
     }
 
-    /// Writes the configuration and starts the server; `News::ServerReady` follows.
+    /// Writes the configuration and starts the server; `Input::ServerReady` follows.
     pub(super) fn start(
         &self,
         program: &Path,
         folder: &Folder,
         fresh: bool,
-        news: UnboundedSender<News>,
-    ) -> Result<Child, Trouble> {
+        inputs: UnboundedSender<Input>,
+    ) -> Result<Child, StackError> {
         folder.write(
             &folder.server_file(),
             self.configuration(folder.path()).as_bytes(),
         )?;
-        let output = folder.output(&Who::Server.to_string(), fresh)?;
+        let output = folder.output(&ChildName::Server.to_string(), fresh)?;
         let mut command = Command::new(program);
         command.arg("--config").arg(folder.server_file());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let (child, stderr) = Child::start(Who::Server, &mut command, news.clone())
-            .map_err(|error| Trouble::fault(format!("start {}", program.display()), error))?;
+        let (child, stderr) = Child::start(ChildName::Server, &mut command, inputs.clone())
+            .map_err(|error| StackError::fault(format!("start {}", program.display()), error))?;
         if let Some(stderr) = stderr {
-            tokio::spawn(keep(stderr, output, news));
+            tokio::spawn(watch_output(stderr, output, inputs));
         }
         Ok(child)
     }
@@ -125,25 +126,25 @@ impl Server {
     }
 }
 
-/// Copies what the server writes into its file, up to a limit, and tells when it is ready.
-async fn keep(stderr: ChildStderr, mut output: File, news: UnboundedSender<News>) {
+/// Copies the server's output into its file, up to a limit, and watches for its state.
+async fn watch_output(stderr: ChildStderr, mut output: File, inputs: UnboundedSender<Input>) {
     let mut lines = BufReader::new(stderr);
     let mut line = Vec::new();
     let mut room = OUTPUT_BYTES_MAX;
-    let mut is_broken = false;
+    let mut is_unavailable = false;
     while let Ok(length @ 1..) = lines.read_until(b'\n', &mut line).await {
         if line.windows(READY.len()).any(|part| part == READY) {
-            // Nobody listens any more once the stack has ended.
-            let _ = news.send(News::ServerReady);
+            // The receiver is gone once the stack has ended.
+            let _ = inputs.send(Input::ServerReady);
         }
-        let told = String::from_utf8_lossy(&line);
-        if let Some((_, reason)) = told.split_once(BROKEN)
-            && !std::mem::replace(&mut is_broken, true)
+        let text = String::from_utf8_lossy(&line);
+        if let Some((_, reason)) = text.split_once(WRITE_ERROR)
+            && !std::mem::replace(&mut is_unavailable, true)
         {
             let reason = reason.trim_end().to_owned();
-            let _ = news.send(News::LogBroken { reason });
+            let _ = inputs.send(Input::LogUnavailable { reason });
         }
-        // The pipe is drained even when nothing can be kept, or the server would block on it.
+        // The pipe is drained even when nothing can be stored, or the server would block on it.
         if length <= room && output.write_all(&line).is_ok() {
             room -= length;
         } else {
@@ -153,7 +154,7 @@ async fn keep(stderr: ChildStderr, mut output: File, news: UnboundedSender<News>
     }
 }
 
-/// The end of a child's output, for the message that reports its failure.
+/// End of a child's output, for the message about its failure.
 pub(super) fn tail(path: &Path) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

@@ -1,4 +1,4 @@
-//! The life of a stack: one loop that hears news and acts on it.
+//! The life of a stack: one loop that receives inputs and acts on them.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -9,56 +9,56 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::child::{Child, Who};
+use super::child::{Child, ChildName};
 use super::disk_limits::{Limits, limits};
 use super::folder::{Folder, StackFile};
 use super::restarts::{Restarts, Verdict};
 use super::server::{Server, tail};
-use super::stdio_protocol::{Listening, Voice, listen};
-use super::{Config, End, Event, Trouble};
+use super::stdio_protocol::{EventWriter, Listening, listen};
+use super::{Config, End, Event, StackError};
 
-/// How long nats-server may take until it answers; recovering a large log is part of it.
-const SERVER_READY_MAX: Duration = Duration::from_secs(30);
+/// Timeout for nats-server to accept clients, the recovery of a large log included.
+const SERVER_READY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often another port is tried when somebody took ours between choosing and listening.
+/// Maximum number of ports to try when another process takes one between choice and use.
 const PORTS_MAX: u32 = 3;
 
-/// How long a child may take to end when it is asked to, before it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for a child to end before it is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same when the owner is gone and nobody waits for a last word.
-const PATIENCE_ALONE: Duration = Duration::from_millis(800);
+/// The same when the owner is gone.
+const ORPHAN_STOP_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// What a stack can hear.
+/// Input of a stack's loop.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum Input {
     /// nats-server accepts clients.
     ServerReady,
     /// nats-server cannot write to its disk.
-    LogBroken {
-        /// What the disk said.
+    LogUnavailable {
+        /// The error of the disk.
         reason: String,
     },
     /// A child ended.
     Exited {
-        /// Which one.
-        who: Who,
-        /// How.
+        /// The child.
+        who: ChildName,
+        /// How it ended.
         because: String,
     },
-    /// The owner, or whoever sent SIGTERM, wants the stack to end in order.
+    /// The owner wrote `stop`, or a signal asks the process to end.
     Stop,
     /// The owner died.
     OwnerGone,
 }
 
-/// How to end.
+/// How to end a stack.
 #[derive(Clone, Copy)]
-enum Manner {
-    /// Ask, wait, then kill.
-    InOrder,
-    /// Kill what makes load at once.
-    AtOnce,
+enum Shutdown {
+    /// Terminate the children, wait, then kill.
+    Graceful,
+    /// Kill coordinators and agents at once.
+    Immediate,
 }
 
 struct Stack {
@@ -66,89 +66,89 @@ struct Stack {
     folder: Folder,
     limits: Limits,
     server: Server,
-    children: BTreeMap<Who, Child>,
+    children: BTreeMap<ChildName, Child>,
     restarts: Restarts,
     /// When it began, in µs since the Unix epoch: runs asked for before belong to an earlier stack.
     started_at_us: u64,
     /// Whether coordinators and agents have been started.
-    open: bool,
-    /// Until when the server has to answer, while it does not.
-    server_due: Option<Instant>,
-    /// How the server ended last, until it answers again.
+    is_open: bool,
+    /// Deadline for the server to accept clients, until it does.
+    server_deadline: Option<Instant>,
+    /// How the server ended last, until it accepts clients again.
     server_died: Option<String>,
-    news: UnboundedSender<News>,
+    inputs: UnboundedSender<Input>,
 }
 
 /// Runs a stack from start to end.
 pub(super) fn run(
     config: Config,
     owner: impl Read + Send + 'static,
-    voice: impl Write + 'static,
+    events: impl Write + 'static,
 ) -> End {
-    let mut voice = Voice(voice);
+    let mut events = EventWriter(events);
     // This thread must make the children: they die with the thread that made them.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return tell(&mut voice, &Trouble::fault("start a runtime", error)),
+        Err(error) => return report_end(&mut events, &StackError::fault("start a runtime", error)),
     };
     runtime.block_on(async {
-        let (sender, mut news) = unbounded_channel();
+        let (sender, mut inputs) = unbounded_channel();
         listen(owner, sender.clone());
-        let mut stack = match obey_signals(&sender).and_then(|()| Stack::start(config, sender)) {
+        let mut stack = match handle_signals(&sender).and_then(|()| Stack::start(config, sender)) {
             Ok(stack) => stack,
-            Err(trouble) => return tell(&mut voice, &trouble),
+            Err(error) => return report_end(&mut events, &error),
         };
-        let lived = stack.live(&mut news, &mut voice).await;
-        let manner = *lived.as_ref().unwrap_or(&Manner::AtOnce);
-        stack.end(manner, &mut news).await;
-        match lived {
+        let result = stack.run(&mut inputs, &mut events).await;
+        let shutdown = *result.as_ref().unwrap_or(&Shutdown::Immediate);
+        stack.end(shutdown, &mut inputs).await;
+        match result {
             Ok(_) => End::Ended,
-            Err(trouble) => tell(&mut voice, &trouble),
+            Err(error) => report_end(&mut events, &error),
         }
     })
 }
 
-/// Says why there is no stack; an owner that is gone does not need to know.
-fn tell(voice: &mut Voice<impl Write>, trouble: &Trouble) -> End {
-    let (event, end) = match trouble {
-        Trouble::Busy(stack_file) => (
+/// Reports why the stack ends.
+fn report_end(events: &mut EventWriter<impl Write>, error: &StackError) -> End {
+    let (event, end) = match error {
+        StackError::Busy(stack_file) => (
             Event::Busy {
                 stack_file: stack_file.clone(),
             },
             End::Busy,
         ),
-        Trouble::Refusal { .. } => (
+        StackError::Refusal { .. } => (
             Event::Failed {
-                reason: trouble.to_string(),
+                reason: error.to_string(),
             },
             End::Refused,
         ),
-        Trouble::Fault { .. } | Trouble::GaveUp { .. } | Trouble::ServerSilent(_) => (
+        StackError::Fault { .. } | StackError::GaveUp { .. } | StackError::ServerSilent(_) => (
             Event::Failed {
-                reason: trouble.to_string(),
+                reason: error.to_string(),
             },
             End::Failed,
         ),
     };
-    voice.say(&event);
+    events.write(&event);
     end
 }
 
-/// Takes the signals that ask a process to end as the owner's `stop`.
-fn obey_signals(news: &UnboundedSender<News>) -> Result<(), Trouble> {
+/// Treats termination signals as the owner's `stop`.
+fn handle_signals(inputs: &UnboundedSender<Input>) -> Result<(), StackError> {
     for kind in [
         SignalKind::terminate(),
         SignalKind::interrupt(),
         SignalKind::hangup(),
     ] {
         let mut signals =
-            signal(kind).map_err(|error| Trouble::fault("listen to signals", error))?;
-        let news = news.clone();
+            signal(kind).map_err(|error| StackError::fault("listen to signals", error))?;
+        let inputs = inputs.clone();
         tokio::spawn(async move {
-            while signals.recv().await.is_some() && news.send(News::Stop).is_ok() {}
+            while signals.recv().await.is_some() && inputs.send(Input::Stop).is_ok() {}
         });
     }
     Ok(())
@@ -156,80 +156,82 @@ fn obey_signals(news: &UnboundedSender<News>) -> Result<(), Trouble> {
 
 impl Stack {
     /// Takes a folder and starts the server in it.
-    fn start(config: Config, news: UnboundedSender<News>) -> Result<Self, Trouble> {
-        let folder = Folder::take(&config.place)?;
+    fn start(config: Config, inputs: UnboundedSender<Input>) -> Result<Self, StackError> {
+        let folder = Folder::take(&config.log_folder)?;
         let limits = limits(folder.path(), config.agents + config.coordinators > 0)?;
         let server = Server::choose(config.listen.as_ref(), &folder)?;
-        let child = server.start(&config.nats_server, &folder, true, news.clone())?;
+        let child = server.start(&config.nats_server, &folder, true, inputs.clone())?;
         Ok(Self {
             config,
             folder,
             limits,
             server,
-            children: BTreeMap::from([(Who::Server, child)]),
+            children: BTreeMap::from([(ChildName::Server, child)]),
             restarts: Restarts::default(),
             started_at_us: crate::session::now().0,
-            open: false,
-            server_due: Some(Instant::now() + SERVER_READY_MAX),
+            is_open: false,
+            server_deadline: Some(Instant::now() + SERVER_READY_TIMEOUT),
             server_died: None,
-            news,
+            inputs,
         })
     }
 
-    /// Hears news until the stack has to end, and says how.
-    async fn live(
+    /// Handles inputs until the stack has to end; returns how.
+    async fn run(
         &mut self,
-        news: &mut UnboundedReceiver<News>,
-        voice: &mut Voice<impl Write>,
-    ) -> Result<Manner, Trouble> {
+        inputs: &mut UnboundedReceiver<Input>,
+        events: &mut EventWriter<impl Write>,
+    ) -> Result<Shutdown, StackError> {
         let mut ports = 1;
         loop {
-            let Some(heard) = self.hear(news).await else {
-                self.server_is_silent()?;
+            let Some(input) = self.next_input(inputs).await else {
+                self.server_timed_out()?;
                 continue;
             };
-            let heeded = match heard {
-                News::Stop => return Ok(Manner::InOrder),
-                News::OwnerGone => return Ok(Manner::AtOnce),
-                News::ServerReady => self.server_answers(voice)?,
-                News::LogBroken { reason } => voice.say(&Event::LogUnavailable { reason }),
-                News::Exited { who, .. } if !self.open => {
+            let is_read = match input {
+                Input::Stop => return Ok(Shutdown::Graceful),
+                Input::OwnerGone => return Ok(Shutdown::Immediate),
+                Input::ServerReady => self.server_ready(events)?,
+                Input::LogUnavailable { reason } => events.write(&Event::LogUnavailable { reason }),
+                Input::Exited { who, .. } if !self.is_open => {
                     self.children.remove(&who);
-                    self.server_again(&mut ports)?;
+                    self.retry_server(&mut ports)?;
                     true
                 }
-                News::Exited { who, because } => self.restart(who, because, voice)?,
+                Input::Exited { who, because } => self.restart(who, because, events)?,
             };
-            if !heeded {
-                return Ok(Manner::AtOnce); // nobody reads: the owner is gone
+            if !is_read {
+                return Ok(Shutdown::Immediate); // the owner is gone
             }
         }
     }
 
-    /// The next piece of news; none when the server should have answered by now.
-    async fn hear(&self, news: &mut UnboundedReceiver<News>) -> Option<News> {
-        match self.server_due {
-            Some(due) => timeout_at(due, news.recv()).await.ok().flatten(),
-            None => news.recv().await,
+    /// The next input; `None` after the server's deadline.
+    async fn next_input(&self, inputs: &mut UnboundedReceiver<Input>) -> Option<Input> {
+        match self.server_deadline {
+            Some(due) => timeout_at(due, inputs.recv()).await.ok().flatten(),
+            None => inputs.recv().await,
         }
     }
 
-    fn server_is_silent(&mut self) -> Result<(), Trouble> {
-        self.server_due = None;
-        if !self.open {
+    fn server_timed_out(&mut self) -> Result<(), StackError> {
+        self.server_deadline = None;
+        if !self.is_open {
             return Err(self.silent());
         }
-        // Its end is counted like any other death.
-        self.signal(|who| who == Who::Server, libc::SIGKILL);
+        // Its end counts like any other.
+        self.signal(|who| who == ChildName::Server, libc::SIGKILL);
         Ok(())
     }
 
-    fn silent(&self) -> Trouble {
-        Trouble::ServerSilent(tail(&self.folder.output_path(&Who::Server.to_string())))
+    fn silent(&self) -> StackError {
+        StackError::ServerSilent(tail(
+            &self.folder.output_path(&ChildName::Server.to_string()),
+        ))
     }
 
-    /// The server ended before it ever answered: tries another port if that was the reason.
-    fn server_again(&mut self, ports: &mut u32) -> Result<(), Trouble> {
+    /// The server ended before it accepted clients: tries another port if that was the reason.
+    fn retry_server(&mut self, ports: &mut u32) -> Result<(), StackError> {
         let silent = self.silent();
         if *ports == PORTS_MAX || !silent.to_string().contains("address already in use") {
             return Err(silent);
@@ -239,31 +241,32 @@ impl Stack {
         self.start_server(true)
     }
 
-    fn start_server(&mut self, fresh: bool) -> Result<(), Trouble> {
+    fn start_server(&mut self, fresh: bool) -> Result<(), StackError> {
         let child = self.server.start(
             &self.config.nats_server,
             &self.folder,
             fresh,
-            self.news.clone(),
+            self.inputs.clone(),
         )?;
-        self.children.insert(Who::Server, child);
-        self.server_due = Some(Instant::now() + SERVER_READY_MAX);
+        self.children.insert(ChildName::Server, child);
+        self.server_deadline = Some(Instant::now() + SERVER_READY_TIMEOUT);
         Ok(())
     }
 
-    /// The server answers: opens the stack, or tells that it is back. False when nobody listens.
-    fn server_answers(&mut self, voice: &mut Voice<impl Write>) -> Result<bool, Trouble> {
-        self.server_due = None;
+    /// The server accepts clients: starts the other children, or reports its restart. False if the
+    /// owner is gone.
+    fn server_ready(&mut self, events: &mut EventWriter<impl Write>) -> Result<bool, StackError> {
+        self.server_deadline = None;
         if let Some(because) = self.server_died.take() {
-            return Ok(self.tell_restart(Who::Server, because, voice));
+            return Ok(self.report_restart(ChildName::Server, because, events));
         }
         self.write_stack_file()?;
-        let coordinators = (1..=self.config.coordinators).map(Who::Coordinator);
-        for who in coordinators.chain((1..=self.config.agents).map(Who::Agent)) {
+        let coordinators = (1..=self.config.coordinators).map(ChildName::Coordinator);
+        for who in coordinators.chain((1..=self.config.agents).map(ChildName::Agent)) {
             self.start_worker(who, true)?;
         }
-        self.open = true;
-        Ok(voice.say(&Event::Ready {
+        self.is_open = true;
+        Ok(events.write(&Event::Ready {
             url: self.server.url(),
             stack_file: self.folder.stack_file(),
             log_dir: self.folder.path().to_owned(),
@@ -271,7 +274,7 @@ impl Stack {
         }))
     }
 
-    fn write_stack_file(&self) -> Result<(), Trouble> {
+    fn write_stack_file(&self) -> Result<(), StackError> {
         let content = StackFile {
             url: &self.server.url(),
             token: &self.server.token,
@@ -286,18 +289,18 @@ impl Stack {
             limits: self.limits.into(),
         };
         let content = serde_json::to_vec_pretty(&content)
-            .map_err(|error| Trouble::fault("the stack file", error.into()))?;
+            .map_err(|error| StackError::fault("the stack file", error.into()))?;
         self.folder.write(&self.folder.stack_file(), &content)
     }
 
     /// Starts a coordinator or an agent, for the `first` time or again.
-    fn start_worker(&mut self, who: Who, first: bool) -> Result<(), Trouble> {
+    fn start_worker(&mut self, who: ChildName, first: bool) -> Result<(), StackError> {
         let words = match who {
-            Who::Agent(_) => &self.config.agent_command,
-            Who::Coordinator(_) | Who::Server => &self.config.coordinator_command,
+            ChildName::Agent(_) => &self.config.agent_command,
+            ChildName::Coordinator(_) | ChildName::Server => &self.config.coordinator_command,
         };
         let Some((program, arguments)) = words.split_first() else {
-            return Err(Trouble::Refusal {
+            return Err(StackError::Refusal {
                 field: "command",
                 rule: format!("{who} needs a program to run"),
             });
@@ -308,104 +311,110 @@ impl Stack {
             .arg("--connect")
             .arg(self.folder.stack_file());
         match who {
-            Who::Agent(_) => {
+            ChildName::Agent(_) => {
                 command.arg("--id").arg(who.to_string());
                 command.arg("--state-dir").arg(self.folder.agents_dir());
                 if !first {
-                    // It was reaped: nobody has to wait until it would have fenced itself.
+                    // It was reaped: there is no need to wait until it would have fenced itself.
                     command.arg("--predecessor-dead");
                 }
             }
-            Who::Coordinator(_) => {
+            ChildName::Coordinator(_) => {
                 command
                     .arg("--seal-asked-before")
                     .arg(self.started_at_us.to_string());
             }
-            Who::Server => {}
+            ChildName::Server => {}
         }
         let output = self.folder.output(&who.to_string(), first)?;
-        let failed = |error| Trouble::fault(format!("start {who} ({})", program.display()), error);
+        let failed =
+            |error| StackError::fault(format!("start {who} ({})", program.display()), error);
         command
             .stdout(output.try_clone().map_err(failed)?)
             .stderr(output);
-        let (child, _) = Child::start(who, &mut command, self.news.clone()).map_err(failed)?;
+        let (child, _) = Child::start(who, &mut command, self.inputs.clone()).map_err(failed)?;
         self.children.insert(who, child);
         Ok(())
     }
 
-    /// Starts again what died, within the limit. False when nobody listens.
+    /// Restarts a child, within the limit. False if the owner is gone.
     fn restart(
         &mut self,
-        who: Who,
+        who: ChildName,
         because: String,
-        voice: &mut Voice<impl Write>,
-    ) -> Result<bool, Trouble> {
+        events: &mut EventWriter<impl Write>,
+    ) -> Result<bool, StackError> {
         self.children.remove(&who);
         if let Verdict::GiveUp(times) = self.restarts.died(who, Instant::now().into_std()) {
             let output = tail(&self.folder.output_path(&who.to_string()));
-            return Err(Trouble::GaveUp {
+            return Err(StackError::GaveUp {
                 child: who.to_string(),
                 times,
                 because,
                 output,
             });
         }
-        if who == Who::Server {
+        if who == ChildName::Server {
             self.server_died = Some(because);
             self.start_server(false)?;
             return Ok(true);
         }
         self.start_worker(who, false)?;
-        Ok(self.tell_restart(who, because, voice))
+        Ok(self.report_restart(who, because, events))
     }
 
-    fn tell_restart(&self, who: Who, because: String, voice: &mut Voice<impl Write>) -> bool {
+    fn report_restart(
+        &self,
+        who: ChildName,
+        because: String,
+        events: &mut EventWriter<impl Write>,
+    ) -> bool {
         let pid = self.children.get(&who).map_or(0, |child| child.pid);
-        voice.say(&Event::Restarted {
+        events.write(&Event::Restarted {
             child: who.to_string(),
             pid,
             because,
         })
     }
 
-    /// Ends every child: coordinators and agents first, then the server that they talk to.
-    async fn end(&mut self, manner: Manner, news: &mut UnboundedReceiver<News>) {
-        let (signal, mut patience) = match manner {
-            Manner::InOrder => (libc::SIGTERM, PATIENCE),
-            Manner::AtOnce => (libc::SIGKILL, PATIENCE_ALONE),
+    /// Ends every child: coordinators and agents first, then their server.
+    async fn end(&mut self, shutdown: Shutdown, inputs: &mut UnboundedReceiver<Input>) {
+        let (signal, mut timeout) = match shutdown {
+            Shutdown::Graceful => (libc::SIGTERM, STOP_TIMEOUT),
+            Shutdown::Immediate => (libc::SIGKILL, ORPHAN_STOP_TIMEOUT),
         };
-        let workers = |who| who != Who::Server;
+        let workers = |who| who != ChildName::Server;
         self.signal(workers, signal);
-        self.gone(workers, &mut patience, news).await;
+        self.wait_for(workers, &mut timeout, inputs).await;
         self.signal(|_| true, libc::SIGTERM);
-        self.gone(|_| true, &mut patience, news).await;
+        self.wait_for(|_| true, &mut timeout, inputs).await;
         self.folder.forget();
     }
 
-    fn signal(&self, whom: impl Fn(Who) -> bool, signal: libc::c_int) {
-        for (_, child) in self.children.iter().filter(|(who, _)| whom(**who)) {
+    fn signal(&self, which: impl Fn(ChildName) -> bool, signal: libc::c_int) {
+        for (_, child) in self.children.iter().filter(|(who, _)| which(**who)) {
             child.signal(signal);
         }
     }
 
-    /// Waits until all of them have ended; kills them when `patience` runs out or the owner dies.
-    async fn gone(
+    /// Waits until these children have ended; kills them after `timeout` or when the owner dies.
+    async fn wait_for(
         &mut self,
-        whom: impl Fn(Who) -> bool + Copy,
-        patience: &mut Duration,
-        news: &mut UnboundedReceiver<News>,
+        which: impl Fn(ChildName) -> bool + Copy,
+        timeout: &mut Duration,
+        inputs: &mut UnboundedReceiver<Input>,
     ) {
-        let mut due = Instant::now() + *patience;
-        while self.children.keys().any(|who| whom(*who)) {
-            match timeout_at(due, news.recv()).await {
-                Ok(Some(News::Exited { who, .. })) => {
+        let mut due = Instant::now() + *timeout;
+        while self.children.keys().any(|who| which(*who)) {
+            match timeout_at(due, inputs.recv()).await {
+                Ok(Some(Input::Exited { who, .. })) => {
                     self.children.remove(&who);
                 }
-                Ok(Some(News::ServerReady | News::LogBroken { .. } | News::Stop)) => {}
-                Ok(Some(News::OwnerGone)) | Ok(None) | Err(_) => {
-                    *patience = PATIENCE_ALONE;
-                    due = Instant::now() + *patience;
-                    self.signal(whom, libc::SIGKILL);
+                Ok(Some(Input::ServerReady | Input::LogUnavailable { .. } | Input::Stop)) => {}
+                Ok(Some(Input::OwnerGone)) | Ok(None) | Err(_) => {
+                    *timeout = ORPHAN_STOP_TIMEOUT;
+                    due = Instant::now() + *timeout;
+                    self.signal(which, libc::SIGKILL);
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! What owner and supervisor say to each other: JSON lines out, words in.
-//! Must never say a secret: the token is in the stack file.
+//! Protocol between owner and supervisor: JSON lines on stdout, commands on stdin.
+//! Must never write a secret: the token is in the stack file.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::listen::Open;
-use super::stack::News;
+use super::stack::Input;
 
-/// Longest line that is read from the owner, in bytes.
+/// Maximum bytes of a line from the owner.
 const LINE_BYTES_MAX: u64 = 4096;
 
 /// One line on the supervisor's stdout.
@@ -21,7 +21,7 @@ pub enum Event {
     Ready {
         /// Where the server listens; the token is in the stack file.
         url: String,
-        /// A file of mode 0600 that holds all one needs to connect.
+        /// File of mode 0600 with address and token.
         stack_file: PathBuf,
         /// The folder of this log, with the children's output.
         log_dir: PathBuf,
@@ -29,27 +29,27 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         listening: Option<Listening>,
     },
-    /// A child died and was started again; the server's restart is told when it answers again.
+    /// A child died and was restarted; of the server reported when it accepts clients again.
     Restarted {
         /// `nats-server`, `coordinator`, `agent-2`.
         child: String,
         /// Its new process id.
         pid: u32,
-        /// How the one before ended.
+        /// How the process before ended.
         because: String,
     },
-    /// The server runs and cannot write to its disk: nothing is stored any more. It stays so until
-    /// the server is started again on a disk that can be written to.
+    /// The server runs and cannot write to its disk: nothing is stored until it is restarted on a
+    /// writable disk.
     LogUnavailable {
-        /// What the disk said.
+        /// The error of the disk.
         reason: String,
     },
-    /// The folder belongs to a stack that is running; connect to that one.
+    /// The folder belongs to a running stack: connect to that one.
     Busy {
         /// That stack's file. It may be about to appear.
         stack_file: PathBuf,
     },
-    /// The stack could not start or cannot go on; nothing of it is left running.
+    /// The stack could not start or cannot continue; no process of it is left.
     Failed {
         /// What happened, for the user.
         reason: String,
@@ -74,7 +74,7 @@ pub struct Listening {
 impl Listening {
     pub(super) fn of(open: &Open) -> Self {
         Self {
-            url: open.far.clone(),
+            url: open.remote_url.clone(),
             token_file: open.token_file.clone(),
             cacert: open.cacert.clone(),
             fingerprint: open.fingerprint.clone(),
@@ -82,15 +82,15 @@ impl Listening {
     }
 }
 
-/// Where the owner listens.
-pub(super) struct Voice<W>(pub(super) W);
+/// Writes events for the owner.
+pub(super) struct EventWriter<W>(pub(super) W);
 
-impl<W: Write> Voice<W> {
-    /// Says `event`; false when nobody listens any more.
-    pub(super) fn say(&mut self, event: &Event) -> bool {
+impl<W: Write> EventWriter<W> {
+    /// Writes `event`; false if the owner reads no more.
+    pub(super) fn write(&mut self, event: &Event) -> bool {
         let mut line = match serde_json::to_vec(event) {
             Ok(line) => line,
-            // A path that is no UTF-8 cannot be said; the owner chose it and would wait for ever.
+            // A path that is not UTF-8 has no JSON form, and the owner would wait for it for ever.
             Err(_) => return false,
         };
         line.push(b'\n');
@@ -101,21 +101,21 @@ impl<W: Write> Voice<W> {
     }
 }
 
-/// Reads the owner's words in a thread of its own, which ends with the process: a blocked read on
-/// a pipe cannot be taken back.
-pub(super) fn listen(owner: impl Read + Send + 'static, news: UnboundedSender<News>) {
+/// Reads the owner's commands in a thread of its own, which ends with the process: a blocked read of
+/// a pipe cannot be cancelled.
+pub(super) fn listen(owner: impl Read + Send + 'static, inputs: UnboundedSender<Input>) {
     std::thread::spawn(move || {
         let mut owner = BufReader::new(owner);
         loop {
             let mut line = String::new();
-            let heard = match owner.by_ref().take(LINE_BYTES_MAX).read_line(&mut line) {
-                Ok(0) | Err(_) => News::OwnerGone,
-                Ok(_) if line.trim_end() == "stop" => News::Stop,
+            let input = match owner.by_ref().take(LINE_BYTES_MAX).read_line(&mut line) {
+                Ok(0) | Err(_) => Input::OwnerGone,
+                Ok(_) if line.trim_end() == "stop" => Input::Stop,
                 Ok(_) => continue,
             };
-            // What follows `stop` means nothing: the owner may go while the stack ends in order.
-            let last = matches!(heard, News::OwnerGone | News::Stop);
-            if news.send(heard).is_err() || last {
+            // Input after `stop` is ignored: the owner may exit while the stack shuts down.
+            let last = matches!(input, Input::OwnerGone | Input::Stop);
+            if inputs.send(input).is_err() || last {
                 return;
             }
         }
