@@ -51,8 +51,8 @@ pub(crate) struct PyClient {
     pub(super) waker: RefCell<Option<Waker>>,
 }
 
-// SAFETY: it is accessed only while the interpreter is held, which is one lock for all of it. A client
-// in a reference cycle is dropped by the thread that collects it.
+// SAFETY: it is accessed only while the interpreter is held, which is one lock for all of it. A
+// client in a reference cycle is dropped by the thread that collects it.
 unsafe impl Send for PyClient {}
 // SAFETY: the same.
 unsafe impl Sync for PyClient {}

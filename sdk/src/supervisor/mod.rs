@@ -4,8 +4,8 @@
 //! or when its owner is gone. It must never outlive its owner, leave a child behind, put a secret
 //! into an argument list, or read the log that it hosts.
 //!
-//! The owner writes to stdin (`stop`, or end of file when it died) and reads stdout, where each line
-//! is one [`Event`].
+//! The owner writes to stdin (`stop`, or end of file when it died) and reads stdout, where each
+//! line is one [`Event`].
 //!
 //! - [`arguments`]: its command line.
 //! - [`stack`]: the loop; [`stdio_protocol`] its inputs and events.
@@ -126,7 +126,8 @@ impl StackError {
 /// Runs a stack in this thread until its owner ends it. The owner's commands come from `owner`, its
 /// events go to `events`.
 ///
-/// The calling thread must live as long as the stack: children die with the thread that started them.
+/// The calling thread must live as long as the stack: children die with the thread that started
+/// them.
 pub fn supervise(
     config: Config,
     owner: impl Read + Send + 'static,

@@ -20,8 +20,8 @@ use super::stack::Input;
 /// Line of the server when it accepts clients, after JetStream's recovery.
 const READY: &[u8] = b"Server is ready";
 
-/// Line of the server, before the reason, when a write to disk failed. The stream then takes nothing
-/// more for as long as the server runs, and publishers get no acknowledgement.
+/// Line of the server, before the reason, when a write to disk failed. The stream then takes
+/// nothing more for as long as the server runs, and publishers get no acknowledgement.
 const WRITE_ERROR: &str = "critical write error: ";
 
 /// Maximum bytes of the server's output that are stored.

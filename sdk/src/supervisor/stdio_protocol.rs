@@ -101,8 +101,8 @@ impl<W: Write> EventWriter<W> {
     }
 }
 
-/// Reads the owner's commands in a thread of its own, which ends with the process: a blocked read of
-/// a pipe cannot be cancelled.
+/// Reads the owner's commands in a thread of its own, which ends with the process: a blocked read
+/// of a pipe cannot be cancelled.
 pub(super) fn listen(owner: impl Read + Send + 'static, inputs: UnboundedSender<Input>) {
     std::thread::spawn(move || {
         let mut owner = BufReader::new(owner);

@@ -1,7 +1,8 @@
-//! Scenarios whose tasks look at answers: the seam between the load engine and an interpreter.
+//! Scenarios whose tasks examine responses, as the load engine plays them.
 //!
-//! [`script`] is the seam, [`compiled`] plays compiled scenarios behind it, [`prepared_users`]
-//! opens the state of users that the submitter prepared.
+//! - [`script`]: the interface to what plays a scenario.
+//! - [`compiled`]: compiled scenarios behind it.
+//! - [`prepared_users`]: states of users that the submitter prepared.
 
 pub mod compiled;
 pub mod prepared_users;

@@ -1,8 +1,8 @@
-//! States of users that were prepared before the run was asked for: sealed where they are made,
-//! opened where they are used, and in the clear nowhere in between.
+//! States of users that the submitter prepared before the run: sealed by the submitter, opened by
+//! the agents, never in the clear in between.
 //!
-//! The sealed form lies in the object store; its key is a secret of the run and is shredded with
-//! the others, which makes what stays in the store noise. Must never show a state or a key.
+//! The sealed form is in the object store. Its key is a secret of the run and is shredded with the
+//! others, after which the stored form is useless. Must never show a state or a key.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use ring::aead::{self, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Hex digits of a key.
+/// Number of hex digits of a key.
 const KEY_DIGITS: usize = 64;
 
-/// What was prepared.
+/// The prepared states.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct States {
-    /// What all users share, as JSON; only the scenario's own side knows its form.
+    /// State that all users share, as JSON in the form of `loadpilot.play`.
     pub shared: String,
     /// The state of each user in the order of their numbers, as JSON; absent: agents prepare them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,20 +35,20 @@ impl fmt::Debug for States {
 /// Why states cannot be sealed or opened. Shows neither them nor the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// It is no key.
+    /// The key is invalid.
     #[error("the key of the prepared users is not 64 hex digits")]
     Key,
-    /// They were sealed with another key, or changed since.
+    /// They were sealed with another key, or modified.
     #[error("the prepared users cannot be opened with their key")]
     Sealed,
-    /// What was sealed are no states.
+    /// The sealed content is invalid.
     #[error("the prepared users cannot be read")]
     Unreadable,
 }
 
 impl States {
-    /// Seals it with AES-256-GCM (NIST SP 800-38D). A key must be random and serve once: there is
-    /// no other nonce than zero.
+    /// Seals it with AES-256-GCM (NIST SP 800-38D). A key must be random and used once: the nonce
+    /// is always zero.
     ///
     /// # Errors
     /// [`Fault::Key`].
@@ -59,7 +59,7 @@ impl States {
         Ok(sealed)
     }
 
-    /// Opens what was sealed with `key`.
+    /// Opens states that were sealed with `key`.
     ///
     /// # Errors
     /// [`Fault`].
@@ -67,7 +67,7 @@ impl States {
         let mut sealed = sealed.to_vec();
         let opened = key_of(key)?.open_in_place(nonce(), Aad::empty(), &mut sealed);
         let opened = opened.map_err(|_| Fault::Sealed)?;
-        // The parser's error may quote a state: it is dropped on purpose.
+        // The parser's error may quote a state, so it is dropped.
         serde_json::from_slice(opened).map_err(|_| Fault::Unreadable)
     }
 }
