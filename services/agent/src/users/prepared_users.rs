@@ -1,5 +1,5 @@
-//! States of users that the submitter prepared before the run: sealed by the submitter, opened by the
-//! agents, never in the clear in between.
+//! States of users that the submitter prepared before the run: sealed by the submitter, opened by
+//! the agents, never in the clear in between.
 //!
 //! The sealed form is in the object store. Its key is a secret of the run and is shredded with the
 //! others, after which the stored form is useless. Must never show a state or a key.
@@ -47,8 +47,8 @@ pub enum Fault {
 }
 
 impl States {
-    /// Seals it with AES-256-GCM (NIST SP 800-38D). A key must be random and used once: the nonce is
-    /// always zero.
+    /// Seals it with AES-256-GCM (NIST SP 800-38D). A key must be random and used once: the nonce
+    /// is always zero.
     ///
     /// # Errors
     /// [`Fault::Key`].

@@ -176,7 +176,7 @@ fn connection(
         }),
         Err(invalid) => {
             let problem =
-                |one: InvalidSetting| Problem::new(&format!("--{}", one.flag), one.rule, one.found);
+                |one: InvalidSetting| Problem::new(format!("--{}", one.flag), one.rule, one.found);
             problems.extend(invalid.into_iter().map(problem));
             None
         }
