@@ -26,7 +26,7 @@ use crate::fleet::agent_info::agent_info;
 use crate::fleet::membership::Membership;
 use crate::process::liveness_file::LivenessFile;
 use crate::process::shell::Shell;
-use crate::process::signals::Shutdown;
+use crate::process::signals::{self, Shutdown};
 use crate::process::sleep_until::sleep_until_opt;
 use crate::runs::event_publisher::EventPublisher;
 use crate::runs::recovery::{self, DeadProcess};
@@ -490,20 +490,7 @@ impl Agent {
                 Ok(()) => Exit::Left,
                 Err(_) => Exit::NotStored,
             },
-            code = killed(shutdown) => Exit::Killed(code),
-        }
-    }
-}
-
-/// Waits for the order to end at once.
-async fn killed(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
-    loop {
-        if let Shutdown::Now(code) = *shutdown.borrow_and_update() {
-            return code;
-        }
-        if shutdown.changed().await.is_err() {
-            // Nobody can order it any more.
-            std::future::pending::<()>().await;
+            code = signals::killed(shutdown) => Exit::Killed(code),
         }
     }
 }

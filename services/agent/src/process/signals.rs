@@ -14,6 +14,19 @@ pub enum Shutdown {
     Now(i32),
 }
 
+/// Waits for the order to end at once; returns its exit code.
+pub(crate) async fn killed(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
+    loop {
+        if let Shutdown::Now(code) = *shutdown.borrow_and_update() {
+            return code;
+        }
+        if shutdown.changed().await.is_err() {
+            // No sender is left: the order cannot come any more.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 /// Listens to signals from now on. Must be called inside a runtime.
 ///
 /// # Errors

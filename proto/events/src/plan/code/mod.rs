@@ -15,7 +15,9 @@ use crate::plan::script::Feed;
 
 mod operators;
 
-pub use operators::{Binary, Comparison, Function, Kind, Literal, Metric, Part, Pause, Raisable};
+pub use operators::{
+    Binary, Comparison, Function, Kind, Literal, Metric, Part, Pause, Raisable, Takes,
+};
 
 /// Scenario that any agent can play, with or without Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,16 +84,6 @@ pub struct Check {
     pub takes: Takes,
     /// Code of the check; it sends no request.
     pub body: Routine,
-}
-
-/// Arguments of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Takes {
-    /// The response itself.
-    Answer,
-    /// Its status code, and its body as JSON, or None when the body is not JSON.
-    StatusAndBody,
 }
 
 /// One function: its local variables and its statements.

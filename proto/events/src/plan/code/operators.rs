@@ -186,3 +186,13 @@ pub enum Metric {
     /// Share of true values.
     Rate,
 }
+
+/// Arguments of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Takes {
+    /// The response itself.
+    Answer,
+    /// Its status code, and its body as JSON, or None when the body is not JSON.
+    StatusAndBody,
+}

@@ -8,7 +8,7 @@
 //! | 4 | bits 0–3 state, 4–5 connection, 6 sent a second time, 7 arrival of a user |
 //! | 5–7 | epoch of the ring in which it began, from 1; 0 when an event records its start |
 //! | 8–9 | call, by its place in the plan's list of calls |
-//! | 10–11 | status code; without an answer 1,000 + the place of its cause in [`Cause::ALL`], or 0 |
+//! | 10–11 | status code; else 1,000 + the index of its cause in [`Cause::ALL`], or 0 |
 //! | 12–15 | due tick of its arrival |
 //! | 16–19 | generation held at that tick |
 //! | 20–21 | schedule lag, short form; the first call of an arrival only |
