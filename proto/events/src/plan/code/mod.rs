@@ -16,7 +16,7 @@ use crate::plan::script::Feed;
 mod operators;
 
 pub use operators::{
-    Binary, Comparison, Function, Kind, Literal, Metric, Part, Pause, Raisable, Takes,
+    Binary, Comparison, Extra, Function, Kind, Literal, Metric, Part, Pause, Raisable, Takes,
 };
 
 /// Scenario that any agent can play, with or without Python.
@@ -300,24 +300,6 @@ pub struct Given {
     pub what: Extra,
     /// Value.
     pub value: Expression,
-}
-
-/// Computed part of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Extra {
-    /// Fields that are added to the query.
-    Params,
-    /// Headers.
-    Headers,
-    /// Body as JSON.
-    Json,
-    /// Body as a form, or text.
-    Data,
-    /// Body as text.
-    Content,
-    /// Name in reports.
-    Name,
 }
 
 /// Expression with a value. Its line is where Python would report an error.

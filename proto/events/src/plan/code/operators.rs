@@ -196,3 +196,21 @@ pub enum Takes {
     /// Its status code, and its body as JSON, or None when the body is not JSON.
     StatusAndBody,
 }
+
+/// Computed part of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Extra {
+    /// Fields that are added to the query.
+    Params,
+    /// Headers.
+    Headers,
+    /// Body as JSON.
+    Json,
+    /// Body as a form, or text.
+    Data,
+    /// Body as text.
+    Content,
+    /// Name in reports.
+    Name,
+}
