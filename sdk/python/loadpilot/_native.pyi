@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack, final
 
 from .client import Answers, Extras, InBatch
-from .play.reading import Event, Headers
+from .play.response_text import Event, Headers
 
 class Refused(ValueError):
     """A request is refused; the user can fix it."""
