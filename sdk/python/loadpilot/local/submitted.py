@@ -27,7 +27,7 @@ LINES_MAX = 10_000
 
 
 def submitted_file() -> Path:
-    """Locate the record; raises RuntimeError when the user has no home directory."""
+    """Return the path of the list of submissions; raises RuntimeError without a home directory."""
     named = os.environ.get(STATE_VARIABLE, "")
     state = Path(named) if Path(named).is_absolute() else Path.home() / STATE_DEFAULT
     return state / FILE

@@ -63,7 +63,7 @@ class TimedProtocol(H11Protocol):
         self._await_reader()
 
     def resume_writing(self) -> None:
-        """Cancel that timeout: the caller reads."""
+        """Cancel the timeout of :meth:`pause_writing`: the caller reads again."""
         if self._stall is not None:
             self._stall.cancel()
         super().resume_writing()
