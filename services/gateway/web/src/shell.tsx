@@ -115,8 +115,8 @@ function SignIn() {
         </button>
       </form>
       <p class="quiet">
-        Enter the bearer token of the gateway. On your own machine, run{" "}
-        <code>loadpilot ui</code> again: it opens this page with a new one-time token.
+        Enter the bearer token of the gateway. Run <code>loadpilot ui</code> again on your own
+        machine: it opens this page with a new one-time token.
       </p>
     </div>
   );

@@ -1,53 +1,53 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
- * Why a holder no longer holds anything.
+ * Why a holder lost its shards.
  */
 export type LossReason = "silent" | "replaced" | "left" | "failed" | "isolated" | "not_ready";
 
 /**
- * The agents of a run.
+ * Agents of a run over time.
  */
 export interface Attendance {
   /**
-   * By name.
+   * Agents, by name.
    */
   agents: AgentOverTime[];
   /**
-   * The grain of the lists below in µs.
+   * Length of a bucket in µs.
    */
   bucket_us: number;
   /**
-   * Where each bucket begins, in µs after the start.
+   * Begin of each bucket, in µs after the start.
    */
   from_us: number[];
   /**
-   * Of which run.
+   * Id of the run.
    */
   run: string;
 }
 /**
- * One agent. Each list has one value a bucket, null where it reported nothing.
+ * One agent over time. Each list has one value per bucket, null where the agent reported nothing.
  */
 export interface AgentOverTime {
   /**
-   * Its name.
+   * Name of the agent.
    */
   agent: string;
   /**
-   * The most that a firing thread used, in thousandths of its core.
+   * Maximum CPU use of a firing thread, in thousandths of its core.
    */
   busiest_core_permille: (number | null)[];
   /**
-   * How many cores it offered last.
+   * Number of cores that it last offered.
    */
   cores?: number | null;
   /**
-   * The most CPU time that a process of it used, in thousandths of one core.
+   * Maximum CPU use of one of its processes, in thousandths of one core.
    */
   cpu_millicores: (number | null)[];
   /**
-   * Calls finished, by due time.
+   * Number of calls finished, by due time.
    */
   finished: number[];
   /**
@@ -55,7 +55,7 @@ export interface AgentOverTime {
    */
   holders: HolderFacts[];
   /**
-   * The most arrivals in flight at the end of a tick.
+   * Maximum number of arrivals in flight at the end of a tick.
    */
   in_flight: (number | null)[];
   /**
@@ -63,79 +63,79 @@ export interface AgentOverTime {
    */
   lag_p99_us: (number | null)[];
   /**
-   * The longest that a firing thread was late for its own timer, in µs.
+   * Longest delay of a firing thread behind its own timer, in µs.
    */
   stall_us: (number | null)[];
   /**
-   * Arrivals started, by due time.
+   * Number of arrivals started, by due time.
    */
   started: number[];
   /**
-   * The version of its program, as it said last.
+   * Version of its build, as last reported.
    */
   version?: string | null;
 }
 /**
- * What one process did in the run.
+ * Work of one process in the run.
  */
 export interface HolderFacts {
   /**
-   * Calls it ended.
+   * Number of calls ended.
    */
   calls: number;
   /**
-   * Its clock's distance from the coordinator's is known to within this many µs.
+   * Maximum error of its clock's offset from the coordinator's, in µs.
    */
   clock_bound_us?: number | null;
   /**
-   * Deltas that were folded.
+   * Number of its deltas that were folded.
    */
   deltas: number;
   /**
-   * Whether it said its last words.
+   * Whether it reported its final count.
    */
   finished: boolean;
   holder: Holder;
   /**
-   * Why it lost its shards, if it did.
+   * Why it lost its shards. Null: it did not.
    */
   lost?: LossReason | null;
   /**
-   * The most shards it held at once.
+   * Maximum number of shards that it held at once.
    */
   shards: number;
   /**
-   * Arrivals it started.
+   * Number of arrivals started.
    */
   started: number;
   /**
-   * What it left when it was killed, as a later process of its agent reported it.
+   * Tail of a killed process, reported by a later process of its agent.
    */
   tail?: TailFacts | null;
 }
 /**
- * Who.
+ * The process.
  */
 export interface Holder {
   /**
-   * Whose process.
+   * Agent of the process.
    */
   agent: string;
   /**
-   * Which process.
+   * Process of the agent.
    */
   boot_id: string;
 }
 /**
- * What a killed process left.
+ * Tail of a killed process.
  */
 export interface TailFacts {
   /**
-   * Its calls that were in flight.
+   * Number of its calls that were in flight.
    */
   indeterminate: number;
   /**
-   * Why some of what it counted could not be read; null when all of it could.
+   * Why some of its counts could not be read; null when all could.
    */
   lost?: string | null;
 }

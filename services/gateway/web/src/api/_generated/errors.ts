@@ -1,64 +1,65 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
- * How the calls of a slice ended that were not ok.
+ * Calls of a slice that were not ok, by how they ended.
  */
 export interface Errors {
   /**
-   * Of which run.
+   * Id of the run.
    */
   run: string;
   /**
-   * By task, in the order of the plan.
+   * Tasks, in the order of the plan.
    */
   tasks: TaskErrors[];
 }
 /**
- * What went wrong in one task.
+ * Errors of one task.
  */
 export interface TaskErrors {
   /**
-   * By call: those of the plan in order, then those made in Python by name.
+   * Calls of the plan in order, then those made in Python by name.
    */
   calls: CallErrors[];
   /**
-   * Those that were not ok; by rules 2 also the last one of each arrival that raised.
+   * Number of those that were not ok; by rules 2 including the last call of each arrival that
+   * raised.
    */
   errors: number;
   /**
-   * Finished calls of the slice; by rules 2 also one for each time that it raised without a
-   * call.
+   * Number of finished calls of the slice; by rules 2 plus one for each time that the task
+   * raised without a call.
    */
   finished: number;
   /**
-   * What its checks and itself raised, the most frequent first, in the whole run: the log does
-   * not say when.
+   * Errors that the task and its check raised, the most frequent first, in the whole run: the
+   * log does not contain their times.
    */
   raised: Raised[];
   /**
-   * How many more different texts there are.
+   * Number of further distinct texts.
    */
   raised_more: number;
   /**
-   * Its name.
+   * Name of the task.
    */
   task: string;
   /**
-   * Arrivals of the slice in which it raised; null when there were none, by rules 1, and where
-   * calls or outcomes are picked out.
+   * Number of arrivals of the slice that raised an error. Null without any, by rules 1, and
+   * where calls or outcomes are selected.
    */
   task_raises?: TaskRaises | null;
 }
 /**
- * What went wrong in one call.
+ * Errors of one call.
  */
 export interface CallErrors {
   /**
-   * Its name.
+   * Name of the call.
    */
   call: string;
   /**
-   * Why those without a complete answer had none.
+   * Number of calls without a complete response, by outcome and cause.
    */
   causes: {
     [k: string]: {
@@ -66,21 +67,21 @@ export interface CallErrors {
     };
   };
   /**
-   * Those that were not ok.
+   * Number of those that were not ok.
    */
   errors: number;
   /**
-   * Finished calls of the slice.
+   * Number of finished calls of the slice.
    */
   finished: number;
   /**
-   * How they ended, ok and unfinished ones too.
+   * Number of calls by outcome, ok and unfinished ones included.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Answers by outcome and status code.
+   * Number of responses by outcome and status code.
    */
   status: {
     [k: string]: {
@@ -93,41 +94,41 @@ export interface CallErrors {
   };
 }
 /**
- * What a check or a task raised in the whole run.
+ * Error that a check or a task raised, with its count in the whole run.
  */
 export interface Raised {
   /**
-   * What of the task.
+   * Part of the scenario that raised it.
    */
   by: "check" | "task" | "blocking";
   /**
-   * How many times.
+   * Number of times.
    */
   count: number;
   /**
-   * The kind of the error, its message and its place.
+   * Type of the error, its message and its line.
    */
   text: string;
   /**
-   * The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
-   * each on a line of its own; absent where no agent told any.
+   * Traceback of one of them: the user's lines, outermost first, such as `shop.py:40 in buy`,
+   * one per line. Absent: no agent reported one.
    */
   trace?: string | null;
 }
 /**
- * Arrivals whose task raised an error, by how the last call of each had ended.
+ * Number of arrivals whose task raised an error, by how their last call ended.
  */
 export interface TaskRaises {
   /**
-   * Its last call had failed or was cut off; it is not counted a second time.
+   * The last call had failed or was cut off; it is not counted a second time.
    */
   after_failed?: number;
   /**
-   * Its last call was ok; that one counts as failed (`task_error`).
+   * The last call was ok; it counts as failed (`task_error`).
    */
   after_ok?: number;
   /**
-   * It made no call: one more finished call that failed.
+   * The task made no call; each counts as one more finished call that failed.
    */
   without_call?: number;
 }

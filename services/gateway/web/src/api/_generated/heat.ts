@@ -1,32 +1,32 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
- * How response times are spread over time: finished calls by bucket and latency.
+ * Heat map: finished calls by bucket and response time.
  */
 export interface Heat {
   /**
-   * Edges of the bands of latency in µs, four to each power of two: band b holds what is at
-   * least `bounds_us[b]` and below `bounds_us[b + 1]`. Empty when nothing finished.
+   * Bounds of the bands in µs, four to each power of two: band b holds values from
+   * `bounds_us[b]` to below `bounds_us[b + 1]`. Empty when no call finished.
    */
   bounds_us: number[];
   /**
-   * The grain of this answer in µs; the last bucket may be shorter.
+   * Length of a bucket in µs; the last bucket may be shorter.
    */
   bucket_us: number;
   /**
-   * For each bucket the finished calls of each band.
+   * Number of finished calls of each band, for each bucket.
    */
   counts: number[][];
   /**
-   * Where each bucket begins, in µs after the start.
+   * Begin of each bucket, in µs after the start.
    */
   from_us: number[];
   /**
-   * Of which run.
+   * Id of the run.
    */
   run: string;
   /**
-   * The grain of the log in µs.
+   * Length of a tick of the log in µs.
    */
   tick_us: number;
 }

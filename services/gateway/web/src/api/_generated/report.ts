@@ -1,7 +1,7 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
- * Why a call got no complete answer.
+ * Why a call got no complete response.
  */
 export type Cause =
   | "name_not_resolved"
@@ -41,7 +41,7 @@ export type Cause =
   | "other"
   | "not_allowed";
 /**
- * Families of addresses.
+ * Address family.
  */
 export type IpFamily = "4" | "6";
 /**
@@ -49,38 +49,37 @@ export type IpFamily = "4" | "6";
  */
 export type Ending = "completed" | "stopped" | "abandoned" | "failed" | "aborted" | "log_full";
 /**
- * Why a holder no longer holds anything.
+ * Why a holder lost its shards.
  */
 export type LossReason = "silent" | "replaced" | "left" | "failed" | "isolated" | "not_ready";
 /**
- * A piece of a list of shards.
+ * One shard, or a stride of shards.
  */
 export type Piece = number | [unknown, unknown, unknown];
 /**
- * Text of a request or a parameter: written out, or a handle to a secret that only agents
- * resolve.
+ * Text of a request or a parameter: a literal, or the handle of a secret that only agents resolve.
  */
 export type Text =
   | string
   | {
       /**
-       * The handle.
+       * Handle of the secret.
        */
       secret: string;
     };
 /**
- * What a user of a closed loop does between two tasks. Users begin evenly over the first rest, so
- * that they do not march in step.
+ * Think time of a user of a closed loop between two tasks. Users start spread evenly over the
+ * first think time, so that they do not run in step.
  */
 export type Rest =
   | {
       wait: {
         /**
-         * At least, in µs.
+         * Minimum, in µs.
          */
         from_us: number;
         /**
-         * At most, in µs.
+         * Maximum, in µs.
          */
         to_us: number;
       };
@@ -88,18 +87,18 @@ export type Rest =
   | {
       pacing: {
         /**
-         * In µs.
+         * Interval, in µs.
          */
         every_us: number;
       };
     };
 /**
- * An instant: microseconds since the Unix epoch, UTC.
+ * Instant in µs since the Unix epoch, UTC.
  */
 export type Timestamp = number;
 
 /**
- * What happened in one run.
+ * Results of one run.
  */
 export interface Report {
   arrivals: ArrivalCounts;
@@ -107,57 +106,57 @@ export interface Report {
   calls: CallCounts;
   certificate: Certificate;
   /**
-   * Checks of all tasks, in the measured time; null when none looked at an answer.
+   * Checks of all tasks, in the measured time; null when no check examined a response.
    */
   checks?: Checks | null;
   /**
-   * SHA-256 in hex of the canonical JSON of this report with an empty digest.
+   * SHA-256 of the canonical JSON of this report with an empty digest, in lower-case hex.
    */
   digest: string;
   /**
-   * Planned length of the run, or until it was stopped, in seconds.
+   * Planned length of the run, or time until its stop, in seconds.
    */
   duration_secs: number;
   /**
-   * Errors in percent of finished calls, by rules 2 and of tasks that raised without a call;
-   * null when there were none of either.
+   * Errors in percent of finished calls; by rules 2 each task that raised without a call counts
+   * as one more finished call. Null without any.
    */
   error_rate_pct?: number | null;
   /**
-   * Finished calls that were not ok, in the measured time; by rules 2 also the last call of a
-   * task that raised, and one for each task that raised without a call.
+   * Number of finished calls that were not ok, in the measured time. By rules 2 including the
+   * last call of each task that raised, plus one for each task that raised without a call.
    */
   errors_total: number;
   /**
-   * The first exchanges, where the plan asked for them.
+   * Debug exchanges, if the plan requests them.
    */
   exchanges?: ExchangeSeen[];
   gaps: Gaps;
   generator: GeneratorReport;
   latency: Latency;
   /**
-   * Longest response time in ms.
+   * Longest response time in ms; null when no call finished.
    */
   max_ms?: number | null;
   /**
-   * What the scenario measured itself, in the measured time; null when it did not.
+   * Own metrics of the scenario, in the measured time; null without any.
    */
   metrics?: MetricsReport | null;
   /**
-   * Median response time in ms; null when nothing finished.
+   * Median response time in ms; null when no call finished.
    */
   p50_ms?: number | null;
   /**
-   * 95th percentile of the response time in ms.
+   * 95th percentile of the response time in ms; null when no call finished.
    */
   p95_ms?: number | null;
   /**
-   * 99th percentile of the response time in ms.
+   * 99th percentile of the response time in ms; null when no call finished.
    */
   p99_ms?: number | null;
   rates: Rates;
   /**
-   * Calls that ended, in the measured time.
+   * Number of calls that ended, in the measured time.
    */
   requests_total: number;
   /**
@@ -165,24 +164,24 @@ export interface Report {
    */
   rps_actual: number;
   /**
-   * The peak rate that was planned, per second.
+   * Planned peak rate, in arrivals per second.
    */
   rps_target: number;
   run: RunFacts;
   /**
-   * The scenario's name.
+   * Name of the scenario.
    */
   scenario: string;
   /**
-   * The version of this format.
+   * Version of this format.
    */
   schema: "loadpilot.report/1";
   /**
-   * Per due tick, warm-up included.
+   * Results of each due tick, warm-up included.
    */
   series: TickReport[];
   /**
-   * Answers by status code in the measured time.
+   * Number of responses by status code in the measured time.
    */
   status: {
     /**
@@ -192,91 +191,91 @@ export interface Report {
     [k: string]: number;
   };
   /**
-   * Decisions and facts of the run in order, for people.
+   * Timeline: decisions and facts of the run in order, as text for people.
    */
   story: StoryLine[];
   /**
-   * Streamed answers of all tasks, in the measured time; null when there were none.
+   * Streamed responses of all tasks, in the measured time; null without any.
    */
   streams?: StreamReport | null;
   /**
-   * Where the load went.
+   * Target of the load.
    */
   target_url: string;
   /**
-   * Arrivals of the measured time whose task raised an error; null when there were none, and by
-   * rules 1.
+   * Number of arrivals of the measured time that raised an error; null without any, and by rules
+   * 1.
    */
   task_raises?: TaskRaises | null;
   /**
-   * Per task, in the order of the plan; calls, latency in the measured time.
+   * Results of each task, in the order of the plan; calls and latency in the measured time.
    */
   tasks: TaskReport[];
   verdict: Verdict;
   warm_up: WarmUp;
 }
 /**
- * Every planned arrival of the whole run, warm-up included.
+ * Planned arrivals of the whole run, warm-up included.
  */
 export interface ArrivalCounts {
   /**
-   * Never started, by reason.
+   * Number of arrivals that never started, by reason.
    */
   dropped: {
     [k: string]: number;
   };
   /**
-   * Held by somebody who did not report them: see `gaps.lost`.
+   * Number of arrivals of holders that did not report them: see `gaps.lost`.
    */
   lost: number;
   /**
-   * What the plan asked for, computed from the log and never summed from agents.
+   * Number of planned arrivals, computed from the log and never summed from agents.
    */
   planned: number;
   /**
-   * Their first call was dispatched.
+   * Number of arrivals whose first call was dispatched.
    */
   started: number;
   /**
-   * Started, and not every call of it was ok, or it raised an error.
+   * Number of started arrivals that raised an error or had a call that was not ok.
    */
   task_errors: number;
   /**
-   * Not yet reported in a run that goes on; 0 once sealed.
+   * Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
    */
   waiting: number;
 }
 /**
- * Bytes moved in the measured time.
+ * Bytes transferred in the measured time.
  */
 export interface Bytes {
   /**
-   * Read, headers included where the engine sees them.
+   * Bytes read, headers included where the HTTP engine sees them.
    */
   received: number;
   /**
-   * Read, per second of the measured time.
+   * Bytes read per second of the measured time.
    */
   received_per_sec: number;
   /**
-   * Written, headers included.
+   * Bytes written, headers included.
    */
   sent: number;
   /**
-   * Written, per second of the measured time.
+   * Bytes written per second of the measured time.
    */
   sent_per_sec: number;
 }
 /**
- * Every call of the whole run, warm-up included.
+ * Calls of the whole run, warm-up included.
  */
 export interface CallCounts {
   /**
-   * Calls that were dispatched.
+   * Number of calls dispatched.
    */
   attempted: number;
   /**
-   * Why those without a complete answer had none.
+   * Number of calls without a complete response, by outcome and cause.
    */
   causes?: {
     [k: string]: {
@@ -284,43 +283,43 @@ export interface CallCounts {
     };
   };
   /**
-   * In flight in a run that goes on; 0 once sealed.
+   * Number of calls in flight in an unfinished run; 0 once sealed.
    */
   in_flight: number;
   /**
-   * How they ended.
+   * Number of calls by outcome.
    */
   outcomes: {
     [k: string]: number;
   };
 }
 /**
- * Whether the run can be trusted at all.
+ * Whether the figures can be trusted.
  */
 export interface Certificate {
   /**
-   * What was found; empty when VALID.
+   * Findings; empty when VALID.
    */
   findings: Finding[];
   /**
-   * The worst grade of all findings.
+   * Worst grade of all findings.
    */
   grade: "VALID" | "DEGRADED" | "INVALID";
 }
 /**
- * One reason not to trust the run blindly.
+ * One reason for doubt about the figures of a run.
  */
 export interface Finding {
   /**
-   * What was measured and the limit it crossed, for people.
+   * Measured value and the limit that it crossed, as text for people.
    */
   evidence: string;
   /**
-   * How bad it is.
+   * Severity of the finding.
    */
   grade: "VALID" | "DEGRADED" | "INVALID";
   /**
-   * What it is about.
+   * Subject of the finding.
    */
   kind:
     | "schedule_lag"
@@ -336,15 +335,15 @@ export interface Finding {
     | "feeder_wrap_around";
 }
 /**
- * Checks that looked at an answer.
+ * Number of checks that examined a response.
  */
 export interface Checks {
   /**
-   * Those that failed.
+   * Number of checks that failed.
    */
   failed: number;
   /**
-   * Those that passed.
+   * Number of checks that passed.
    */
   passed: number;
 }
@@ -353,24 +352,24 @@ export interface Checks {
  */
 export interface ExchangeSeen {
   /**
-   * The status line and the header lines of the answer, secrets masked, cut where they are too
-   * long; none when none came.
+   * Status line and header lines of the response, secrets masked, cut where they are too long;
+   * empty without a response.
    */
   answer: string[];
   /**
-   * The arrival; in a closed loop the user.
+   * Number of the arrival; in a closed loop of the user.
    */
   arrival: number;
   /**
-   * The call, by its place in the plan's list of calls.
+   * Index of the call in the plan's list of calls.
    */
   call: number;
   /**
-   * Why there is no complete answer.
+   * Why there is no complete response. Absent: there is one, or the cause is unknown.
    */
   cause?: Cause | null;
   /**
-   * How it ended.
+   * How the call ended.
    */
   outcome:
     | "ok"
@@ -385,36 +384,36 @@ export interface ExchangeSeen {
     | "cancelled"
     | "indeterminate";
   /**
-   * Bytes that came, headers included where the engine sees them.
+   * Bytes received, headers included where the HTTP engine sees them.
    */
   received_bytes: number;
   /**
-   * The request line and the header lines, secrets masked.
+   * Request line and header lines, secrets masked.
    */
   request: string[];
   /**
-   * Bytes of the request's body.
+   * Size of the request's body in bytes.
    */
   request_body_bytes: number;
   /**
-   * End − due, in µs.
+   * Response time, end − due, in µs.
    */
   response_us: number;
 }
 /**
- * What the log does not know.
+ * What the log does not contain, or contains and does not count.
  */
 export interface Gaps {
   /**
-   * Arrivals offered by holders that had been superseded at the due tick.
+   * Number of arrivals of holders that had been superseded at the due tick.
    */
   excess_arrivals: number;
   /**
-   * Calls of those; outside percentiles and verdict.
+   * Number of calls of those arrivals; outside of percentiles and verdict.
    */
   excess_calls: number;
   /**
-   * Deltas that came after the run was sealed.
+   * Number of deltas that arrived after the run was sealed.
    */
   late_deltas: number;
   /**
@@ -422,7 +421,7 @@ export interface Gaps {
    */
   lost: LostInterval[];
   /**
-   * Closed loop only: the time of users that nobody reported on, in percent of all their time.
+   * Closed loop only: user time without a report, in percent of all user time.
    */
   lost_time_pct?: number | null;
   /**
@@ -430,8 +429,8 @@ export interface Gaps {
    */
   quarantined: Quarantined[];
   /**
-   * Arrivals and calls that were reported beyond what was planned or can have been made, in
-   * percent of that. Absent: none.
+   * Arrivals and calls reported beyond the planned or possible number, in percent of that
+   * number. Absent: none.
    */
   surplus_pct?: number | null;
 }
@@ -440,7 +439,7 @@ export interface Gaps {
  */
 export interface LostInterval {
   /**
-   * How many arrivals; in a closed loop those that its later totals name, which may be none.
+   * Number of arrivals; in a closed loop those of its later totals, possibly 0.
    */
   arrivals: number;
   /**
@@ -454,129 +453,129 @@ export interface LostInterval {
   to_tick: number;
 }
 /**
- * Who held them.
+ * Process that held them.
  */
 export interface Holder {
   /**
-   * Whose process.
+   * Agent of the process.
    */
   agent: string;
   /**
-   * Which process.
+   * Process of the agent.
    */
   boot_id: string;
 }
 /**
- * Something in the log that was set aside.
+ * Stored event that was set aside.
  */
 export interface Quarantined {
   /**
-   * Why.
+   * Why it was set aside.
    */
   reason: string;
   /**
-   * Its stream sequence.
+   * Stream sequence of the event.
    */
   seq: number;
   /**
-   * Its subject.
+   * Subject of the event.
    */
   subject: string;
 }
 /**
- * How the generator itself fared.
+ * Health of the load generator.
  */
 export interface GeneratorReport {
   /**
-   * The busiest firing thread of any delta, in thousandths of its core.
+   * Maximum CPU use of a firing thread in any delta, in thousandths of its core.
    */
   busiest_core_permille: number;
   /**
-   * Share of deltas in which a firing thread was above 90 % of its core, in percent.
+   * Share of deltas in which a firing thread used more than 90 % of its core, in percent.
    */
   busy_deltas_pct: number;
   /**
-   * Connections opened.
+   * Number of connections opened.
    */
   connections_opened: number;
   /**
-   * Calls that used an open connection.
+   * Number of calls on a connection that was already open.
    */
   connections_reused: number;
   /**
-   * Connections that found the queue of a listener on an agent's machine full during the run,
-   * the most of any machine: of interest when the target is there.
+   * Number of connections during the run that found a full listener queue on one agent's
+   * machine; the maximum of all machines. Relevant when the target runs there.
    */
   listen_overflows_max?: number;
   /**
-   * From there until dispatch.
+   * Time from there until dispatch.
    */
   queue?: Ladder | null;
   /**
-   * Requests that were sent a second time on another connection, because the first one turned
-   * out to be closed: the target may have seen them twice.
+   * Number of requests sent a second time because their first connection had closed: the target
+   * may have received them twice.
    */
   resent?: number;
   /**
-   * TCP segments that the kernel of one agent's machine sent again during the run, for whomever:
-   * the most of any machine.
+   * Number of TCP segments retransmitted during the run by one agent's machine, for all its
+   * processes; the maximum of all machines.
    */
   retransmits_max?: number;
   /**
-   * From due until the pacer reached the arrival, in the measured time.
+   * Time from due until the pacer reached the arrival, in the measured time.
    */
   schedule_lag?: Ladder | null;
   /**
-   * The longest that a firing thread was late for its own timer, in µs.
+   * Longest delay of a firing thread behind its own timer, in µs.
    */
   stall_us_max: number;
 }
 /**
- * Points of a distribution, in µs.
+ * Percentiles of a distribution, in µs.
  */
 export interface Ladder {
   /**
-   * How many values.
+   * Number of values.
    */
   count: number;
   /**
-   * The greatest.
+   * Largest value.
    */
   max_us: number;
   /**
-   * The arithmetic mean.
+   * Arithmetic mean.
    */
   mean_us: number;
   /**
-   * The least.
+   * Smallest value.
    */
   min_us: number;
   /**
-   * 50 %.
+   * Median.
    */
   p50_us: number;
   /**
-   * 75 %.
+   * 75th percentile.
    */
   p75_us: number;
   /**
-   * 90 %.
+   * 90th percentile.
    */
   p90_us: number;
   /**
-   * 95 %.
+   * 95th percentile.
    */
   p95_us: number;
   /**
-   * 99.99 %.
+   * 99.99th percentile.
    */
   p99_99_us: number;
   /**
-   * 99.9 %.
+   * 99.9th percentile.
    */
   p99_9_us: number;
   /**
-   * 99 %.
+   * 99th percentile.
    */
   p99_us: number;
 }
@@ -585,68 +584,70 @@ export interface Ladder {
  */
 export interface Latency {
   /**
-   * Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-   * closed loop, which has no schedule to count from.
+   * CO factor: corrected p99 / uncorrected p99, the error of a tool that waits for responses.
+   * Null in a closed loop, which has no schedule.
    */
   co_factor?: number | null;
   /**
-   * How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
-   * and where a run is judged by the first rules.
+   * Largest ratio of corrected to uncorrected, and its origin. Absent in a closed loop and by
+   * rules 1.
    */
   omission?: Omission | null;
   /**
-   * End − due: what a user who came on schedule would have waited. Null when nothing finished.
+   * Response time, end − due: what a user on schedule would have waited. Null when no call
+   * finished.
    */
   response?: Ladder | null;
   /**
-   * Response time of the calls that were not ok only.
+   * Response time of the calls that were not ok.
    */
   response_failed?: Ladder | null;
   /**
-   * The whole distribution of the response time.
+   * Whole distribution of the response time.
    */
   response_histogram: string;
   /**
-   * Response time of the calls that were ok only; a filtered subset misleads by itself.
+   * Response time of the calls that were ok; a filtered subset is misleading by itself.
    */
   response_ok?: Ladder | null;
   /**
-   * End − dispatch: what the target alone took.
+   * Service time, end − dispatch: the time of the target alone. Null when no call finished.
    */
   service?: Ladder | null;
   /**
-   * The whole distribution of the service time.
+   * Whole distribution of the service time.
    */
   service_histogram: string;
   /**
-   * Finished calls that had no connection over which a request could be sent: their latency is
-   * no server's. Absent: none, or judged by the first rules.
+   * Number of finished calls without a connection for a request: their latency is no server's.
+   * Absent: none, or rules 1.
    */
   unconnected?: number;
 }
 /**
- * The percentile at which corrected is the largest multiple of uncorrected, and where the time
- * between due and dispatch went.
+ * Percentile with the largest ratio of corrected to uncorrected, and the shares of the time
+ * between due and dispatch.
  */
 export interface Omission {
   /**
-   * Corrected over uncorrected there.
+   * Corrected / uncorrected at this percentile.
    */
   factor: number;
   /**
-   * Whose it is.
+   * Origin of the difference.
    */
   origin: "negligible" | "generator" | "target";
   /**
-   * The percentile: of those with a difference that matters, if there is one.
+   * Percentile, among those with a relevant difference if there are any.
    */
   percentile: number;
   /**
-   * Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+   * Share of the wait for a slot in that time, in percent. Connecting has no share: it is in
+   * both latencies.
    */
   queue_pct: number;
   /**
-   * Corrected there, in µs.
+   * Corrected latency at this percentile, in µs.
    */
   response_us: number;
   /**
@@ -654,28 +655,28 @@ export interface Omission {
    */
   schedule_lag_pct: number;
   /**
-   * Uncorrected there, in µs.
+   * Uncorrected latency at this percentile, in µs.
    */
   service_us: number;
 }
 /**
- * What a scenario measured itself in the measured time, by name.
+ * Own metrics of a scenario in the measured time, by name.
  */
 export interface MetricsReport {
   /**
-   * Its counters.
+   * Counters.
    */
   counters?: {
     [k: string]: CounterReport;
   };
   /**
-   * Its rates.
+   * Rate metrics.
    */
   rates?: {
     [k: string]: RateReport;
   };
   /**
-   * Its trends.
+   * Trends.
    */
   trends?: {
     [k: string]: TrendReport;
@@ -686,28 +687,28 @@ export interface MetricsReport {
  */
 export interface CounterReport {
   /**
-   * The sum of what was added, each to a millionth.
+   * Sum of the amounts added, each to a millionth.
    */
   count: number;
   /**
-   * That, per second of the measured time.
+   * Sum per second of the measured time.
    */
   rate: number;
 }
 /**
- * One rate.
+ * One rate metric.
  */
 export interface RateReport {
   /**
-   * How many values; at least one.
+   * Number of values; at least 1.
    */
   count: number;
   /**
-   * That, in percent.
+   * Share of true values, in percent.
    */
   rate: number;
   /**
-   * How many of them were true.
+   * Number of true values.
    */
   trues: number;
 }
@@ -716,40 +717,40 @@ export interface RateReport {
  */
 export interface TrendReport {
   /**
-   * How many values; at least one.
+   * Number of values; at least 1.
    */
   count: number;
   /**
-   * The greatest.
+   * Largest value.
    */
   max: number;
   /**
-   * The arithmetic mean.
+   * Arithmetic mean.
    */
   mean: number;
   /**
-   * The least.
+   * Smallest value.
    */
   min: number;
   /**
-   * 50 %.
+   * Median.
    */
   p50: number;
   /**
-   * 90 %.
+   * 90th percentile.
    */
   p90: number;
   /**
-   * 95 %.
+   * 95th percentile.
    */
   p95: number;
   /**
-   * 99 %.
+   * 99th percentile.
    */
   p99: number;
 }
 /**
- * Offered against planned, in the measured time.
+ * Offered against planned arrivals, in the measured time.
  */
 export interface Rates {
   /**
@@ -761,7 +762,7 @@ export interface Rates {
    */
   measured_us: number;
   /**
-   * Arrivals planned in the measured time; of a closed loop those reported.
+   * Number of arrivals planned; of a closed loop reported.
    */
   planned: number;
   /**
@@ -769,21 +770,21 @@ export interface Rates {
    */
   planned_rps: number;
   /**
-   * How far started falls short of planned, in percent.
+   * Share of planned arrivals that did not start, in percent.
    */
   shortfall_pct: number;
   /**
-   * Arrivals started of those.
+   * Number of those that started.
    */
   started: number;
 }
 /**
- * What ran, when, and how it ended.
+ * Identity, conditions and ending of the run.
  */
 export interface RunFacts {
   connections?: Connections;
   /**
-   * When it was created.
+   * When the run was created.
    */
   created_at: number;
   /**
@@ -791,45 +792,45 @@ export interface RunFacts {
    */
   ending?: Ending | null;
   /**
-   * What the first holder said that could not do its shards.
+   * Failure of the first holder that could not perform its shards.
    */
   failure?: Failure | null;
   /**
-   * The data of which its arrivals took rows.
+   * Feeds of the scenario.
    */
   feeds?: FeedFacts[];
   /**
-   * The last assignment's number.
+   * Number of the last assignment.
    */
   generation: number;
   /**
-   * Everybody who ever held shards.
+   * Every process that held shards.
    */
   holders: HolderFacts[];
   /**
-   * Its id.
+   * Id of the run.
    */
   id: string;
   /**
-   * Who owned which shards when: the arrivals n with n mod shards in a list were the holder's.
+   * Maps of shards over time: a holder had the arrivals n with n mod shards in its list.
    */
   maps?: ShardMap[];
   /**
-   * Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+   * Maximum number of arrivals in flight per agent by the plan; null: the agent's own default.
    */
   max_in_flight?: number | null;
   /**
-   * What the scenario asked for by name, and what it was given.
+   * Parameters that the scenario read when it was compiled, by name.
    */
   parameters?: {
     [k: string]: Text;
   };
   /**
-   * SHA-256 of the plan's canonical JSON.
+   * SHA-256 of the plan's canonical JSON, in lower-case hex.
    */
   plan_hash: string;
   /**
-   * The length of its profile in µs.
+   * Length of the profile in µs.
    */
   profile_us: number;
   /**
@@ -837,98 +838,98 @@ export interface RunFacts {
    */
   refused: Problem[];
   /**
-   * What they did between two tasks. Absent: nothing.
+   * Think time of those users between two tasks. Absent: none.
    */
   rest?: Rest | null;
   /**
-   * By which rules it is judged. Absent: the first ones.
+   * Version of the rules by which the run is judged. Absent: rules 1.
    */
   rules?: "1" | "2";
   /**
-   * Fixes, with the plan, every arrival.
+   * Random seed; with the plan it fixes every arrival.
    */
   seed: number;
   /**
-   * The shape of its profile.
+   * Shape of the profile.
    */
   shape: "ramp" | "constant" | "step" | "spike" | "stages" | "closed";
   /**
-   * When it started, if it did.
+   * When the run started. Null: it did not.
    */
   start_at?: Timestamp | null;
   /**
-   * Where it stands; anything but `sealed` and `refused` is an incomplete report.
+   * State of the run; the report is complete only when `sealed` or `refused`.
    */
   state: "requested" | "refused" | "gathering" | "preparing" | "running" | "stopping" | "sealed";
   /**
-   * What users changed while it ran, in order: its figures are not those of its plan.
+   * Changes that users made while it ran, in order: its figures are not those of its plan.
    */
   steered?: Steered[];
   /**
-   * When it was stopped before its end, in µs after the start.
+   * When the run was stopped before its end, in µs after the start. Null: it was not.
    */
   stopped_at_us?: number | null;
   /**
-   * What people tell it from other runs by.
+   * Tags by which people distinguish runs.
    */
   tags?: {
     [k: string]: string;
   };
   /**
-   * The grain of `series` in µs.
+   * Length of a tick of `series` in µs.
    */
   tick_us: number;
   /**
-   * What was found where it was stopped because nothing answered.
+   * Failed calls, where the run was stopped because no server responded.
    */
   unanswered?: Unanswered | null;
   /**
-   * Users of a closed loop, each starting its next task when its last one ended: its latency is
-   * not counted from a schedule. Absent: arrivals on schedule.
+   * Number of users of a closed loop, each of which starts its next task when its last one
+   * ended: latency is not counted from a schedule. Absent: arrivals on schedule.
    */
   users?: number | null;
 }
 /**
- * How the target was spoken to, where that is not the ordinary way.
+ * Connection settings. Absent: the defaults.
  */
 export interface Connections {
   /**
-   * A connection that is older than this, in µs, takes no further request.
+   * Maximum age of a connection for a further request, in µs. Absent: no limit.
    */
   age_us_max?: number | null;
   /**
-   * Where to connect instead of to the target, whose name stays in Host and in TLS:
+   * Address to connect to in place of the target, whose name stays in Host and in TLS:
    * `host:port`, or `unix:/path` for a socket of the agent's machine.
    */
   connect_to?: string | null;
   /**
-   * Which HTTP is spoken.
+   * Version of HTTP.
    */
   http?: "1.1" | "2" | "auto";
   /**
-   * Only addresses of this family are connected to; all that the name stands for when absent.
+   * Address family to connect to. Absent: both.
    */
   ip?: IpFamily | null;
   /**
-   * Most connections that one agent has open to the target at a time; arrivals that find none
-   * free wait in the queue. No limit of its own when absent.
+   * Maximum number of open connections of one agent to the target; arrivals without a connection
+   * wait in the queue. Absent: no limit.
    */
   max?: number | null;
   /**
-   * Connections that each agent opens before the run starts; none when absent.
+   * Number of connections that each agent opens before the run starts. Absent: none.
    */
   open_first?: number | null;
   /**
-   * A connection is closed after this many requests.
+   * Maximum number of requests of a connection; then it is closed. Absent: no limit.
    */
   requests_max?: number | null;
   /**
-   * The target's name is resolved again when the answer is older than this, in µs; once per run
-   * when absent.
+   * Maximum age of a name resolution, in µs; then the target's name is resolved again. Absent:
+   * once per run.
    */
   resolve_us?: number | null;
   /**
-   * How many calls may use a connection that is open already.
+   * Which calls may use an open connection.
    */
   reuse?:
     | "always"
@@ -937,229 +938,229 @@ export interface Connections {
         share_ppm: number;
       };
   /**
-   * Addresses of the agent's machine to connect from, in turn, each with a range of ports if
-   * the system is not to choose them: see [`Source`].
+   * Addresses of the agent's machine to connect from, in turn, each with an optional range of
+   * ports: `10.0.0.5` or `10.0.0.5:20000-30000`.
    */
   sources?: string[];
   /**
-   * HTTP/2 only: most requests at a time on one connection; 100 when absent.
+   * Maximum number of concurrent requests on one HTTP/2 connection. Absent: 100.
    */
   streams_max?: number | null;
   tls?: TlsSettings;
 }
 /**
- * For https.
+ * TLS settings of an https target.
  */
 export interface TlsSettings {
   /**
-   * The client's certificate.
+   * Client certificate. Absent: none.
    */
   identity?: TlsIdentity | null;
   /**
-   * The target's certificate is not verified. The report says so.
+   * Whether the target's certificate is not verified. The report shows it.
    */
   insecure?: boolean;
   /**
-   * Certificates (PEM) to trust instead of those of the agent's machine.
+   * Trusted certificates (PEM) in place of those of the agent's machine.
    */
   roots_pem?: string | null;
 }
 /**
- * A client certificate and the handle of its key.
+ * Client certificate and the handle of its key.
  */
 export interface TlsIdentity {
   /**
-   * The certificate and its chain (PEM).
+   * Certificate and its chain (PEM).
    */
   certificate_pem: string;
   /**
-   * The name under which the submitter handed over the private key (PEM).
+   * Handle of the private key (PEM), a secret that the submitter provides.
    */
   key_secret: string;
 }
 /**
- * Why a holder could not do its shards.
+ * Why a holder could not perform its shards.
  */
 export interface Failure {
   /**
-   * What kind of reason it is.
+   * Kind of the failure.
    */
   cause: "not_prepared" | "scenario" | "broken" | "log_full" | "log_refuses";
   /**
-   * Why, for people to read.
+   * Why, as text for people.
    */
   reason: string;
 }
 /**
- * What became of a feed in a run.
+ * Use of a feed in a run.
  */
 export interface FeedFacts {
   /**
-   * Rows are meant to be used again when there are no more.
+   * Whether rows may be used again when there are no more.
    */
   cycles: boolean;
   /**
-   * What the scenario calls it.
+   * Name in the scenario.
    */
   name: string;
   /**
-   * How many rows there are.
+   * Number of rows.
    */
   rows: number;
   /**
-   * How many arrivals were planned that take one, up to a stop, in a closed loop how many there
-   * were; or how many users, if they are more.
+   * Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
+   * took one. Number of users, if that is greater.
    */
   taken: number;
 }
 /**
- * What one process did in the run.
+ * Work of one process in the run.
  */
 export interface HolderFacts {
   /**
-   * Calls it ended.
+   * Number of calls ended.
    */
   calls: number;
   /**
-   * Its clock's distance from the coordinator's is known to within this many µs.
+   * Maximum error of its clock's offset from the coordinator's, in µs.
    */
   clock_bound_us?: number | null;
   /**
-   * Deltas that were folded.
+   * Number of its deltas that were folded.
    */
   deltas: number;
   /**
-   * Whether it said its last words.
+   * Whether it reported its final count.
    */
   finished: boolean;
   holder: Holder1;
   /**
-   * Why it lost its shards, if it did.
+   * Why it lost its shards. Null: it did not.
    */
   lost?: LossReason | null;
   /**
-   * The most shards it held at once.
+   * Maximum number of shards that it held at once.
    */
   shards: number;
   /**
-   * Arrivals it started.
+   * Number of arrivals started.
    */
   started: number;
   /**
-   * What it left when it was killed, as a later process of its agent reported it.
+   * Tail of a killed process, reported by a later process of its agent.
    */
   tail?: TailFacts | null;
 }
 /**
- * Who.
+ * The process.
  */
 export interface Holder1 {
   /**
-   * Whose process.
+   * Agent of the process.
    */
   agent: string;
   /**
-   * Which process.
+   * Process of the agent.
    */
   boot_id: string;
 }
 /**
- * What a killed process left.
+ * Tail of a killed process.
  */
 export interface TailFacts {
   /**
-   * Its calls that were in flight.
+   * Number of its calls that were in flight.
    */
   indeterminate: number;
   /**
-   * Why some of what it counted could not be read; null when all of it could.
+   * Why some of its counts could not be read; null when all could.
    */
   lost?: string | null;
 }
 /**
- * Who owned which shards from a tick on.
+ * Which holders had which shards from a tick on.
  */
 export interface ShardMap {
   /**
-   * The first due tick it is in force for, until a later one begins.
+   * First due tick of this map; it holds until a later map begins.
    */
   from_tick: number;
   /**
-   * Its number.
+   * Number of the assignment.
    */
   generation: number;
   /**
-   * Every shard that somebody held.
+   * Every shard that had a holder.
    */
   holdings: Holding[];
 }
 /**
- * The shards of one holder.
+ * Shards of one holder.
  *
- * It is read as part of a whole map only, which is judged before it is unfolded.
+ * It is read only as part of a whole map, which is checked before its strides are expanded.
  */
 export interface Holding {
   holder: Holder2;
   /**
-   * Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
-   * strides of them, `[first, step, count]`.
+   * Shards held, sorted: the arrivals with `n mod shards` in this list. Stored as shards and
+   * strides `[first, step, count]`.
    */
   shards: Piece[];
 }
 /**
- * Who.
+ * Process that holds the shards.
  */
 export interface Holder2 {
   /**
-   * Whose process.
+   * Agent of the process.
    */
   agent: string;
   /**
-   * Which process.
+   * Process of the agent.
    */
   boot_id: string;
 }
 /**
- * One thing that is wrong with what a user gave us.
+ * One problem in a user's input.
  */
 export interface Problem {
   /**
-   * Where: a path such as `tasks[0].steps[1].method`.
+   * Path of the field, such as `tasks[0].steps[1].method`.
    */
   field: string;
   /**
-   * What must hold there, as a sentence without a subject ("must be …").
+   * Rule that the field violates, as a sentence without a subject ("must be …").
    */
   rule: string;
   /**
-   * What was found, shortened to [`crate::limits::PROBLEM_VALUE_CHARS_MAX`] characters.
+   * Value of the field, cut at [`crate::limits::PROBLEM_VALUE_CHARS_MAX`] characters.
    */
   value: string;
 }
 /**
- * One change that a user made to a run that ran.
+ * One change that a user made to a running run.
  */
 export interface Steered {
   /**
-   * An instant: microseconds since the Unix epoch, UTC.
+   * Instant in µs since the Unix epoch, UTC.
    */
   at: number;
   /**
-   * Who asked for it.
+   * Who requested it, as text for people.
    */
   by: string;
   /**
-   * What it was.
+   * What changed.
    */
   change:
     | {
         /**
-         * What is planned from there on.
+         * Rate planned from there on.
          */
         rate: number;
         type: "rate";
         /**
-         * What was planned.
+         * Rate planned before.
          */
         was: number;
       }
@@ -1170,7 +1171,7 @@ export interface Steered {
         type: "resumed";
       };
   /**
-   * From when on, in µs after the start.
+   * When it took effect, in µs after the start.
    */
   from_us: number;
 }
@@ -1179,122 +1180,122 @@ export interface Steered {
  */
 export interface Unanswered {
   /**
-   * How many, from the first call of the run on.
+   * Number of calls since the start of the run.
    */
   calls: number;
   /**
-   * Why, where that is known.
+   * Number of these calls by cause, where the cause is known.
    */
   causes?: {
     [k: string]: number;
   };
 }
 /**
- * One due tick.
+ * Results of one due tick.
  */
 export interface TickReport {
   /**
-   * Arrivals dropped, for whatever reason, by agents.
+   * Number of arrivals that agents dropped, for any reason.
    */
   dropped: number;
   /**
-   * Errors, as in `errors_total`.
+   * Number of errors, counted as in `errors_total`.
    */
   errors: number;
   /**
-   * Finished calls, as in [`TaskReport::finished`].
+   * Number of finished calls, counted as in [`TaskReport::finished`].
    */
   finished: number;
   /**
-   * Longest response time in µs.
+   * Longest response time in µs; null when no call finished.
    */
   max_us?: number | null;
   /**
-   * Median response time in µs; null when nothing finished.
+   * Median response time in µs; null when no call finished.
    */
   p50_us?: number | null;
   /**
-   * 90th percentile of the response time in µs.
+   * 90th percentile of the response time in µs; null when no call finished.
    */
   p90_us?: number | null;
   /**
-   * 95th percentile of the response time in µs.
+   * 95th percentile of the response time in µs; null when no call finished.
    */
   p95_us?: number | null;
   /**
-   * 99th percentile of the response time in µs.
+   * 99th percentile of the response time in µs; null when no call finished.
    */
   p99_us?: number | null;
   /**
-   * Arrivals planned.
+   * Number of arrivals planned.
    */
   planned: number;
   /**
-   * Arrivals started.
+   * Number of arrivals started.
    */
   started: number;
   /**
-   * Its number; it begins at `tick × tick_us` after the start.
+   * Number of the tick; it begins at `tick × tick_us` after the start.
    */
   tick: number;
 }
 /**
- * One line of the story.
+ * One line of the timeline.
  */
 export interface StoryLine {
   /**
-   * An instant: microseconds since the Unix epoch, UTC.
+   * Instant in µs since the Unix epoch, UTC.
    */
   at: number;
   /**
-   * Its stream sequence in LP_CTL.
+   * Stream sequence in LP_CTL.
    */
   seq: number;
   /**
-   * What happened.
+   * What happened, as text for people.
    */
   text: string;
 }
 /**
- * What streamed answers were like, in the measured time.
+ * Streamed responses, in the measured time.
  */
 export interface StreamReport {
   /**
-   * From due to the first token, corrected.
+   * Time from due to the first token, corrected.
    */
   first_token?: Ladder | null;
   /**
-   * From dispatch to the first token, uncorrected.
+   * Time from dispatch to the first token, uncorrected.
    */
   first_token_service?: Ladder | null;
   /**
-   * From one token to the next; null when no answer had two.
+   * Time from one token to the next; null when no response had two.
    */
   token_gap?: Ladder | null;
   /**
-   * Tokens that came.
+   * Number of tokens received.
    */
   tokens: number;
 }
 /**
- * Arrivals whose task raised an error, by how the last call of each had ended.
+ * Number of arrivals whose task raised an error, by how their last call ended.
  */
 export interface TaskRaises {
   /**
-   * Its last call had failed or was cut off; it is not counted a second time.
+   * The last call had failed or was cut off; it is not counted a second time.
    */
   after_failed?: number;
   /**
-   * Its last call was ok; that one counts as failed (`task_error`).
+   * The last call was ok; it counts as failed (`task_error`).
    */
   after_ok?: number;
   /**
-   * It made no call: one more finished call that failed.
+   * The task made no call; each counts as one more finished call that failed.
    */
   without_call?: number;
 }
 /**
- * One task.
+ * Results of one task.
  */
 export interface TaskReport {
   arrivals: ArrivalCounts1;
@@ -1303,53 +1304,54 @@ export interface TaskReport {
    */
   calls: CallReport[];
   /**
-   * Its checks; null when none looked at an answer.
+   * Its checks; null when none examined a response.
    */
   checks?: Checks | null;
   /**
-   * Errors in the measured time, as in `errors_total`.
+   * Number of errors in the measured time, counted as in `errors_total`.
    */
   errors: number;
   /**
-   * Finished calls of it in the measured time, by rules 2 also one for each time that it raised
-   * without a call.
+   * Number of its finished calls in the measured time; by rules 2 plus one for each time that it
+   * raised without a call.
    */
   finished: number;
   /**
-   * What it measured itself; null when it did not.
+   * Its own metrics; null without any.
    */
   metrics?: MetricsReport | null;
   /**
-   * Its name.
+   * Name of the task.
    */
   name: string;
   /**
-   * What its checks and itself raised in Python, the most frequent first.
+   * Errors that the task and its check raised in Python, the most frequent first.
    */
   raised?: Raised[];
   /**
-   * Response time of all its calls, each on its own.
+   * Response time of its calls, each call by itself.
    */
   response?: Ladder | null;
   /**
-   * Service time of all its calls, each on its own.
+   * Service time of its calls, each call by itself.
    */
   service?: Ladder | null;
   /**
-   * Its streamed answers; null when it has none.
+   * Its streamed responses; null without any.
    */
   streams?: StreamReport | null;
   /**
-   * Its arrivals of the measured time that raised an error; null as in the report.
+   * Number of its arrivals of the measured time that raised an error; null without any, and by
+   * rules 1.
    */
   task_raises?: TaskRaises | null;
   /**
-   * Finished calls of it that had no connection over which a request could be sent, in the
-   * measured time. Absent: none, or judged by the first rules.
+   * Number of its finished calls without a connection for a request, in the measured time.
+   * Absent: none, or rules 1.
    */
   unconnected?: number;
   /**
-   * Its weight.
+   * Weight of the task.
    */
   weight: number;
 }
@@ -1358,45 +1360,45 @@ export interface TaskReport {
  */
 export interface ArrivalCounts1 {
   /**
-   * Never started, by reason.
+   * Number of arrivals that never started, by reason.
    */
   dropped: {
     [k: string]: number;
   };
   /**
-   * Held by somebody who did not report them: see `gaps.lost`.
+   * Number of arrivals of holders that did not report them: see `gaps.lost`.
    */
   lost: number;
   /**
-   * What the plan asked for, computed from the log and never summed from agents.
+   * Number of planned arrivals, computed from the log and never summed from agents.
    */
   planned: number;
   /**
-   * Their first call was dispatched.
+   * Number of arrivals whose first call was dispatched.
    */
   started: number;
   /**
-   * Started, and not every call of it was ok, or it raised an error.
+   * Number of started arrivals that raised an error or had a call that was not ok.
    */
   task_errors: number;
   /**
-   * Not yet reported in a run that goes on; 0 once sealed.
+   * Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
    */
   waiting: number;
 }
 /**
- * One call of a task.
+ * Results of one call of a task.
  */
 export interface CallReport {
   /**
-   * Where its time went, in the measured time.
+   * Time by phase, in the measured time.
    */
   anatomy: {
     [k: string]: Ladder;
   };
   counts: CallCounts1;
   /**
-   * Its name.
+   * Name of the call.
    */
   name: string;
   /**
@@ -1408,7 +1410,7 @@ export interface CallReport {
    */
   service?: Ladder | null;
   /**
-   * Answers by status code in the measured time.
+   * Number of responses by status code in the measured time.
    */
   status: {
     /**
@@ -1419,15 +1421,15 @@ export interface CallReport {
   };
 }
 /**
- * How many times it was dispatched in the whole run, and how those ended.
+ * Number of its calls in the whole run, by outcome.
  */
 export interface CallCounts1 {
   /**
-   * Calls that were dispatched.
+   * Number of calls dispatched.
    */
   attempted: number;
   /**
-   * Why those without a complete answer had none.
+   * Number of calls without a complete response, by outcome and cause.
    */
   causes?: {
     [k: string]: {
@@ -1435,35 +1437,35 @@ export interface CallCounts1 {
     };
   };
   /**
-   * In flight in a run that goes on; 0 once sealed.
+   * Number of calls in flight in an unfinished run; 0 once sealed.
    */
   in_flight: number;
   /**
-   * How they ended.
+   * Number of calls by outcome.
    */
   outcomes: {
     [k: string]: number;
   };
 }
 /**
- * What a check or a task raised in the whole run.
+ * Error that a check or a task raised, with its count in the whole run.
  */
 export interface Raised {
   /**
-   * What of the task.
+   * Part of the scenario that raised it.
    */
   by: "check" | "task" | "blocking";
   /**
-   * How many times.
+   * Number of times.
    */
   count: number;
   /**
-   * The kind of the error, its message and its place.
+   * Type of the error, its message and its line.
    */
   text: string;
   /**
-   * The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
-   * each on a line of its own; absent where no agent told any.
+   * Traceback of one of them: the user's lines, outermost first, such as `shop.py:40 in buy`,
+   * one per line. Absent: no agent reported one.
    */
   trace?: string | null;
 }
@@ -1476,51 +1478,49 @@ export interface Verdict {
    */
   passed: boolean;
   /**
-   * Why the verdict is a fail though no threshold failed (nothing was finished, …).
+   * Why the verdict is a fail although no threshold failed (no call finished, …).
    */
   reasons: string[];
   /**
-   * One line per threshold, in the order of the plan.
+   * Results of the thresholds, in the order of the plan.
    */
   thresholds: ThresholdResult[];
 }
 /**
- * How one threshold came out.
+ * Result of one threshold.
  */
 export interface ThresholdResult {
   /**
-   * What was measured; null when there was nothing to measure, which never passes.
+   * Measured value, in the unit of the metric; null without data, which never passes.
    */
   actual?: number | null;
   /**
-   * As people write it.
+   * Key as people write it.
    */
   key: string;
   /**
-   * The limit.
+   * Limit, in the unit of the metric.
    */
   limit: number;
   /**
-   * What was measured.
+   * Metric that was measured.
    */
   metric:
-    | (
-        | "p50_ms"
-        | "p75_ms"
-        | "p90_ms"
-        | "p95_ms"
-        | "p99_ms"
-        | "p99_9_ms"
-        | "p99_99_ms"
-        | "max_ms"
-        | "mean_ms"
-        | "p95_first_token_ms"
-        | "p99_first_token_ms"
-        | "p95_token_gap_ms"
-        | "p99_token_gap_ms"
-      )
+    | "p50_ms"
+    | "p75_ms"
+    | "p90_ms"
+    | "p95_ms"
+    | "p99_ms"
+    | "p99_9_ms"
+    | "p99_99_ms"
+    | "max_ms"
+    | "mean_ms"
     | "p50_first_token_ms"
+    | "p95_first_token_ms"
+    | "p99_first_token_ms"
     | "p50_token_gap_ms"
+    | "p95_token_gap_ms"
+    | "p99_token_gap_ms"
     | "error_rate"
     | "task_errors"
     | "dropped_rate"
@@ -1537,11 +1537,11 @@ export interface ThresholdResult {
    */
   passed: boolean;
   /**
-   * Why nothing was measured, where that needs words.
+   * Why nothing was measured, as text for people.
    */
   reason?: string | null;
   /**
-   * For one task only.
+   * Name of the task that was measured. Null: the whole run.
    */
   task?: string | null;
 }
@@ -1550,15 +1550,15 @@ export interface ThresholdResult {
  */
 export interface WarmUp {
   /**
-   * Arrivals that were due in it.
+   * Number of arrivals due in it.
    */
   arrivals: number;
   /**
-   * Calls of those that ended.
+   * Number of calls of those that ended.
    */
   calls: number;
   /**
-   * Its length in µs.
+   * Length of the warm-up in µs.
    */
   warm_up_us: number;
 }

@@ -1,162 +1,163 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
- * Figures of a slice, bucket by bucket: each list has one value a bucket.
+ * Figures of a slice over time: each list has one value per bucket.
  */
 export interface Series {
   /**
-   * The grain of this answer in µs; the last bucket may be shorter.
+   * Length of a bucket in µs; the last bucket may be shorter.
    */
   bucket_us: number;
   /**
-   * Arrivals dropped, for whatever reason, by agents.
+   * Number of arrivals that agents dropped, for any reason.
    */
   dropped: number[];
   /**
-   * Finished calls that were not ok; by those rules also the last one of each task that raised,
-   * and one for each that raised without a call.
+   * Number of finished calls that were not ok; by the same rules including the last call of each
+   * task that raised, plus one for each that raised without a call.
    */
   errors: number[];
   /**
-   * Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
-   * task that raised without a call.
+   * Number of finished calls; by rules 2, unless calls or outcomes are selected, plus one for
+   * each task that raised without a call.
    */
   finished: number[];
   /**
-   * Where each bucket begins, in µs after the start.
+   * Begin of each bucket, in µs after the start.
    */
   from_us: number[];
   /**
-   * How calls ended, the unfinished ones too; only outcomes that happened.
+   * Number of calls by outcome, unfinished ones included; only outcomes that occurred.
    */
   outcomes: {
     [k: string]: number[];
   };
   /**
-   * Which percentiles are told.
+   * Percentiles that were computed.
    */
   percentiles: number[];
   /**
-   * Arrivals planned; null where agents, calls or outcomes are picked out, which no plan knows.
+   * Number of arrivals planned; null where agents, calls or outcomes are selected, which the
+   * plan does not know.
    */
   planned: (number | null)[];
   /**
-   * Response time in µs by percentile (`p50`, `p99_9`) and `max`; null when nothing finished.
+   * Response time in µs by percentile (`p50`, `p99_9`) and `max`; null when no call finished.
    */
   response: {
     [k: string]: (number | null)[];
   };
   /**
-   * Of which run.
+   * Id of the run.
    */
   run: string;
   /**
-   * Service time, likewise.
+   * Service time in µs by percentile and `max`; null when no call finished.
    */
   service: {
     [k: string]: (number | null)[];
   };
   /**
-   * Arrivals started.
+   * Number of arrivals started.
    */
   started: number[];
   /**
-   * The grain of the log in µs.
+   * Length of a tick of the log in µs.
    */
   tick_us: number;
   total: SliceTotal;
 }
 /**
- * The whole slice as one.
+ * Figures of the whole slice.
  */
 export interface SliceTotal {
   /**
-   * Corrected p99 over uncorrected p99; null in a closed loop and when nothing finished.
+   * CO factor: corrected p99 / uncorrected p99; null in a closed loop and when no call finished.
    */
   co_factor?: number | null;
   /**
-   * Arrivals dropped by agents.
+   * Number of arrivals that agents dropped.
    */
   dropped: number;
   /**
-   * Finished calls that were not ok; by those rules also the last one of each task that raised,
-   * and one for each that raised without a call.
+   * Number of finished calls that were not ok; by the same rules including the last call of each
+   * task that raised, plus one for each that raised without a call.
    */
   errors: number;
   /**
-   * Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
-   * task that raised without a call.
+   * Number of finished calls; by rules 2, unless calls or outcomes are selected, plus one for
+   * each task that raised without a call.
    */
   finished: number;
   /**
-   * How calls ended.
+   * Number of calls by outcome.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Arrivals planned; null as in [`Series::planned`].
+   * Number of arrivals planned; null as in [`Series::planned`].
    */
   planned?: number | null;
   /**
-   * Response time; null when nothing finished.
+   * Response time; null when no call finished.
    */
   response?: Ladder | null;
   /**
-   * Service time.
+   * Service time; null when no call finished.
    */
   service?: Ladder | null;
   /**
-   * Arrivals started.
+   * Number of arrivals started.
    */
   started: number;
 }
 /**
- * Points of a distribution, in µs.
+ * Percentiles of a distribution, in µs.
  */
 export interface Ladder {
   /**
-   * How many values.
+   * Number of values.
    */
   count: number;
   /**
-   * The greatest.
+   * Largest value.
    */
   max_us: number;
   /**
-   * The arithmetic mean.
+   * Arithmetic mean.
    */
   mean_us: number;
   /**
-   * The least.
+   * Smallest value.
    */
   min_us: number;
   /**
-   * 50 %.
+   * Median.
    */
   p50_us: number;
   /**
-   * 75 %.
+   * 75th percentile.
    */
   p75_us: number;
   /**
-   * 90 %.
+   * 90th percentile.
    */
   p90_us: number;
   /**
-   * 95 %.
+   * 95th percentile.
    */
   p95_us: number;
   /**
-   * 99.99 %.
+   * 99.99th percentile.
    */
   p99_99_us: number;
   /**
-   * 99.9 %.
+   * 99.9th percentile.
    */
   p99_9_us: number;
   /**
-   * 99 %.
+   * 99th percentile.
    */
   p99_us: number;
 }

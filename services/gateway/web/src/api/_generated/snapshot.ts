@@ -1,15 +1,15 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
- * The run as of one instant.
+ * Live figures of a run at one instant.
  */
 export interface Snapshot {
   /**
-   * Holders that reported lately.
+   * Number of holders that reported recently.
    */
   active_workers: number;
   /**
-   * Arrivals dropped so far, as reported.
+   * Number of arrivals dropped so far, as reported.
    */
   arrivals_dropped: number;
   /**
@@ -17,7 +17,7 @@ export interface Snapshot {
    */
   arrivals_per_sec?: number;
   /**
-   * Arrivals started so far, as reported.
+   * Number of arrivals started so far, as reported.
    */
   arrivals_started: number;
   /**
@@ -33,19 +33,21 @@ export interface Snapshot {
    */
   elapsed_secs: number;
   /**
-   * Finished calls that were not ok so far, as reported, and tasks that raised, as in a report.
+   * Number of errors so far, as reported: finished calls that were not ok and task errors,
+   * counted as in a report.
    */
   errors_total: number;
   /**
-   * Why calls get no complete answer; absent while all get one, or nothing is known of it.
+   * Most frequent cause of calls without a complete response. Absent: every call got one, or no
+   * cause is known.
    */
   failing?: Failing | null;
   /**
-   * While it waits for agents: how many there are.
+   * Number of agents, while the run waits for them.
    */
   gathering?: Gathering | null;
   /**
-   * Arrivals in flight, as last reported.
+   * Number of arrivals in flight, as last reported.
    */
   in_flight: number;
   latency: LatencyMs;
@@ -59,11 +61,11 @@ export interface Snapshot {
    */
   opened_per_sec?: number;
   /**
-   * Whether it is paused: nothing is started, and its time goes on.
+   * Whether the run is paused: nothing starts, and its time continues.
    */
   paused?: boolean;
   /**
-   * Where the offered rate is heading.
+   * Direction of the offered rate.
    */
   phase: "waiting" | "ramp_up" | "steady" | "ramp_down" | "done";
   /**
@@ -71,28 +73,28 @@ export interface Snapshot {
    */
   planned_per_sec?: number;
   /**
-   * Tasks that raised without a call so far: errors beside `requests_total`.
+   * Number of tasks so far that raised without a call: errors beside `requests_total`.
    */
   raised_without_call?: number;
   /**
-   * Calls ended so far, as reported.
+   * Number of calls ended so far, as reported.
    */
   requests_total: number;
   /**
-   * Calls of the newest deltas that used an open connection, in percent of those that got one;
-   * null when none did.
+   * Calls of the newest deltas on a connection that was already open, in percent of those with a
+   * connection; null without any.
    */
   reused_pct?: number | null;
   /**
-   * Where the run stands.
+   * State of the run.
    */
   state: "requested" | "refused" | "gathering" | "preparing" | "running" | "stopping" | "sealed";
   /**
-   * The planned rate at this instant, arrivals per second.
+   * Planned rate at this instant, in arrivals per second.
    */
   target_rps: number;
   /**
-   * Per task, everything so far.
+   * Figures of each task so far.
    */
   tasks: TaskSnapshot[];
   /**
@@ -100,16 +102,16 @@ export interface Snapshot {
    */
   timestamp_secs: number;
   /**
-   * Arrivals waiting for a slot, as last reported.
+   * Number of arrivals waiting for a slot, as last reported.
    */
   waiting: number;
 }
 /**
- * The most frequent cause of the calls without a complete answer so far.
+ * Most frequent cause of calls without a complete response so far.
  */
 export interface Failing {
   /**
-   * How many calls failed by it.
+   * Number of calls that failed by it.
    */
   calls: number;
   /**
@@ -157,28 +159,28 @@ export interface Failing {
    */
   unreached: boolean;
   /**
-   * The same for people.
+   * The cause as text for people.
    */
   why: string;
 }
 /**
- * A run that waits for its agents.
+ * Agents of a run that waits for them.
  */
 export interface Gathering {
   /**
-   * Seconds until then, on the reader's clock.
+   * Seconds until the end of the wait, on the reader's clock.
    */
   left_secs: number;
   /**
-   * Agents that suffice when the wait is over.
+   * Number of agents that suffice when the wait is over.
    */
   min: number;
   /**
-   * Agents that offered capacity.
+   * Number of agents that offered capacity.
    */
   ready: number;
   /**
-   * Agents that it waits for.
+   * Number of agents that the run waits for.
    */
   want: number;
 }
@@ -186,50 +188,104 @@ export interface Gathering {
  * Response time of what finished in the newest delta of each agent.
  */
 export interface LatencyMs {
+  /**
+   * Longest response time in ms.
+   */
   max_ms?: number | null;
+  /**
+   * Arithmetic mean of the response time in ms.
+   */
   mean_ms?: number | null;
+  /**
+   * Shortest response time in ms.
+   */
   min_ms?: number | null;
+  /**
+   * Median response time in ms.
+   */
   p50_ms?: number | null;
+  /**
+   * 95th percentile of the response time in ms.
+   */
   p95_ms?: number | null;
+  /**
+   * 99th percentile of the response time in ms.
+   */
   p99_ms?: number | null;
 }
 /**
  * Response time of everything that has finished so far.
  */
 export interface LatencyMs1 {
+  /**
+   * Longest response time in ms.
+   */
   max_ms?: number | null;
+  /**
+   * Arithmetic mean of the response time in ms.
+   */
   mean_ms?: number | null;
+  /**
+   * Shortest response time in ms.
+   */
   min_ms?: number | null;
+  /**
+   * Median response time in ms.
+   */
   p50_ms?: number | null;
+  /**
+   * 95th percentile of the response time in ms.
+   */
   p95_ms?: number | null;
+  /**
+   * 99th percentile of the response time in ms.
+   */
   p99_ms?: number | null;
 }
 /**
- * One task so far.
+ * Figures of one task so far.
  */
 export interface TaskSnapshot {
   /**
-   * Those that finished and were not ok, and its raises, as in a report.
+   * Number of its errors, counted as in a report.
    */
   errors: number;
   latency: LatencyMs2;
   /**
-   * Its name.
+   * Name of the task.
    */
   name: string;
   /**
-   * Its ended calls.
+   * Number of its ended calls.
    */
   requests: number;
 }
 /**
- * Their response time.
+ * Response time of its calls.
  */
 export interface LatencyMs2 {
+  /**
+   * Longest response time in ms.
+   */
   max_ms?: number | null;
+  /**
+   * Arithmetic mean of the response time in ms.
+   */
   mean_ms?: number | null;
+  /**
+   * Shortest response time in ms.
+   */
   min_ms?: number | null;
+  /**
+   * Median response time in ms.
+   */
   p50_ms?: number | null;
+  /**
+   * 95th percentile of the response time in ms.
+   */
   p95_ms?: number | null;
+  /**
+   * 99th percentile of the response time in ms.
+   */
   p99_ms?: number | null;
 }

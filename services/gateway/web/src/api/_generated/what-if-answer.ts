@@ -6,9 +6,9 @@
 export interface WhatIfAnswer {
   arrivals: ArrivalCounts;
   /**
-   * For each gate the due time, in µs after the start, from which on it did not hold any more
-   * over the judged time so far. Null where it holds in the end, and for gates that look at
-   * neither response time nor error rate.
+   * For each threshold the due time, in µs after the start, from which it no longer held over
+   * the judged time so far. Null for a threshold that holds in the end, and for one on neither
+   * response time nor error rate.
    */
   broke_at_us: (number | null)[];
   certificate: Certificate;
@@ -17,97 +17,97 @@ export interface WhatIfAnswer {
    */
   error_rate_pct?: number | null;
   /**
-   * Errors in the judged time, as in the report.
+   * Number of errors in the judged time, counted as in the report.
    */
   errors_total: number;
   /**
-   * Where the judged time begins, in µs after the start.
+   * Begin of the judged time, in µs after the start.
    */
   judged_from_us: number;
   /**
-   * Where it ends.
+   * End of the judged time, in µs after the start.
    */
   judged_to_us: number;
   latency: Latency;
   rates: Rates;
   /**
-   * Calls that ended, in the judged time.
+   * Number of calls that ended, in the judged time.
    */
   requests_total: number;
   /**
-   * By which rules it is judged here: always the newest.
+   * Version of the rules of this answer: always the newest.
    */
   rules: "1" | "2";
   /**
-   * By which rules its report is judged.
+   * Version of the rules of the run's report.
    */
   rules_of_run: "1" | "2";
   /**
-   * Arrivals of the judged time whose task raised an error; null when there were none. Of a log
-   * that does not tell how the calls before had ended, the least number that it proves.
+   * Number of arrivals of the judged time that raised an error; null without any. Of a log
+   * without the outcomes of the calls before, the least number that it proves.
    */
   task_raises?: TaskRaises | null;
   verdict: Verdict;
 }
 /**
- * Every planned arrival of the whole run, as in the report: gates of dropped arrivals look at
- * all of them.
+ * Planned arrivals of the whole run, as in the report: thresholds on dropped arrivals use all
+ * of them.
  */
 export interface ArrivalCounts {
   /**
-   * Never started, by reason.
+   * Number of arrivals that never started, by reason.
    */
   dropped: {
     [k: string]: number;
   };
   /**
-   * Held by somebody who did not report them: see `gaps.lost`.
+   * Number of arrivals of holders that did not report them: see `gaps.lost`.
    */
   lost: number;
   /**
-   * What the plan asked for, computed from the log and never summed from agents.
+   * Number of planned arrivals, computed from the log and never summed from agents.
    */
   planned: number;
   /**
-   * Their first call was dispatched.
+   * Number of arrivals whose first call was dispatched.
    */
   started: number;
   /**
-   * Started, and not every call of it was ok, or it raised an error.
+   * Number of started arrivals that raised an error or had a call that was not ok.
    */
   task_errors: number;
   /**
-   * Not yet reported in a run that goes on; 0 once sealed.
+   * Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
    */
   waiting: number;
 }
 /**
- * Whether the run can be trusted at all.
+ * Whether the figures can be trusted.
  */
 export interface Certificate {
   /**
-   * What was found; empty when VALID.
+   * Findings; empty when VALID.
    */
   findings: Finding[];
   /**
-   * The worst grade of all findings.
+   * Worst grade of all findings.
    */
   grade: "VALID" | "DEGRADED" | "INVALID";
 }
 /**
- * One reason not to trust the run blindly.
+ * One reason for doubt about the figures of a run.
  */
 export interface Finding {
   /**
-   * What was measured and the limit it crossed, for people.
+   * Measured value and the limit that it crossed, as text for people.
    */
   evidence: string;
   /**
-   * How bad it is.
+   * Severity of the finding.
    */
   grade: "VALID" | "DEGRADED" | "INVALID";
   /**
-   * What it is about.
+   * Subject of the finding.
    */
   kind:
     | "schedule_lag"
@@ -127,68 +127,70 @@ export interface Finding {
  */
 export interface Latency {
   /**
-   * Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-   * closed loop, which has no schedule to count from.
+   * CO factor: corrected p99 / uncorrected p99, the error of a tool that waits for responses.
+   * Null in a closed loop, which has no schedule.
    */
   co_factor?: number | null;
   /**
-   * How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
-   * and where a run is judged by the first rules.
+   * Largest ratio of corrected to uncorrected, and its origin. Absent in a closed loop and by
+   * rules 1.
    */
   omission?: Omission | null;
   /**
-   * End − due: what a user who came on schedule would have waited. Null when nothing finished.
+   * Response time, end − due: what a user on schedule would have waited. Null when no call
+   * finished.
    */
   response?: Ladder | null;
   /**
-   * Response time of the calls that were not ok only.
+   * Response time of the calls that were not ok.
    */
   response_failed?: Ladder | null;
   /**
-   * The whole distribution of the response time.
+   * Whole distribution of the response time.
    */
   response_histogram: string;
   /**
-   * Response time of the calls that were ok only; a filtered subset misleads by itself.
+   * Response time of the calls that were ok; a filtered subset is misleading by itself.
    */
   response_ok?: Ladder | null;
   /**
-   * End − dispatch: what the target alone took.
+   * Service time, end − dispatch: the time of the target alone. Null when no call finished.
    */
   service?: Ladder | null;
   /**
-   * The whole distribution of the service time.
+   * Whole distribution of the service time.
    */
   service_histogram: string;
   /**
-   * Finished calls that had no connection over which a request could be sent: their latency is
-   * no server's. Absent: none, or judged by the first rules.
+   * Number of finished calls without a connection for a request: their latency is no server's.
+   * Absent: none, or rules 1.
    */
   unconnected?: number;
 }
 /**
- * The percentile at which corrected is the largest multiple of uncorrected, and where the time
- * between due and dispatch went.
+ * Percentile with the largest ratio of corrected to uncorrected, and the shares of the time
+ * between due and dispatch.
  */
 export interface Omission {
   /**
-   * Corrected over uncorrected there.
+   * Corrected / uncorrected at this percentile.
    */
   factor: number;
   /**
-   * Whose it is.
+   * Origin of the difference.
    */
   origin: "negligible" | "generator" | "target";
   /**
-   * The percentile: of those with a difference that matters, if there is one.
+   * Percentile, among those with a relevant difference if there are any.
    */
   percentile: number;
   /**
-   * Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+   * Share of the wait for a slot in that time, in percent. Connecting has no share: it is in
+   * both latencies.
    */
   queue_pct: number;
   /**
-   * Corrected there, in µs.
+   * Corrected latency at this percentile, in µs.
    */
   response_us: number;
   /**
@@ -196,61 +198,61 @@ export interface Omission {
    */
   schedule_lag_pct: number;
   /**
-   * Uncorrected there, in µs.
+   * Uncorrected latency at this percentile, in µs.
    */
   service_us: number;
 }
 /**
- * Points of a distribution, in µs.
+ * Percentiles of a distribution, in µs.
  */
 export interface Ladder {
   /**
-   * How many values.
+   * Number of values.
    */
   count: number;
   /**
-   * The greatest.
+   * Largest value.
    */
   max_us: number;
   /**
-   * The arithmetic mean.
+   * Arithmetic mean.
    */
   mean_us: number;
   /**
-   * The least.
+   * Smallest value.
    */
   min_us: number;
   /**
-   * 50 %.
+   * Median.
    */
   p50_us: number;
   /**
-   * 75 %.
+   * 75th percentile.
    */
   p75_us: number;
   /**
-   * 90 %.
+   * 90th percentile.
    */
   p90_us: number;
   /**
-   * 95 %.
+   * 95th percentile.
    */
   p95_us: number;
   /**
-   * 99.99 %.
+   * 99.99th percentile.
    */
   p99_99_us: number;
   /**
-   * 99.9 %.
+   * 99.9th percentile.
    */
   p99_9_us: number;
   /**
-   * 99 %.
+   * 99th percentile.
    */
   p99_us: number;
 }
 /**
- * Offered against planned, in the judged time.
+ * Offered against planned arrivals, in the judged time.
  */
 export interface Rates {
   /**
@@ -262,7 +264,7 @@ export interface Rates {
    */
   measured_us: number;
   /**
-   * Arrivals planned in the measured time; of a closed loop those reported.
+   * Number of arrivals planned; of a closed loop reported.
    */
   planned: number;
   /**
@@ -270,33 +272,33 @@ export interface Rates {
    */
   planned_rps: number;
   /**
-   * How far started falls short of planned, in percent.
+   * Share of planned arrivals that did not start, in percent.
    */
   shortfall_pct: number;
   /**
-   * Arrivals started of those.
+   * Number of those that started.
    */
   started: number;
 }
 /**
- * Arrivals whose task raised an error, by how the last call of each had ended.
+ * Number of arrivals whose task raised an error, by how their last call ended.
  */
 export interface TaskRaises {
   /**
-   * Its last call had failed or was cut off; it is not counted a second time.
+   * The last call had failed or was cut off; it is not counted a second time.
    */
   after_failed?: number;
   /**
-   * Its last call was ok; that one counts as failed (`task_error`).
+   * The last call was ok; it counts as failed (`task_error`).
    */
   after_ok?: number;
   /**
-   * It made no call: one more finished call that failed.
+   * The task made no call; each counts as one more finished call that failed.
    */
   without_call?: number;
 }
 /**
- * Pass or fail of the gates.
+ * Pass or fail of the thresholds.
  */
 export interface Verdict {
   /**
@@ -304,51 +306,49 @@ export interface Verdict {
    */
   passed: boolean;
   /**
-   * Why the verdict is a fail though no threshold failed (nothing was finished, …).
+   * Why the verdict is a fail although no threshold failed (no call finished, …).
    */
   reasons: string[];
   /**
-   * One line per threshold, in the order of the plan.
+   * Results of the thresholds, in the order of the plan.
    */
   thresholds: ThresholdResult[];
 }
 /**
- * How one threshold came out.
+ * Result of one threshold.
  */
 export interface ThresholdResult {
   /**
-   * What was measured; null when there was nothing to measure, which never passes.
+   * Measured value, in the unit of the metric; null without data, which never passes.
    */
   actual?: number | null;
   /**
-   * As people write it.
+   * Key as people write it.
    */
   key: string;
   /**
-   * The limit.
+   * Limit, in the unit of the metric.
    */
   limit: number;
   /**
-   * What was measured.
+   * Metric that was measured.
    */
   metric:
-    | (
-        | "p50_ms"
-        | "p75_ms"
-        | "p90_ms"
-        | "p95_ms"
-        | "p99_ms"
-        | "p99_9_ms"
-        | "p99_99_ms"
-        | "max_ms"
-        | "mean_ms"
-        | "p95_first_token_ms"
-        | "p99_first_token_ms"
-        | "p95_token_gap_ms"
-        | "p99_token_gap_ms"
-      )
+    | "p50_ms"
+    | "p75_ms"
+    | "p90_ms"
+    | "p95_ms"
+    | "p99_ms"
+    | "p99_9_ms"
+    | "p99_99_ms"
+    | "max_ms"
+    | "mean_ms"
     | "p50_first_token_ms"
+    | "p95_first_token_ms"
+    | "p99_first_token_ms"
     | "p50_token_gap_ms"
+    | "p95_token_gap_ms"
+    | "p99_token_gap_ms"
     | "error_rate"
     | "task_errors"
     | "dropped_rate"
@@ -365,11 +365,11 @@ export interface ThresholdResult {
    */
   passed: boolean;
   /**
-   * Why nothing was measured, where that needs words.
+   * Why nothing was measured, as text for people.
    */
   reason?: string | null;
   /**
-   * For one task only.
+   * Name of the task that was measured. Null: the whole run.
    */
   task?: string | null;
 }
