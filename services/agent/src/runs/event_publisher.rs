@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::process::shell::Shell;
 use crate::runs::envelope::envelope;
 
-/// Where facts about one run are handed in. Clones share it; it ends with [`EventPublisher::dismiss`] or
+/// Queue of events of one run, shared by its clones. It ends with [`EventPublisher::discard`], or
 /// with the last clone once everything is stored.
 #[derive(Debug, Clone)]
 pub struct EventPublisher {
