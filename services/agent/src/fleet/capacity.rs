@@ -1,4 +1,4 @@
-//! How much rate an agent may still promise. Pure arithmetic in millionths of an arrival per second;
+//! How much rate an agent may promise. Pure arithmetic in millionths of an arrival per second;
 //! promises over all runs together never exceed the capacity.
 
 use loadpilot_events::Rate;

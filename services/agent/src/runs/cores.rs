@@ -1,5 +1,5 @@
-//! The firing threads of one run: commands go to all, their counts are merged. Only harvests and the
-//! wait for the end wait for a thread; commands do not.
+//! The firing threads of one run: commands go to all, their counts are merged. Only harvests and
+//! the wait for the end wait for a thread; commands do not.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! State of this agent over all runs of its tenant. Pure: instants are arguments, and the event loop
+//! State of this agent over all runs of its tenant. Pure: instants are arguments, and the loop
 //! performs what is decided here.
 //!
 //! Agents have no consumer: events come live, at most once, and missing ones come in the reply to a
@@ -145,7 +145,7 @@ impl Membership {
         applied
     }
 
-    /// Applies the reply to the heartbeat sent at `sent_at`; returns whether to send another at once.
+    /// Applies the reply to the heartbeat sent at `sent_at`; returns whether to send another now.
     pub fn on_reply(&mut self, reply: &HeartbeatReply, sent_at: Instant, now: Instant) -> bool {
         self.contact.on_reply(sent_at);
         for news in &reply.news {
@@ -213,7 +213,7 @@ impl Membership {
         self.contact.server + timeouts.fence
     }
 
-    /// Whether a run goes on that this agent could join again under another boot id: a boot that has
+    /// Whether a run goes on that this agent could join under another boot id: a boot that has
     /// published its final event gets no more shards.
     #[must_use]
     pub fn must_rejoin(&self) -> bool {
