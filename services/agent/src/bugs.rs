@@ -1,22 +1,20 @@
-//! Mistakes of the bug bank that only this crate can make (ADR 0026; the others are those of the
-//! engine and of the bus).
+//! Bugs of the bug bank in this crate (ADR 0026); engine and bus have their own.
 //!
-//! Only a build for tests, with the feature `bugbank`, makes one: the one that the environment
-//! names. In every other build [`bug`] is a constant `false`. Must never be part of what is
-//! shipped.
+//! Only a test build with the feature `bugbank` injects one: the bug that `LOADPILOT_BUG` names. In
+//! every other build [`bug`] is a constant `false`. Products are built without the feature.
 
-/// A mistake.
+/// An injected bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
     /// A delta counts as stored once it was sent.
     AckBeforeEffect,
-    /// What was due while the agent stood still is sent when it goes on.
+    /// Arrivals that came due during a stall are sent in a burst afterwards.
     BurstOnResume,
-    /// The clock of a call starts when it is let through, not when it was due.
+    /// The response time of a call starts when it gets its slot, not when it was due.
     ClockAfterPermit,
 }
 
-/// Whether the mistake is to be made: never.
+/// Whether to inject the bug: never.
 #[cfg(not(feature = "bugbank"))]
 #[inline(always)]
 pub(crate) const fn bug(_: Bug) -> bool {

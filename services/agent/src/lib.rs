@@ -1,12 +1,21 @@
-//! The agent: the shell around pace and delta. It joins a fleet over NATS, takes shards of a run,
-//! fires them on time and reports everything that happened to them.
+//! The agent joins a fleet over NATS, takes shards of a run, fires them on time and reports the
+//! outcome of every arrival.
 //!
-//! Two halves that know nothing of each other's world: [`fire`] sends requests and never sees
-//! NATS, everything else speaks to the bus and never sees HTTP. Firing has threads of its own, so
-//! that publishing can never delay sending.
+//! [`fire`] sends requests and does not know NATS; the rest talks to the bus and does not know
+//! HTTP. Firing has its own threads, so that publishing cannot delay sending. An agent that loses
+//! contact stops by itself: the time counts from the last heartbeat that a coordinator answered.
 //!
-//! It must never fire for a run that it has lost control of: it fences itself, counted from the
-//! last moment at which a coordinator is known to have heard it.
+//! In the order of imports, the lowest first; a module imports only modules above its own line,
+//! except that [`users`] and [`fire`] share types and `fire` takes secrets and bodies of [`runs`]:
+//! - [`wall_clock`]: times of events
+//! - `bugs`: faults that tests inject
+//! - [`crash`]: files that survive a killed process
+//! - [`users`]: scenarios whose tasks read responses, compiled or in Python
+//! - [`fire`]: the load engine of one thread
+//! - [`process`]: configuration, signals, limits and gauges of the process
+//! - [`runs`]: one run, from its assignment to its last event
+//! - [`fleet`]: heartbeats, capacity and fencing, for all runs together
+//! - `program`: reads the configuration, connects, runs the agent, returns the exit code
 
 mod bugs;
 pub mod crash;

@@ -20,14 +20,14 @@ use crate::users::script::Scripting;
 
 /// Exit code of a usage error.
 const USAGE: i32 = 2;
-/// Exit code of a fault of the world.
+/// Exit code when NATS is unusable.
 const INFRASTRUCTURE: i32 = 4;
-/// What is told unless `RUST_LOG` says otherwise.
+/// Default log filter; `RUST_LOG` overrides it.
 const LOG_FILTER_DEFAULT: &str = "info,async_nats=warn";
-/// Pause between two tries to connect for the first time.
+/// Retry delay of the first connection.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 
-/// Runs an agent until it is told to end; `args` begins with the program's name.
+/// Runs an agent until a signal ends it; `args` begins with the program's name.
 ///
 /// Returns the exit code: 0 drained and stored · 2 usage · 4 NATS unusable, or not everything
 /// could be stored · 130 and 143 ended at once by a signal.
@@ -78,7 +78,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         }
     };
     let end = runtime.block_on(serve(config, scripting, liveness_file));
-    // Nothing that still hangs may keep the process.
+    // Blocking tasks that hang do not keep the process.
     runtime.shutdown_background();
     end
 }
@@ -97,7 +97,7 @@ async fn serve(
     };
     let bus = tokio::select! {
         bus = connect(&config) => bus,
-        _ = shutdown.wait_for(|wish| *wish != Shutdown::No) => return 0,
+        _ = shutdown.wait_for(|state| *state != Shutdown::No) => return 0,
     };
     let ended = match bus {
         Ok(bus) => {
@@ -126,17 +126,17 @@ async fn serve(
     }
 }
 
-/// Tries until the server is there; parts of a fleet start in any order.
+/// Retries while the server is unreachable: parts of a fleet start in any order.
 async fn connect(config: &Config) -> Result<Bus, Fault> {
     let options = Options {
         name: format!("agent {}", config.id),
         ..config.nats.clone()
     };
-    let mut told = false;
+    let mut is_logged = false;
     loop {
         match Bus::connect(&options).await {
             Err(fault @ Fault::Unreachable { .. }) => {
-                if !std::mem::replace(&mut told, true) {
+                if !std::mem::replace(&mut is_logged, true) {
                     tracing::warn!(%fault, "waits for NATS");
                 }
                 tokio::time::sleep(CONNECT_PAUSE).await;
@@ -179,7 +179,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
     }
 }
 
-/// Says what is wrong, one line each; help and version are no mistakes.
+/// Prints the problems, one line each, and returns the exit code; 0 for help and version.
 fn print_problems(unusable: &ConfigError) -> i32 {
     match unusable {
         ConfigError::Flags(error) => {

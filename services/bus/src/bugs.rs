@@ -1,20 +1,18 @@
-//! Mistakes of the bug bank that only this crate can make (ADR 0026; the others are those of the
-//! engine and of the agent).
+//! Bugs of the bug bank in this crate (ADR 0026); engine and agent have their own.
 //!
-//! Only a build for tests, with the feature `bugbank`, makes one: the one that the environment
-//! names. In every other build [`bug`] is a constant `false`. Must never be part of what is
-//! shipped.
+//! Only a test build with the feature `bugbank` injects one: the bug that `LOADPILOT_BUG` names. In
+//! every other build [`bug`] is a constant `false`. Products are built without the feature.
 
-/// A mistake.
+/// An injected bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// An event goes without the id by which its repeat is recognised.
+    /// Events are published without the message id that detects duplicates.
     NoMessageId,
-    /// A decision is expected after the last one of any run instead of its own.
+    /// The expected last sequence is that of all runs instead of the run's own.
     WildcardConcurrency,
 }
 
-/// Whether the mistake is to be made: never.
+/// Whether to inject the bug: never.
 #[cfg(not(feature = "bugbank"))]
 #[inline(always)]
 pub(crate) const fn bug(_: Bug) -> bool {

@@ -19,8 +19,8 @@ use crate::{
     AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step, Stored, Stream,
 };
 
-/// So long [`Bus::read`] waits for its next event before it gives up.
-const READ_PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of [`Bus::read`] for its next event.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One connection. Clones share it.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl Bus {
         let mut found = Vec::new();
         let mut tail = self.tail(stream, subjects, 1).await?;
         loop {
-            let step = timeout(READ_PATIENCE, tail.next()).await;
+            let step = timeout(READ_TIMEOUT, tail.next()).await;
             match step.map_err(|_| Fault::TimedOut {
                 what: format!("read {stream:?}"),
             })?? {

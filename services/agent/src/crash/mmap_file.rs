@@ -1,14 +1,14 @@
-//! A file that is memory: set aside on the disk, mapped shared, written and never read. What is in
-//! it outlives the process without any sync: it is the kernel's from the moment of the store.
+//! A memory-mapped file, preallocated on the disk, shared, written and never read. Its content
+//! survives the process without a sync, since each store reaches the kernel's page cache.
 //!
-//! Must never be longer than what was set aside: a page that finds no room on the disk when it is
-//! first written kills the process (SIGBUS).
+//! The mapping is never longer than the allocation: a page without room on the disk kills the
+//! process at its first write (SIGBUS).
 
 use std::io;
 use std::path::Path;
 
-/// FNV-1a of a place and of the bytes there; never 0. Whoever writes it last and finds it again
-/// knows that the bytes were written whole.
+/// FNV-1a of a position and of the bytes there; never 0. It is written last: a reader that finds it
+/// knows that the bytes are complete.
 pub(crate) fn check(place: u64, bytes: &[u8]) -> u32 {
     let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     let place = place.to_le_bytes();
@@ -59,16 +59,16 @@ mod posix {
             let file = options.open(path)?;
             let map = allocate(&file, bytes).and_then(|()| map(file, bytes));
             if map.is_err() {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = std::fs::remove_file(path);
             }
             map
         }
 
-        /// Tells others that its process lives, until it does not or this is dropped.
+        /// Locks the file, until the process dies or this is dropped.
         ///
         /// # Errors
-        /// When somebody else has told so, or the file system knows no locks.
+        /// When another process holds the lock, or the file system has no locks.
         pub(crate) fn lock(&self) -> io::Result<()> {
             self.file.try_lock().map_err(io::Error::from)
         }
@@ -134,7 +134,7 @@ mod posix {
         Ok(Map { base, bytes, file })
     }
 
-    /// Makes the file that long, with its room on the disk.
+    /// Grows the file and allocates its space on the disk.
     #[cfg(target_os = "linux")]
     fn allocate(file: &File, bytes: usize) -> io::Result<()> {
         let bytes = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
@@ -145,7 +145,7 @@ mod posix {
         }
     }
 
-    /// The same where no call does it: by writing.
+    /// The same on systems without such a call: by writing zeroes.
     #[cfg(not(target_os = "linux"))]
     fn allocate(mut file: &File, bytes: usize) -> io::Result<()> {
         use std::io::Write as _;
@@ -164,7 +164,7 @@ mod posix {
 mod unsupported {
     use super::{Path, io};
 
-    /// There is none on this system.
+    /// Unavailable on this system.
     #[derive(Debug)]
     pub(crate) enum Map {}
 

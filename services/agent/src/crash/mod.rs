@@ -1,6 +1,9 @@
-//! What survives a killed process: memory-mapped files.
+//! Files that survive a killed process.
 //!
-//! [`spool`] holds deltas until they are acknowledged.
+//! - `mmap_file`: a preallocated memory-mapped file
+//! - [`spool`]: deltas until they are acknowledged
+//!
+//! `runs::recovery` reads them in the next process of the agent.
 
 pub(crate) mod mmap_file;
 pub mod spool;

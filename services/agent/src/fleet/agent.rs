@@ -1,9 +1,8 @@
-//! The agent's life: hears decisions, gives signs of life, offers capacity, keeps one worker for
-//! each run that it holds shards of. What to make of it all is decided in
-//! [`crate::fleet::membership`].
+//! The event loop of the agent: receives decisions, sends heartbeats, offers capacity and runs one
+//! worker for each run of which it holds shards. [`crate::fleet::membership`] decides.
 //!
-//! It must never wait for NATS inside the loop: heartbeats and facts travel in tasks of their own,
-//! so that a kill switch is obeyed while everything else hangs.
+//! The loop never waits for NATS: heartbeats and events are sent by their own tasks, so that a kill
+//! switch works while everything else hangs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -37,11 +36,11 @@ use crate::wall_clock;
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It drained, and everything that it had to say is stored.
+    /// It drained, and all of its events are stored.
     Left,
     /// It drained, but not everything could be stored in time.
     NotStored,
-    /// It was told to end at once; the exit code for it.
+    /// A signal ended it at once; the exit code.
     Killed(i32),
 }
 
@@ -51,21 +50,21 @@ struct BeatReply {
     reply: Result<HeartbeatReply, RequestError>,
 }
 
-/// The task that does what is ordered for one run.
+/// Handle of the task of one run.
 struct Worker {
     commands: watch::Sender<RunCommands>,
-    /// So long may it drain.
+    /// Timeout for draining.
     drain_timeout: Duration,
     /// Whether a call of it has reached a server.
     reach: Arc<Mutex<Reach>>,
 }
 
-/// What killed processes of this agent left, and who reports it.
+/// Killed processes of this agent, and the tasks that report for them.
 #[derive(Default)]
 struct Recoveries {
     by_process: BTreeMap<(RunId, BootId), (Arc<DeadProcess>, Option<AbortHandle>)>,
     tasks: JoinSet<(RunId, BootId)>,
-    /// Whether a process before this one held its files when they were looked for.
+    /// Whether an earlier process still held the lock of its files at the last search.
     some_live: bool,
 }
 
@@ -81,17 +80,17 @@ struct Agent {
     beat_at: Instant,
     /// Whether the last heartbeat was answered by a coordinator.
     has_coordinator: bool,
-    /// Whether it was told that there is none.
+    /// Whether the absence of a coordinator was logged.
     has_logged_absence: bool,
-    /// By when it is gone, once it was told to leave.
+    /// Deadline for leaving, once it drains.
     leave_deadline: Option<Instant>,
 }
 
-/// How one life of an agent ended.
+/// How one boot of an agent ended.
 enum End {
     /// With its process.
     Exit(Exit),
-    /// A run goes on without it: it may come back, under another boot id.
+    /// A run goes on without it: it may join again under another boot id.
     Rejoin,
 }
 
@@ -168,7 +167,7 @@ impl Agent {
         }
     }
 
-    /// Sends a sign of life without waiting for the answer.
+    /// Sends a heartbeat without waiting for the reply.
     fn beat(&mut self) {
         if self.recoveries.some_live {
             self.find_dead_processes();
@@ -200,7 +199,7 @@ impl Agent {
                     })
                 })
             });
-            // Nobody to tell: the agent has ended.
+            // Without a receiver the agent has ended.
             let _ = replies.send(BeatReply { sent_at, reply });
         });
     }
@@ -246,7 +245,8 @@ impl Agent {
         }
     }
 
-    /// Threads that fire look at the fence themselves: they may wake before this loop does.
+    /// Extends the lease of the firing threads, which check it themselves: they may wake up before
+    /// this loop does.
     fn renew_lease(&self) {
         let (now, end) = (
             Instant::now(),
@@ -292,7 +292,7 @@ impl Agent {
         }
     }
 
-    /// Whether it does nothing, and is heard, while a run goes on that others took from it.
+    /// Whether it is idle and connected while other agents run shards that it lost.
     fn must_rejoin(&self) -> bool {
         let is_idle = self.tasks.is_empty() && self.recoveries.tasks.is_empty();
         is_idle
@@ -311,7 +311,7 @@ impl Agent {
         }
     }
 
-    /// Notes what killed processes of this agent left, before anybody hears of this one.
+    /// Finds killed processes of this agent, before the first heartbeat announces this one.
     fn find_dead_processes(&mut self) {
         let Some(place) = &self.shell.rings else {
             return;
@@ -327,7 +327,7 @@ impl Agent {
         }
     }
 
-    /// Has reported what can be, and removes what nobody wants any more.
+    /// Reports for killed processes whose run is known; removes the files of runs that are over.
     fn recover_dead_processes(&mut self) {
         let over = |(run, _): &&(RunId, BootId)| self.membership.is_over(run);
         let over: Vec<_> = self
@@ -366,7 +366,7 @@ impl Agent {
 
     fn on_reported(&mut self, done: Result<(RunId, BootId), JoinError>) {
         match done {
-            // They stay known, so that what cannot be read is not read again and again.
+            // The entry stays, so that unreadable files are not read again.
             Ok((run, boot_id)) => self.membership.recovered(&run, &boot_id),
             Err(error) if error.is_cancelled() => {}
             Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -378,7 +378,7 @@ impl Agent {
             .fence(Instant::now(), wall_clock::now(), &self.shell.timeouts);
     }
 
-    /// Does whatever follows from what was just heard.
+    /// Acts on the state after an event.
     fn act(&mut self) {
         self.update_workers();
         for run in self.membership.remove_over() {
@@ -392,7 +392,7 @@ impl Agent {
         self.offer();
     }
 
-    /// Tells every worker what to do, and employs one where shards have come.
+    /// Sends the commands to every worker, and starts one for each new run with shards.
     fn update_workers(&mut self) {
         let mut unassigned = Vec::new();
         for (run, view, commands) in self.membership.commands() {
@@ -415,12 +415,12 @@ impl Agent {
     fn start_worker(&mut self, run: RunId, created: RunCreated, commands: RunCommands) {
         tracing::info!(%run, generation = commands.generation, "holds shards");
         let drain_timeout = longest_end(&created.plan);
-        let (commands, told) = watch::channel(commands);
+        let (commands, receiver) = watch::channel(commands);
         let reach = Arc::new(Mutex::new(Reach::default()));
         let assignment = Assignment {
             run: run.clone(),
             created,
-            commands: told,
+            commands: receiver,
             publisher: self.publisher(&run),
             lease: self.lease.clone(),
             reach: Arc::clone(&reach),
@@ -474,7 +474,7 @@ impl Agent {
         self.leave_deadline = Some(Instant::now() + drain_timeout);
     }
 
-    /// Tells every run that knows it, and waits until all it ever said is stored.
+    /// Publishes `AgentLeaving` to every run that knows it, and waits until all events are stored.
     async fn announce_leaving(mut self, shutdown: &mut watch::Receiver<Shutdown>) -> Exit {
         let runs: Vec<RunId> = self.membership.runs_to_notify().cloned().collect();
         for run in &runs {

@@ -1,12 +1,12 @@
-//! What an agent says of itself in its signs of life, for people. Nothing is decided by it, so
-//! what cannot be told is left empty.
+//! Host, version and CPU time of an agent in its heartbeats, for people. No decision depends on
+//! them, so unknown values stay empty.
 
 use loadpilot_events::wire::heartbeat::About;
 
 use crate::process::gauges::process_cpu_us;
 use crate::wall_clock;
 
-/// As of now.
+/// Current values.
 pub(crate) fn agent_info(cores: u32) -> About {
     About {
         host: host(),
@@ -17,7 +17,7 @@ pub(crate) fn agent_info(cores: u32) -> About {
     }
 }
 
-/// Longest name of a machine that is read, in bytes.
+/// Maximum length of a host name that is read, in bytes.
 #[cfg(unix)]
 const HOST_BYTES_MAX: usize = 256;
 

@@ -1,9 +1,9 @@
-//! How much of its rate an agent may still promise. Pure arithmetic in millionths of an arrival
-//! per second; it must never promise more than is left over all runs together.
+//! How much rate an agent may promise. Pure arithmetic in millionths of an arrival per second;
+//! promises over all runs together never exceed the capacity.
 
 use loadpilot_events::Rate;
 
-/// What `held` of `shards` shards of a run with this peak may ask of their holder, rounded up.
+/// Rate of `held` of `shards` shards of a run with this peak, rounded up.
 #[must_use]
 pub fn share(peak: Rate, held: usize, shards: u32) -> Rate {
     let product = u128::from(peak.0) * held as u128;
@@ -11,14 +11,14 @@ pub fn share(peak: Rate, held: usize, shards: u32) -> Rate {
     Rate(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
-/// What is left of `capacity` under the `claims` of all runs.
+/// `capacity` less the `claims` of all runs; at least 0.
 #[must_use]
 pub fn left(capacity: Rate, claims: impl Iterator<Item = Rate>) -> Rate {
     Rate(claims.fold(capacity.0, |left, claim| left.saturating_sub(claim.0)))
 }
 
-/// What to offer to a run with this peak: all that is left, but no more than the run can use, so
-/// that another run finds something too. Nothing when nothing is left.
+/// Rate to offer to a run with this peak: the rest of the capacity, but at most the peak, so that
+/// another run finds some too. `None` when nothing is left.
 #[must_use]
 pub fn offer(left: Rate, peak: Rate) -> Option<Rate> {
     (left.0 > 0).then(|| left.min(peak))

@@ -1,26 +1,26 @@
 //! When an agent must stop by itself. Pure: instants are arguments.
 //!
-//! The coordinator gives a silent agent's shards to others after the lost time; a fence that falls
-//! before that keeps two holders from firing the same shard. It therefore counts from the moment
-//! at which the last answered heartbeat was *sent*: nothing later is known to have been heard.
-//! It must never take "no coordinator" for "no network": a coordinator may restart mid-run.
+//! The coordinator reassigns a silent agent's shards after the lost time. The agent stops before
+//! that, so that no shard is fired twice. Its timeout counts from when the last answered heartbeat
+//! was *sent*: nothing later is known to have arrived. "No coordinator" has a longer timeout than
+//! "no network", since a coordinator may restart mid-run.
 
 use tokio::time::Instant;
 
 use crate::process::timeouts::Timeouts;
 use crate::runs::run_commands::Isolation;
 
-/// The last proofs of a connection.
+/// When the agent was last known to be connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contact {
-    /// When the last heartbeat left that NATS answered, be it with "nobody listens".
+    /// Send time of the last heartbeat that NATS answered, even with "no responders".
     pub server: Instant,
-    /// When the last heartbeat left that a coordinator answered.
+    /// Send time of the last heartbeat that a coordinator answered.
     pub coordinator: Instant,
 }
 
 impl Contact {
-    /// As if both had answered at `now`: where an agent that has just started counts from.
+    /// At the start of an agent: as if both had answered at `now`.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -29,20 +29,20 @@ impl Contact {
         }
     }
 
-    /// A coordinator answered the heartbeat that left at `sent_at`.
+    /// A coordinator answered the heartbeat sent at `sent_at`.
     pub fn on_reply(&mut self, sent_at: Instant) {
         self.server = self.server.max(sent_at);
         self.coordinator = self.coordinator.max(sent_at);
     }
 
-    /// NATS said that nobody listens to the heartbeat that left at `sent_at`.
+    /// NATS answered the heartbeat sent at `sent_at` with "no responders".
     pub fn on_no_responder(&mut self, sent_at: Instant) {
         self.server = self.server.max(sent_at);
     }
 }
 
-/// Whether a holder must stop at `now`. `behind_since` is when it first knew of decisions that it
-/// had not seen.
+/// Whether a holder must stop at `now`. `behind_since`: when it first knew of decisions that it has
+/// not received.
 #[must_use]
 pub fn isolation(
     contact: &Contact,
@@ -62,7 +62,7 @@ pub fn isolation(
     }
 }
 
-/// The next instant at which [`isolation`] may change its mind by the passing of time alone.
+/// The next instant at which the result of [`isolation`] may change without a new event.
 #[must_use]
 pub fn deadline(contact: &Contact, behind_since: Option<Instant>, timeouts: &Timeouts) -> Instant {
     let cut_off = contact.server + timeouts.fence;

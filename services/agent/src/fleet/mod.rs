@@ -1,7 +1,10 @@
 //! The agent as a member of its fleet: heartbeats, capacity, fencing and the runs that it joins.
 //!
-//! [`agent`] is the loop, [`membership`] its pure bookkeeping, [`fence`] says when the agent must
-//! stop by itself.
+//! - [`agent`]: the event loop
+//! - [`membership`]: its state over all runs, pure
+//! - [`fence`]: when the agent must stop by itself, pure
+//! - [`capacity`]: how much rate it may still promise, pure
+//! - `agent_info`: host, version and CPU for people
 
 pub mod agent;
 pub(crate) mod agent_info;

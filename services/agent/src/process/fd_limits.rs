@@ -1,6 +1,4 @@
-//! The table of open files: how long it may be, and that it does not grow while there is load.
-//!
-//! Must never open more than it closes again.
+//! Limit and size of the table of open files: raised and grown before load starts.
 
 use std::io;
 
@@ -33,12 +31,12 @@ pub(crate) fn raise_limit() -> u64 {
     u64::MAX
 }
 
-/// Lets the table have room for `files` at once. Linux doubles it whenever one file too many is
-/// opened, and lets the thread that opens it wait until every processor has looked away from the
-/// old one: tens of ms, in which a firing thread would send nothing. A table never shrinks.
+/// Grows the table to `files` entries. Linux doubles a full table when a file is opened, and the
+/// opening thread waits until no processor uses the old one: tens of ms in which a firing thread
+/// would send nothing. A table never shrinks.
 ///
 /// # Errors
-/// When no file can be opened, or so many may not be.
+/// When no file can be opened, or `files` exceeds the limit.
 #[cfg(target_os = "linux")]
 pub(crate) fn make_room(files: u64) -> io::Result<()> {
     use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -55,7 +53,7 @@ pub(crate) fn make_room(files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Other systems are not known to wait.
+/// Does nothing: other systems are not known to block.
 ///
 /// # Errors
 /// None.

@@ -1,26 +1,26 @@
-//! How the generator itself fares: CPU, stalls, file descriptors. Read from the kernel when a
-//! delta is closed; it must never be read from a firing thread.
+//! Gauges of the load generator itself: CPU, stalls, file descriptors. Read from the kernel when a
+//! delta is closed, never on a firing thread.
 
 use loadpilot_events::log::delta::Gauges;
 
 use crate::fire::MonoTime;
 
-/// What the firing threads say about themselves.
+/// Figures of the firing threads of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CoreFigures {
     /// Arrivals in flight.
     pub in_flight: u64,
     /// Arrivals waiting for a slot.
     pub waiting: u64,
-    /// Age, from due, of the oldest of both, in µs.
+    /// Age of the oldest of both since its due time, in µs.
     pub oldest_us: u64,
-    /// The longest lateness for a timer since the last time, in µs.
+    /// Longest timer delay since the last harvest, in µs.
     pub stall_us: u64,
     /// CPU time of each thread in total, in µs.
     pub cpu_us: Vec<u64>,
 }
 
-/// What the kernel says about the process.
+/// Figures of the process, from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessFigures {
     /// When this was read.
@@ -29,12 +29,11 @@ pub struct ProcessFigures {
     pub cpu_us: u64,
     /// Open file descriptors.
     pub open_fds: u64,
-    /// What the network of this machine has counted.
+    /// Network counters of this machine.
     pub network: NetworkFigures,
 }
 
-/// What the kernel counted for all sockets of this network namespace since it began; 0 where it
-/// does not tell.
+/// Counters of all sockets of this network namespace since its start; 0 where the kernel has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NetworkFigures {
     /// TCP segments sent again.
@@ -79,7 +78,7 @@ impl ProcessFigures {
     }
 }
 
-/// Turns totals into use per window.
+/// Turns totals into usage per window.
 #[derive(Debug)]
 pub struct Meter {
     process: ProcessFigures,

@@ -1,5 +1,5 @@
-//! A file that is touched while this agent is of use, for those who watch over processes: an agent
-//! listens nowhere, so that nobody can ask it. Must never stop an agent.
+//! A file that the agent touches while coordinators answer it, for health checks: an agent has no
+//! port that a check could ask. A failed touch is logged and never stops the agent.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use loadpilot_events::refusal::Problem;
 
-/// The file, made and open.
+/// The file, created and open.
 #[derive(Debug, Clone)]
 pub struct LivenessFile {
     path: PathBuf,
@@ -16,7 +16,7 @@ pub struct LivenessFile {
 }
 
 impl LivenessFile {
-    /// Makes it, as old as can be: nobody has heard the agent yet.
+    /// Creates the file with a modification time of 1970: no coordinator has answered yet.
     pub(crate) fn new(path: &Path) -> Result<Self, Problem> {
         let made = File::create(path).and_then(|file| {
             file.set_modified(SystemTime::UNIX_EPOCH)?;
@@ -32,7 +32,7 @@ impl LivenessFile {
         })
     }
 
-    /// Touches it.
+    /// Sets the modification time to now.
     pub(crate) fn touch(&self) {
         if let Err(error) = self.file.set_modified(SystemTime::now()) {
             tracing::debug!(file = %self.path.display(), %error, "could not be touched");

@@ -1,4 +1,13 @@
-//! The agent as a process of its machine: configuration, signals, limits, gauges.
+//! The agent as a process of its machine, and what all of its parts share.
+//!
+//! - [`config`]: flags and environment
+//! - [`signals`]: SIGTERM and SIGINT
+//! - `fd_limits`: file descriptors
+//! - [`liveness_file`]: file for health checks
+//! - [`gauges`]: CPU, stalls and sockets of the process
+//! - [`timeouts`]: timeouts, intervals and limits
+//! - [`shell`]: identity, bus and settings, for all other modules
+//! - `sleep_until`: sleep until an optional instant
 
 pub mod config;
 pub(crate) mod fd_limits;

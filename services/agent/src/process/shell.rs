@@ -1,5 +1,4 @@
-//! What every part of the shell needs to know: who this is, the bus, its limits. Fixed for the
-//! life of the process; must never hold anything that changes.
+//! Identity, bus, limits and timeouts of one agent process; constant for its whole life.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,42 +14,41 @@ use crate::process::liveness_file::LivenessFile;
 use crate::process::timeouts::Timeouts;
 use crate::users::script::Scripting;
 
-/// One agent process, or one life of it.
+/// One agent under one boot id.
 #[derive(Debug, Clone)]
 pub struct Shell {
-    /// The connection.
+    /// The NATS connection.
     pub bus: Bus,
     /// The subjects of its tenant.
     pub subjects: Subjects,
-    /// Who it is.
+    /// Agent id and boot id.
     pub me: Holder,
-    /// Whether whoever started it knows that its earlier process is dead.
+    /// Whether the earlier process of this agent is known to be dead.
     pub predecessor_dead: bool,
-    /// What its operator says of it.
+    /// Labels that its operator gave it.
     pub labels: BTreeSet<Capability>,
-    /// What it can offer over all runs together.
+    /// Maximum rate over all runs together.
     pub capacity: Rate,
-    /// Threads that fire requests, per run; at least 1.
+    /// Number of firing threads per run; at least 1.
     pub cores: u32,
-    /// Most arrivals of one run in flight, unless the plan wants fewer; at least 1.
+    /// Maximum number of arrivals of one run in flight, unless the plan sets fewer; at least 1.
     pub max_in_flight: u32,
-    /// File descriptors that this process may open.
+    /// Maximum number of open file descriptors of this process.
     pub fds: u64,
-    /// Where it may connect to.
+    /// Targets that it may connect to.
     pub targets: TargetPolicy,
-    /// Where firing threads note what they count, and deltas lie until they are stored; `None`:
-    /// nowhere.
+    /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
-    /// What runs scenarios in Python; `None`: this agent takes compiled ones only.
+    /// Interpreter for scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,
-    /// The file that is touched whenever it is heard.
+    /// File that is touched whenever a coordinator answers.
     pub liveness_file: Option<LivenessFile>,
-    /// Waits and bounds.
+    /// Timeouts, intervals and limits.
     pub timeouts: Timeouts,
 }
 
 impl Shell {
-    /// The same agent as a process of another name, the earlier of which does nothing any more.
+    /// The same agent under a new boot id, its earlier boot known to be dead.
     #[must_use]
     pub fn with_new_boot(mut self) -> Self {
         self.me.boot_id = boot_after(&self.me.boot_id);
@@ -58,7 +56,7 @@ impl Shell {
         self
     }
 
-    /// What it can do that other agents may not.
+    /// Its capabilities: labels, and Python if there is an interpreter.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {
         let python = self.scripting.iter().map(|_| Capability::python());
@@ -66,7 +64,7 @@ impl Shell {
     }
 }
 
-/// A boot that is newer than `old`, also when the clock was set back meanwhile.
+/// A boot id that is newer than `old`, even if the clock was set back.
 fn boot_after(old: &BootId) -> BootId {
     let fresh = Ulid::generate();
     let next = Ulid::from_string(old.as_str()).ok();

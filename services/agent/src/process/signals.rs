@@ -3,14 +3,14 @@
 
 use tokio::sync::watch;
 
-/// What the operator wants.
+/// How the operator wants the agent to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shutdown {
     /// Go on.
     No,
-    /// Stop pacing, finish what is in flight, report, leave.
+    /// Stop pacing, finish the arrivals in flight, report, leave.
     Drain,
-    /// End without another word; the exit code of the signal that asked for it.
+    /// End at once, with the exit code of the signal.
     Now(i32),
 }
 
@@ -43,7 +43,7 @@ pub fn listen() -> std::io::Result<watch::Receiver<Shutdown>> {
 }
 
 impl Shutdown {
-    /// The wish after one more signal, whose exit code is `code`.
+    /// The state after one more signal with exit code `code`.
     #[must_use]
     pub fn after(self, code: i32) -> Self {
         match self {

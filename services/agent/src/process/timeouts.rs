@@ -1,44 +1,43 @@
-//! How long the agent waits for what, and how much it keeps. Fixed in the product; tests and
-//! operators with another lost time shorten them. Must never be read from anywhere but
-//! [`Timeouts`].
+//! Timeouts, intervals and limits of the agent. Fixed in the product, except for those with a flag;
+//! tests shorten them.
 
 use std::time::Duration;
 
-/// Every wait and bound of the shell, by name.
+/// Timeouts, intervals and limits outside of `fire`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Between two heartbeats that were answered.
+    /// Interval between two heartbeats while a coordinator answers.
     pub heartbeat: Duration,
-    /// Between two heartbeats while nobody answers, so that a coordinator is found soon.
+    /// Interval between two heartbeats while no coordinator answers; shorter, to find one soon.
     pub seek: Duration,
-    /// A heartbeat without a reply after this long has failed.
+    /// Timeout of one heartbeat.
     pub heartbeat_reply: Duration,
-    /// Without any answer for this long the agent stops by itself.
+    /// Timeout after which the agent stops by itself when NATS does not answer.
     pub fence: Duration,
-    /// With NATS, but without a coordinator for this long, it stops too.
+    /// Timeout after which it stops when NATS answers, but no coordinator.
     pub no_coordinator: Duration,
-    /// A view of a run's decisions that is known to be behind for this long stops it too.
+    /// Timeout after which it stops a run of which it misses decisions.
     pub behind: Duration,
-    /// Pause before something that failed is tried again.
+    /// Retry delay.
     pub retry: Duration,
-    /// Pause before something is tried again that only an operator can repair.
+    /// Retry delay when only an operator can repair the cause.
     pub retry_slow: Duration,
-    /// Longest wait for one reply to a clock request.
+    /// Timeout of one clock request.
     pub clock_reply: Duration,
-    /// Longest wait for a run's secrets, all tries together.
+    /// Timeout for a run's secrets, over all attempts.
     pub secrets: Duration,
-    /// Longest wait for a store that does not answer for a run's bodies, all tries together; a
-    /// body that is being read is never cut off.
+    /// Timeout for a run's bodies, over all attempts, while the store does not answer; a body that
+    /// is being read is not cut off.
     pub bodies: Duration,
-    /// An offer stays good for this long after the wait for agents ends.
+    /// Validity of an offer after the wait for agents ends.
     pub offer_slack: Duration,
-    /// On top of the longest request time-out before what is in flight is cancelled.
+    /// Added to the longest request timeout before arrivals in flight are cancelled.
     pub drain_slack: Duration,
-    /// When leaving: longest wait for acknowledgements once nothing is in flight.
+    /// Timeout for acknowledgements when leaving, once nothing is in flight.
     pub farewell: Duration,
-    /// Most ticks whose deltas wait for an acknowledgement; later rows then merge.
+    /// Maximum number of ticks with unacknowledged deltas; later rows then merge.
     pub outbox_ticks_max: usize,
-    /// Most bytes of deltas that wait for an acknowledgement; later rows then merge.
+    /// Maximum bytes of unacknowledged deltas; later rows then merge.
     pub outbox_bytes_max: usize,
 }
 

@@ -1,6 +1,5 @@
-//! The firing threads of one run as one: commands go to all, what they counted is merged.
-//!
-//! It must never wait for a thread inside a command: only harvests and the wait for the end do.
+//! The firing threads of one run: commands go to all, their counts are merged. Only harvests and
+//! the wait for the end wait for a thread; commands do not.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Envelopes around what this agent states. It must never decide what is stated.
+//! Envelopes of this agent's events.
 
 use loadpilot_events::log::envelope::EVENT_VERSION;
 use loadpilot_events::{Envelope, EventId};

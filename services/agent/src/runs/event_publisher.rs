@@ -1,6 +1,5 @@
-//! The clerk of one run: states this agent's facts in order, each until it is stored.
-//!
-//! It must never let a later fact overtake an earlier one, and never block who states them.
+//! Publishes this agent's events of one run in order, retrying each until it is stored. Callers
+//! never wait.
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Stream};
@@ -12,8 +11,8 @@ use tokio::task::JoinHandle;
 use crate::process::shell::Shell;
 use crate::runs::envelope::envelope;
 
-/// Where facts about one run are handed in. Clones share it; it ends with
-/// [`EventPublisher::dismiss`] or with the last clone once everything is stored.
+/// Queue of events of one run, shared by its clones. It ends with [`EventPublisher::discard`], or
+/// with the last clone once everything is stored.
 #[derive(Debug, Clone)]
 pub struct EventPublisher {
     shell: Shell,
@@ -39,12 +38,12 @@ impl EventPublisher {
         }
     }
 
-    /// States `what`; it is stored as soon as NATS takes it.
+    /// Queues `what` for publication.
     pub fn publish(&self, what: What) {
         self.publish_for(self.shell.me.boot_id.clone(), what);
     }
 
-    /// States for a killed process of this agent what it cannot state itself any more.
+    /// Queues `what` in the name of a killed process of this agent.
     pub fn publish_for(&self, boot_id: BootId, what: What) {
         tracing::info!(run = %self.run, boot = %boot_id, fact = name(&what), "states");
         self.open.send_modify(|open| *open += 1);
@@ -54,14 +53,14 @@ impl EventPublisher {
         }
     }
 
-    /// Returns when everything that was stated is stored, or was dismissed.
+    /// Returns when every queued event is stored or discarded.
     pub async fn flush(&self) {
         let mut open = self.open.subscribe();
         // The sender lives in `self`.
         let _ = open.wait_for(|&open| open == 0).await;
     }
 
-    /// Nobody needs the facts of this run any more.
+    /// Stops publishing: the run is over.
     pub fn discard(&self) {
         self.task.abort();
         self.open.send_replace(0);
@@ -83,7 +82,7 @@ async fn publish_in_order(
     }
 }
 
-/// Tries with the same id until it is stored; gives up only what can never be stored.
+/// Retries with the same id until it is stored; gives up only on messages that are too large.
 pub(crate) async fn store(shell: &Shell, stream: Stream, subject: &str, id: &str, payload: Bytes) {
     loop {
         let stored = shell.bus.append(stream, subject, id, payload.clone()).await;

@@ -26,7 +26,7 @@ use crate::runs::reports::{Reports, next_close, phase_us};
 use crate::runs::run_commands::{RunCommands, Stop, When};
 use crate::runs::worker::{Assignment, publish_failure, publish_isolation};
 
-/// After a cancel, a thread that is not idle by then never will be.
+/// Timeout after a cancel; a thread that is busy then counts as hung.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Counts are fetched this long after the start (µs), before the end of the first tick: a run whose

@@ -1,7 +1,12 @@
-//! One run on this agent, from its assignment to the last words: [`prepare`], then [`worker`].
+//! One run on this agent, from its assignment to its last event. One task, the [`worker`], owns the
+//! run: it receives commands as a state and does not share its counts.
 //!
-//! Each run has one task that owns everything about it; it hears orders as a state and never
-//! shares what it counts.
+//! - [`run_commands`]: what the agent tells a worker, pure
+//! - `prepare`, `preflight`, [`secrets`], [`bodies`], [`clock`]: from the assignment to ready
+//! - `firing`, `cores`: from the start to the last delta
+//! - `reports`, [`outbox`]: deltas, from counts to the acknowledgement
+//! - [`event_publisher`], `envelope`: this agent's events
+//! - `recovery`: reports for killed processes
 
 pub mod bodies;
 pub mod clock;
@@ -25,10 +30,10 @@ use loadpilot_events::Plan;
 pub use reports::phase_us;
 pub use worker::{Assignment, work};
 
-/// Users are given so long to clean up, and a little more.
+/// Timeout for users to clean up.
 const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// So long may it take until a run has ended here that was stopped.
+/// Maximum time from the stop of a run to its end here.
 #[must_use]
 pub fn longest_end(plan: &Plan) -> Duration {
     let farewell = plan
@@ -37,7 +42,7 @@ pub fn longest_end(plan: &Plan) -> Duration {
     longest_timeout(plan) + farewell
 }
 
-/// So long may one call of `plan` be in flight.
+/// Longest timeout of a call of `plan`.
 #[must_use]
 pub fn longest_timeout(plan: &Plan) -> Duration {
     let own = plan.calls().filter_map(|(_, step)| step.timeout_us);

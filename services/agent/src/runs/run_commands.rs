@@ -1,4 +1,4 @@
-//! What one run's worker is told, and what follows from it. Pure.
+//! Commands to the worker of one run, and the stops that follow from them. Pure, without a clock.
 //!
 //! RunCommands are a state, not a list of commands: whoever reads them late sees the latest, and no
 //! command can be lost. It must never look at a clock.
@@ -28,7 +28,7 @@ pub struct RunCommands {
     pub isolated: Option<Fenced>,
     /// Whether its operator ends it.
     pub leaving: bool,
-    /// Whether somebody pulled the kill switch.
+    /// Whether the kill switch was used.
     pub halted: bool,
 }
 
@@ -91,7 +91,7 @@ pub struct Stop {
 }
 
 impl RunCommands {
-    /// Whether the run needs nothing more from anybody.
+    /// Whether the run is over.
     #[must_use]
     pub fn over(&self) -> bool {
         self.stage == Stage::Over

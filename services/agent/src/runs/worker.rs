@@ -1,5 +1,4 @@
-//! One run on this agent, told as a story: get ready, wait for the start, fire, say the last
-//! words. It must never fire after it was told not to, and never forget to say what it counted.
+//! One run on this agent: prepare, wait for the start, fire, publish the final event.
 
 use std::sync::{Arc, Mutex};
 
@@ -110,7 +109,7 @@ async fn prepare_and_fire(
     }
 }
 
-/// The story of a holder that is ready but for its users.
+/// Prepares the users, waits for the start and fires.
 async fn run_until_done(
     shell: &Shell,
     task: &mut Assignment,
@@ -133,7 +132,7 @@ async fn run_until_done(
     Ok(firing::fire(shell, task, prepared, start, spool).await)
 }
 
-/// Says that it is ready, once per assignment, until the start is decided.
+/// Publishes `ShardsReady` once per assignment until the start is decided.
 async fn await_start(
     shell: &Shell,
     task: &mut Assignment,

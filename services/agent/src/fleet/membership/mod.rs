@@ -1,8 +1,8 @@
-//! What this agent knows of all runs of its tenant, and what it makes of it. Pure: instants are
-//! arguments; the shell sends what is decided here.
+//! State of this agent over all runs of its tenant. Pure: instants are arguments, and the loop
+//! performs what is decided here.
 //!
-//! Agents have no consumer: events come live, at most once, and whatever is missing comes in a
-//! heartbeat's reply. It must never act on an event whose predecessor it has not seen.
+//! Agents have no consumer: events come live, at most once, and missing ones come in the reply to a
+//! heartbeat. An event whose predecessor is missing is not applied.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ use crate::fleet::fence::{self, Contact};
 use crate::process::timeouts::Timeouts;
 use crate::runs::run_commands::{Fenced, RunCommands};
 
-/// Runs that are over and may still be mentioned by a coordinator that has not heard of it.
+/// Maximum number of remembered runs that are over: a lagging coordinator may still mention them.
 const OVER_RUNS_MAX: usize = 4_096;
 
 /// All runs that this agent knows of.
@@ -28,10 +28,10 @@ pub struct Membership {
     predecessor_dead: bool,
     capabilities: BTreeSet<Capability>,
     contact: Contact,
-    /// Since when the last reply did not hold everything.
+    /// Since when replies were too short for all missing events.
     more_since: Option<Instant>,
     leaving: bool,
-    /// What killed processes of this agent left, by run.
+    /// Killed processes of this agent that are not reported yet, by run.
     recovering: BTreeSet<(RunId, BootId)>,
     runs: BTreeMap<RunId, RunEntry>,
     over: VecDeque<RunId>,
@@ -45,25 +45,25 @@ struct RunEntry {
     offered: Option<Rate>,
     isolated: Option<Fenced>,
     halted: bool,
-    /// It has said its last words: it holds nothing any more, whatever the map says.
+    /// Its final event is published: it holds nothing any more, whatever the assignment says.
     finished: bool,
-    /// It could have gone on, had others not taken its place, or had it not stopped by itself.
+    /// It was replaced or stopped by itself, and could go on under another boot id.
     must_rejoin: bool,
 }
 
 /// Capacity to be offered to one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// To which.
+    /// The run.
     pub run: RunId,
-    /// How much.
+    /// The rate.
     pub rate: Rate,
     /// When its wait for agents ends, on the coordinators' clock.
     pub gather_by: Timestamp,
 }
 
 impl Membership {
-    /// Of an agent that has just started and has what other agents may lack.
+    /// State of an agent that has just started, with its capabilities.
     #[must_use]
     pub fn new(
         me: Holder,
@@ -84,18 +84,18 @@ impl Membership {
         }
     }
 
-    /// The sign of life: who it is, how far it has seen each run, and whether anything is left of
-    /// its `capacity`.
+    /// The heartbeat: its identity, the last event seen of each run, and whether any of its
+    /// `capacity` is left.
     #[must_use]
     pub fn beat(&self, capacity: Rate) -> AgentBeat {
         let seen = self.runs.iter().map(|(run, entry)| Seen {
             run: run.clone(),
             ctl_seq: entry.view.ctl_seq(),
         });
-        // To be told of a run that is over, one has to ask for it.
+        // Coordinators report the end of a run only to agents that list it.
         let runs: BTreeSet<&RunId> = self.recovering.iter().map(|(run, _)| run).collect();
-        let unheard = runs.into_iter().filter(|run| !self.runs.contains_key(run));
-        let seen = seen.chain(unheard.map(|run| Seen {
+        let unknown = runs.into_iter().filter(|run| !self.runs.contains_key(run));
+        let seen = seen.chain(unknown.map(|run| Seen {
             run: run.clone(),
             ctl_seq: 0,
         }));
@@ -112,12 +112,12 @@ impl Membership {
         }
     }
 
-    /// What is promised to no run.
+    /// Capacity that is promised to no run.
     fn left(&self, capacity: Rate) -> Rate {
         capacity::left(capacity, self.runs.values().map(RunEntry::claim))
     }
 
-    /// One event, live or from a reply.
+    /// Applies one event, live or from a reply.
     pub fn apply(&mut self, news: &News, now: Instant) -> Applied {
         if self.over.contains(&news.run) {
             return Applied::Duplicate;
@@ -145,7 +145,7 @@ impl Membership {
         applied
     }
 
-    /// The reply to the heartbeat that left at `sent_at`; returns whether to ask again at once.
+    /// Applies the reply to the heartbeat sent at `sent_at`; returns whether to send another now.
     pub fn on_reply(&mut self, reply: &HeartbeatReply, sent_at: Instant, now: Instant) -> bool {
         self.contact.on_reply(sent_at);
         for news in &reply.news {
@@ -159,29 +159,29 @@ impl Membership {
         reply.more && !reply.news.is_empty()
     }
 
-    /// NATS said that nobody listens to the heartbeat that left at `sent_at`.
+    /// NATS answered the heartbeat sent at `sent_at` with "no responders".
     pub fn on_no_responder(&mut self, sent_at: Instant) {
         self.contact.on_no_responder(sent_at);
     }
 
-    /// Somebody pulled the kill switch of `run`.
+    /// The kill switch of `run` was used.
     pub fn halt(&mut self, run: &RunId) {
         if let Some(entry) = self.runs.get_mut(run) {
             entry.halted = true;
         }
     }
 
-    /// A killed process of this agent left something of a run.
+    /// A killed process of this agent left files of a run.
     pub fn add_recovering(&mut self, run: RunId, boot_id: BootId) {
         self.recovering.insert((run, boot_id));
     }
 
-    /// Nothing is left of it any more.
+    /// Its files are reported or removed.
     pub fn recovered(&mut self, run: &RunId, boot_id: &BootId) {
         self.recovering.remove(&(run.clone(), boot_id.clone()));
     }
 
-    /// What a run is, once that is known and unless it is over.
+    /// Definition of a run, if known and not over.
     #[must_use]
     pub fn created(&self, run: &RunId) -> Option<&RunCreated> {
         self.runs.get(run)?.view.created()
@@ -193,12 +193,12 @@ impl Membership {
         self.over.contains(run)
     }
 
-    /// Its operator ends this agent.
+    /// The agent drains.
     pub fn leave(&mut self) {
         self.leaving = true;
     }
 
-    /// The worker of `run` has said its last words, or that it cannot do its shards.
+    /// The worker of `run` has ended; `reason` unless it failed.
     pub fn finished(&mut self, run: &RunId, reason: Option<FinishReason>) {
         use FinishReason::{Isolated, Superseded};
         if let Some(entry) = self.runs.get_mut(run) {
@@ -207,14 +207,14 @@ impl Membership {
         }
     }
 
-    /// When the fence falls for want of any answer.
+    /// When the agent must stop unless NATS answers.
     #[must_use]
     pub fn cut_off_at(&self, timeouts: &Timeouts) -> Instant {
         self.contact.server + timeouts.fence
     }
 
-    /// Whether a run goes on without this process that might go on with it, were it another one:
-    /// nobody gets shards back who has said its last words.
+    /// Whether a run goes on that this agent could join under another boot id: a boot that has
+    /// published its final event gets no more shards.
     #[must_use]
     pub fn must_rejoin(&self) -> bool {
         self.runs.values().any(|entry| entry.must_rejoin)
@@ -236,7 +236,7 @@ impl Membership {
         }
     }
 
-    /// The next instant at which [`Membership::fence`] may find something by time alone.
+    /// The next instant at which [`Membership::fence`] may act without a new event.
     #[must_use]
     pub fn fence_at(&self, timeouts: &Timeouts) -> Option<Instant> {
         let held = self
@@ -250,8 +250,7 @@ impl Membership {
         .min()
     }
 
-    /// Runs to which capacity is to be offered now, each once. Counted as promised from here on.
-    /// Only to those whose needs this agent meets.
+    /// Offers to make now, one for each run whose needs this agent meets. They count as promised.
     pub fn offers(&mut self, capacity: Rate) -> Vec<Offer> {
         if self.leaving {
             return Vec::new();
@@ -278,7 +277,7 @@ impl Membership {
         offers
     }
 
-    /// What to tell the worker of each run that is not finished here, and what the run is.
+    /// Commands and view of each run that is not finished here.
     pub fn commands(&self) -> impl Iterator<Item = (&RunId, &AgentView, RunCommands)> {
         let runs = self.runs.iter().filter(|(_, entry)| !entry.finished);
         runs.map(|(run, entry)| (run, &entry.view, entry.commands(self.leaving)))
@@ -293,7 +292,7 @@ impl Membership {
             .map(|(run, _)| run)
     }
 
-    /// Forgets the runs that are over and returns them.
+    /// Removes the runs that are over and returns them.
     pub fn remove_over(&mut self) -> Vec<RunId> {
         let over = |entry: &RunEntry| entry.view.stage() == Stage::Over;
         let gone: Vec<RunId> = self
@@ -314,12 +313,12 @@ impl Membership {
 }
 
 impl RunEntry {
-    /// Whether it is bound to fire, now or later.
+    /// Whether it has shards to fire, now or later.
     fn is_held(&self) -> bool {
         !self.finished && !self.view.holds().is_empty() && self.view.stage() != Stage::Over
     }
 
-    /// What this run takes from the capacity: its shards, or the offer that may become some.
+    /// Capacity that this run takes: its shards, or the offer that may become shards.
     fn claim(&self) -> Rate {
         let Some(created) = self.view.created() else {
             return Rate(0);
@@ -340,7 +339,7 @@ impl RunEntry {
         created.is_some_and(|created| created.needed().is_subset(has))
     }
 
-    /// Peak and end of the wait of a run that still gathers and has no offer of ours.
+    /// Peak and end of the wait of a run that still gathers and has no offer of this agent.
     fn wants_offer(&self) -> Option<(Rate, Timestamp)> {
         let open = self.view.stage() == Stage::Gathering && self.offered.is_none();
         let created = self.view.created().filter(|_| open && !self.halted)?;

@@ -1,6 +1,6 @@
 //! The agent's configuration: flags and environment, read once, checked before anything opens.
 //!
-//! A bad one lists every mistake. No message may hold the token.
+//! An invalid one lists every problem. No message holds the token.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,63 +18,63 @@ use loadpilot_events::{AgentId, Capability};
 use crate::fire::{RING_BYTES_DEFAULT, RingSettings};
 use crate::process::timeouts::Timeouts;
 
-/// What one core is trusted to fire, arrivals per second, unless the operator knows better.
+/// Default rate of one core, in arrivals per second.
 const CAPACITY_PER_CORE_RPS: u64 = 50_000;
-/// Most arrivals in flight, unless plan or operator want fewer.
+/// Default maximum of arrivals in flight.
 const MAX_IN_FLIGHT: u32 = 10_000;
-/// File descriptors that are left for everything but requests.
+/// Number of file descriptors reserved for everything but requests.
 pub(crate) const SPARE_FDS: u64 = 100;
-/// Most firing threads of one agent.
+/// Maximum number of firing threads of one agent.
 const CORES_MAX: u32 = 1_024;
-/// Largest ring that may be asked for, in MiB.
+/// Maximum size of a ring, in MiB.
 const RING_MIB_MAX: u32 = 4_096;
 
-/// Everything an agent needs to know.
+/// Validated configuration of an agent.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Settings of the NATS server.
     pub nats: Options,
-    /// Who this agent is.
+    /// Id of this agent.
     pub id: AgentId,
     /// The subjects of its tenant.
     pub subjects: Subjects,
-    /// What it can offer over all runs together.
+    /// Maximum rate over all runs together.
     pub capacity: Rate,
-    /// Threads that fire requests.
+    /// Number of firing threads.
     pub cores: u32,
-    /// Most arrivals of one run in flight.
+    /// Maximum number of arrivals of one run in flight.
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
-    /// Where it may connect to.
+    /// Targets that it may connect to.
     pub targets: TargetPolicy,
-    /// Where what must outlive a kill is kept; `None`: nowhere.
+    /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
     /// Whether it takes scenarios in Python.
     pub python: bool,
-    /// What its operator says of it.
+    /// Labels that its operator gave it.
     pub labels: BTreeSet<Capability>,
-    /// Whether whoever starts it knows that its earlier process is dead.
+    /// Whether the earlier process of this agent is known to be dead.
     pub predecessor_dead: bool,
-    /// The file that is to be touched whenever it is heard.
+    /// File to touch whenever a coordinator answers.
     pub alive_file: Option<PathBuf>,
-    /// Whether this is all that was asked for: nothing is to be started.
+    /// Whether only the configuration is to be checked.
     pub is_check: bool,
-    /// Waits and bounds.
+    /// Timeouts, intervals and limits.
     pub timeouts: Timeouts,
 }
 
-/// What the world outside gives: read through here, so that tests can give another one.
+/// Environment of the process; tests substitute their own.
 pub struct World<'a> {
     /// An environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// This machine's name.
     pub host: String,
-    /// Processors that this process may use.
+    /// Number of processors that this process may use.
     pub processors: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
-    /// Whether this program has an interpreter in it.
+    /// Whether this program contains a Python interpreter.
     pub has_python: bool,
 }
 
@@ -160,13 +160,13 @@ struct Flags {
     no_coordinator: Option<String>,
 }
 
-/// Why there is no configuration.
+/// Why the configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Flags that do not exist or do not go together, or a wish for help.
+    /// Unknown or conflicting flags, or a request for help or version.
     #[error("{0}")]
     Flags(#[from] clap::Error),
-    /// Values that cannot be used: all of them.
+    /// All invalid values.
     #[error("{0}")]
     Values(#[from] Refusal),
 }
@@ -175,7 +175,7 @@ impl Config {
     /// Reads flags (program name first) and `world`.
     ///
     /// # Errors
-    /// [`ConfigError`] with everything that is wrong with the values.
+    /// [`ConfigError`] with all invalid values.
     pub fn read(
         args: impl Iterator<Item = String>,
         world: &World<'_>,
@@ -229,7 +229,7 @@ impl Config {
     }
 }
 
-/// Where problems are collected.
+/// Collects the problems of all settings.
 #[derive(Default)]
 struct Problems {
     problems: Vec<Problem>,
@@ -295,7 +295,7 @@ fn capacity(text: &str) -> Result<Rate, Problem> {
     Ok(rate)
 }
 
-/// Whether scenarios in Python are taken: the operator's word, or else whatever can be.
+/// Whether the agent takes scenarios in Python: if it can, unless a flag says otherwise.
 fn python(flags: &Flags, world: &World<'_>) -> Result<bool, Problem> {
     if flags.python && !world.has_python {
         let rule = "must be left out: this program has no Python in it, `loadpilot agent` has";
@@ -312,7 +312,7 @@ fn labels(flags: &Flags, desk: &mut Problems) -> BTreeSet<Capability> {
     flags.label.iter().filter_map(read).collect()
 }
 
-/// What plan, operator and file descriptors allow; the plan comes later.
+/// The limit by flag and file descriptors; that of the plan applies later.
 fn max_in_flight(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
     let allowed = world.fds.saturating_sub(SPARE_FDS);
     let allowed = u32::try_from(allowed).unwrap_or(u32::MAX);
@@ -326,8 +326,8 @@ fn max_in_flight(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
     }
 }
 
-/// Where calls are kept. That the folder can be used shows when a run is prepared: it may be on a
-/// disk that fills up in between.
+/// Folder and size of the rings. Whether it is writable shows when a run is prepared: the disk may
+/// fill up in between.
 fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingSettings>, Problem> {
     let bytes_max = match &flags.ring_mib {
         Some(text) => u64::from(number("ring-mib", text, RING_MIB_MAX)?) << 20,
@@ -351,7 +351,7 @@ fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingSettings>, Probl
     Ok(folder.map(|folder| RingSettings { folder, bytes_max }))
 }
 
-/// It is made only when the agent starts: who checks a configuration leaves nothing behind.
+/// Checks the path only; the agent creates the file, so that a check leaves nothing behind.
 fn alive_file(flags: &Flags) -> Result<Option<PathBuf>, Problem> {
     let Some(path) = &flags.alive_file else {
         return Ok(None);
@@ -397,7 +397,7 @@ fn timeouts(flags: &Flags, desk: &mut Problems) -> Timeouts {
     timeouts
 }
 
-/// Two agents of one machine must not take each other for a restart.
+/// Host and process id, so that two agents of one machine have different ids.
 fn default_id(host: &str) -> String {
     let token = |c: char| match c.to_ascii_lowercase() {
         c @ ('a'..='z' | '0'..='9' | '-' | '_') => c,
