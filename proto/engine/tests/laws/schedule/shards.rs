@@ -90,7 +90,7 @@ fn what_no_run_can_have_is_refused_before_it_is_unfolded() {
     let too_many = read(&json!([[0, 1, u32::MAX]])).expect_err("4 G shards");
     assert!(too_many.contains("262144"), "{too_many}");
     let beyond = read(&json!([[u32::MAX, 1, 2]])).expect_err("no such shard");
-    assert!(beyond.contains("beyond"), "{beyond}");
+    assert!(beyond.contains("exceeds"), "{beyond}");
     for broken in [
         json!([[1, 2]]),
         json!([[1, 2, 3, 4]]),
