@@ -152,7 +152,7 @@ def whose_turn() -> Turn | None:
 def moves() -> int:
     """Return a counter that is odd while a user's code runs, and changes at each switch."""
 
-def note_blocking(words: str) -> None:
+def note_blocking(message: str) -> None:
     """Report that the code that runs right now blocks all users of the thread."""
 
 def raise_in(thread: int, error: type[BaseException]) -> None:
@@ -253,7 +253,7 @@ class Client:
     def stream(self, method: str, path: str, **extras: Unpack[Extras]) -> Response: ...
     def batch(self, requests: Sequence[InBatch]) -> Answers: ...
     def step(self, name: str) -> AbstractContextManager[None]: ...
-    def send(self, wish: Request | list[Request]) -> Any:
+    def send(self, requests: Request | list[Request]) -> Any:
         """Send encoded requests; returns the response, or an awaitable of it."""
 
     is_in_step: bool
@@ -484,7 +484,7 @@ class RehearsedUser:
         A task is performed for the arrival of this number, due at ``due_us`` µs after 1970.
         """
 
-    def all_answered(self, told: list[tuple[int, bytes, bytes] | str]) -> Wanted:
+    def all_answered(self, supplied: list[tuple[int, bytes, bytes] | str]) -> Wanted:
         """Deliver the results of a batch: responses, "timed out", "stopped", or why unsendable."""
 
     def answered(self, status: int, head: bytes, body: bytes) -> Wanted:

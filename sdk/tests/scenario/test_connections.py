@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
         "",
         ConnectionFlags(ip="6"),
         "http://10.0.0.1:80",
-        "must be the family",
+        "must be the address family",
     ),
     "family of another place": (
         "{'connect_to': '[fd00::1]:80'}",
