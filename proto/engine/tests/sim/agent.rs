@@ -99,10 +99,10 @@ impl Agent {
         self.process.thawed = true;
     }
 
-    /// A decision is told to everybody at once, on the way that may lose it.
-    pub(crate) fn told(&mut self, news: &News, now: Timestamp) {
+    /// Receives a decision by the core message that follows its append; the message can be lost.
+    pub(crate) fn receive(&mut self, news: &News, now: Timestamp) {
         if self.runs(now) && now >= self.deaf_until {
-            self.process.told(news, now);
+            self.process.receive(news, now);
         }
     }
 
@@ -180,7 +180,7 @@ impl Agent {
         let deaf = now < self.deaf_until;
         let mut answered = false;
         for coordinator in coordinators.iter_mut().filter(|c| c.is_awake(now)) {
-            // Some are started again by somebody who knows that the earlier process is gone.
+            // The operators of some agents know that the earlier process is gone.
             let predecessor_dead = self.boots > 0 && self.number.is_multiple_of(2);
             coordinator.hear(&self.process.me, predecessor_dead, &recovering, now);
             if deaf || answered || dice.chance(faults.lose_pct) {
@@ -190,7 +190,7 @@ impl Agent {
             let seen = self.process.view.ctl_seq();
             let me = self.process.me.agent.clone();
             for news in coordinator.news(&me, seen) {
-                self.process.told(&news, now);
+                self.process.receive(&news, now);
             }
         }
         if deaf {

@@ -77,8 +77,8 @@ fn a_delta_after_the_last_words_is_set_aside() {
     assert_eq!(broken, [Invariant::Sequence]);
 }
 
-/// Whoever reads while the run goes on counts the forged delta until the last words are known; then
-/// the fold is to be made anew, and an honest one is not.
+/// A fold of a running run counts the forged delta until the last words are known, and then has to
+/// be made anew. The fold of an honest log stays.
 #[test]
 fn a_fold_before_the_last_words_does_not_stand() {
     let mut world = World::played(FAIR);

@@ -1,4 +1,4 @@
-//! A closed loop: what users do next is a pure function, and what nobody reported is named.
+//! A closed loop: a user's next task is a pure function, and unreported work is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -266,10 +266,10 @@ proptest! {
         prop_assert_eq!(game.report.run.users, Some(game.users));
     }
 
-    /// Every window that did not come is in an interval of its process, no other is, and where its
-    /// totals tell how much was in it, that is told.
+    /// Every missing window, and no other, is in an interval of its process. The interval counts
+    /// its arrivals where the totals of the process reveal them.
     #[test]
-    fn what_nobody_reported_is_an_interval(seed: u64) {
+    fn unreported_windows_are_intervals(seed: u64) {
         let game = play(seed);
         let mut lost_users = 0;
         for (holder, share, windows, speaks) in &game.holders {

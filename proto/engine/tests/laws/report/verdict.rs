@@ -281,7 +281,7 @@ fn all_gates_must_pass() {
     assert!(verdict(&plan(vec![good]), &sound::report()).passed);
 }
 
-/// What a user called off is nobody's failure.
+/// Arrivals that a stop prevented do not count in the dropped rate.
 #[test]
 fn a_stop_is_no_drop() {
     let mut report = sound::report();
@@ -365,6 +365,6 @@ fn a_run_that_nothing_answered_fails_with_the_cause() {
     assert!(!verdict.passed);
     let why = "connection refused 200, time-out while connecting 50";
     let target = &report.target_url;
-    let told = format!("nothing answers at {target}: {why}; all 250 calls failed to connect");
-    assert_eq!(verdict.reasons, [told]);
+    let expected = format!("nothing answers at {target}: {why}; all 250 calls failed to connect");
+    assert_eq!(verdict.reasons, [expected]);
 }

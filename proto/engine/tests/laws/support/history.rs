@@ -51,7 +51,7 @@ pub(crate) struct Deed {
     pub(crate) task: u16,
     pub(crate) holder: Holder,
     pub(crate) generation: u32,
-    /// Whether somebody else held the arrival.
+    /// Whether another process held the arrival.
     pub(crate) excess: bool,
     /// In which window of its holder it was counted.
     pub(crate) window: u64,
@@ -412,7 +412,7 @@ fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
         };
         let mut holdings = take_over(shards, &last.holdings, &gone, &heirs, &[].into());
         if dice.chance(20) {
-            // No coordinator of today leaves shards to nobody; the fold must name it all the same.
+            // No coordinator leaves shards without a holder; the fold must name them all the same.
             holdings[0].shards.retain(|shard| shard % 3 != 0);
         }
         let reason = LossReason::Silent;

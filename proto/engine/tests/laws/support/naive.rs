@@ -67,8 +67,8 @@ pub(crate) fn compare(history: &History, report: &Report) {
     );
 }
 
-/// What is set aside of a report of a history. Histories assign as no coordinator does, their seal
-/// names no holder, and they lack deltas, which is told where no arrival is lost by it.
+/// What a report sets aside, without the findings that every history causes: their maps are not
+/// those of a coordinator, their seal names no holder, and deltas are missing.
 pub(crate) fn set_aside(report: &Report) -> impl Iterator<Item = &Quarantined> {
     let all = report.gaps.quarantined.iter();
     all.filter(|one| one.subject != "ctl" && !one.reason.ends_with("are missing"))
@@ -90,7 +90,7 @@ fn fate(history: &History, n: u64, tick: u32, deed: Option<&Deed>) -> Fate {
     match (deed.map(|deed| &deed.what), owner) {
         (Some(Act::Started(_)), _) => Fate::Started,
         (Some(Act::Dropped(reason)), _) => Fate::Dropped(*reason, true),
-        // Nobody in a history says its last words: what was due before the stop may have been sent.
+        // No process of a history says its last words: what was due before the stop may be sent.
         (None, Some(holder)) if stop_tick == Some(tick) && due_us < history.stop_us => {
             Fate::Lost(holder.clone())
         }
@@ -228,8 +228,8 @@ fn calls(history: &History, report: &Report) {
     let whole = responses.len() as u64 + without_call;
     let share = (whole > 0).then(|| errors as f64 * 100.0 / whole as f64);
     assert_eq!(report.error_rate_pct, share, "error rate");
-    let told = report.task_raises.map_or(0, |raises| raises.total());
-    assert_eq!(told, raised, "tasks that raised");
+    let total = report.task_raises.map_or(0, |raises| raises.total());
+    assert_eq!(total, raised, "tasks that raised");
     responses.sort_unstable();
     let Some(ladder) = &report.latency.response else {
         assert_eq!(responses, [], "no ladder only when nothing finished");
