@@ -47,7 +47,7 @@ pub(crate) struct Agent {
     /// Of killed processes, whose files are still there.
     left: Vec<Left>,
     recoveries: Vec<Recovery>,
-    /// When the last answered sign of life left: by anybody, by a coordinator.
+    /// When the last sign of life left that the server, and that a coordinator, answered.
     contact: (Timestamp, Timestamp),
     beat_at: Timestamp,
     publish_at: Timestamp,

@@ -24,16 +24,17 @@ use crate::steer;
 /// One step of time, in µs.
 const STEP_US: u64 = 50_000;
 
-/// Nothing breaks any more after this, in µs: then the run must come to its end.
+/// Time of the last fault, in µs: after it the run must come to its end.
 const TROUBLE_US: u64 = 25_000_000;
 
-/// The end must be there by then, in µs.
+/// Maximum time to the end of the run, in µs.
 const END_BY_US: u64 = 120_000_000;
 
-/// So often an agent is killed where nothing else breaks: what it left comes in time then.
+/// Maximum number of kills of an agent in a world without other faults, so that each tail is
+/// reported in time.
 const KILLS_MAX: u64 = 2;
 
-/// What is the same for everybody.
+/// Plan and schedule of the run, which all agents share.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) plan: Plan,

@@ -388,7 +388,7 @@ fn set(plan: &mut Value, pointer: &str, value: Value) {
     }
 }
 
-/// A checker that refused this one would refuse everybody.
+/// Broken if the plan check refuses a sound plan.
 #[test]
 fn a_sound_plan_passes() {
     assert_eq!(problems(good()), []);

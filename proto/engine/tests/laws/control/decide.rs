@@ -326,7 +326,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     /// However facts, losses, stops and coordinators interleave, the control log stays sound, and
-    /// a run that everybody has forgotten still ends.
+    /// a run without owner and agents still ends.
     #[test]
     fn decisions_keep_the_invariants_and_come_to_an_end(seed: u64, steps in 0..400_u32) {
         let mut world = World::new(seed);

@@ -387,8 +387,8 @@ impl History {
     }
 }
 
-/// Assignments one after the other: holders are lost, replaced, and now and then shards are left
-/// without anybody.
+/// Successive assignments: holders are lost and replaced, and some shards are left without a
+/// holder.
 fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
     let first: Vec<Holder> = (0..agents).map(|number| plans::holder(number, 0)).collect();
     let mut maps = vec![Map {
