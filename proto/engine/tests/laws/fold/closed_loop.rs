@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::check;
-use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::control::assign::{deal, shard_count};
+use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::certificate::certificate;
 use loadpilot_engine::report::report;
@@ -14,13 +14,13 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 use loadpilot_events::answers::report::{Grade, Report};
 use loadpilot_events::id::{Holder, RunId};
-use loadpilot_events::log::assign::AgentsWanted;
+use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::{
     Decision, Ending, Final, RunCreated, RunSealed, ShardsAssigned, StartScheduled,
 };
 use loadpilot_events::log::delta::Gauges;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
-use loadpilot_events::log::req::Request;
+use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::plan::{Arrivals, Piece, Plan, Rest, Shape};
 use loadpilot_events::rules::Rules;
@@ -107,12 +107,33 @@ fn play(seed: u64) -> Loop {
         holders.push((holding.holder.clone(), share, windows, speaks));
     }
     dice.shuffle(&mut data);
-    let request = plans::request(plan.clone(), agents, 1, dice);
+    let request = plans::request(plan, agents, 1, dice);
+    let control = control(request, shards, holdings, finals);
+    let mut folded = Projection::default();
+    for (place, (agent, payload)) in data.iter().enumerate() {
+        folded.add(&control, agent, "delta", place as u64 + 1, payload);
+    }
+    let report = report(&control, &folded).expect("the run is known");
+    Loop {
+        users,
+        ticks,
+        holders,
+        report,
+    }
+}
+
+/// The control side of a completed run.
+fn control(
+    request: RunRequested,
+    shards: u32,
+    holdings: Vec<Holding>,
+    finals: Vec<Final>,
+) -> Control {
     let created = RunCreated {
-        plan_hash: plan.hash(),
-        plan,
+        plan_hash: request.plan.hash(),
+        plan: request.plan.clone(),
         seed: request.seed,
-        agents: AgentsWanted { ..request.agents },
+        agents: request.agents.clone(),
         owner: None,
         lead_us: 0,
         shards,
@@ -150,18 +171,7 @@ fn play(seed: u64) -> Loop {
     for (place, decision) in decisions.iter().enumerate() {
         log.add("ctl", &Kind::Ctl, place as u64 + 2, &encode(decision));
     }
-    let control = log.close();
-    let mut folded = Projection::default();
-    for (place, (agent, payload)) in data.iter().enumerate() {
-        folded.add(&control, agent, "delta", place as u64 + 1, payload);
-    }
-    let report = report(&control, &folded).expect("the run is known");
-    Loop {
-        users,
-        ticks,
-        holders,
-        report,
-    }
+    log.close()
 }
 
 fn fire(dice: &mut Dice, plan: &Plan, tick: u32) -> (loadpilot_engine::tally::Rows, Window) {

@@ -132,6 +132,22 @@ fn recorded<'a>(calls: impl Iterator<Item = &'a Ended>) -> Hist {
     all
 }
 
+/// A gate of tokens after a warm-up.
+fn token_gate(warm_up_us: u64) -> WhatIf {
+    let gate = Threshold {
+        metric: Metric::P95FirstTokenMs,
+        task: None,
+        limit: 1.0,
+        operator: None,
+        own: None,
+    };
+    WhatIf {
+        thresholds: Some(vec![gate]),
+        warm_up_us: Some(warm_up_us),
+        ..WhatIf::default()
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
@@ -182,23 +198,12 @@ proptest! {
                 prop_assert_eq!(in_band, count);
             }
         }
-        // A gate of tokens after a warm-up, which no plan had: phases are packed by tick, too.
+        // The plan has no such gate: phases are packed by tick, too.
         let from = dice.pick(0..TICKS);
         let mut tokens = hist::anatomy();
         let measured = calls.iter().filter(|call| u64::from(call.tick) >= from);
         measured.for_each(|call| hist::record(&mut tokens, call.response_us / 2));
-        let gate = Threshold {
-            metric: Metric::P95FirstTokenMs,
-            task: None,
-            limit: 1.0,
-            operator: None,
-            own: None,
-        };
-        let question = WhatIf {
-            thresholds: Some(vec![gate]),
-            warm_up_us: Some(from * TICK_US),
-            ..WhatIf::default()
-        };
+        let question = token_gate(from * TICK_US);
         let bytes = postcard::to_stdvec(&(&data, &index)).expect("it has a form");
         let (restored, restored_index) = postcard::from_bytes(&bytes).expect("it was just written");
         let again = Indexed { control: &control, data: &restored, index: &restored_index };

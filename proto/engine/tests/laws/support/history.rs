@@ -304,44 +304,17 @@ impl History {
         self.push(Kind::Req, &Request::RunRequested(Box::new(request.clone())));
         self.push(Kind::Ctl, &Decision::RunCreated(Box::new(created)));
         for map in self.maps.clone() {
-            let (generation, holdings) = (map.generation, map.holdings.clone());
-            if generation > 1 {
+            if map.generation > 1 {
                 let decision = Decision::ShardsReassigned(ShardsReassigned {
-                    generation,
-                    holdings,
+                    generation: map.generation,
+                    holdings: map.holdings,
                     takeover_tick: map.from_tick,
-                    losses: map.losses.clone(),
+                    losses: map.losses,
                 });
                 self.push(Kind::Ctl, &decision);
-                continue;
+            } else {
+                self.start(map);
             }
-            let ready_by = START;
-            let assigned = ShardsAssigned {
-                generation,
-                holdings,
-                ready_by,
-            };
-            self.push(Kind::Ctl, &Decision::ShardsAssigned(assigned));
-            for holding in &map.holdings {
-                let clock = ClockEstimate {
-                    offset_us: 0,
-                    bound_us: 100,
-                };
-                let what = What::ShardsReady(ShardsReady {
-                    generation,
-                    clock,
-                    max_in_flight: 10,
-                });
-                let boot_id = holding.holder.boot_id.clone();
-                self.push(
-                    Kind::Evt(holding.holder.agent.clone()),
-                    &Fact { boot_id, what },
-                );
-            }
-            self.push(
-                Kind::Ctl,
-                &Decision::StartScheduled(StartScheduled { start_at: START }),
-            );
         }
         if let Some(stop_us) = self.stop_us {
             let reason = StopReason::Requested {
@@ -367,6 +340,32 @@ impl History {
             unnamed: None,
         };
         self.push(Kind::Ctl, &Decision::RunSealed(seal));
+    }
+
+    /// The first assignment, its holders ready, and the start.
+    fn start(&mut self, map: Map) {
+        let assigned = ShardsAssigned {
+            generation: map.generation,
+            holdings: map.holdings.clone(),
+            ready_by: START,
+        };
+        self.push(Kind::Ctl, &Decision::ShardsAssigned(assigned));
+        for holding in map.holdings {
+            let what = What::ShardsReady(ShardsReady {
+                generation: map.generation,
+                clock: ClockEstimate {
+                    offset_us: 0,
+                    bound_us: 100,
+                },
+                max_in_flight: 10,
+            });
+            let boot_id = holding.holder.boot_id;
+            self.push(Kind::Evt(holding.holder.agent), &Fact { boot_id, what });
+        }
+        self.push(
+            Kind::Ctl,
+            &Decision::StartScheduled(StartScheduled { start_at: START }),
+        );
     }
 
     fn push<E: Serialize>(&mut self, kind: Kind, event: &E) {
