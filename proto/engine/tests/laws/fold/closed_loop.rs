@@ -108,7 +108,7 @@ fn play(seed: u64) -> Loop {
     }
     dice.shuffle(&mut data);
     let request = plans::request(plan, agents, 1, dice);
-    let control = control(request, shards, holdings, finals);
+    let control = control(request, holdings, finals);
     let mut folded = Projection::default();
     for (place, (agent, payload)) in data.iter().enumerate() {
         folded.add(&control, agent, "delta", place as u64 + 1, payload);
@@ -123,12 +123,7 @@ fn play(seed: u64) -> Loop {
 }
 
 /// The control side of a completed run.
-fn control(
-    request: RunRequested,
-    shards: u32,
-    holdings: Vec<Holding>,
-    finals: Vec<Final>,
-) -> Control {
+fn control(request: RunRequested, holdings: Vec<Holding>, finals: Vec<Final>) -> Control {
     let created = RunCreated {
         plan_hash: request.plan.hash(),
         plan: request.plan.clone(),
@@ -136,7 +131,7 @@ fn control(
         agents: request.agents.clone(),
         owner: None,
         lead_us: 0,
-        shards,
+        shards: shard_count(request.agents.want, request.plan.users),
         gather_by: Timestamp(0),
         needs: Vec::new(),
         rules: Rules::CURRENT,
@@ -162,12 +157,8 @@ fn control(
         }),
     ];
     let mut log = ControlLog::new(RunId::parse("01run").expect("a token"));
-    log.add(
-        "req",
-        &Kind::Req,
-        1,
-        &encode(&Request::RunRequested(Box::new(request))),
-    );
+    let request = encode(&Request::RunRequested(Box::new(request)));
+    log.add("req", &Kind::Req, 1, &request);
     for (place, decision) in decisions.iter().enumerate() {
         log.add("ctl", &Kind::Ctl, place as u64 + 2, &encode(decision));
     }
