@@ -1,4 +1,4 @@
-//! An agent: one process after the other, and its wire to the world, which may be bad.
+//! An agent: its processes, one after the other, and their connection, which may fail.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use crate::rules::dice::Dice;
 use crate::rules::plans;
 use crate::world::{Faults, Run, Sent};
 
-/// How often it gives a sign of life, in µs.
+/// Interval between heartbeats, in µs.
 const BEAT_EVERY_US: u64 = 200_000;
 
-/// NATS but no coordinator for this long: it stops.
+/// Timeout without the answer of a coordinator, in µs: the agent fences itself.
 const NO_COORDINATOR_US: u64 = 12_000_000;
 
-/// Publishing what was not acknowledged is tried again after so long, in µs.
+/// Interval between attempts to publish, in µs.
 const RETRY_US: u64 = 400_000;
 
-/// The longest that it takes to read what a killed process left, in µs.
+/// Maximum time to read the files of a killed process, in µs.
 const RECOVERY_US_MAX: u64 = 700_000;
 
 /// An agent.
@@ -44,14 +44,14 @@ pub(crate) struct Agent {
     pub(crate) deaf_until: Timestamp,
     /// Its wall clock is off by this, in µs: what it stamps proves nothing.
     wall_us: i64,
-    /// Of killed processes, whose files are still there.
+    /// Files of killed processes.
     left: Vec<Left>,
     recoveries: Vec<Recovery>,
     /// When the last sign of life left that the server, and that a coordinator, answered.
     contact: (Timestamp, Timestamp),
     beat_at: Timestamp,
     publish_at: Timestamp,
-    /// What killed processes left is read and closed by then.
+    /// When the files of killed processes are read and their tails closed.
     recover_at: Timestamp,
 }
 

@@ -9,7 +9,7 @@ use loadpilot_engine::bugs::{Bug, plant};
 
 use crate::play;
 
-/// Worlds in which a mistake must show.
+/// Maximum number of worlds in which to look for a mistake.
 const WORLDS: u64 = 10_000;
 
 /// Plays worlds with a mistake in them: the first that breaks its promise ends the test. Others may

@@ -11,10 +11,10 @@ use crate::checker::{report_of, verification};
 use crate::log::Record;
 use crate::world::World;
 
-/// A fair world that counts calls.
+/// Seed of a fair world that counts calls.
 pub(crate) const FAIR: u64 = 40;
 
-/// A world that counts calls and in which an agent is replaced.
+/// Seeds, some of which give a world that counts calls and replaces an agent.
 const REPLACED: std::ops::Range<u64> = 0..4_000;
 
 /// Does damage.

@@ -15,7 +15,7 @@ use crate::corrupt::{FAIR, change, inner, named, parsed};
 use crate::log::Record;
 use crate::world::World;
 
-/// Calls that the forged delta claims.
+/// Number of calls in the forged delta.
 const FORGED: u64 = 655_760;
 
 /// A delta of a real process, numbered 900, with calls that no agent made.

@@ -1,5 +1,5 @@
-//! One process of an agent in one run: what it holds it paces, what it paces it counts, what it
-//! counted it publishes until it is stored.
+//! One process of an agent in one run: it paces its shards, counts what ends, and publishes deltas
+//! until they are stored.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,16 +22,16 @@ use crate::rules::dice::Dice;
 use crate::steer::Known;
 use crate::world::{Run, Sent};
 
-/// How often it closes a delta, in µs.
+/// Interval between deltas, in µs.
 const CLOSE_EVERY_US: u64 = 500_000;
 
-/// Deltas that may wait for their acknowledgement; beyond it rows go on merging.
+/// Maximum number of unacknowledged deltas; beyond it, rows are merged into a later delta.
 const OUTBOX_MAX: usize = 6;
 
 /// A call in flight.
 #[derive(Debug)]
 struct Flight {
-    /// What is counted when it ends; histograms are dear, so that not every world counts calls.
+    /// Whether its end is counted: histograms are slow, so that only some worlds count calls.
     counts: bool,
     end: CallEnd,
     key: RowKey,

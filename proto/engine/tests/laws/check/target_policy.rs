@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
-/// Closed everywhere.
+/// Addresses closed everywhere.
 const ALWAYS: [(&str, Kind); 17] = [
     ("169.254.0.0", Kind::LinkLocal),
     ("169.254.255.255", Kind::LinkLocal),
@@ -36,7 +36,7 @@ const ALWAYS: [(&str, Kind); 17] = [
     ("255.255.255.255", Kind::Broadcast),
 ];
 
-/// Closed but on the user's own machine.
+/// Addresses closed but on the submitter's own machine.
 const NEAR: [(&str, Kind); 14] = [
     ("127.0.0.1", Kind::Loopback),
     ("127.255.255.255", Kind::Loopback),
@@ -54,7 +54,7 @@ const NEAR: [(&str, Kind); 14] = [
     ("64:ff9b:1::a00:1", Kind::Private),
 ];
 
-/// Just beside them.
+/// Open addresses next to closed ones.
 const OPEN: [&str; 14] = [
     "9.255.255.255",
     "11.0.0.0",

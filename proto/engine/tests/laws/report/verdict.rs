@@ -127,7 +127,7 @@ fn a_shortfall_passes_by_a_gate_only() {
     assert!(judged(86.0, None, Rules::V1).0.passed, "a log of before");
 }
 
-/// What each metric is in [`measured`], for the run and for its task.
+/// Value of each metric in [`measured`], for the run and for its task.
 const VALUES: [(Metric, f64, f64); 21] = [
     (Metric::P50Ms, 1.0, 1.0),
     (Metric::P75Ms, 2.0, 2.0),
