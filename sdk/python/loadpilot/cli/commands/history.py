@@ -29,6 +29,7 @@ from ...problem import Problem, Refused, nearest
 from ..flags.options import pairs_of
 from ..output import results
 from ..output.plan_summary import pairs
+from ..output.refusal import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -319,8 +320,6 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
         try:
             yield interruptions, outcome
         except Refused as refused:
-            from .run import refuse
-
             outcome.append(refuse(refused.problems, NOTHING_DONE))
         except (UsageError, _native.Refused) as error:
             say(f"error: {safe(str(error))}")
