@@ -92,7 +92,7 @@ def test_two_coordinators_that_race_from_the_start_decide_as_one(
 def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Load that nobody watches any more must end, and stay ended."""
+    """Load whose command is dead must end, and stay ended."""
     with loadpilot.start(WEIGHTED, oracle.url, *FLEET, "60s") as running:
         old = running.run_id()
         assert oracle.wait_count(UNDER_WAY, 30)

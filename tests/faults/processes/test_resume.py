@@ -53,7 +53,7 @@ def await_instant(at_us: int) -> None:
 
 
 def ended(report: dict[str, Any]) -> int:
-    """Calls that somebody reported, whatever became of them."""
+    """Number of calls in the report, of any outcome."""
     return sum(report["calls"]["outcomes"].values())
 
 
@@ -135,9 +135,9 @@ def test_a_run_that_somebody_follows_is_not_taken_from_him(
     with loadpilot.start(WEIGHTED, oracle.url, *load(8)) as running:
         run = running.run_id()
         assert oracle.wait_count(RPS, 30)
-        told = loadpilot.call("resume", run)
-        assert told.code == 0, told.stderr
-        assert "is not paused; nothing was changed" in told.stdout
+        resumed = loadpilot.call("resume", run)
+        assert resumed.code == 0, resumed.stderr
+        assert "is not paused; nothing was changed" in resumed.stdout
         finished = running.end()
     assert finished.judged == 0
     assert oracle.counts().received == 8 * RPS
