@@ -46,7 +46,7 @@ def test_what_code_does_is_counted_once(loadpilot: Loadpilot, oracle: Oracle, ag
 
 
 def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a failed check is not counted, or told otherwise than Python tells it."""
+    """Broken if a failed check is not counted, or has another text than in Python."""
     oracle.status(404, path="/list")
     finished = loadpilot.run(COMPILED, oracle.url)
     browse = _task(finished.report, "browse")

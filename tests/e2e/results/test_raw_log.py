@@ -77,7 +77,7 @@ def test_deltas_are_numbered_and_add_up(kept: tuple[dict[str, Any], list[Entry]]
 
 
 def test_last_words_and_seal_close_the_count(kept: tuple[dict[str, Any], list[Entry]]) -> None:
-    """Without them nobody could tell that the last delta is missing."""
+    """Without them a missing last delta could not be detected."""
     _, entries = kept
     closing = {
         writer: (deltas[-1]["seq"], deltas[-1]["totals"])
@@ -102,7 +102,7 @@ def test_last_words_and_seal_close_the_count(kept: tuple[dict[str, Any], list[En
 
 
 def test_the_report_is_the_sum_of_the_rows(kept: tuple[dict[str, Any], list[Entry]]) -> None:
-    """Totals, statuses, bytes and percentiles, added up by somebody who knows only the format."""
+    """Totals, statuses, bytes and percentiles, added up with nothing but the format."""
     report, entries = kept
     deltas = [delta for all_ in by_writer(entries).values() for delta in all_]
     rows = [row for delta in deltas for row in delta["calls"]]

@@ -97,8 +97,8 @@ def test_rows_that_are_taken_again_are_told(loadpilot: Loadpilot, oracle: Oracle
     found = [f for f in finished.report["certificate"]["findings"] if "feeder" in f["kind"]]
     (finding,) = found
     assert finding["grade"] == "DEGRADED"
-    told = f"users has {TAKING // 3} rows and {TAKING} were taken: they were used again"
-    assert finding["evidence"] == told
+    evidence = f"users has {TAKING // 3} rows and {TAKING} were taken: they were used again"
+    assert finding["evidence"] == evidence
 
 
 LOOP = """
@@ -120,8 +120,8 @@ class Shop(VUser):
 
 
 def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if two users take the same row while there are enough, or a task takes rows that
-    nobody counted."""
+    """Broken if two users take the same row while there are enough, or a task takes
+    uncounted rows."""
     finished = loadpilot.run(LOOP, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     queries = [parse_qs(urlsplit(request.path).query) for request in oracle.requests()]
@@ -132,12 +132,12 @@ def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle)
     take, hide = finished.report["tasks"]
     assert "raised" not in take
     assert hide["arrivals"]["task_errors"] == hide["arrivals"]["started"] > 10
-    told = "FeedError: feed('…'): this task takes a row, which could not be seen in its source"
-    assert hide["raised"][0]["text"].startswith(told)
+    error = "FeedError: feed('…'): this task takes a row, which could not be seen in its source"
+    assert hide["raised"][0]["text"].startswith(error)
 
 
 def test_rows_that_differ_on_an_agent_fail_the_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if agents take rows of data that nobody counted."""
+    """Broken if agents take rows of other data than the command counted."""
     scene = LOOP.replace("range(100_000)", "range(__import__('os').getpid())")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
@@ -161,7 +161,7 @@ DRAWING = """
 
 
 def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if what `__init__` draws is taken from whoever was moved on last."""
+    """Broken if what `__init__` draws is taken from the user that ran last."""
     scene = LOOP.replace("    @task\n", f"{DRAWING}    @task\n")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
