@@ -26,7 +26,7 @@ CONTROL, TARGET = {"nats", "coordinator", "gateway"}, {"target"}
 
 
 def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
-    """Broken if somebody in the same network finds an open port."""
+    """Broken if another machine of the network finds an open port."""
     published = {
         name: facts["ports"]
         for name, facts in configured("python")["services"].items()
@@ -68,14 +68,14 @@ def test_a_role_sees_its_own_files_and_networks() -> None:
     assert configured()["networks"]["control"]["internal"] is True
 
 
-def test_every_part_is_told_what_it_understands(tmp_path: Path) -> None:
+def test_every_part_accepts_its_settings(tmp_path: Path) -> None:
     """Broken if a flag, a variable or a file of the compose file is none of the program's."""
     plain = Plain(tmp_path)
     found = services("python")
     assert {name for name, one in found.items() if one.argv[0].startswith("loadpilot")} >= OURS
     for name in sorted(OURS):
-        told = plain.check(found[name])
-        assert told.returncode == 0, f"{name}: {told.stderr}"
+        checked = plain.check(found[name])
+        assert checked.returncode == 0, f"{name}: {checked.stderr}"
 
 
 def test_a_mistake_would_be_found(tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_a_mistake_would_be_found(tmp_path: Path) -> None:
     found.environ["LOADPILOT_GATEWAY_TLS_CERTIFICATE"] = found.environ.pop(
         "LOADPILOT_GATEWAY_TLS_CERT"
     )
-    told = plain.check(found)
-    assert told.returncode == 2
-    assert "LOADPILOT_GATEWAY_TLS_CERT" in told.stderr
+    checked = plain.check(found)
+    assert checked.returncode == 2
+    assert "LOADPILOT_GATEWAY_TLS_CERT" in checked.stderr
 
 
 def test_the_same_topology_as_plain_processes_counts_like_the_oracle(

@@ -54,7 +54,7 @@ class Other(VUser):
 def test_what_was_asked_for_is_recorded(
     compile_text: Compile, text: str, more: dict[str, str], overrides: Overrides, size: str
 ) -> None:
-    """Broken if a run cannot be told from one with other parameters, or a secret is in its plan."""
+    """Broken if a run looks like one with other parameters, or a secret is in its plan."""
     compiled = compile_text(text, overrides, "S")
     expected: dict[str, Any] = {**more, "SIZE": size}
     handle = compiled.plan["parameters"].pop("TOKEN")["secret"]
@@ -150,7 +150,7 @@ LITERALS = (
 def test_what_cannot_be_had_is_refused_at_its_line(
     refuse_text: Refuse, text: str, line: int, what: str
 ) -> None:
-    """Broken if a run begins without a parameter, or nobody can tell which line wants it."""
+    """Broken if a run begins without a parameter, or the line that needs it is not named."""
     (problem,) = refuse_text(text)
     assert problem.place.endswith(f"scene.py:{line}")
     assert problem.what == what

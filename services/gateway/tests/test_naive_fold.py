@@ -128,9 +128,9 @@ def same(series: dict[str, Any], asked: dict[str, Any], naive: Folded) -> None:
     assert ladder["p99_us"] == whole.percentile(99)
 
 
-def points(told: dict[str, list[int | None]], place: int, times: Histogram | None) -> None:
+def points(series: dict[str, list[int | None]], place: int, times: Histogram | None) -> None:
     for name, percent in (("p50", 50), ("p95", 95), ("p99", 99), ("max", 100)):
-        assert told[name][place] == (times.percentile(percent) if times else None)
+        assert series[name][place] == (times.percentile(percent) if times else None)
 
 
 def picked(asked: dict[str, Any], first: int, end: int) -> Callable[[Any], bool]:

@@ -37,8 +37,8 @@ ANSWER_S = 60.0
 def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
     """Broken if the committed OpenAPI document is stale."""
     fleet.coordinator()
-    told = gateways.start().api("/openapi.json").json
-    assert told == json.loads(OPENAPI.read_text(encoding="utf-8"))
+    described = gateways.start().api("/openapi.json").json
+    assert described == json.loads(OPENAPI.read_text(encoding="utf-8"))
 
 
 def test_the_api_holds_what_it_describes(

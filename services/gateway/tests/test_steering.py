@@ -98,9 +98,9 @@ def test_without_a_fleet_it_says_so(
     assert gateway.ask("GET", "/readyz").body == b"ready\n"
     coordinator.kill()
     coordinator.end()
-    nobody = gateway.tell("/runs", wanted)
-    assert (nobody.status, nobody.json["code"]) == (503, "infrastructure")
-    assert "no coordinator listens" in nobody.json["detail"]
+    refused = gateway.tell("/runs", wanted)
+    assert (refused.status, refused.json["code"]) == (503, "infrastructure")
+    assert "no coordinator listens" in refused.json["detail"]
     fleet.server.kill()
     fleet.server.end()
     assert gateway.ask("GET", "/healthz").status == 200

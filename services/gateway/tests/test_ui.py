@@ -64,8 +64,8 @@ class Past(VUser):
         assert (me["can_start"], me["agents"]) == (True, 2)
         below = descendants(running.pid)
         assert all(token not in command_line(one.pid) for one in below)
-        told = gateway.api(f"/runs/{past.run}", known)
-        assert told.json["run"]["id"] == past.run
+        answer = gateway.api(f"/runs/{past.run}", known)
+        assert answer.json["run"]["id"] == past.run
         asked = gateway.tell("/runs", wanted, known)
         assert asked.status == 202, asked.body
         run = asked.json["run"]
