@@ -107,7 +107,7 @@ def test_the_original_is_a_peer_under_our_name() -> None:
     assert not peer("original", "x").ours
 
 
-def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
+def test_the_original_gets_rate_and_length(tmp_path: Path) -> None:
     """Broken if it runs something else than what the other tools run, or our own package.
 
     It plays no callbacks, and says so only in its log, where it does not find its own.

@@ -108,7 +108,7 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
 
 
-def test_keys_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
+def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
     """Broken if a second start would lock everybody out, or a key can be read by others."""
     place = keys(tmp_path / "keys")
     files = [path for path in place.rglob("*") if path.is_file()]
@@ -124,7 +124,7 @@ def test_keys_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
         assert held == {role, "nats"}
 
 
-def test_an_agent_that_nobody_hears_is_not_healthy(tmp_path: Path) -> None:
+def test_an_agent_without_a_coordinator_is_not_healthy(tmp_path: Path) -> None:
     """Broken if a process is called healthy because it exists."""
     with Plain(tmp_path) as plain:
         plain.start("nats")

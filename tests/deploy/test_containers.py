@@ -78,7 +78,7 @@ def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) 
     assert containers.answered() == 200 + LOGINS
 
 
-def test_every_container_ends_when_it_is_told_to(containers: Containers) -> None:
+def test_every_container_ends_when_it_is_stopped(containers: Containers) -> None:
     """Broken if a part does not hear SIGTERM as the first process of its container."""
     containers.compose("--profile", "python", "stop")
     assert {one["ExitCode"] for one in containers.all().values()} == {0}

@@ -87,7 +87,7 @@ def test_nothing_refers_to_a_list_that_is_not_here() -> None:
     ]
 
 
-def test_nobody_is_told_to_install_somebody_elses_package() -> None:
+def test_no_document_installs_a_foreign_package() -> None:
     """Broken if the README sends people to the package of the same name that is not ours."""
     assert "pip install loadpilot" not in (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -198,7 +198,7 @@ def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     assert left(logs) == ["01aaa", "01zzz"]
 
 
-def test_prune_deletes_what_it_was_told_and_nothing_that_runs(logs: FakeLogs) -> None:
+def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> None:
     """Broken if a run that goes on is deleted, or one too many of those that are over."""
     assert main(["runs", "prune", "01abb"]) == 0
     assert left(logs) == ["01aaa", "01abc", "01zzz"]

@@ -66,7 +66,7 @@ def test_errors_of_tasks_come_before_latencies() -> None:
     assert text.index("task failed  browse, 40 times") < text.index("corrected")
 
 
-def test_the_longest_call_is_told_once() -> None:
+def test_the_longest_call_is_shown_once() -> None:
     """Broken if four percentiles of forty calls look like four measurements."""
     ladder = {**GOOD["latency"]["response"], "p99_us": 9e3, "p99_9_us": 9e3, "p99_99_us": 9e3}
     ladder["max_us"] = 9_000
@@ -90,7 +90,7 @@ def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
     assert first == "verdict      FAIL"
 
 
-def test_tasks_that_raised_are_told_beside_the_outcomes() -> None:
+def test_tasks_that_raised_are_shown_beside_the_outcomes() -> None:
     """Broken if errors stand beside outcomes that are all ok, and nothing says where from."""
     raised = changed() | {"task_raises": {"after_ok": 38, "without_call": 2}}
     text = summary(Report.model_validate(raised))

@@ -91,7 +91,7 @@ def test_a_stack_that_does_not_start_says_why(
     stack.stop()
 
 
-def test_a_restart_is_heard_and_a_death_is_a_fault(
+def test_a_restart_is_relayed_and_a_death_is_a_fault(
     stand_in: Callable[[str], LocalStack], tmp_path: Path
 ) -> None:
     """Broken if a run goes on in front of a stack that is gone."""

@@ -83,7 +83,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
+def test_settings_are_planned_and_shown(said: str, tmp_path: Path) -> None:
     """Broken if a setting were lost on its way, or a run made in another way looked as usual."""
     planned, words = SAID[said]
     target = "http://shop.example" if "unix:" in said else HTTPS

@@ -179,7 +179,7 @@ def test_a_flag_gives_no_secret_and_nothing_unasked(refuse_text: Refuse) -> None
         "p%2f/\xfc \\'+",
     ],
 )
-def test_a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_told(form: str) -> None:
+def test_a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_shown(form: str) -> None:
     """Broken if a refusal shows a secret that a path has encoded, or an error has quoted."""
     secrets = ["", "p%2f", "p%2f/\xfc '+"]
     assert masked(f"/a/{form}?b", secrets) == "/a/***?b"

@@ -269,16 +269,16 @@ def test_callers_with_the_token_are_authenticated(
     for path in ("/healthz", "/readyz"):
         assert gateway.ask("GET", path).status == 200, path
     assert gateway.tell("/session", {"token": "wrong"}).status == 401
-    asked = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
-    asked.request(
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+    connection.request(
         "POST", f"{API}/session", json.dumps({"token": WORD}), {"Content-Type": "application/json"}
     )
-    opened = asked.getresponse()
+    opened = connection.getresponse()
     cookie = opened.headers["Set-Cookie"]
     assert opened.status == 204
     assert "HttpOnly; SameSite=Strict" in cookie
     assert WORD not in cookie
-    asked.close()
+    connection.close()
     pair = cookie.partition(";")[0]
     assert gateway.api("/me", {"Cookie": pair}).status == 200
     assert gateway.api("/me", {"Cookie": f"other=1; {pair}"}).status == 200
@@ -359,18 +359,18 @@ def test_it_serves_over_tls(fleet: Fleet, gateways: Gateways, tmp_path: Path) ->
     settings = {"TLS_CERT": cert, "TLS_KEY": key, "TOKEN_FILE": secret(tmp_path, WORD)}
     gateway = gateways.start(HOST="0.0.0.0", **settings)
     context = ssl.create_default_context(cafile=cert)
-    asked = http.client.HTTPSConnection(
+    connection = http.client.HTTPSConnection(
         "127.0.0.1", gateway.port, timeout=PATIENCE_S, context=context
     )
-    asked.request(
+    connection.request(
         "POST", f"{API}/session", json.dumps({"token": WORD}), {"Content-Type": "application/json"}
     )
-    opened = asked.getresponse()
+    opened = connection.getresponse()
     assert opened.status == 204
     assert opened.headers["Set-Cookie"].startswith("__Host-")
     assert "; Secure" in opened.headers["Set-Cookie"]
     assert "max-age" in opened.headers["Strict-Transport-Security"]
-    asked.close()
+    connection.close()
 
 
 def test_every_mistake_of_the_settings_is_reported_and_no_secret(

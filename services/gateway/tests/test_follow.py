@@ -103,7 +103,7 @@ def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[10] == ("snapshot", {"n": 1_000})
 
 
-def test_a_log_that_stores_nothing_is_told_once_for_each_time() -> None:
+def test_a_log_that_stores_nothing_is_reported_once_each_time() -> None:
     """Broken if a page showed a load as well of which nothing is stored."""
     seen, _ = asyncio.run(fed(["line", "unstored", "read", "read", "snapshot", "unstored"], 0))
     why = ("unstored", 'no "space" left')

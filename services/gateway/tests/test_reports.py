@@ -28,9 +28,9 @@ def test_a_run_from_its_request_to_its_report(
     fleet.coordinator()
     fleet.agent("a-1")
     gateway, other = gateways.start(), gateways.start()
-    asked = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)})
-    assert asked.status == 202, asked.body
-    run = asked.json["run"]
+    started = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)})
+    assert started.status == 202, started.body
+    run = started.json["run"]
     events = gateway.see_end(run)
     assert events[-1].kind == "sealed"
     story = [event for event in events if event.kind == "story"]

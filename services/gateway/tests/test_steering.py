@@ -64,12 +64,12 @@ def test_a_key_asks_for_one_run(
     wanted = {"plan": plan(loadpilot, oracle)}
     key = {"Idempotency-Key": "build-4711"}
     with ThreadPoolExecutor(8) as callers:
-        asked = [
+        requests = [
             callers.submit(gateway.tell, "/runs", wanted, key)
             for gateway in (one, other)
             for _ in range(4)
         ]
-        answers = [one.result() for one in asked]
+        answers = [one.result() for one in requests]
     assert sorted(answer.status for answer in answers) == [200] * 7 + [202]
     (run,) = {answer.json["run"] for answer in answers}
     one.see_end(run)

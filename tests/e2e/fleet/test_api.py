@@ -92,15 +92,15 @@ def test_a_request_says_who_how_many_and_which_seed(
 ) -> None:
     """Broken if a run that is not followed is stopped, or what is asked for is not what is run."""
     fleet.agent("a-2")
-    asked = {"plan": plan(loadpilot, oracle), "seed": 42, "agents": {"want": 2}}
-    answer = caller.ask("POST", "/run?detach=true", asked)
+    request = {"plan": plan(loadpilot, oracle), "seed": 42, "agents": {"want": 2}}
+    answer = caller.ask("POST", "/run?detach=true", request)
     assert answer.status == 202, answer.body
     run = answer.json["run_id"]
     assert oracle.wait_count(PLANNED, 60)
-    followed = caller.ask("POST", "/run", {**asked, "run": run})
+    followed = caller.ask("POST", "/run", {**request, "run": run})
     assert followed.status == 400
     assert "run: must be new" in followed.problems
-    second = caller.ask("POST", "/run", {**asked, "seed": 43})
+    second = caller.ask("POST", "/run", {**request, "seed": 43})
     assert second.status == 200
     report = caller.ask("GET", f"/run/{run}/report").json
     assert (report["run"]["seed"], report["run"]["state"]) == (42, "sealed")
@@ -108,18 +108,18 @@ def test_a_request_says_who_how_many_and_which_seed(
     assert oracle.counts().received == 2 * PLANNED
 
 
-def test_a_run_that_nobody_can_serve_is_a_conflict(
+def test_a_run_without_able_agents_is_a_conflict(
     caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a caller must read a stream to learn that nothing was started."""
-    asked = {"plan": plan(loadpilot, oracle), "agents": {"want": 2, "wait_us": 1_000_000}}
-    answer = caller.ask("POST", "/run", asked)
+    request = {"plan": plan(loadpilot, oracle), "agents": {"want": 2, "wait_us": 1_000_000}}
+    answer = caller.ask("POST", "/run", request)
     assert answer.status == 409, answer.body
     assert "agents" in answer.problems
     assert "at least 2 must offer capacity within 1 s" in answer.problems
-    asked = {"plan": plan(loadpilot, oracle), "needs": ["zone=eu"]}
-    asked["agents"] = {"want": 1, "wait_us": 500_000}
-    assert caller.ask("POST", "/run", asked).status == 409
+    request = {"plan": plan(loadpilot, oracle), "needs": ["zone=eu"]}
+    request["agents"] = {"want": 1, "wait_us": 500_000}
+    assert caller.ask("POST", "/run", request).status == 409
     assert oracle.counts().received == 0
 
 

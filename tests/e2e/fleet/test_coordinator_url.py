@@ -95,9 +95,9 @@ def test_secrets_and_python_travel(
     coordinator.signal(signal.SIGTERM)
     ended = coordinator.end(20)
     scene = loadpilot.folder / "scene_1.py"
-    kept = [file for file in files_below(loadpilot.folder) if file != scene]
+    files = [file for file in files_below(loadpilot.folder) if file != scene]
     assert files_with("Guarded", files_below(fleet.folder)), "the search finds nothing"
-    assert files_with(secret, [*kept, *files_below(fleet.folder)]) == []
+    assert files_with(secret, [*files, *files_below(fleet.folder)]) == []
     assert secret not in guarded.stdout + guarded.stderr + ended.stderr
 
 

@@ -109,7 +109,7 @@ class S(VUser):
 
 
 @pytest.mark.parametrize("first", ["pass", "await asyncio.to_thread(int)"], ids=["engine", "loop"])
-def test_a_coroutine_that_never_rests_stops_nobody_else(
+def test_a_coroutine_that_never_rests_stops_no_other_user(
     loadpilot: Loadpilot, oracle: Oracle, first: str
 ) -> None:
     """Broken if a busy event loop keeps the engine from the arrivals of other users."""

@@ -69,8 +69,10 @@ def test_code_draws_and_adds_what_python_does(
         finished = loadpilot.run(scene, oracle.url, "--agents", str(agents))
         assert finished.judged == 0, finished.stderr
         assert ("no Python runs under load" in finished.stderr + finished.stdout) == (not flag)
-        asked = oracle.requests()[before:]
-        seen.append(Counter((_arrival(one), one.method, one.path, one.body_fnv1a) for one in asked))
+        received = oracle.requests()[before:]
+        seen.append(
+            Counter((_arrival(one), one.method, one.path, one.body_fnv1a) for one in received)
+        )
         reports.append(finished.report)
     code, python = reports
     assert seen[0] == seen[1]

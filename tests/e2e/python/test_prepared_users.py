@@ -84,9 +84,9 @@ def test_users_log_in_once_for_all_agents(tmp_path: Path, prefix: str) -> None:
     assert calls_of(task_of(finished, "t")) == {"of": PLANNED}
     assert len(served) == PLANNED == finished.report["calls"]["attempted"]
 
-    kept = [file for file in files_below(loadpilot.folder) if file.suffix != ".py"]
-    assert files_with("Shop", kept), "the search finds nothing"
-    assert files_with(prefix, kept) == []
+    files = [file for file in files_below(loadpilot.folder) if file.suffix != ".py"]
+    assert files_with("Shop", files), "the search finds nothing"
+    assert files_with(prefix, files) == []
     assert prefix not in finished.stdout + finished.stderr
 
 

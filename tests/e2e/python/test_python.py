@@ -101,7 +101,7 @@ def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle
     assert report["arrivals"]["lost"] == 0
 
 
-def test_users_that_rest_stop_nobody_else(loadpilot: Loadpilot, oracle: Oracle) -> None:
+def test_users_that_rest_stop_no_other_user(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a sleep of one user keeps another from its arrival, or counts as latency."""
     scene = (
         HEAD

@@ -109,7 +109,7 @@ def test_mistakes_are_named_and_nothing_starts(
     assert oracle.requests() == []
     finished = loadpilot.run(WEIGHTED, oracle.url, "--rps", "20", "--duration", "1s")
     none = tmp_path / "none.csv"
-    asked = loadpilot.call("report", finished.run, "--samples", str(none))
-    assert asked.code == 2
-    assert "must be a run with samples (run with --samples FILE)" in asked.stderr
+    refused = loadpilot.call("report", finished.run, "--samples", str(none))
+    assert refused.code == 2
+    assert "must be a run with samples (run with --samples FILE)" in refused.stderr
     assert not none.exists()

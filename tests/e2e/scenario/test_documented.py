@@ -172,9 +172,7 @@ class S(VUser):
 
 
 @pytest.mark.parametrize("kind", ["plain", "awaited", "looped"])
-def test_a_batch_answers_in_its_order_whoever_is_first(
-    loadpilot: Loadpilot, oracle: Oracle, kind: str
-) -> None:
+def test_a_batch_answers_in_its_own_order(loadpilot: Loadpilot, oracle: Oracle, kind: str) -> None:
     """Broken if answers come as they arrive, or one request waits for another."""
     for number in range(5):
         oracle.status(200 + number, path=f"/{number}")

@@ -60,11 +60,11 @@ def given(
     (loadpilot.folder / "users.csv").write_text(f"name\n{names}", encoding="utf-8")
     before = len(oracle.requests())
     finished = loadpilot.run(SCENE, oracle.url, *flags)
-    asked: dict[str, list[dict[str, list[str]]]] = {}
+    queries: dict[str, list[dict[str, list[str]]]] = {}
     for request in oracle.requests()[before:]:
         query = parse_qs(urlsplit(request.path).query)
-        asked.setdefault(request.route, []).append(query)
-    return finished, asked
+        queries.setdefault(request.route, []).append(query)
+    return finished, queries
 
 
 def names(queries: list[dict[str, list[str]]]) -> Counter[str]:
@@ -76,23 +76,23 @@ def test_all_agents_together_take_each_row_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: str
 ) -> None:
     """Broken if a row is taken by two arrivals or by none, or changes within an arrival."""
-    finished, asked = given(loadpilot, oracle, TAKING, "--agents", agents)
+    finished, queries = given(loadpilot, oracle, TAKING, "--agents", agents)
     assert finished.judged == 0, finished.stderr
-    one, two, three = (asked[path] for path in ("/one", "/two", "/three"))
+    one, two, three = (queries[path] for path in ("/one", "/two", "/three"))
     assert names(one) == names(two)
     assert names(one + three) == {f"user{number}": 1 for number in range(TAKING)}
     carts = Counter(query["cart"][0] for query in three)
     assert set(carts.values()) == {PLANNED // 5 // 10}
-    assert len(names(asked["/start"])) == 6
+    assert len(names(queries["/start"])) == 6
     feeds = finished.report["run"]["feeds"]
     assert feeds[0] == {"name": "users", "rows": TAKING, "taken": TAKING, "cycles": False}
     assert "feeder_wrap_around" not in finished.stdout
 
 
-def test_rows_that_are_taken_again_are_told(loadpilot: Loadpilot, oracle: Oracle) -> None:
+def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a load of fewer users than it seems to have goes unsaid."""
-    finished, asked = given(loadpilot, oracle, TAKING // 3)
-    taken = names(asked["/one"] + asked["/three"])
+    finished, queries = given(loadpilot, oracle, TAKING // 3)
+    taken = names(queries["/one"] + queries["/three"])
     assert taken == {f"user{number}": 3 for number in range(TAKING // 3)}
     found = [f for f in finished.report["certificate"]["findings"] if "feeder" in f["kind"]]
     (finding,) = found
@@ -169,9 +169,9 @@ def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracl
     assert "only on_start, tasks, checks and on_stop can draw" in finished.stderr
 
 
-def drawn(asked: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
-    """What was asked for, without the time of day."""
-    every = {path: [query | {"now": None} for query in found] for path, found in asked.items()}
+def drawn(queries: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
+    """What was queries for, without the time of day."""
+    every = {path: [query | {"now": None} for query in found] for path, found in queries.items()}
     return {path: Counter(map(json.dumps, found)) for path, found in every.items()}
 
 

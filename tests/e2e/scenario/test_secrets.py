@@ -116,8 +116,8 @@ def test_secret_parameters_reach_the_target_alone(
         finished = running.end()
         requests = oracle.requests()
     assert finished.judged == 0, finished.stderr
-    asked = [request for request in requests if request.route == "/get"]
-    assert {(r.header("x-own"), r.header("x-size")) for r in asked} == {(own, "8")}
+    gets = [request for request in requests if request.route == "/get"]
+    assert {(r.header("x-own"), r.header("x-size")) for r in gets} == {(own, "8")}
     assert len(requests) == (200 if more else 100)
     parameters = finished.report["run"]["parameters"]
     handle = parameters.pop("OWN")

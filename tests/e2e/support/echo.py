@@ -28,9 +28,9 @@ class Echo(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length)
         headers = [(name.lower(), value) for name, value in self.headers.items()]
-        kept = sorted(pair for pair in headers if pair[0] not in NOT_COMPARED)
-        kept = [(name, RANDOM.sub("B", value)) for name, value in kept]
-        self.received.append((self.command, self.path, kept, BOUNDARY.sub(b"B", body)))
+        compared = sorted(pair for pair in headers if pair[0] not in NOT_COMPARED)
+        compared = [(name, RANDOM.sub("B", value)) for name, value in compared]
+        self.received.append((self.command, self.path, compared, BOUNDARY.sub(b"B", body)))
         self.answer()
 
     do_GET = do_POST = do_PUT = do_PATCH = do  # noqa: N815

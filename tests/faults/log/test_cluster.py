@@ -36,7 +36,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("how", ["killed", "frozen"])
-def test_a_leader_that_is_gone_is_replaced_and_missed_by_nobody(
+def test_a_leader_that_is_gone_is_replaced_without_loss(
     cluster: Cluster, loadpilot: Loadpilot, oracle: Oracle, stream: str, how: str
 ) -> None:
     """Broken if anything that was acknowledged were with one node only, an old leader could still

@@ -209,18 +209,18 @@ def test_a_request_of_another_version_is_never_half_run(
     assert request.event is not None
     newer = {**request.event, "plan": {**request.event["plan"], "schema": "loadpilot.plan/2"}}
     more = {**request.event, "kind_of_load": "unheard of"}
-    asked = [
+    requests = [
         ("01newer-envelope", enveloped(request.event, version=NEWER)),
         ("01newer-plan", enveloped(newer)),
     ]
-    write(ground, [(f"lp.local.run.{run}.req", data) for run, data in asked])
-    # A field that is not known yet says that a newer command asked: handled as an old one reads it.
+    write(ground, [(f"lp.local.run.{run}.req", data) for run, data in requests])
+    # An unknown field comes from a newer command: it is read as an older version reads it.
     write(ground, [("lp.local.run.01newer-field.req", enveloped({**more, "owner": None}))])
     coordinator.until("RunSealed", 60)
     received = oracle.requests()[before:]
     assert {(one.id or "").partition("/")[0] for one in received} == {"01newer-field"}
     assert len(received) == short.planned
-    for run, _ in asked:
+    for run, _ in requests:
         kinds = [one.kind for one in ground.messages(run)]
         decisions = [one.event for one in ground.messages(run) if one.kind == "ctl"]
         assert kinds in (["req"], ["req", "ctl"])
@@ -228,7 +228,7 @@ def test_a_request_of_another_version_is_never_half_run(
 
 
 @pytest.mark.case(n=21)
-def test_a_decision_of_a_newer_coordinator_stops_nobody(
+def test_a_decision_of_a_newer_coordinator_stops_no_component(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a fleet that is being upgraded dropped its runs, or two versions wrote over each

@@ -110,7 +110,7 @@ def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
 
 
 @pytest.mark.long
-def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
+def test_a_run_that_is_not_resumed_ends_with_all_that_it_had(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a run that is given up loses what its killed agents had finished."""
@@ -128,9 +128,7 @@ def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
 
 
 @pytest.mark.long
-def test_a_run_that_somebody_follows_is_not_taken_from_him(
-    loadpilot: Loadpilot, oracle: Oracle
-) -> None:
+def test_a_followed_run_is_not_taken_from_its_command(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a second command could take over, or end, a run that is under way."""
     with loadpilot.start(WEIGHTED, oracle.url, *load(8)) as running:
         run = running.run_id()

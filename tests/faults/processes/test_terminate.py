@@ -20,7 +20,7 @@ STOP_US = 2_000_000
 
 
 @pytest.mark.case(n=4)
-def test_an_agent_that_is_told_to_end_loses_nothing(
+def test_an_agent_that_is_terminated_loses_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if what was in flight were cut off, or what it had counted went with it."""

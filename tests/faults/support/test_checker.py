@@ -252,7 +252,7 @@ def test_a_quiet_run_must_be_equal() -> None:
     assert "39 of 40 arrivals were started" in found
 
 
-def test_sets_are_told_apart() -> None:
+def test_sets_are_distinguished() -> None:
     """Broken if something that was promised and is gone passed for something else."""
     sets = Sets.of(attempted="abcd", acked="abc", there="bcdde")
     assert (sets.lost, sets.unexpected) == (frozenset("a"), frozenset("e"))
