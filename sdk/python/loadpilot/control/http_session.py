@@ -214,7 +214,7 @@ class HttpWatch:
         reader.start()
 
     def accepted(self) -> str:
-        """Wait for the id of the run; raises Fault."""
+        """Wait until the coordinator accepts the run; returns its id. Raises Fault."""
         first = self.next(SILENT_SECS)
         try:
             self.run = str(json.loads(first or "null")["accepted"])

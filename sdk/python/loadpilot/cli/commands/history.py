@@ -78,7 +78,7 @@ class PastRun:
 
     @property
     def has_no_load_left(self) -> bool:
-        """Whether no load is left to offer."""
+        """Whether the run sends nothing any more: it is over, or was only set up."""
         return self.facts["state"] in FINAL_STATES or not self.facts["asked"]
 
     @property
