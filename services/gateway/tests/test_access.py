@@ -81,10 +81,10 @@ def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -
     assert raw(gateway, twice + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
     policy = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
     policy.request("GET", "/healthz")
-    headers = policy.getresponse().headers
-    assert "unsafe-inline" not in headers["Content-Security-Policy"]
-    assert "default-src 'self'" in headers["Content-Security-Policy"]
-    assert headers["X-Content-Type-Options"] == "nosniff"
+    shown = policy.getresponse().headers
+    assert "unsafe-inline" not in shown["Content-Security-Policy"]
+    assert "default-src 'self'" in shown["Content-Security-Policy"]
+    assert shown["X-Content-Type-Options"] == "nosniff"
     policy.close()
 
 
