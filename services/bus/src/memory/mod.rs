@@ -5,6 +5,7 @@
 //! connection hears nothing. It checks no permissions and survives nothing.
 
 mod core;
+mod listeners;
 mod log;
 mod objects;
 
@@ -17,8 +18,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::{AppendError, Appended, Fault, Link, Options, Step, Stored, Stream};
-use core::Listeners;
-pub(crate) use core::MemorySubscription;
+use listeners::Listeners;
+pub(crate) use listeners::MemorySubscription;
 use log::Log;
 
 /// Largest payload in bytes, as nats-server has it by default.

@@ -9,13 +9,13 @@ use async_nats::jetstream::account::Account;
 use async_nats::jetstream::context::{
     GetStreamErrorKind, PublishError, PublishErrorKind, RequestErrorKind,
 };
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::Info;
 use serde::Deserialize;
 
 use super::Nats;
-use super::log::micros;
-use crate::{AppendError, Fault, Stream};
+use crate::{AppendError, Fault, Stored, Stream};
 
 /// What else the state of a stream says: when it was so. The client's own type leaves it out.
 #[derive(Deserialize)]
@@ -163,6 +163,21 @@ fn chain<'a>(
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> + 'a {
     // Without the explicit dereference this would ask the reference, which lives too short.
     std::iter::successors(Some(err), |cause| (**cause).source())
+}
+
+/// A message as the API returns it.
+pub(super) fn stored(found: StreamMessage) -> Stored {
+    Stored {
+        subject: found.subject.to_string(),
+        seq: found.sequence,
+        stored_at_us: micros(found.time.unix_timestamp_nanos()),
+        payload: found.payload,
+    }
+}
+
+/// Converts nanoseconds since 1970 to microseconds; a time before 1970 becomes 0.
+pub(super) fn micros(nanos: i128) -> u64 {
+    u64::try_from(nanos / 1_000).unwrap_or_default()
 }
 
 #[cfg(test)]

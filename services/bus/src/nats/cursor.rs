@@ -15,7 +15,6 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::log::micros;
 use super::{Nats, api};
 use crate::{Fault, Link, Stored, Stream};
 
@@ -137,7 +136,7 @@ impl Cursor {
         let stored = Stored {
             subject: message.subject.to_string(),
             seq: info.stream_sequence,
-            stored_at_us: micros(info.published.unix_timestamp_nanos()),
+            stored_at_us: api::micros(info.published.unix_timestamp_nanos()),
             payload: message.payload.clone(),
         };
         Some(Delivery::Event(stored, info.pending))

@@ -1,6 +1,6 @@
 //! Writing to the log and asking about it. Reading it in order is the tail's work.
 
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, PurgeErrorKind};
 use bytes::Bytes;
@@ -86,7 +86,7 @@ impl Nats {
 
     pub(crate) async fn created(&self, stream: Stream) -> Result<u64, Fault> {
         let info = self.stream_info(self.options.names.of(stream)).await?;
-        Ok(micros(info.created.unix_timestamp_nanos()))
+        Ok(api::micros(info.created.unix_timestamp_nanos()))
     }
 
     pub(crate) async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
@@ -114,7 +114,7 @@ impl Nats {
         match stream.get_last_raw_message_by_subject(subject).await {
             Ok(found) => {
                 self.line.heard();
-                Ok(Some(stored(found)))
+                Ok(Some(api::stored(found)))
             }
             Err(err) => match err.kind() {
                 LastRawMessageErrorKind::NoMessageFound => Ok(None),
@@ -145,19 +145,4 @@ impl Nats {
             }),
         }
     }
-}
-
-/// A message as the leader gave it.
-pub(super) fn stored(found: StreamMessage) -> Stored {
-    Stored {
-        subject: found.subject.to_string(),
-        seq: found.sequence,
-        stored_at_us: micros(found.time.unix_timestamp_nanos()),
-        payload: found.payload,
-    }
-}
-
-/// Nanoseconds since 1970 as microseconds; a time before 1970 is none of ours.
-pub(super) fn micros(nanos: i128) -> u64 {
-    u64::try_from(nanos / 1_000).unwrap_or_default()
 }

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::log::stored;
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::{Fault, Stored};
 
@@ -331,7 +330,7 @@ impl Nats {
         {
             Ok(found) => {
                 self.line.heard();
-                Ok(Some(stored(found)))
+                Ok(Some(api::stored(found)))
             }
             Err(err) if matches!(err.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
             Err(err) => Err(api::fault(&what(), &err)),
