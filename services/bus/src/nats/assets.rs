@@ -9,6 +9,7 @@
 //! the author of the server's configuration.
 
 use std::fmt::Debug;
+use std::iter::zip;
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::CreateStreamErrorKind;
@@ -137,36 +138,34 @@ impl Nats {
 
 /// Refuses the first setting of `found` under which the log could lose or forge events.
 fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
-    let asset = wanted.name.as_str();
-    for ((field, value), (_, needed)) in exact_settings(found)
-        .into_iter()
-        .zip(exact_settings(wanted))
-    {
+    let drift = |field, found, needed| {
+        Err(Fault::Drift {
+            asset: wanted.name.clone(),
+            field,
+            found,
+            wanted: needed,
+        })
+    };
+    for ((field, value), (_, needed)) in zip(exact_settings(found), exact_settings(wanted)) {
         if value != needed {
-            return Err(drift(asset, field, value, needed));
+            return drift(field, value, needed);
         }
     }
-    if found.max_bytes <= 0 {
-        let found = found.max_bytes.to_string();
-        return Err(drift(
-            asset,
+    let (bytes, replicas) = (found.max_bytes, found.num_replicas);
+    if bytes <= 0 {
+        return drift(
             "max_bytes",
-            found,
+            bytes.to_string(),
             "an explicit limit".to_owned(),
-        ));
+        );
     }
-    if found.num_replicas < wanted.num_replicas {
+    if replicas < wanted.num_replicas {
         let at_least = format!("at least {}", wanted.num_replicas);
-        return Err(drift(
-            asset,
-            "num_replicas",
-            found.num_replicas.to_string(),
-            at_least,
-        ));
+        return drift("num_replicas", replicas.to_string(), at_least);
     }
-    if found.max_bytes != wanted.max_bytes {
+    if bytes != wanted.max_bytes {
         tracing::info!(
-            asset,
+            asset = wanted.name,
             found.max_bytes,
             wanted.max_bytes,
             "stream has another size limit"
@@ -210,13 +209,4 @@ fn exact_settings(config: &Config) -> [(&'static str, String); 19] {
 /// Servers write "no limit" as 0 or as -1.
 fn unlimited(limit: i64) -> i64 {
     if limit <= 0 { -1 } else { limit }
-}
-
-fn drift(asset: &str, field: &'static str, found: String, wanted: String) -> Fault {
-    Fault::Drift {
-        asset: asset.to_owned(),
-        field,
-        found,
-        wanted,
-    }
 }
