@@ -5,7 +5,6 @@
 //! Ctrl-C.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_agent::fire::{Hooks, HooksSetup, Program, VirtualUsersSetup};
@@ -22,8 +21,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use super::scenario::{Interpreter, PyScenario, error_text};
-use crate::python::{refused, run_id, wait};
-use crate::targets::target_policy;
+use crate::python::blocking::wait;
+use crate::python::conversions::{run_id, seconds};
+use crate::python::errors::refused;
+use crate::python::targets::target_policy;
 
 /// A scenario whose class this process has loaded.
 #[derive(Debug)]
@@ -168,7 +169,7 @@ impl PyPlayer {
     }
 
     fn told(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
-        let timeout = seconds(timeout_secs)?;
+        let timeout = seconds("timeout_secs", timeout_secs)?;
         let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(part) = playing.as_mut() else {
             return Err(PyRuntimeError::new_err("nothing is being played"));
@@ -184,7 +185,7 @@ impl PyPlayer {
     }
 
     fn close(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<bool> {
-        let timeout = seconds(timeout_secs)?;
+        let timeout = seconds("timeout_secs", timeout_secs)?;
         let hooks = self
             .hooks
             .lock()
@@ -197,11 +198,6 @@ impl PyPlayer {
         let ended = async { tokio::time::timeout(timeout, ended).await };
         Ok(wait(py, &self.runtime, ended)?.is_ok())
     }
-}
-
-fn seconds(secs: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(secs)
-        .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))
 }
 
 /// Opens sealed states with their key: what all users share, and the state of each.
