@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::{Config, Listen, LogFolder, ProvidedCertificate};
+use super::config::Config;
+use super::folder::LogFolder;
+use super::listen::{Listen, ProvidedCertificate};
 
 /// Maximum number of agents or coordinators of one local stack.
 const CHILDREN_MAX: i64 = 256;

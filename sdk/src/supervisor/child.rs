@@ -1,6 +1,5 @@
 //! One child process: it dies with the supervisor, and its end is reported exactly once.
 
-use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
@@ -8,29 +7,8 @@ use std::process::{ExitStatus, Stdio};
 use tokio::process::{ChildStderr, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::stack::Input;
-
-/// Name of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ChildName {
-    /// nats-server.
-    Server,
-    /// The n-th coordinator, from 1.
-    Coordinator(u32),
-    /// The n-th agent, from 1.
-    Agent(u32),
-}
-
-impl fmt::Display for ChildName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Server => f.write_str("nats-server"),
-            Self::Coordinator(1) => f.write_str("coordinator"),
-            Self::Coordinator(number) => write!(f, "coordinator-{number}"),
-            Self::Agent(number) => write!(f, "agent-{number}"),
-        }
-    }
-}
+use super::child_name::ChildName;
+use super::input::Input;
 
 /// A running child.
 pub(super) struct Child {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::disk_limits::Limits;
-use super::{LogFolder, StackError};
+use super::error::StackError;
 
 /// Maximum number of stacks in one directory at a time.
 const FOLDERS_MAX: u32 = 1024;
@@ -17,6 +17,15 @@ const LOCK_FILE: &str = "lock";
 const STACK_FILE: &str = "stack.json";
 const SERVER_FILE: &str = "server.conf";
 const AGENTS_FOLDER: &str = "agents";
+
+/// Choice of the folder of the log.
+#[derive(Debug, Clone)]
+pub enum LogFolder {
+    /// The first folder `log-1`, `log-2`, … in this one that no other stack has locked.
+    FirstFree(PathBuf),
+    /// This folder and no other.
+    Exactly(PathBuf),
+}
 
 /// A folder that this process has locked. The lock goes with the process, however that ends.
 pub(super) struct Folder {

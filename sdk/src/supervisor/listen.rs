@@ -16,7 +16,7 @@ use rcgen::{
 };
 use sha2::{Digest, Sha256};
 
-use super::StackError;
+use super::error::StackError;
 use super::folder::{Folder, secret};
 
 /// Subfolder of a log's folder for certificate, authority and token.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::child::ChildName;
+use super::child_name::ChildName;
 
 /// Maximum number of restarts of one child within [`WINDOW`].
 pub(super) const PER_MINUTE_MAX: usize = 5;

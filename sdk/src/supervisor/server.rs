@@ -11,11 +11,12 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::StackError;
-use super::child::{Child, ChildName};
+use super::child::Child;
+use super::child_name::ChildName;
+use super::error::StackError;
 use super::folder::Folder;
+use super::input::Input;
 use super::listen::{Listen, Open};
-use super::stack::Input;
 
 /// Line of the server when it accepts clients, after JetStream's recovery.
 const READY: &[u8] = b"Server is ready";

@@ -9,13 +9,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::child::{Child, ChildName};
+use super::child::Child;
+use super::child_name::ChildName;
+use super::config::Config;
 use super::disk_limits::{Limits, limits};
+use super::error::{End, StackError};
 use super::folder::{Folder, StackFile};
+use super::input::Input;
 use super::restarts::{Restarts, Verdict};
 use super::server::{Server, tail};
-use super::stdio_protocol::{EventWriter, Listening, listen};
-use super::{Config, End, Event, StackError};
+use super::stdio_protocol::{Event, EventWriter, Listening, listen};
 
 /// Timeout for nats-server to accept clients, the recovery of a large log included.
 const SERVER_READY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,29 +31,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The same when the owner is gone.
 const ORPHAN_STOP_TIMEOUT: Duration = Duration::from_millis(800);
-
-/// Input of a stack's loop.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// nats-server accepts clients.
-    ServerReady,
-    /// nats-server cannot write to its disk.
-    LogUnavailable {
-        /// The error of the disk.
-        reason: String,
-    },
-    /// A child ended.
-    Exited {
-        /// The child.
-        who: ChildName,
-        /// How it ended.
-        because: String,
-    },
-    /// The owner wrote `stop`, or a signal asks the process to end.
-    Stop,
-    /// The owner died.
-    OwnerGone,
-}
 
 /// How to end a stack.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::input::Input;
 use super::listen::Open;
-use super::stack::Input;
 
 /// Maximum bytes of a line from the owner.
 const LINE_BYTES_MAX: u64 = 4096;
