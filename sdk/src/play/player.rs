@@ -20,7 +20,8 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use super::scenario::{Interpreter, PyScenario, error_text};
+use super::error_text::error_text;
+use super::scenario::{Interpreter, PyScenario};
 use crate::python::blocking::wait;
 use crate::python::conversions::{run_id, seconds};
 use crate::python::errors::refused;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use loadpilot_agent::users::script::{
     Completion, MetricSample, Occasion, Operation, Part, PartResult, User,
 };
-use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
@@ -22,14 +22,12 @@ use pyo3::types::{PyFloat, PyList, PyTuple};
 use super::asyncio_bridge::LoopUser;
 use super::client::{Execution, PyClient};
 use super::current_user::UserContext;
+use super::error_text::{message, traceback};
 use super::in_python_flag::InPython;
+use super::parts::{PartFunction, Parts};
 use super::request::PyRequest;
 use super::response::PyResponse;
 use super::results::{is_stopped, result_of};
-use super::scenario::{PartFunction, Parts, error_text};
-
-/// Python module that formats errors.
-const TRACEBACKS: &str = "loadpilot.play.tracebacks";
 
 /// One user.
 pub(super) struct PyUser {
@@ -220,8 +218,8 @@ impl PyUser {
             .as_ref()
             .is_some_and(|on_loop| on_loop.is_cancelled);
         let raised = error.filter(|error| !is_stopped(py, error) && !was_cancelled);
-        let mut trace = raised.as_ref().and_then(|error| trace(py, error));
-        let mut raised = raised.map(|error| self.message(py, &error));
+        let mut trace = raised.as_ref().and_then(|error| traceback(py, error));
+        let mut raised = raised.map(|error| message(py, &error, self.part));
         let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
             let what = "were made and never awaited, so never sent";
@@ -232,8 +230,8 @@ impl PyUser {
             (Some(check), Some(last), None) => {
                 let checked = check.run(py, &self.instance, &last);
                 Some(checked.map_err(|error| {
-                    trace = self::trace(py, &error);
-                    self.message(py, &error)
+                    trace = traceback(py, &error);
+                    message(py, &error, self.part)
                 }))
             }
             _ => None,
@@ -246,35 +244,6 @@ impl PyUser {
         })
     }
 
-    /// Text of an error: type, message and place; of hooks with the lines that led to it.
-    fn message(&self, py: Python<'_>, error: &PyErr) -> String {
-        let how = match self.part {
-            Part::Start | Part::Once(_) => "told_at_length",
-            Part::Task(_) | Part::Stop => "told",
-        };
-        let message = || {
-            // `into_value` attaches the traceback to the error.
-            let value = error.clone_ref(py).into_value(py);
-            let message = py.import(TRACEBACKS)?.call_method1(how, (value,))?;
-            message.extract::<String>()
-        };
-        message().unwrap_or_else(|_| error_text(py, error))
-    }
-}
-
-/// The scenario's lines that led to an error, if any.
-fn trace(py: Python<'_>, error: &PyErr) -> Option<String> {
-    let value = error.clone_ref(py).into_value(py);
-    let trace = py
-        .import(TRACEBACKS)
-        .ok()?
-        .call_method1("trace", (value,))
-        .ok()?;
-    let trace: String = trace.extract().ok()?;
-    Some(trace).filter(|trace| !trace.is_empty())
-}
-
-impl PyUser {
     /// On the loop: the end of the part, or its next operation, if any.
     fn poll_loop(&mut self, py: Python<'_>) -> PyResult<Option<Operation>> {
         let Some(on_loop) = &mut self.on_loop else {
@@ -292,9 +261,7 @@ impl PyUser {
         client.unsent.set(client.unsent.get() - count);
         Ok(next)
     }
-}
 
-impl PyUser {
     /// Runs a stretch of the user's code as the current user, and keeps the watchdog's message
     /// about it. `None`: no operation yet.
     fn stretch(
@@ -413,28 +380,4 @@ fn below_engine_stack<T>(work: impl FnOnce() -> T) -> T {
     let done = work();
     black_box(&mut gap);
     done
-}
-
-/// A check of the scenario.
-pub(super) struct Check {
-    pub(super) function: Py<PyAny>,
-    /// Whether it takes the response itself, not its status and JSON.
-    pub(super) takes_response: bool,
-}
-
-impl Check {
-    fn run(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyResponse>) -> PyResult<()> {
-        if self.takes_response {
-            return self.function.call1(py, (instance, last)).map(drop);
-        }
-        let response = last.bind(py).get();
-        let body = match response.json(py) {
-            Ok(body) => body,
-            // The body is not JSON.
-            Err(error) if error.is_instance_of::<PyValueError>(py) => py.None(),
-            Err(error) => return Err(error),
-        };
-        let status = response.status_code();
-        self.function.call1(py, (instance, status, body)).map(drop)
-    }
 }
