@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
-use super::Api;
+use super::api::Api;
 use super::error::HttpError;
 use super::status::Following;
 use loadpilot_client::follow::{RunUpdate, follow_run};

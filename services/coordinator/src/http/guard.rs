@@ -6,10 +6,12 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::api::Api;
 use super::config::Token;
 use super::error::HttpError;
-use super::{Api, routes};
 
+/// Paths without a token: the probes.
+const TOKENLESS: [&str; 2] = ["/healthz", "/readyz"];
 /// Names of loopback, beside its IPv4 addresses.
 const LOOPBACK: [&str; 2] = ["localhost", "[::1]"];
 
@@ -37,9 +39,9 @@ fn authorize(api: &Api, request: &Request, route: &str) -> Result<(), HttpError>
             "Host must be localhost or a loopback address",
         ));
     }
-    let is_open = routes::OPEN.contains(&route);
+    let is_tokenless = TOKENLESS.contains(&route);
     match &api.token {
-        Some(token) if !is_open && !has_token(headers, token) => Err(HttpError::Unauthorized),
+        Some(token) if !is_tokenless && !has_token(headers, token) => Err(HttpError::Unauthorized),
         _ => Ok(()),
     }
 }

@@ -4,11 +4,13 @@
 //! It has a thread and a connection to NATS of its own, so that it cannot delay decisions. It must
 //! never decide anything, nor hold state that is not in the log.
 
+mod api;
 mod config;
 mod error;
 mod follow;
 mod guard;
 mod listen;
+mod request_body;
 mod routes;
 mod status;
 mod teardown;
@@ -21,39 +23,14 @@ use loadpilot_bus::{Bus, Options};
 use loadpilot_events::wire::subject::Subjects;
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use api::{Api, BODIES_MAX, FOLLOWED_MAX};
 pub(crate) use config::HttpArgs;
 pub use config::{HttpConfig, Token};
 pub(crate) use status::Facts;
 pub use status::Status;
 
-use loadpilot_client::session::Session;
-
 /// Timeout for answers under way when the coordinator ends.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of bodies that are read at a time: each is held in memory.
-const READERS_MAX: usize = 8;
-/// Maximum number of runs that are followed at a time.
-const FOLLOWED_MAX: usize = 64;
-
-/// Shared state of the routes.
-#[derive(Debug, Clone)]
-struct Api {
-    bus: Bus,
-    subjects: Subjects,
-    status: Status,
-    token: Option<Token>,
-    is_tls: bool,
-    readers: Arc<Semaphore>,
-    followed: Arc<Semaphore>,
-    ending: watch::Receiver<bool>,
-}
-
-impl Api {
-    /// A session on the connection of the interface.
-    fn session(&self) -> Session {
-        Session::on(self.bus.clone(), self.subjects.clone())
-    }
-}
 
 /// A running HTTP interface.
 #[derive(Debug)]
@@ -89,8 +66,8 @@ impl Interface {
                 status,
                 token: config.token,
                 is_tls: config.tls.is_some(),
-                readers: Arc::new(Semaphore::new(READERS_MAX)),
-                followed: Arc::new(Semaphore::new(FOLLOWED_MAX)),
+                body_permits: Arc::new(Semaphore::new(BODIES_MAX)),
+                follow_permits: Arc::new(Semaphore::new(FOLLOWED_MAX)),
                 ending: ending.clone(),
             };
             // Without a receiver the caller is gone, and the interface ends.

@@ -1,11 +1,8 @@
 //! The routes, and how a run is asked for.
 
-use std::time::Duration;
-
-use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
@@ -14,20 +11,15 @@ use loadpilot_events::refusal::Problem;
 use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::timeout;
 
-use super::Api;
+use super::api::Api;
 use super::error::HttpError;
 use super::follow::{self, Attached};
 use super::guard::guard;
+use super::request_body;
 use super::teardown;
-use loadpilot_client::run_request::{self, POST_BYTES_MAX, PostedRun, RequestDefaults};
-use loadpilot_client::session::Session;
+use loadpilot_client::run_request::{self, PostedRun, RequestDefaults};
 
-/// Paths without a token: the probes.
-pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
-/// Timeout for a whole body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Author of a stop over HTTP.
@@ -90,7 +82,7 @@ async fn run(
     if let Some(why) = api.status.unready() {
         return Err(HttpError::Unavailable(why.to_owned()));
     }
-    let place = api.followed.clone().try_acquire_owned();
+    let place = api.follow_permits.clone().try_acquire_owned();
     let place =
         place.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
     let asked = read(&api, request).await?;
@@ -102,52 +94,10 @@ async fn run(
 }
 
 async fn read(api: &Api, request: Request) -> Result<PostedRun, HttpError> {
-    let body = body(api, request).await?;
+    let body = request_body::read(api, request).await?;
     let drawn = ulid::Ulid::generate().0;
     let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
     Ok(run_request::read(&body, &RequestDefaults::for_fleet(seed))?)
-}
-
-/// Reads a body of `application/json`, within its limits of size and time.
-pub(super) async fn body(api: &Api, request: Request) -> Result<Bytes, HttpError> {
-    let headers = request.headers();
-    if !is_json(headers) {
-        return Err(HttpError::NotJson);
-    }
-    let length = headers.get(header::CONTENT_LENGTH);
-    let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|bytes| bytes > POST_BYTES_MAX) {
-        return Err(HttpError::TooLarge(POST_BYTES_MAX));
-    }
-    let reading = async {
-        // Never closed: it lives as long as the interface.
-        let _permit = api.readers.acquire().await;
-        read_whole(request.into_body()).await
-    };
-    let body = timeout(BODY_TIMEOUT, reading).await;
-    body.map_err(|_| HttpError::TooSlow(BODY_TIMEOUT.as_secs()))?
-}
-
-async fn read_whole(body: Body) -> Result<Bytes, HttpError> {
-    to_bytes(body, POST_BYTES_MAX).await.map_err(|error| {
-        let mut cause: Option<&dyn std::error::Error> = Some(&error);
-        while let Some(one) = cause {
-            if one.is::<http_body_util::LengthLimitError>() {
-                return HttpError::TooLarge(POST_BYTES_MAX);
-            }
-            cause = one.source();
-        }
-        Problem::new("body", "must be complete", "cut off").into()
-    })
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let said = headers.get(header::CONTENT_TYPE);
-    let said = said
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// Stores the request. Unless it is detached, the run lives as long as `Attached`.
@@ -186,30 +136,20 @@ async fn ask(
 }
 
 async fn report(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(Json(session.report(&run).await?).into_response())
 }
 
 async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     session.stop(&run, BY).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
 }
 
 async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     session.halt(&run).await?;
     // The kill switch is no event: this request stores its author.
     session.stop(&run, BY_HALT).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
-}
-
-/// The run of this name, if the log holds it, and a session for it.
-pub(super) async fn known(api: &Api, run: &str) -> Result<(Session, RunId), HttpError> {
-    let unknown = || HttpError::NotFound("unknown run in this log".to_owned());
-    let run = RunId::parse(run).map_err(|_| unknown())?;
-    let asked = api.bus.last(Stream::Ctl, &api.subjects.req(&run)).await;
-    let asked = asked.map_err(|fault| HttpError::Unavailable(fault.to_string()))?;
-    asked.ok_or_else(unknown)?;
-    Ok((api.session(), run))
 }

@@ -15,9 +15,9 @@ use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Api;
+use super::api::Api;
 use super::error::HttpError;
-use super::routes::{body, known};
+use super::request_body;
 use loadpilot_client::run_request;
 use loadpilot_client::teardown::{ClaimResult, TeardownInputs, TeardownStatus};
 
@@ -93,7 +93,7 @@ async fn owed(
     State(api): State<Api>,
     Path(run): Path<String>,
 ) -> Result<Json<TeardownStatus>, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(Json(session.teardown_status(&run).await?))
 }
 
@@ -121,7 +121,7 @@ async fn keep(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<StatusCode, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     let form: StatesForm = read(&api, request).await?;
     let states = run_request::from_base64("states", &form.states, "not shown")?;
     session
@@ -147,7 +147,7 @@ async fn claim(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<Json<ClaimResult>, HttpError> {
-    let (mut session, run) = known(&api, &run).await?;
+    let (mut session, run) = api.known_run(&run).await?;
     let form: ClaimForm = read(&api, request).await?;
     let claimed = session.claim_teardown(&run, &form.claimant, &form.by, false);
     Ok(Json(claimed.await?))
@@ -158,7 +158,7 @@ async fn finish(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<StatusCode, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     let form: FinishForm = read(&api, request).await?;
     session
         .finish_teardown(&run, &form.claimant, form.failed)
@@ -174,7 +174,7 @@ async fn means(
         let why = "a teardown is played with secrets, which only a coordinator with a token gives";
         return Err(HttpError::Forbidden(why));
     }
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(Json(session.teardown_inputs(&run).await?))
 }
 
@@ -183,10 +183,10 @@ async fn kept(
     Path(run): Path<String>,
     Query(which): Query<Which>,
 ) -> Result<impl IntoResponse, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(session.teardown_archive(&run, which.states).await?)
 }
 
 async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, HttpError> {
-    Ok(run_request::form(&body(api, request).await?)?)
+    Ok(run_request::form(&request_body::read(api, request).await?)?)
 }
