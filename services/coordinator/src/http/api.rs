@@ -40,9 +40,16 @@ impl Api {
     pub(super) async fn known_run(&self, run: &str) -> Result<(Session, RunId), HttpError> {
         let unknown = || HttpError::NotFound("unknown run in this log".to_owned());
         let run = RunId::parse(run).map_err(|_| unknown())?;
-        let request = self.bus.last(Stream::Ctl, &self.subjects.req(&run)).await;
-        let request = request.map_err(|fault| HttpError::Unavailable(fault.to_string()))?;
-        request.ok_or_else(unknown)?;
-        Ok((self.session(), run))
+        match self.has_request(&run).await? {
+            true => Ok((self.session(), run)),
+            false => Err(unknown()),
+        }
+    }
+
+    /// Whether the log contains a request event of this run.
+    pub(super) async fn has_request(&self, run: &RunId) -> Result<bool, HttpError> {
+        let last = self.bus.last(Stream::Ctl, &self.subjects.req(run)).await;
+        let last = last.map_err(|fault| HttpError::Unavailable(fault.to_string()))?;
+        Ok(last.is_some())
     }
 }

@@ -1,8 +1,8 @@
 //! Runs over HTTP: the caller posts a plan and reads snapshots as lines of JSON (ADR 0034).
 //!
-//! The interface asks through the log, by the functions of the command line ([`loadpilot_client`]).
-//! It has a thread and a connection to NATS of its own, so that it cannot delay decisions. It must
-//! never decide anything, nor hold state that is not in the log.
+//! The interface submits runs to the log, as the command line does ([`loadpilot_client`]). It has a
+//! thread and a connection to NATS of its own, so that it cannot delay decisions. It must never
+//! decide anything, nor hold state that is not in the log.
 
 mod api;
 mod config;
@@ -29,7 +29,7 @@ pub use config::{HttpConfig, Token};
 pub(crate) use status::Facts;
 pub use status::Status;
 
-/// Timeout for answers under way when the coordinator ends.
+/// Timeout for unfinished answers when the coordinator ends.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running HTTP interface.
@@ -43,7 +43,7 @@ impl Interface {
     /// Serves `listener`, with a connection to NATS of its own.
     ///
     /// # Errors
-    /// When the connection or the thread cannot be made.
+    /// When NATS cannot be reached or the thread cannot be started.
     pub(crate) async fn start(
         config: HttpConfig,
         listener: TcpListener,
@@ -52,13 +52,13 @@ impl Interface {
         status: Status,
     ) -> Result<Self, String> {
         let (end, ending) = watch::channel(false);
-        let (tell_ended, ended) = oneshot::channel();
-        let (tell_ready, ready) = oneshot::channel();
+        let (ended_sender, ended) = oneshot::channel();
+        let (ready_sender, ready) = oneshot::channel();
         let serve = async move {
             let opened = open(&nats, listener).await;
             let (bus, listener) = match opened {
                 Ok(opened) => opened,
-                Err(why) => return drop(tell_ready.send(Err(why))),
+                Err(error) => return drop(ready_sender.send(Err(error))),
             };
             let api = Api {
                 bus,
@@ -70,8 +70,8 @@ impl Interface {
                 follow_permits: Arc::new(Semaphore::new(FOLLOWED_MAX)),
                 ending: ending.clone(),
             };
-            // Without a receiver the caller is gone, and the interface ends.
-            let _ = tell_ready.send(Ok(()));
+            // The receiver is gone when `start` was cancelled.
+            let _ = ready_sender.send(Ok(()));
             listen::serve(listener, config.tls, routes::routes(api), ending).await;
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -82,8 +82,8 @@ impl Interface {
             .name("loadpilot-http".to_owned())
             .spawn(move || {
                 runtime.block_on(serve);
-                // The receiver may be gone.
-                let _ = tell_ended.send(());
+                // The receiver is gone when `end` timed out.
+                let _ = ended_sender.send(());
             })
             .map_err(|error| error.to_string())?;
         let is_ready = ready.await;
@@ -91,14 +91,15 @@ impl Interface {
         Ok(Self { end, ended })
     }
 
-    /// Accepts no connections, and waits up to `END_TIMEOUT` for answers under way.
+    /// Closes the listener, and waits up to [`END_TIMEOUT`] for unfinished answers.
     pub(crate) async fn end(self) {
-        // Without a receiver it has ended.
+        // The receiver is gone once the thread has ended.
         let _ = self.end.send(true);
         let _ = tokio::time::timeout(END_TIMEOUT, self.ended).await;
     }
 }
 
+/// Connects to NATS and registers the listener with the runtime of the thread.
 async fn open(
     nats: &Options,
     listener: TcpListener,

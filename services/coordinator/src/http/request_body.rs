@@ -27,7 +27,7 @@ pub(super) async fn read(api: &Api, request: Request) -> Result<Bytes, HttpError
         return Err(HttpError::TooLarge(POST_BYTES_MAX));
     }
     let reading = async {
-        // Never closed: it lives as long as the interface.
+        // The semaphore is never closed: it lives as long as the interface.
         let _permit = api.body_permits.acquire().await;
         read_whole(request.into_body()).await
     };
@@ -37,22 +37,20 @@ pub(super) async fn read(api: &Api, request: Request) -> Result<Bytes, HttpError
 
 async fn read_whole(body: Body) -> Result<Bytes, HttpError> {
     to_bytes(body, POST_BYTES_MAX).await.map_err(|error| {
-        let mut cause: Option<&dyn std::error::Error> = Some(&error);
-        while let Some(one) = cause {
-            if one.is::<http_body_util::LengthLimitError>() {
+        let mut source: Option<&dyn std::error::Error> = Some(&error);
+        while let Some(cause) = source {
+            if cause.is::<http_body_util::LengthLimitError>() {
                 return HttpError::TooLarge(POST_BYTES_MAX);
             }
-            cause = one.source();
+            source = cause.source();
         }
         Problem::new("body", "must be complete", "cut off").into()
     })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let said = headers.get(header::CONTENT_TYPE);
-    let said = said
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok());
+    let media_type = value.and_then(|value| value.split(';').next());
+    media_type.is_some_and(|text| text.trim().eq_ignore_ascii_case("application/json"))
 }

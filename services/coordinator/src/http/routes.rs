@@ -1,4 +1,4 @@
-//! The routes, and how a run is asked for.
+//! The routes of the interface: submits, stops and reports runs.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
@@ -6,7 +6,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
-use loadpilot_bus::Stream;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
@@ -40,7 +39,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/run/{run}/halt", post(halt))
         .nest("/run/{run}/owed", teardown::routes())
         .fallback(|| async {
-            HttpError::NotFound("unknown path; POST /run asks for a run".to_owned())
+            HttpError::NotFound("unknown path; POST /run submits a run".to_owned())
         })
         .layer(guard)
         .with_state(api)
@@ -50,17 +49,17 @@ pub(super) fn routes(api: Api) -> Router {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunQuery {
-    /// Answer at once; the run goes on when the caller is gone.
+    /// Answer at once; the run continues without the caller.
     #[serde(default)]
     detach: bool,
-    /// Send all changes, the story and snapshots, from the request on.
+    /// Send all updates, timeline and snapshots, from the request on.
     #[serde(default)]
     events: bool,
 }
 
 async fn ready(State(api): State<Api>) -> Result<&'static str, HttpError> {
     match api.status.unready() {
-        Some(why) => Err(HttpError::Unavailable(why.to_owned())),
+        Some(reason) => Err(HttpError::Unavailable(reason.to_owned())),
         None => Ok("ready\n"),
     }
 }
@@ -79,31 +78,31 @@ async fn run(
         Problem::new("query", rule, error.body_text())
     });
     let Query(query) = query?;
-    if let Some(why) = api.status.unready() {
-        return Err(HttpError::Unavailable(why.to_owned()));
+    if let Some(reason) = api.status.unready() {
+        return Err(HttpError::Unavailable(reason.to_owned()));
     }
-    let place = api.follow_permits.clone().try_acquire_owned();
-    let place =
-        place.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
-    let asked = read(&api, request).await?;
-    let (attached, run) = ask(&api, asked, query.detach).await?;
+    let permit = api.follow_permits.clone().try_acquire_owned();
+    let permit =
+        permit.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
+    let posted = read(&api, request).await?;
+    let (attached, run) = submit(&api, posted, query.detach).await?;
     let Some(attached) = attached else {
         return Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response());
     };
-    follow::answer(api, attached, place, query.events).await
+    follow::answer(api, attached, permit, query.events).await
 }
 
 async fn read(api: &Api, request: Request) -> Result<PostedRun, HttpError> {
     let body = request_body::read(api, request).await?;
-    let drawn = ulid::Ulid::generate().0;
-    let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
+    let random = ulid::Ulid::generate().0;
+    let seed = u64::try_from(random & u128::from(u64::MAX)).unwrap_or_default();
     Ok(run_request::read(&body, &RequestDefaults::for_fleet(seed))?)
 }
 
-/// Stores the request. Unless it is detached, the run lives as long as `Attached`.
-async fn ask(
+/// Stores the request. A run that is not detached stops with [`Attached`].
+async fn submit(
     api: &Api,
-    asked: PostedRun,
+    posted: PostedRun,
     detach: bool,
 ) -> Result<(Option<Attached>, RunId), HttpError> {
     let PostedRun {
@@ -112,16 +111,12 @@ async fn ask(
         secrets,
         bodies,
         claimant,
-    } = asked;
-    // A run with a setup is known already, and its claim decides whether it may be asked for.
-    if let Some(run) = run.as_ref().filter(|_| claimant.is_none()) {
-        let known = api.bus.last(Stream::Ctl, &api.subjects.req(run)).await;
-        if known
-            .map_err(|fault| HttpError::Unavailable(fault.to_string()))?
-            .is_some()
-        {
-            return Err(Problem::new("run", "must be new", run).into());
-        }
+    } = posted;
+    // A run with a setup is in the log already; its claim decides whether it may be requested.
+    if let (Some(run), None) = (&run, &claimant)
+        && api.has_request(run).await?
+    {
+        return Err(Problem::new("run", "must be new", run).into());
     }
     if !detach {
         let owner = format!("http-{}", ulid::Ulid::generate()).to_ascii_lowercase();
@@ -130,7 +125,7 @@ async fn ask(
     let mut session = api.session();
     session.set_up = run.clone().zip(claimant);
     let run = session.submit(request, &secrets, &bodies, run).await?;
-    tracing::info!(%run, detach, "asked for over HTTP");
+    tracing::info!(%run, detach, "requested over HTTP");
     let attached = (!detach).then(|| Attached::new(session, run.clone()));
     Ok((attached, run))
 }
