@@ -4,7 +4,7 @@
 //! - [`user`]: executes one user from operation to operation; [`asyncio_bridge`] those on an event
 //!   loop; [`error_text`] what they raise.
 //! - [`current_user`], [`inputs`], [`metrics`]: draws, feed rows and metric samples of a user.
-//! - [`client`], [`request`], [`request_cache`]: what tasks send with.
+//! - [`client`], [`request`], [`request_cache`]: requests of tasks.
 //! - [`results`], [`response`]: completions as Python values.
 //! - [`in_python_flag`], [`interned`]: the watchdog's flag, imported attributes.
 //! - [`player`]: hooks that the command plays itself.

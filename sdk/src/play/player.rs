@@ -23,9 +23,9 @@ use tokio::sync::oneshot;
 use super::error_text::error_text;
 use super::scenario::{Interpreter, PyScenario};
 use crate::python::blocking::wait;
-use crate::python::conversions::{run_id, seconds};
 use crate::python::errors::refused;
 use crate::python::targets::target_policy;
+use crate::python::values::{run_id, seconds};
 
 /// A scenario whose class this process has loaded.
 #[derive(Debug)]
@@ -83,13 +83,13 @@ pub(crate) struct PyPlayer {
 impl PyPlayer {
     fn begin(
         &self,
-        ask: impl FnOnce(&Hooks) -> oneshot::Receiver<Result<(), String>>,
+        start: impl FnOnce(&Hooks) -> oneshot::Receiver<Result<(), String>>,
     ) -> PyResult<()> {
         let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         let hooks = hooks.as_ref();
         let hooks = hooks.ok_or_else(|| PyRuntimeError::new_err("the player is closed"))?;
         let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
-        *playing = Some(ask(hooks));
+        *playing = Some(start(hooks));
         Ok(())
     }
 }
@@ -111,7 +111,7 @@ impl PyPlayer {
         let mut plan: Plan =
             check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
         for task in &mut plan.tasks {
-            // They are not performed here, where the bodies beside the plan are missing.
+            // The player performs no steps: it has no bodies beside the plan.
             task.steps.clear();
         }
         let run = run_id(run)?;
@@ -180,8 +180,8 @@ impl PyPlayer {
             return Ok(None);
         };
         *playing = None;
-        let died = || Err("the thread of the scenario has ended".to_owned());
-        let result = result.unwrap_or_else(|_| died());
+        let thread_ended = |_| Err("the thread of the scenario has ended".to_owned());
+        let result = result.unwrap_or_else(thread_ended);
         Ok(Some(result.err().unwrap_or_default()))
     }
 

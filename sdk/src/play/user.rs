@@ -1,7 +1,7 @@
 //! One virtual user: an instance of the scenario's class, executed from operation to operation.
 //!
-//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). What
-//! the user raises ends its part, as text.
+//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). An
+//! error that the user's code raises ends its part, as text.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -38,7 +38,7 @@ pub(super) struct PyUser {
     /// Switch to the user's own stack with a result, or with an error.
     switch: Py<PyAny>,
     throw: Py<PyAny>,
-    /// Whether it has a stack of its own already.
+    /// Whether the user has a stack of its own already.
     has_stack: bool,
     /// The current part, and its coroutine if it is one.
     part: Part,
@@ -86,21 +86,21 @@ impl PyUser {
     fn begin_part(&mut self, py: Python<'_>, part: Part) -> PyResult<Operation> {
         self.part = part;
         let parts = Arc::clone(&self.parts);
-        let of = parts.of(part);
+        let part_function = parts.of(part);
         self.last = None;
         {
             let client = self.client.bind(py).borrow();
             client.unsent.set(0);
-            client.execution.set(of.execution);
+            client.execution.set(part_function.execution);
             // Hooks follow redirects, as a browser does.
             client.follows.set(!matches!(part, Part::Task(_)));
         }
-        if let (Execution::Loop, Some(on_loop)) = (of.execution, &mut self.on_loop) {
-            on_loop.begin(py, &of.function, &self.instance)?;
+        if let (Execution::Loop, Some(on_loop)) = (part_function.execution, &mut self.on_loop) {
+            on_loop.begin(py, &part_function.function, &self.instance)?;
             return Ok(Operation::External);
         }
-        if of.execution == Execution::Stack {
-            let arguments = (&of.function, &self.instance, &self.client);
+        if part_function.execution == Execution::Stack {
+            let arguments = (&part_function.function, &self.instance, &self.client);
             let switch = || self.switch.bind(py).call1(arguments);
             let yielded = match std::mem::replace(&mut self.has_stack, true) {
                 true => switch(),
@@ -109,7 +109,7 @@ impl PyUser {
             return self.operation_of(py, &yielded?);
         }
         let arguments = (&self.instance, &self.client);
-        match of.function.bind(py).call1(arguments) {
+        match part_function.function.bind(py).call1(arguments) {
             Ok(coroutine) => {
                 let sent = send(&coroutine, &py.None().into_bound(py));
                 self.coroutine = Some(coroutine.unbind());
@@ -153,7 +153,7 @@ impl PyUser {
             let error = match sent {
                 Ok(Sent::Yielded(yielded)) => match self.operation_of(py, &yielded) {
                     Ok(next) => return Ok(next),
-                    // It awaits what needs an event loop: raised at its own line.
+                    // The task awaits an object of an event loop: raised at the line that does.
                     Err(_) => PyTypeError::new_err(format!(
                         "a task can await client calls and asyncio.sleep(); it awaits a {}, which \
                          needs an event loop",
@@ -202,7 +202,7 @@ impl PyUser {
         Ok(next)
     }
 
-    /// Notes that the user sends a request: the response before is not its last.
+    /// The user sends a request: the response before is not its last.
     fn note_request(&mut self, py: Python<'_>) {
         self.last = None;
         if self.coroutine.is_some() {
@@ -222,8 +222,9 @@ impl PyUser {
         let mut raised = raised.map(|error| message(py, &error, self.part));
         let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
-            let what = "were made and never awaited, so never sent";
-            raised = Some(format!("{unsent} requests {what}"));
+            raised = Some(format!(
+                "{unsent} requests were made and never awaited, so never sent"
+            ));
         }
         let last = self.last.take();
         let check = match (&self.part().check, last, &raised) {
@@ -262,7 +263,7 @@ impl PyUser {
         Ok(next)
     }
 
-    /// Runs a stretch of the user's code as the current user, and keeps the watchdog's message
+    /// Runs a stretch of the user's code as the current user, and stores the watchdog's message
     /// about it. `None`: no operation yet.
     fn stretch(
         &mut self,

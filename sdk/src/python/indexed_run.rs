@@ -7,8 +7,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::blocking::wait;
-use super::conversions::json;
 use super::errors::{Fault, failed, refused};
+use super::values::json;
 use crate::indexed_run::{IndexedRun, parse_query};
 
 /// The log of one run, indexed.

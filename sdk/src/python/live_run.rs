@@ -8,8 +8,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
 use super::blocking::wait;
-use super::conversions::{json, seconds};
 use super::errors::Fault;
+use super::values::{json, seconds};
 use crate::follow::RunUpdate;
 
 /// Follows one run.

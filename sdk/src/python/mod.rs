@@ -2,7 +2,7 @@
 //!
 //! Must never hold the GIL while it waits, and must let Ctrl-C through meanwhile.
 //!
-//! - [`errors`], [`conversions`], [`blocking`]: exceptions, values, waits without the GIL.
+//! - [`errors`], [`values`], [`blocking`]: exceptions, values, waits without the GIL.
 //! - [`plans`], [`targets`], [`nats_url`]: checks and figures of plans and addresses.
 //! - [`programs`]: coordinator, agent and supervisor as calls.
 //! - [`connection`], [`session`]: a connection to a log.
@@ -11,7 +11,6 @@
 
 pub(crate) mod blocking;
 mod connection;
-pub(crate) mod conversions;
 pub(crate) mod errors;
 mod indexed_run;
 mod live_run;
@@ -22,6 +21,7 @@ mod run_request;
 mod session;
 pub(crate) mod targets;
 mod teardown;
+pub(crate) mod values;
 
 use pyo3::prelude::*;
 

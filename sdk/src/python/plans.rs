@@ -8,8 +8,8 @@ use loadpilot_events::plan::threshold::Metric;
 use loadpilot_events::units;
 use pyo3::prelude::*;
 
-use super::conversions::json;
 use super::errors::{invalid, refused};
+use super::values::json;
 
 /// All problems of a plan, as a JSON list.
 #[pyfunction]

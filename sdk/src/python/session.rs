@@ -16,10 +16,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use super::connection::Connection;
-use super::conversions::{json, run_id, seconds};
 use super::indexed_run::PyReading;
 use super::live_run::PyWatch;
 use super::teardown::PyLedger;
+use super::values::{json, run_id, seconds};
 use crate::follow::follow_run;
 use crate::server_address::ServerAddress;
 use crate::session::Session;

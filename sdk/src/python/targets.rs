@@ -8,8 +8,8 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
 use pyo3::prelude::*;
 
-use super::conversions::json;
 use super::errors::refused;
+use super::values::json;
 
 /// Checks the target of a valid plan on this machine; the problems as a JSON list.
 #[pyfunction]

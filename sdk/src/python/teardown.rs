@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use super::connection::Connection;
-use super::conversions::{json, run_id};
 use super::errors::invalid;
+use super::values::{json, run_id};
 
 /// Setup and teardown of one run, as one command claims them.
 #[pyclass(name = "Ledger", module = "loadpilot._native", frozen)]

@@ -23,7 +23,7 @@ impl Child {
     /// Must be called from the thread that lives as long as the stack: on Linux the kernel kills
     /// the child when the thread that started it ends.
     pub(super) fn start(
-        who: ChildName,
+        name: ChildName,
         command: &mut Command,
         inputs: UnboundedSender<Input>,
     ) -> io::Result<(Self, Option<ChildStderr>)> {
@@ -34,13 +34,13 @@ impl Child {
         let mut child = command.spawn()?;
         let pid = child
             .id()
-            .ok_or_else(|| io::Error::other("it ended before it began"))?;
+            .ok_or_else(|| io::Error::other("it has no process id"))?;
         let stderr = child.stderr.take();
         let (signals, to_send) = unbounded_channel();
         tokio::spawn(async move {
             let because = watch(&mut child, to_send).await;
             // The receiver is gone once the stack has ended.
-            let _ = inputs.send(Input::Exited { who, because });
+            let _ = inputs.send(Input::Exited { name, because });
         });
         Ok((Self { pid, signals }, stderr))
     }
@@ -52,7 +52,7 @@ impl Child {
     }
 }
 
-/// Waits for the end of `child` and forwards signals until then; returns how it ended.
+/// Forwards signals to `child` until it ends; returns its exit code or signal as text.
 async fn watch(
     child: &mut tokio::process::Child,
     mut to_send: UnboundedReceiver<libc::c_int>,

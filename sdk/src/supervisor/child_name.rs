@@ -1,4 +1,4 @@
-//! Names of a stack's children, which are also those of their output files.
+//! Names of a stack's children and of their output files.
 
 use std::fmt;
 

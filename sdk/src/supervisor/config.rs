@@ -11,14 +11,14 @@ use super::listen::Listen;
 pub struct Config {
     /// The folder of the log.
     pub log_folder: LogFolder,
-    /// The nats-server to run.
+    /// Path of nats-server.
     pub nats_server: PathBuf,
     /// Number of agents, called `agent-1`, `agent-2` and so on.
     pub agents: u32,
     /// Number of coordinators.
     pub coordinators: u32,
-    /// Program and first arguments of an agent; `--connect FILE --id NAME` is added,
-    /// and `--predecessor-dead` when it is started again.
+    /// Program and first arguments of an agent; `--connect FILE --id NAME` is added, and
+    /// `--predecessor-dead` when it is restarted.
     pub agent_command: Vec<OsString>,
     /// Program and first arguments of a coordinator; `--connect FILE` and
     /// `--seal-asked-before` the stack's own start are added.

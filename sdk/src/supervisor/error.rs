@@ -1,8 +1,8 @@
-//! How a stack ends: its exit codes and errors.
+//! Exit codes and errors of a stack.
 
 use std::path::PathBuf;
 
-/// How a stack ended. The numbers are the exit codes of the process.
+/// End of a stack; its number is the exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum End {
@@ -22,7 +22,7 @@ pub(crate) enum StackError {
     /// The user can fix it.
     #[error("{field}: {rule}")]
     Refusal {
-        /// What to change.
+        /// Setting to change.
         field: &'static str,
         /// The rule that it breaks.
         rule: String,
@@ -30,7 +30,7 @@ pub(crate) enum StackError {
     /// The system failed.
     #[error("{doing}: {source}")]
     Fault {
-        /// What was attempted, with the path if there is one.
+        /// The attempt, with its path if there is one.
         doing: String,
         /// The system's error.
         source: std::io::Error,
@@ -42,9 +42,9 @@ pub(crate) enum StackError {
         child: String,
         /// Number of ends within the minute.
         times: usize,
-        /// How it ended last.
+        /// Exit code or signal of its last end.
         because: String,
-        /// The end of what it wrote, or where to find it.
+        /// The end of its output, or the path of its output file.
         output: String,
     },
     /// nats-server accepted no clients in time.

@@ -15,8 +15,8 @@ pub(super) enum Input {
     /// A child ended.
     Exited {
         /// The child.
-        who: ChildName,
-        /// How it ended.
+        name: ChildName,
+        /// Its exit code or signal.
         because: String,
     },
     /// The owner wrote `stop`, or a signal asks the process to end.

@@ -72,7 +72,7 @@ impl Drop for Attached {
 
 async fn request_stop(session: &Session, run: &RunId, by: &str) {
     if let Err(error) = session.stop(run, by).await {
-        tracing::warn!(%run, %error, "stop not stored: the run stops without its owner's heartbeat");
+        tracing::warn!(%run, %error, "stop not stored: the run ends without its owner");
     }
 }
 
