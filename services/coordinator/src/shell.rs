@@ -45,7 +45,7 @@ pub struct Io {
     pub bus: Bus,
     /// The clock that the whole run is counted on.
     pub clock: Clock,
-    /// DrawScope runs it decides, and by which times.
+    /// Settings of this loop.
     pub settings: Settings,
     /// Figures of this process, updated by the loop.
     pub status: Status,
