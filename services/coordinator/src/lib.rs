@@ -48,7 +48,7 @@ mod start;
 pub use self::http::{HttpConfig, Status, Token};
 pub use append::{Outcome, PendingAppend};
 pub use clock::Clock;
-pub use config::{Config, Mistakes, Settings};
+pub use config::{Config, ConfigError, Settings};
 pub use coordinator::{Coordinator, Poison};
 pub use run_state::Effect;
 pub use shell::{Io, run};
