@@ -4,7 +4,7 @@
 //! - [`values`]: values of Python's types, their operators, methods and errors.
 //! - [`requests`]: requests that code makes, and responses that it reads.
 //! - `program`: a compiled scenario as instructions.
-//! - `expression`, `loops`: expressions and loops of a program.
+//! - `expression`, `loops`: expressions and loops of a program; `scope`: the names that they read.
 //! - `inputs`: random draws, due time and feed rows of a part.
 //! - `metrics`, `think_time`: values for own metrics, and pauses.
 //! - `user`: one virtual user.
@@ -24,6 +24,7 @@ mod inputs;
 mod loops;
 mod metrics;
 mod program;
+mod scope;
 mod think_time;
 mod user;
 
