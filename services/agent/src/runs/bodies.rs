@@ -1,18 +1,14 @@
 //! The bodies that a plan keeps beside itself: fetched before the start, and proved by their hash.
 //! They must never be taken for what the plan names before they are.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use loadpilot_bus as bus;
 use loadpilot_events::plan::{Object, Plan};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
+use crate::fire::Bodies;
 use crate::process::shell::Shell;
-
-/// The bodies of a plan by their hash; each is in memory once, however many calls send it.
-pub type Bodies = BTreeMap<String, Bytes>;
 
 /// Why a plan's bodies could not be had.
 #[derive(Debug, Error)]

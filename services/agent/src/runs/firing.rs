@@ -19,12 +19,12 @@ use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
 use crate::process::shell::Shell;
 use crate::process::sleep_until::sleep_until_opt;
+use crate::runs::assignment::Assignment;
 use crate::runs::cores::{Cores, Harvest};
 use crate::runs::longest_timeout;
 use crate::runs::prepare::Prepared;
 use crate::runs::reports::{Reports, next_close, phase_us};
 use crate::runs::run_commands::{RunCommands, Stop, When};
-use crate::runs::worker::{Assignment, publish_failure, publish_isolation};
 
 /// Timeout after a cancel; a thread that is busy then counts as hung.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -216,7 +216,7 @@ impl Firing<'_> {
             cancel_at: Instant::now() + drain_timeout,
         };
         if reason == FinishReason::Isolated {
-            publish_isolation(self.task);
+            self.task.publish_isolation();
         }
     }
 
@@ -349,7 +349,7 @@ impl Firing<'_> {
         }
         self.broken = true;
         tracing::error!(run = %self.task.run, reason, "breaks down");
-        publish_failure(self.task, FailureCause::Broken, reason);
+        self.task.publish_failure(FailureCause::Broken, reason);
         if let Progress::Pacing | Progress::Draining { .. } = self.progress {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
             self.cancel();
@@ -403,7 +403,7 @@ impl Firing<'_> {
             AppendError::Full { .. } => FailureCause::LogFull,
             _ => FailureCause::LogRefuses,
         };
-        publish_failure(self.task, cause, error.to_string());
+        self.task.publish_failure(cause, error.to_string());
         if self.progress == Progress::Pacing {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
         }

@@ -8,6 +8,7 @@
 //! - [`event_publisher`], `envelope`: this agent's events
 //! - `recovery`: reports for killed processes
 
+mod assignment;
 pub mod bodies;
 pub mod clock;
 mod cores;
@@ -27,8 +28,9 @@ use std::time::Duration;
 
 use loadpilot_events::Plan;
 
+pub use assignment::Assignment;
 pub use reports::phase_us;
-pub use worker::{Assignment, work};
+pub use worker::work;
 
 /// Timeout for users to clean up.
 const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);

@@ -14,7 +14,7 @@ use loadpilot_events::plan::script;
 use loadpilot_events::plan::{Object, Plan, Text};
 use thiserror::Error;
 
-use crate::fire::{self, Lease, Preconnected, Program, VirtualUsersSetup};
+use crate::fire::{self, Bodies, Lease, Preconnected, Program, Secrets, VirtualUsersSetup};
 use crate::runs::bodies;
 use crate::runs::clock::{self, Alignment};
 use crate::runs::cores::{Common, Cores};
@@ -23,7 +23,7 @@ use crate::users::compiled::Compiled;
 
 use crate::crash::spool::{SPOOL_BYTES_DEFAULT, Spool};
 use crate::process::shell::Shell;
-use crate::runs::secrets::{self, Secrets};
+use crate::runs::secrets;
 use crate::users::prepared_users::{self, States};
 
 /// A holder that only waits for the start.
@@ -161,7 +161,7 @@ fn troupe(
     shell: &Shell,
     (created, workload): (&RunCreated, &Arc<Workload>),
     holds: &[Hold],
-    bodies: &bodies::Bodies,
+    bodies: &Bodies,
     secrets: &Secrets,
 ) -> Result<Option<VirtualUsersSetup>, PrepareError> {
     let plan = &created.plan;

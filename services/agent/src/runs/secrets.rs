@@ -2,7 +2,6 @@
 //! error, an event or a command line.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bytes::Bytes;
 use loadpilot_bus::RequestError;
@@ -10,17 +9,8 @@ use loadpilot_events::RunId;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
+use crate::fire::Secrets;
 use crate::process::shell::Shell;
-
-/// The values by handle. `Debug` shows no value.
-#[derive(Clone, Default)]
-pub struct Secrets(pub BTreeMap<String, String>);
-
-impl fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
 
 /// Why a run's secrets could not be had. Names handles, never values.
 #[derive(Debug, Error)]

@@ -1,41 +1,17 @@
 //! One run on this agent: prepare, wait for the start, fire, publish the final event.
 
-use std::sync::{Arc, Mutex};
-
-use loadpilot_engine::tally::unreached::Reach;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::delta::Totals;
-use loadpilot_events::log::evt::IsolationStop;
-use loadpilot_events::log::evt::{
-    FailureCause, FinishReason, ShardsFailed, ShardsFinished, ShardsReady, What,
-};
-use loadpilot_events::{RunId, Timestamp};
+use loadpilot_events::log::evt::{FailureCause, FinishReason, ShardsFinished, ShardsReady, What};
 use tokio::sync::watch;
 
 use crate::crash::spool::Spool;
-use crate::fire::{Lease, MonoTime};
+use crate::fire::MonoTime;
 use crate::process::shell::Shell;
-use crate::runs::event_publisher::EventPublisher;
+use crate::runs::assignment::Assignment;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
 use crate::runs::run_commands::RunCommands;
 use crate::wall_clock;
-
-/// What a worker needs to know about its run.
-pub struct Assignment {
-    /// Which run.
-    pub run: RunId,
-    /// What it is.
-    pub created: RunCreated,
-    /// What to do; the worker gives up when the other side is gone.
-    pub commands: watch::Receiver<RunCommands>,
-    /// Who writes down what it states.
-    pub publisher: EventPublisher,
-    /// Until when anything may be started.
-    pub lease: Lease,
-    /// Where it notes whether a call has reached a server.
-    pub reach: Arc<Mutex<Reach>>,
-}
 
 /// Why a run ended here without the whole story.
 enum EarlyEnd {
@@ -57,7 +33,7 @@ pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
         return None;
     };
     tracing::info!(%run, ?reason, "ends before the start");
-    publish_isolation(&task);
+    task.publish_isolation();
     let words = shards_finished(reason, 0, Totals::default());
     task.publisher.publish(What::ShardsFinished(words));
     Some(reason)
@@ -77,7 +53,7 @@ async fn prepare_and_fire(
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
-            publish_failure(task, FailureCause::NotPrepared, error.to_string());
+            task.publish_failure(FailureCause::NotPrepared, error.to_string());
             return Ok(None);
         }
     };
@@ -124,7 +100,7 @@ async fn run_until_done(
         };
         if let Err(reason) = users {
             tracing::error!(run = %task.run, reason, "its users cannot be prepared");
-            publish_failure(task, FailureCause::Scenario, reason);
+            task.publish_failure(FailureCause::Scenario, reason);
             return Ok(Fired::Unprepared);
         }
     }
@@ -196,29 +172,6 @@ fn publish_ready(shell: &Shell, task: &Assignment, commands: &RunCommands, prepa
         generation,
         clock: estimate,
         max_in_flight: prepared.max_in_flight,
-    }));
-}
-
-/// States that it cannot do its shards.
-pub(super) fn publish_failure(task: &Assignment, cause: FailureCause, reason: String) {
-    let generation = task.commands.borrow().held_generation().unwrap_or_default();
-    task.publisher.publish(What::ShardsFailed(ShardsFailed {
-        generation,
-        cause,
-        reason,
-    }));
-}
-
-/// States that it stopped by itself, if it did.
-pub(super) fn publish_isolation(task: &Assignment) {
-    let Some(fenced) = task.commands.borrow().isolated else {
-        return;
-    };
-    let at: Timestamp = fenced.at;
-    task.publisher.publish(What::IsolationStop(IsolationStop {
-        fenced_at: at,
-        ctl_seq: fenced.ctl_seq,
-        reason: fenced.why.reason().to_owned(),
     }));
 }
 
