@@ -13,16 +13,16 @@ use crate::runs::prepare::{Prepared, prepare};
 use crate::runs::run_commands::RunCommands;
 use crate::wall_clock;
 
-/// Why a run ended here without the whole story.
+/// End of a run on this agent before its start.
 enum EarlyEnd {
-    /// Nobody needs it any more.
+    /// The run is over.
     RunOver,
-    /// It ended before it began.
+    /// A stop came before the start.
     Finished(FinishReason),
 }
 
-/// Does what is ordered until the run is over for this agent; says why it is, in case it could do
-/// its shards.
+/// Follows the commands until the run is over for this agent; returns the reason, unless its shards
+/// failed.
 pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
     let run = task.run.clone();
     let end = match prepare_and_fire(&shell, &mut task).await {
@@ -34,8 +34,8 @@ pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
     };
     tracing::info!(%run, ?reason, "ends before the start");
     task.publish_isolation();
-    let words = shards_finished(reason, 0, Totals::default());
-    task.publisher.publish(What::ShardsFinished(words));
+    let finished = shards_finished(reason, 0, Totals::default());
+    task.publisher.publish(What::ShardsFinished(finished));
     Some(reason)
 }
 
@@ -69,13 +69,13 @@ async fn prepare_and_fire(
     }) = &outcome
     {
         tracing::info!(run = %task.run, ?reason, last_seq, "done");
-        let words = shards_finished(*reason, *last_seq, totals.clone());
-        task.publisher.publish(What::ShardsFinished(words));
-        // Killed before that is stored, a later process says it.
+        let finished = shards_finished(*reason, *last_seq, totals.clone());
+        task.publisher.publish(What::ShardsFinished(finished));
+        // After a kill before that is stored, a later process publishes it.
         task.publisher.flush().await;
     }
     if !is_broken {
-        // If it is, what its rings hold is in no delta.
+        // The rings of dead threads contain calls that are in no delta.
         prepared.remove_files();
     }
     match outcome? {
@@ -134,7 +134,7 @@ async fn await_start(
     }
 }
 
-/// Returns when the orders say that this run will not be fired here.
+/// Returns when a command ends the run on this agent before its start.
 async fn until_cancelled(commands: &mut watch::Receiver<RunCommands>) -> EarlyEnd {
     loop {
         if let Some(end) = early_end(&commands.borrow_and_update()) {
@@ -146,7 +146,7 @@ async fn until_cancelled(commands: &mut watch::Receiver<RunCommands>) -> EarlyEn
     }
 }
 
-/// Before the start every reason to stop is one to end at once: nothing is due yet.
+/// Before the start every stop ends the run at once: no arrival is due yet.
 fn early_end(commands: &RunCommands) -> Option<EarlyEnd> {
     if commands.over() {
         return Some(EarlyEnd::RunOver);
