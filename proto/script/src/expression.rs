@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use loadpilot_events::plan::code::{Binary, Comparison, Expression, Function, Kind as Type, Part};
 
+use super::context::{Bound, Scope};
 use super::loops::Loop;
 // Circle: a path into JSON contains the expression that it replaces.
 use super::requests::json_path::JsonPath;
 use super::requests::response::ResponseView;
-use super::scope::{Bound, Scope};
 use super::values::exceptions::{Exception, Kind};
 use super::values::functions::{builtin, is_of};
 use super::values::operators::{binary, compare, hashed, item, negate};

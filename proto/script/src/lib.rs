@@ -4,7 +4,8 @@
 //! - [`values`]: values of Python's types, their operators, methods and errors.
 //! - [`requests`]: requests that code makes, and responses that it reads.
 //! - `program`: a compiled scenario as instructions.
-//! - `expression`, `loops`: expressions and loops of a program; `scope`: the names that they read.
+//! - `expression`, `loops`: expressions and loops of a program.
+//! - `context`: names that an expression reads.
 //! - `inputs`: random draws, due time and feed rows of a part.
 //! - `metrics`, `think_time`: values for own metrics, and pauses.
 //! - `user`: one virtual user.
@@ -19,12 +20,12 @@ mod values;
 
 mod requests;
 
+mod context;
 mod expression;
 mod inputs;
 mod loops;
 mod metrics;
 mod program;
-mod scope;
 mod think_time;
 mod user;
 

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::context::Slot;
 use super::requests::response::ResponseView;
-use super::scope::Slot;
 use super::values::exceptions::{Exception, Kind};
 use super::values::value::{Dict, List, Value};
 

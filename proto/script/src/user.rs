@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use loadpilot_events::plan::code::Takes;
 
+use super::context::{Scope, Slot};
 use super::expression::Term;
 use super::inputs::{INSTRUCTIONS_MAX, Inputs, Sources};
 use super::loops::Loop;
@@ -21,7 +22,6 @@ use super::requests::redirect::{self, HOPS_MAX};
 use super::requests::request_cache::RequestCache;
 use super::requests::response::ResponseView;
 use super::requests::template::RequestTemplate;
-use super::scope::{Scope, Slot};
 use super::think_time::sleep_us;
 use super::values::exceptions::{Exception, Kind, request_error, unsupported, value_error};
 use super::values::value::Value;

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use loadpilot_events::plan::code::{Function, Part};
 
+use crate::context::{Scope, Slot};
 // Circle: a path into JSON contains the expression that it replaces.
 use crate::expression::Term;
-use crate::scope::{Scope, Slot};
 use crate::values::exceptions::Exception;
 use crate::values::json::Step;
 use crate::values::value::Value;

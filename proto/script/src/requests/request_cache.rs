@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::cookies::Cookies;
 use super::template::RequestTemplate;
+use crate::context::Scope;
 use crate::operation::{Part, Request};
-use crate::scope::Scope;
 use crate::values::exceptions::Exception;
 use crate::values::value::Value;
 

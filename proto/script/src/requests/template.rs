@@ -7,9 +7,9 @@ use loadpilot_events::plan::code::{Extra, Send};
 
 use super::cookies::Cookies;
 use super::encode;
+use crate::context::Scope;
 use crate::expression::Term;
 use crate::operation::Request;
-use crate::scope::Scope;
 use crate::values::exceptions::Exception;
 use crate::values::value::Value;
 

@@ -1,5 +1,5 @@
-//! A shared memory-mapped file, preallocated on the disk, that is only written. Its content survives
-//! the process without a sync, since each store reaches the kernel's page cache.
+//! A shared memory-mapped file, preallocated on the disk, that is only written. Its content
+//! survives the process without a sync, since each store reaches the kernel's page cache.
 //!
 //! The mapping must never be longer than the allocation: the first write to a page without room on
 //! the disk kills the process (SIGBUS).

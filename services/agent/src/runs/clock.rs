@@ -1,7 +1,7 @@
 //! Offset of the coordinator's clock, which is that of the run, from the clocks of this machine.
 //!
-//! Firing follows the monotonic clock: a step of the wall clock must never move an arrival. There is
-//! no alignment without a measurement.
+//! Firing follows the monotonic clock: a step of the wall clock must never move an arrival. There
+//! is no alignment without a measurement.
 
 use loadpilot_bus::{Bus, RequestError};
 use loadpilot_events::Timestamp;

@@ -259,8 +259,8 @@ impl Firing<'_> {
         self.progress = Progress::Idle;
     }
 
-    /// Begins a harvest at the end of each tick, and a last one when all threads are idle: an earlier
-    /// harvest may have missed the last rows.
+    /// Begins a harvest at the end of each tick, and a last one when all threads are idle: an
+    /// earlier harvest may have missed the last rows.
     fn begin_harvest(&mut self, harvest: &mut Pending<Harvest>) {
         let cores = self.cores.clone();
         let idle = harvest.is_none();
@@ -287,7 +287,8 @@ impl Firing<'_> {
             .map_or(self.close_at, |at| at.min(self.close_at))
     }
 
-    /// Records whether a call has reached a server; returns whether calls have finished and none did.
+    /// Records whether a call has reached a server; returns whether calls have finished and none
+    /// did.
     fn record_reach(&self, sum: &Harvest) -> bool {
         let tick_us = self.task.created.plan.tick_us;
         let until_us = self.harvest_begun_at.since_us(self.start);

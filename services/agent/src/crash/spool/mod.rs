@@ -3,9 +3,10 @@
 //!
 //! A delta is saved before it is published, and stays until it is acknowledged. The checkpoint says
 //! up to where deltas are closed; the rings contain the rest. It is written after the deltas: a
-//! delta beyond it was never published. The space is allocated before the start, so that a full disk
-//! is an error before the start and never later. Must never prevent the publication of a delta: one
-//! without room is counted, and lost only if the process is killed before its acknowledgement.
+//! delta beyond it was never published. The space is allocated before the start, so that a full
+//! disk is an error before the start and never later. Must never prevent the publication of a
+//! delta: one without room is counted, and lost only if the process is killed before its
+//! acknowledgement.
 
 use std::path::{Path, PathBuf};
 

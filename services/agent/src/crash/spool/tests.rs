@@ -123,8 +123,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Broken if a kill at any moment loses a closed delta that is not stored, or if a delta is read
-    /// that was not closed.
+    /// Broken if a kill at any moment loses a closed delta that is not stored, or if an open delta
+    /// is read.
     #[test]
     fn at_any_moment_the_file_holds_what_is_closed_and_not_stored(steps in steps()) {
         let folder = folder();

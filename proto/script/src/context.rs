@@ -1,4 +1,4 @@
-//! Names that an expression reads: local variables, attributes of the user, inputs of the part.
+//! Context of an expression: local variables, attributes of the user, inputs of the part.
 
 use std::rc::Rc;
 
