@@ -7,9 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use loadpilot_agent::fire::{Hooks, HooksSetup, Program, VirtualUsersSetup};
-use loadpilot_agent::runs::bodies::Bodies;
-use loadpilot_agent::runs::secrets::Secrets;
+use loadpilot_agent::fire::{Bodies, Hooks, HooksSetup, Program, Secrets, VirtualUsersSetup};
 use loadpilot_agent::users::prepared_users::States;
 use loadpilot_agent::users::script::{Scenario, Scripting, Source};
 use loadpilot_engine::check;
