@@ -134,8 +134,8 @@ def gateway(build: Build, url: str, folder: Path) -> Iterator[str]:
     with subprocess.Popen([command], env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None  # noqa: S101  (it is a pipe)
-            heard = next(line for line in process.stderr if "listening on" in line)
-            yield heard.split("listening on ", 1)[1].split(",", 1)[0].rstrip("/")
+            announced = next(line for line in process.stderr if "listening on" in line)
+            yield announced.split("listening on ", 1)[1].split(",", 1)[0].rstrip("/")
         finally:
             process.terminate()
 

@@ -112,7 +112,7 @@ def test_one_late_request_is_the_greatest_distance_and_moves_no_other() -> None:
 
 
 def test_a_drift_counts_against_the_plan_and_not_against_the_own_rate() -> None:
-    """Broken if a tool that is too slow looks precise, or unrest cannot be told from drift."""
+    """Broken if a tool that is too slow looks precise, or unrest looks like drift."""
     found = schedule_fit.fit([n * 1_010 for n in range(1_001)], 1_000)
     assert found is not None
     assert found.planned.max_us == pytest.approx(5_000, abs=10)
@@ -407,7 +407,7 @@ def test_rows_without_figures_are_in_the_page() -> None:
 
 
 def test_a_miss_without_a_profile_is_said_aloud() -> None:
-    """Broken if a goal is missed and nobody is told how to see why."""
+    """Broken if the page of a missed goal does not say how to find the cause."""
     missed = goals.at_least("promise", spread.of([0.5]), 1)
     table = Table("a table", busy=["0 %"])
     result = Result("x", "X", "How.", (), [table], [missed], {}, [])

@@ -64,7 +64,7 @@ def test_a_peer_that_starts_is_left_alone(home: Path) -> None:
 def test_a_peer_that_this_machine_cannot_load_says_so(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if minutes of an installer end in words that nobody can act upon."""
+    """Broken if minutes of an installer end in an error without a way out."""
     monkeypatch.setattr(peers, "PEERS", (replace(PEER, glibc_min=(98, 1)),))
     found = peers.install("tool")
     assert found.path is None
@@ -107,7 +107,7 @@ def test_the_original_is_a_peer_under_our_name() -> None:
     assert not peer("original", "x").ours
 
 
-def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
+def test_the_original_gets_rate_and_length(tmp_path: Path) -> None:
     """Broken if it runs something else than what the other tools run, or our own package.
 
     It plays no callbacks, and says so only in its log, where it does not find its own.
@@ -125,5 +125,10 @@ def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(
         '{"requests_total": 9, "errors_total": 1, "p50_ms": 1.5, "p99_ms": 3, "max_ms": 4}'
     )
-    told = peer("original", "x").report(tmp_path, "")
-    assert (told.requests, told.p50_us, told.p99_us, told.failed) == (9, 1_500, 3_000, 1)
+    figures = peer("original", "x").report(tmp_path, "")
+    assert (figures.requests, figures.p50_us, figures.p99_us, figures.failed) == (
+        9,
+        1_500,
+        3_000,
+        1,
+    )

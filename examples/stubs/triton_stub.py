@@ -70,9 +70,9 @@ def split(inputs: list[dict[str, Any]], rest: bytes) -> dict[str, tuple[int, ...
 def outputs(request: dict[str, Any], results: dict[str, list[int]]) -> Answer:
     """Write the requested outputs, each as bytes or as JSON as requested."""
     everywhere = request.get("parameters", {}).get("binary_data_output", False)
-    asked = request.get("outputs") or [{"name": name} for name in results]
+    wanted = request.get("outputs") or [{"name": name} for name in results]
     described, tail = [], b""
-    for one in asked:
+    for one in wanted:
         if one["name"] not in results:
             raise Refused(f"unknown output {one['name']!r}")
         values = results[one["name"]]

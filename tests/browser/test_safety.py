@@ -35,9 +35,9 @@ def test_hostile_names_stay_text(
     plan = past.plan(steady(rps=20, secs=3))
     plan["tasks"][0]["name"] = HOSTILE
     plan["scenario"] = HOSTILE
-    asked = gateway.tell("/runs", {"plan": plan}, JSON)
-    assert asked.status == 202, asked.body
-    run = asked.json["run"]
+    started = gateway.tell("/runs", {"plan": plan}, JSON)
+    assert started.status == 202, started.body
+    run = started.json["run"]
     reader.open(f"/runs/{run}/tasks")
     expect(reader.page.get_by_role("button", name=HOSTILE)).to_be_visible(timeout=TIMEOUT_MS)
     assert oracle.wait_count(60, TIMEOUT_MS / 1000)

@@ -57,7 +57,7 @@ def compose() -> Path:
 def configured(*profiles: str) -> dict[str, Any]:
     """The compose file as Compose reads it."""
     chosen = [word for profile in profiles for word in ("--profile", profile)]
-    told = subprocess.run(
+    printed = subprocess.run(
         [str(compose()), *chosen, "--file", "docker-compose.yml", "config", "--format", "json"],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")},
@@ -65,7 +65,7 @@ def configured(*profiles: str) -> dict[str, Any]:
         capture_output=True,
         timeout=60,
     )
-    found: dict[str, Any] = json.loads(told.stdout)
+    found: dict[str, Any] = json.loads(printed.stdout)
     return found
 
 

@@ -1,6 +1,6 @@
 """The fleet of the compose file in containers, on a Docker engine that is there.
 
-A project of its own, so that a fleet that somebody uses is left alone; but the port of the gateway
+A project of its own, so that a fleet in use is left alone; but the port of the gateway
 is the same. Images are built where they are missing: after a change, `docker compose build` first.
 `COMPOSE_FILE` may add a file of this machine's own. Must never touch what is not of the project.
 """
@@ -46,46 +46,46 @@ class Containers:
         """Whatever becomes of it, it is taken away in the end, with its volumes."""
         self._take_away()
         try:
-            self.told("up", "--detach", "--wait", "--wait-timeout", "120")
+            self.compose("up", "--detach", "--wait", "--wait-timeout", "120")
             cacert = self._folder / "ca.pem"
-            self.told("cp", "gateway:/keys/ca.pem", str(cacert))
-            token = self.told("exec", "-T", "gateway", "cat", "/keys/gateway-token").strip()
+            self.compose("cp", "gateway:/keys/ca.pem", str(cacert))
+            token = self.compose("exec", "-T", "gateway", "cat", "/keys/gateway-token").strip()
             self.gateway = Gateway(PORT, cacert, token)
             yield self
         finally:
             self._take_away()
 
-    def told(self, *words: str, hears: str | None = None) -> str:
-        """What Compose says to a command that succeeds, which may hear something."""
-        asked = [*self._words, "--project-name", PROJECT, *words]
+    def compose(self, *words: str, stdin: str | None = None) -> str:
+        """Runs a command of Compose that must succeed; returns its output."""
+        argv = [*self._words, "--project-name", PROJECT, *words]
         ran = subprocess.run(
-            asked,
+            argv,
             cwd=ROOT,
-            input=hears,
+            input=stdin,
             check=False,
             capture_output=True,
             text=True,
             timeout=BUILD_S,
         )
-        assert ran.returncode == 0, f"{asked}: {ran.stderr}"
+        assert ran.returncode == 0, f"{argv}: {ran.stderr}"
         return ran.stdout
 
     def all(self) -> dict[str, dict[str, Any]]:
         """Every container, running or not, by its name."""
-        listed = self.told("--profile", "python", "ps", "--all", "--format", "json")
+        listed = self.compose("--profile", "python", "ps", "--all", "--format", "json")
         found = map(json.loads, listed.splitlines())
         return {one["Name"].removeprefix(f"{PROJECT}-"): one for one in found}
 
     def answered(self) -> int:
         """How many requests the target has answered since it was started; starts it anew."""
-        self.told("stop", "target")
-        said = ANSWERED.findall(self.told("logs", "--no-log-prefix", "target"))
-        self.told("up", "--detach", "--force-recreate", "--no-deps", "target")
+        self.compose("stop", "target")
+        said = ANSWERED.findall(self.compose("logs", "--no-log-prefix", "target"))
+        self.compose("up", "--detach", "--force-recreate", "--no-deps", "target")
         (counts,) = said
         return int(counts[0])
 
     def _take_away(self) -> None:
-        self.told("--profile", "python", "down", "--volumes")
+        self.compose("--profile", "python", "down", "--volumes")
 
 
 def _succeeds(*words: str) -> bool:

@@ -27,11 +27,11 @@ class Gateway:
     def submit(self, scenario: Path, target: str, rps: int, secs: int, agents: int) -> str:
         """Asks for a run; returns its id."""
         load = ["--target", target, "--rps", str(rps), "--duration", f"{secs}s", "--dry-run"]
-        told = subprocess.run(
+        compiled = subprocess.run(
             [LOADPILOT, "run", scenario, *load], check=True, capture_output=True, text=True
         )
         started = self._ask(
-            "POST", "/runs", {"plan": json.loads(told.stdout), "agents": {"want": agents}}
+            "POST", "/runs", {"plan": json.loads(compiled.stdout), "agents": {"want": agents}}
         )
         return str(started["run"])
 
@@ -42,7 +42,7 @@ class Gateway:
         return found
 
     def wait_calls(self, run: str, least: int) -> None:
-        """Waits until the log tells of so many finished calls."""
+        """Waits until the log has so many finished calls."""
         deadline = monotonic() + PATIENCE_S
         while sum(self._ask("GET", f"/runs/{run}")["calls"]["outcomes"].values()) < least:
             assert monotonic() < deadline, "the run did not get that far in time"
@@ -62,10 +62,10 @@ class Gateway:
         content = None if body is None else json.dumps(body)
         connection.request(method, f"/api/v1{path}", content, self._headers())
         answer = connection.getresponse()
-        told = answer.read()
+        received = answer.read()
         connection.close()
-        assert answer.status < 300, told
-        return json.loads(told)
+        assert answer.status < 300, received
+        return json.loads(received)
 
     def _connection(self) -> http.client.HTTPSConnection:
         trust = ssl.create_default_context(cafile=str(self.cacert))

@@ -122,7 +122,7 @@ class Plain:
         number = 1 + sum(member.service is service for member in self.members)
         places = self._places(name, f"{name}-{number}")
         argv = self._argv(service, places)
-        # Containers have names of their own by which agents are told apart; processes share one.
+        # Containers have host names of their own, which distinguish agents; processes share one.
         argv += ["--id", f"{name}-{number}"] if name == "agent" else []
         environ = [f"{key}={value}" for key, value in self._environ(service, places).items()]
         process = Running(["/usr/bin/env", *environ, *argv], self.folder, self.folder / "no")
@@ -181,8 +181,8 @@ class Plain:
         assert member.service.health is not None, member.service.name
         words = [mapped(word, member.places) for word in member.service.health]
         environ = {**os.environ, **self._environ(member.service, member.places)}
-        told = subprocess.run(words, env=environ, check=False, capture_output=True, timeout=30)
-        return told.returncode == 0
+        probe = subprocess.run(words, env=environ, check=False, capture_output=True, timeout=30)
+        return probe.returncode == 0
 
     def _places(self, service: str, name: str) -> dict[str, str]:
         """What stands in a container's words, and what stands for it here."""

@@ -26,7 +26,7 @@ CONTROL, TARGET = {"nats", "coordinator", "gateway"}, {"target"}
 
 
 def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
-    """Broken if somebody in the same network finds an open port."""
+    """Broken if another machine of the network finds an open port."""
     published = {
         name: facts["ports"]
         for name, facts in configured("python")["services"].items()
@@ -68,14 +68,14 @@ def test_a_role_sees_its_own_files_and_networks() -> None:
     assert configured()["networks"]["control"]["internal"] is True
 
 
-def test_every_part_is_told_what_it_understands(tmp_path: Path) -> None:
+def test_every_part_accepts_its_settings(tmp_path: Path) -> None:
     """Broken if a flag, a variable or a file of the compose file is none of the program's."""
     plain = Plain(tmp_path)
     found = services("python")
     assert {name for name, one in found.items() if one.argv[0].startswith("loadpilot")} >= OURS
     for name in sorted(OURS):
-        told = plain.check(found[name])
-        assert told.returncode == 0, f"{name}: {told.stderr}"
+        checked = plain.check(found[name])
+        assert checked.returncode == 0, f"{name}: {checked.stderr}"
 
 
 def test_a_mistake_would_be_found(tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_a_mistake_would_be_found(tmp_path: Path) -> None:
     found.environ["LOADPILOT_GATEWAY_TLS_CERTIFICATE"] = found.environ.pop(
         "LOADPILOT_GATEWAY_TLS_CERT"
     )
-    told = plain.check(found)
-    assert told.returncode == 2
-    assert "LOADPILOT_GATEWAY_TLS_CERT" in told.stderr
+    checked = plain.check(found)
+    assert checked.returncode == 2
+    assert "LOADPILOT_GATEWAY_TLS_CERT" in checked.stderr
 
 
 def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
@@ -108,7 +108,7 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
 
 
-def test_keys_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
+def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
     """Broken if a second start would lock everybody out, or a key can be read by others."""
     place = keys(tmp_path / "keys")
     files = [path for path in place.rglob("*") if path.is_file()]
@@ -124,7 +124,7 @@ def test_keys_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
         assert held == {role, "nats"}
 
 
-def test_an_agent_that_nobody_hears_is_not_healthy(tmp_path: Path) -> None:
+def test_an_agent_without_a_coordinator_is_not_healthy(tmp_path: Path) -> None:
     """Broken if a process is called healthy because it exists."""
     with Plain(tmp_path) as plain:
         plain.start("nats")

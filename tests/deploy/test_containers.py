@@ -32,8 +32,8 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]
 
 
 def test_a_fresh_fleet_is_healthy_and_counts_like_its_target(containers: Containers) -> None:
-    """Broken if an image lacks something, a volume belongs to somebody else, or a part needs a
-    right that its container has not."""
+    """Broken if an image lacks something, a volume belongs to another user, or a part needs a
+    right that its container lacks."""
     health = {name: one["Health"] for name, one in containers.all().items() if one["Health"]}
     assert health == dict.fromkeys(CHECKED, "healthy")
     run = containers.gateway.submit(CATALOGUE, TARGET, rps=200, secs=5, agents=2)
@@ -45,13 +45,13 @@ def test_a_fresh_fleet_is_healthy_and_counts_like_its_target(containers: Contain
 
 
 def test_killed_containers_lose_no_finished_call(containers: Containers) -> None:
-    """Broken if what must outlive a kill is in no volume, or a restarted part finds nobody."""
+    """Broken if what must outlive a kill is in no volume, or a restarted part finds no peer."""
     run = containers.gateway.submit(CATALOGUE, TARGET, rps=200, secs=12, agents=2)
     containers.gateway.wait_calls(run, 400)
-    containers.told("kill", "--signal", "KILL", "agent", "nats")
-    containers.told("start", "nats", "agent")
-    containers.told("kill", "--signal", "KILL", "coordinator")
-    containers.told("start", "coordinator")
+    containers.compose("kill", "--signal", "KILL", "agent", "nats")
+    containers.compose("start", "nats", "agent")
+    containers.compose("kill", "--signal", "KILL", "coordinator")
+    containers.compose("start", "coordinator")
     report = containers.gateway.report(run)
     calls, arrivals = report["calls"]["outcomes"], report["arrivals"]
     assert calls.get("indeterminate", 0) + calls["ok"] >= containers.answered() >= calls["ok"]
@@ -63,7 +63,7 @@ def test_killed_containers_lose_no_finished_call(containers: Containers) -> None
 
 def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) -> None:
     """Broken if the image of the gateway is not also the command and the agent with Python."""
-    containers.told("--profile", "python", "up", "--detach", "--wait", "agent-python")
+    containers.compose("--profile", "python", "up", "--detach", "--wait", "agent-python")
     script = (
         "cd /tmp && cat > scripted.py && NATS_TOKEN=$(cat /keys/nats-token)"
         f" loadpilot run scripted.py --target {TARGET} --external-agents 1"
@@ -71,14 +71,14 @@ def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) 
         " && cat scripted.json"
     )
     scenario = SCRIPTED.read_text(encoding="utf-8")
-    containers.told("up", "--detach", "--force-recreate", "--no-deps", "target")
-    told = containers.told("exec", "-T", "gateway", "sh", "-ec", script, hears=scenario)
-    report = json.loads(told)
+    containers.compose("up", "--detach", "--force-recreate", "--no-deps", "target")
+    printed = containers.compose("exec", "-T", "gateway", "sh", "-ec", script, stdin=scenario)
+    report = json.loads(printed)
     assert report["calls"]["outcomes"] == {"ok": 200}
     assert containers.answered() == 200 + LOGINS
 
 
-def test_every_container_ends_when_it_is_told_to(containers: Containers) -> None:
+def test_every_container_ends_when_it_is_stopped(containers: Containers) -> None:
     """Broken if a part does not hear SIGTERM as the first process of its container."""
-    containers.told("--profile", "python", "stop")
+    containers.compose("--profile", "python", "stop")
     assert {one["ExitCode"] for one in containers.all().values()} == {0}

@@ -57,7 +57,7 @@ FORBIDDEN = {
     "$JS.API.STREAM.MSG.DELETE.LP_CTL": (*EVERYTHING, "coordinator"),
     "_INBOX.submitter.x": EVERYTHING,
 }
-HEARD = {
+UNSUBSCRIBABLE = {
     # what is subscribed to: who must not
     ">": (*EVERYTHING, "coordinator"),
     "_INBOX.>": (*EVERYTHING, "coordinator"),
@@ -138,8 +138,8 @@ def test_a_run_needs_no_more_than_its_roles_may_do(
     assert finished.report["calls"]["outcomes"] == {"ok": 40}
     monkeypatch.setenv("NATS_TOKEN", roles.token("watcher"))
     for words in (("runs",), ("report", "last"), ("verify", "last"), ("agents",)):
-        told = loadpilot.call(*words, *roles.flags("watcher"))
-        assert told.code == 0, (words, told.stderr)
+        answer = loadpilot.call(*words, *roles.flags("watcher"))
+        assert answer.code == 0, (words, answer.stderr)
     refused = loadpilot.call("stop", finished.run, *roles.flags("watcher"))
     assert refused.code != 0
 
@@ -150,12 +150,12 @@ def test_what_a_role_does_not_need_is_refused(roles: Roles) -> None:
     said = {role: asyncio.run(_said(roles, role)) for role in every}
     for subject, who in FORBIDDEN.items():
         for role in who:
-            told = f'permissions violation for publish to "{subject.lower()}"'
-            assert told in said[role], f"{role} may publish {subject}"
-    for subject, who in HEARD.items():
+            violation = f'permissions violation for publish to "{subject.lower()}"'
+            assert violation in said[role], f"{role} may publish {subject}"
+    for subject, who in UNSUBSCRIBABLE.items():
         for role in who:
-            told = f'permissions violation for subscription to "{subject.lower()}"'
-            assert told in said[role], f"{role} may hear {subject}"
+            violation = f'permissions violation for subscription to "{subject.lower()}"'
+            assert violation in said[role], f"{role} may subscribe to {subject}"
     # What is allowed is not refused, so that the words above mean something.
     assert INFO.lower() not in said["watcher"]
     assert INFO.lower() in said["agent"]
@@ -174,7 +174,7 @@ async def _said(roles: Roles, role: str) -> str:
         roles.nats_url, user=user, password=password, tls=trust, error_cb=note
     )
     try:
-        for subject, who in HEARD.items():
+        for subject, who in UNSUBSCRIBABLE.items():
             if role in who:
                 await connection.subscribe(subject)
         for subject, who in {**FORBIDDEN, INFO: ("agent", "watcher")}.items():

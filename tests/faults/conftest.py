@@ -61,8 +61,8 @@ def artefacts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     for number, process in enumerate(Running.started):
-        told = " ".join(process.argv) + "\n" + process.said
-        (place / f"process-{number}.txt").write_text(told, encoding="utf-8")
+        output = " ".join(process.argv) + "\n" + process.said
+        (place / f"process-{number}.txt").write_text(output, encoding="utf-8")
     # Sockets and pipes cannot be copied, and what vanishes meanwhile is no loss.
     shutil.copytree(tmp_path, place / "files", copy_function=_copy, ignore_dangling_symlinks=True)
     known = json.dumps(dict(request.node.user_properties))
@@ -85,14 +85,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """Notes the long cases that nobody asked for."""
+    """Notes the long cases that were deselected."""
     LEFT_OUT.extend(item.nodeid for item in items if item.get_closest_marker("long"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says aloud what was not shown."""
     if LEFT_OUT:
-        told = f"{len(LEFT_OUT)} LONG TESTS WERE LEFT OUT: ./dev faults and ./dev images run them"
-        terminalreporter.write_line(told, yellow=True, bold=True)
-    for told in NOT_JUDGED:
-        terminalreporter.write_line(f"NOT JUDGED, the machine is noisy: {told}", yellow=True)
+        line = f"{len(LEFT_OUT)} LONG TESTS WERE LEFT OUT: ./dev faults and ./dev images run them"
+        terminalreporter.write_line(line, yellow=True, bold=True)
+    for name in NOT_JUDGED:
+        terminalreporter.write_line(f"NOT JUDGED, the machine is noisy: {name}", yellow=True)

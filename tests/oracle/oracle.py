@@ -316,7 +316,7 @@ class Oracle:
         self.command("accept")
 
     def command(self, line: str, wait_s: float = 0.0) -> dict[str, Any]:
-        """Sends one control line; `wait_s` is how long the oracle was told to wait."""
+        """Sends one control line; `wait_s` is the time that the line makes the oracle wait."""
         address = ("127.0.0.1", self.control_port)
         with socket.create_connection(address, COMMAND_TIMEOUT_S) as control:
             control.settimeout(wait_s + COMMAND_TIMEOUT_S)

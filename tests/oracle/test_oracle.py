@@ -53,11 +53,11 @@ def test_the_kernel_had_it_before_the_oracle_read_it(tmp_path: Path) -> None:
     with Oracle(built_binary(), tmp_path / "log", kernel_times=True) as oracle:
         for _ in range(1_000):  # the first packets may come without a time
             get(oracle, "/")
-            told = [request for request in oracle.requests() if request.kernel_us is not None]
-            if len(told) == 3:
+            timed = [request for request in oracle.requests() if request.kernel_us is not None]
+            if len(timed) == 3:
                 break
-    assert len(told) == 3
-    for earlier, request in zip([None, *told], told, strict=False):
+    assert len(timed) == 3
+    for earlier, request in zip([None, *timed], timed, strict=False):
         assert request.kernel_us is not None
         assert request.kernel_us <= request.arrival_us
         assert earlier is None or earlier.end_us is None or earlier.end_us <= request.kernel_us

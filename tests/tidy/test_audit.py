@@ -44,21 +44,21 @@ def audited(folder: Path, programs: dict[str, str]) -> subprocess.CompletedProce
 
 def test_what_was_asked_and_found_sound_passes(tmp_path: Path) -> None:
     """Broken if a clean answer of every service does not pass."""
-    told = audited(tmp_path, SOUND)
-    assert (told.returncode, told.stderr) == (0, "")
+    finished = audited(tmp_path, SOUND)
+    assert (finished.returncode, finished.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", sorted(SOUND))
 def test_a_service_that_does_not_answer_is_named(tmp_path: Path, name: str) -> None:
     """Broken if CI says nothing, or fails, when an audit could not be made."""
-    told = audited(tmp_path, {**SOUND, name: SILENT[name]})
-    assert told.returncode == 0, told.stderr
-    assert told.stderr.startswith("SKIPPED "), told.stderr
-    assert "did not answer" in told.stderr
+    finished = audited(tmp_path, {**SOUND, name: SILENT[name]})
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr.startswith("SKIPPED "), finished.stderr
+    assert "did not answer" in finished.stderr
 
 
 @pytest.mark.parametrize("name", sorted(SOUND))
 def test_a_vulnerability_fails(tmp_path: Path, name: str) -> None:
     """Broken if a known vulnerability of one language is hidden by the others."""
-    told = audited(tmp_path, {**SOUND, name: FOUND[name]})
-    assert told.returncode == 1, told.stdout
+    finished = audited(tmp_path, {**SOUND, name: FOUND[name]})
+    assert finished.returncode == 1, finished.stdout

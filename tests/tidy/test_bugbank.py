@@ -49,8 +49,8 @@ def test_nothing_else_asks_for_it() -> None:
     """Broken if a release, an image or the wheel is built with it."""
 
     def is_build(path: Path) -> bool:
-        told = path.suffix in {"", ".toml", ".yml", ".yaml", ".sh", ".py", ".json"}
-        return told and "corpus" not in path.parts
+        is_text = path.suffix in {"", ".toml", ".yml", ".yaml", ".sh", ".py", ".json"}
+        return is_text and "corpus" not in path.parts
 
     asking = {
         str(path)
@@ -62,7 +62,7 @@ def test_nothing_else_asks_for_it() -> None:
 
 
 def test_without_it_a_mistake_is_a_constant() -> None:
-    """Broken if a shipped build can be told to make a mistake."""
+    """Broken if a shipped build can be made to contain a mistake."""
     for folder in sorted(KEEPERS):
         text = (ROOT / folder / "src" / "bugs.rs").read_text(encoding="utf-8")
         without = re.search(

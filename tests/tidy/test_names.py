@@ -134,7 +134,7 @@ def test_a_coined_name_is_seen() -> None:
 
 
 def test_the_glossary_has_one_entry_a_word() -> None:
-    """Broken if a word has two entries, or stands where nobody looks for it."""
+    """Broken if a word has two entries, or stands out of order."""
     words = [entry[0].casefold() for entry in entries()]
     assert len(words) > 100
     assert words == sorted(set(words))

@@ -19,7 +19,7 @@ def sources() -> list[Path]:
 
 
 def test_no_file_grows_beyond_one_idea() -> None:
-    """Broken if a file wants its ideas told apart."""
+    """Broken if a file mixes several ideas."""
     long = {str(path): len(lines(path)) for path in sources() if len(lines(path)) > LINES_MAX + 1}
     assert not long
 
@@ -54,7 +54,7 @@ def test_names_say_what_is_inside() -> None:
 
 
 def test_nothing_is_left_for_later_in_the_sources() -> None:
-    """Broken if an open point hides in a comment instead of being told."""
+    """Broken if an open point hides in a comment instead of an issue."""
     marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
     assert not [
         f"{path}:{number}"
@@ -87,13 +87,13 @@ def test_nothing_refers_to_a_list_that_is_not_here() -> None:
     ]
 
 
-def test_nobody_is_told_to_install_somebody_elses_package() -> None:
+def test_no_document_installs_a_foreign_package() -> None:
     """Broken if the README sends people to the package of the same name that is not ours."""
     assert "pip install loadpilot" not in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_ignored_lint_has_a_reason() -> None:
-    """Broken if a rule is switched off and nobody knows why."""
+    """Broken if a rule is switched off without a reason."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     ignored = re.findall(r'^    "[A-Z]+[0-9]*",(.*)$', text, flags=re.MULTILINE)
     assert ignored
@@ -114,6 +114,6 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def test_every_decision_is_in_the_index() -> None:
-    """Broken if a decision was written down where nobody finds it."""
+    """Broken if a decision is missing in the index."""
     index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
     assert not [path.name for path in tracked("docs/adr/0*.md") if path.name not in index]

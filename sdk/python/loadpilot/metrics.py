@@ -170,7 +170,7 @@ def attach(measure: Callable[[str, str, float], None]) -> None:
 
 
 def detach() -> None:
-    """End the scenario: values are discarded from now on."""
+    """End the scenario: forget its metrics, and discard later values."""
     global _sink  # noqa: PLW0603  (an agent plays one scenario at a time)
     _by_name.clear()
     _sink = None

@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 URL = "nats://127.0.0.1:4222"
 
 
-def asked(flags: FleetFlags, environ: dict[str, str] | None = None) -> tuple[Fleet | None, str]:
+def read_flags(
+    flags: FleetFlags, environ: dict[str, str] | None = None
+) -> tuple[Fleet | None, str]:
     problems: list[object] = []
     fleet = read_fleet(flags, environ or {}, problems)  # type: ignore[arg-type]
     return fleet, "\n".join(map(str, problems))
 
 
 def test_an_address_alone_asks_for_one_agent() -> None:
-    """The least that somebody may type must mean something."""
-    fleet, wrong = asked(FleetFlags(ServerFlags(URL)), {"NATS_TOKEN": "s3cret"})
+    """Broken if the shortest valid flags mean nothing."""
+    fleet, wrong = read_flags(FleetFlags(ServerFlags(URL)), {"NATS_TOKEN": "s3cret"})
     assert not wrong
     assert fleet is not None
     assert (fleet.agents.want, fleet.agents.least, fleet.agents.wait_us) == (1, 1, 60_000_000)
@@ -45,7 +47,7 @@ def test_every_mistake_is_named() -> None:
         ServerFlags("http://bob:hunter2@host", "t0ken", "/none.creds", "A b", "/none.pem"),
         agents=AgentFlags("2", "3", "soon", ("zone",)),
     )
-    _, wrong = asked(flags)
+    _, wrong = read_flags(flags)
     assert "--nats-url: must be nats://host:port or tls://host:port (got 'http://host')" in wrong
     assert "--creds: authenticates you, and so does --nats-token" in wrong
     assert "--tenant: must be" in wrong
@@ -61,32 +63,32 @@ def test_every_mistake_is_named() -> None:
 def test_a_token_in_the_clear_is_refused_unless_the_user_insists() -> None:
     """Broken if the token of a fleet is sent where everybody on the network can read it."""
     far, token = "nats://far:4222", {"NATS_TOKEN": "s3cret"}
-    _, wrong = asked(FleetFlags(ServerFlags(far)), token)
+    _, wrong = read_flags(FleetFlags(ServerFlags(far)), token)
     must = "must be tls://, or the token travels unencrypted; --insecure-nats insists (got 'far')"
     assert wrong == f"--nats-url: {must}"
-    _, wrong = asked(FleetFlags(ServerFlags("nats://bob:hunter2@far:4222")))
+    _, wrong = read_flags(FleetFlags(ServerFlags("nats://bob:hunter2@far:4222")))
     assert must in wrong
-    assert not asked(FleetFlags(ServerFlags(far, insecure_nats=True)), token)[1]
-    assert not asked(FleetFlags(ServerFlags(far)), {**token, "NATS_INSECURE": "1"})[1]
-    assert not asked(FleetFlags(ServerFlags(far)))[1]
+    assert not read_flags(FleetFlags(ServerFlags(far, insecure_nats=True)), token)[1]
+    assert not read_flags(FleetFlags(ServerFlags(far)), {**token, "NATS_INSECURE": "1"})[1]
+    assert not read_flags(FleetFlags(ServerFlags(far)))[1]
 
 
 def test_a_fleet_is_never_meant_by_accident(tmp_path: Path) -> None:
     """An environment that names a server for agents must not turn a run at home into one there."""
-    fleet, wrong = asked(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})
+    fleet, wrong = read_flags(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})
     assert (fleet, wrong) == (None, "")
     said = FleetFlags(ServerFlags(tenant="shop"), agents=AgentFlags("2", need=("zone=eu",)))
     options, problems = read("x.py", RunFlags(fleet=said), {}, tmp_path)
     assert options is not None
     assert options.fleet is None
-    told = "\n".join(map(str, problems))
-    assert "--tenant: needs a fleet, and no fleet is named; add --nats-url URL" in told
+    text = "\n".join(map(str, problems))
+    assert "--tenant: needs a fleet, and no fleet is named; add --nats-url URL" in text
     for flag in ("--external-agents", "--need"):
-        assert f"{flag}: needs agents that others start; add --nats-url URL, or --listen" in told
+        assert f"{flag}: needs agents that others start; add --nats-url URL, or --listen" in text
 
 
 def test_agents_are_started_here_or_found_there(tmp_path: Path) -> None:
-    """Broken if somebody believes that his machine helps a fleet."""
+    """Broken if a user believes that his machine helps a fleet."""
     both = RunFlags(agents="2", fleet=FleetFlags(ServerFlags(URL)))
     _, problems = read("x.py", both, {}, tmp_path)
     (problem,) = problems
@@ -102,32 +104,32 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
         "LOADPILOT_COORDINATOR_URL": "https://lab:8443/",
         "LOADPILOT_COORDINATOR_TOKEN": "s3cret-token",
     }
-    fleet, wrong = asked(FleetFlags(), environ)
+    fleet, wrong = read_flags(FleetFlags(), environ)
     assert not wrong
     assert fleet is not None
     assert isinstance(fleet.server, Api)
     assert (fleet.server.url, fleet.server.token) == ("https://lab:8443", "s3cret-token")
     assert "s3cret" not in repr(fleet)
-    fleet, wrong = asked(FleetFlags(ServerFlags(URL)), environ)
+    fleet, wrong = read_flags(FleetFlags(ServerFlags(URL)), environ)
     assert not wrong
     assert fleet is not None
     assert isinstance(fleet.server, Server), "a flag goes before the environment"
-    _, wrong = asked(FleetFlags(ServerFlags(URL), ApiFlags("http://[::1]:1")))
+    _, wrong = read_flags(FleetFlags(ServerFlags(URL), ApiFlags("http://[::1]:1")))
     assert "--coordinator-url: names where the run goes, and so does --nats-url" in wrong
-    for url, told in (
+    for url, rule in (
         ("http://lab:8080", "must be https:// off loopback"),
         ("https://bob:hunter2@lab", "must be https://host[:port] (got 'https://lab')"),
         ("lab:8080", "must be https://host[:port]"),
         ("https://lab/path", "must be https://host[:port]"),
         ("https://lab:99999", "must be https://host[:port]"),
     ):
-        _, wrong = asked(FleetFlags(api=ApiFlags(url)))
-        assert told in wrong, url
+        _, wrong = read_flags(FleetFlags(api=ApiFlags(url)))
+        assert rule in wrong, url
         assert "hunter2" not in wrong
     for url in ("http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"):
-        assert asked(FleetFlags(api=ApiFlags(url)))[1] == ""
+        assert read_flags(FleetFlags(api=ApiFlags(url)))[1] == ""
     for token in ("s3cret\ntoken", "s3cret tok\u00e9n"):
-        _, wrong = asked(FleetFlags(), environ | {"LOADPILOT_COORDINATOR_TOKEN": token})
+        _, wrong = read_flags(FleetFlags(), environ | {"LOADPILOT_COORDINATOR_TOKEN": token})
         assert "LOADPILOT_COORDINATOR_TOKEN: must hold a token" in wrong
         assert "s3cret" not in wrong
     flags = RunFlags(samples="calls.csv", fleet=FleetFlags(api=ApiFlags("http://[::1]:1")))
@@ -136,7 +138,7 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
 
 
 def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None:
-    """Broken if somebody who opens a stack counts his guests wrongly."""
+    """Broken if agents of other machines and local ones are added up wrongly."""
 
     def read_with(
         listen: ListenFlags, agents: str | None = None, others: AgentFlags | None = None
@@ -153,10 +155,10 @@ def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None
     assert read_with(open_to_all) == ((1, 1, 500_000), "")
     assert read_with(open_to_all, "2", AgentFlags("3")) == ((2, 5, 3_000_000), "")
     assert read_with(open_to_all, "0", AgentFlags("1")) == ((0, 1, 3_000_000), "")
-    _, told = read_with(open_to_all, "0")
-    assert "--agents: must be a whole number from 1" in told
-    _, told = read_with(open_to_all, others=AgentFlags(need=("a=b",)))
-    assert "--need: needs agents of other machines; add --external-agents" in told
+    _, wrong = read_with(open_to_all, "0")
+    assert "--agents: must be a whole number from 1" in wrong
+    _, wrong = read_with(open_to_all, others=AgentFlags(need=("a=b",)))
+    assert "--need: needs agents of other machines; add --external-agents" in wrong
     for listen, expected in (
         (ListenFlags("4222"), "--listen: must be HOST:PORT"),
         (ListenFlags("host:65536"), "--listen: must be HOST:PORT"),
@@ -174,9 +176,9 @@ def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None
 def test_an_invitation_shows_no_token() -> None:
     """Broken if what one copies does not work, or a terminal that others see holds the token."""
     facts = {"url": "tls://10.0.0.5:4222", "token_file": "/l/token", "cacert": "/l/ca.pem"}
-    told = invitation(facts | {"fingerprint": "ab12"})
-    assert "/l/ca.pem, SHA-256 ab12" in told
-    assert told.endswith(
+    text = invitation(facts | {"fingerprint": "ab12"})
+    assert "/l/ca.pem, SHA-256 ab12" in text
+    assert text.endswith(
         "NATS_TOKEN=$(cat token) "
         "loadpilot agent --nats-url tls://10.0.0.5:4222 --nats-cacert ca.pem"
     )

@@ -80,7 +80,7 @@ def test_a_default_is_shown_as_one(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a default is hidden, or told in another form than the rest."""
+    """Broken if a default is hidden, or in another form than the rest."""
     shown = help_of(command, capsys, monkeypatch)
     text = " ".join(shown.replace("│", " ").split())
     for one in flags_of(command):

@@ -69,7 +69,7 @@ class FakeSession:
 
     def prune(self, runs: list[str], *, forgets: bool) -> int:
         owing = [one for one in self.listed if one["teardown"] == "owed" and one["run"] in runs]
-        assert forgets or not owing, "what is owed is given up by nobody"
+        assert forgets or not owing, "an owed teardown is deleted without the flag"
         before = len(self.listed)
         self.listed[:] = [one for one in self.listed if one["run"] not in runs]
         return before - len(self.listed)
@@ -139,7 +139,7 @@ def test_a_report_is_of_the_last_run_unless_one_is_named(
 
 
 def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Broken if the runs of another team are listed, or a tag that nobody has goes unsaid."""
+    """Broken if the runs of another team are listed, or a tag without runs goes unsaid."""
     logs.runs[Path(".loadpilot/log-1")][1]["tags"] = {"team": "shop", "build": "7"}
     assert main(["runs", "--tag", "build=7", "--tag", "team=shop"]) == 0
     row, tags = capsys.readouterr().out.splitlines()[1:]
@@ -179,8 +179,8 @@ def test_a_name_that_is_no_single_run_is_usage(
 def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if nobody sees that a teardown is owed, if deleting runs forgets it, or if a run that
-    goes on looks as if somebody had to do something."""
+    """Broken if an owed teardown is not shown, if deleting runs forgets it, or if a run that goes
+    on looks as if it required an action."""
     first, second = logs.runs[Path(".loadpilot/log-1")]
     going_on = logs.runs[Path(".loadpilot/log-2")][1]
     first["teardown"] = second["teardown"] = going_on["teardown"] = "owed"
@@ -198,7 +198,7 @@ def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     assert left(logs) == ["01aaa", "01zzz"]
 
 
-def test_prune_deletes_what_it_was_told_and_nothing_that_runs(logs: FakeLogs) -> None:
+def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> None:
     """Broken if a run that goes on is deleted, or one too many of those that are over."""
     assert main(["runs", "prune", "01abb"]) == 0
     assert left(logs) == ["01aaa", "01abc", "01zzz"]

@@ -36,7 +36,7 @@ def test_the_line_is_one_line_with_live_figures() -> None:
 
 
 def test_the_cause_of_failed_calls_stands_beside_their_share() -> None:
-    """Broken if a user sees that all fails, and not that nobody listens."""
+    """Broken if a user sees that all calls fail, and not that the target does not listen."""
     failing = {"cause": "refused", "why": "connection refused", "calls": 36, "unreached": False}
     failed = snapshot(failing=failing)
     assert "  errors 2.50 %: connection refused  live" in line(SCENE, failed)

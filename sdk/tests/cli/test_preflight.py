@@ -23,7 +23,7 @@ def plan(rps: float = 100, steps: int = 1, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "agents", "told"),
+    ("planned", "agents", "warning"),
     [
         (plan(), 1, None),
         (plan(rps=1_000_000), 1, None),
@@ -44,14 +44,14 @@ def plan(rps: float = 100, steps: int = 1, **settings: Any) -> dict[str, Any]:
         (plan(rps=470, steps=2, reuse={"share_ppm": 500_001}), 1, None),
     ],
 )
-def test_what_runs_out_is_said(asked: dict[str, Any], agents: int, told: str | None) -> None:
+def test_what_runs_out_is_said(planned: dict[str, Any], agents: int, warning: str | None) -> None:
     """Broken if a run finds out by its errors what could be known, or a sound one is warned of."""
-    found = warnings(asked, agents, SMALL)
-    if told is None:
+    found = warnings(planned, agents, SMALL)
+    if warning is None:
         assert found == []
     else:
         (line,) = found
-        assert line.startswith(told)
+        assert line.startswith(warning)
 
 
 def test_a_machine_that_says_nothing_is_not_judged() -> None:

@@ -68,7 +68,7 @@ class FakeLog:
         self.report_json = json.dumps(changed())
         self.submitted: list[dict[str, Any]] = []
         self.secrets: list[dict[str, str]] = []
-        self.asked: list[str] = []
+        self.commands: list[str] = []
         self.error: Exception | None = None
 
     def submit(
@@ -97,18 +97,18 @@ class FakeLog:
 
     def stop(self, run: str, by: str) -> None:
         assert run == RUN
-        self.asked.append(f"stop by {by}")
+        self.commands.append(f"stop by {by}")
 
     def halt(self, run: str) -> None:
         assert run == RUN
-        self.asked.append("halt")
+        self.commands.append("halt")
 
     def report(self, run: str) -> str:
         assert run == RUN
         return self.report_json
 
     def close(self) -> None:
-        self.asked.append("close")
+        self.commands.append("close")
 
 
 class FakeStack:
@@ -339,7 +339,7 @@ def test_one_signal_stops_the_run_and_still_summarises(
     scene.log.changes = [press(number), {"snapshot": SNAPSHOT}, {"sealed": True}]
     before = signal.getsignal(signal.SIGINT)
     assert scene.run("--results-json", "r.json") == code
-    assert scene.log.asked == ["stop by the command line (Ctrl-C)", "close"]
+    assert scene.log.commands == ["stop by the command line (Ctrl-C)", "close"]
     assert capsys.readouterr().out == summary(parsed())
     assert Path("r.json").exists()
     assert scene.stack.stopped
@@ -350,7 +350,7 @@ def test_a_second_signal_aborts(scene: Scene) -> None:
     """Broken if an impatient user has to kill the process."""
     scene.log.changes = [press(signal.SIGINT), press(signal.SIGINT), {"sealed": True}]
     assert scene.run() == 130
-    assert scene.log.asked == ["stop by the command line (Ctrl-C)", "halt", "close"]
+    assert scene.log.commands == ["stop by the command line (Ctrl-C)", "halt", "close"]
 
 
 def test_an_aborted_run_that_is_not_sealed_in_time_is_reported_as_it_stands(
@@ -390,7 +390,7 @@ def test_a_failed_stack_or_log_exits_with_four(
     assert message in capsys.readouterr().err
 
 
-def test_restarts_are_told_and_the_run_goes_on(
+def test_restarts_are_shown_and_the_run_goes_on(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Broken if a restarted coordinator ends a run, or goes unmentioned."""
@@ -415,7 +415,7 @@ def test_the_report_decides_the_code(code: int, scene: Scene) -> None:
     assert scene.run() == code
 
 
-def test_strict_is_heard(scene: Scene) -> None:
+def test_strict_is_obeyed(scene: Scene) -> None:
     """Broken if --strict lets a degraded run pass."""
     scene.log.report_json = json.dumps(changed(certificate__grade="DEGRADED"))
     assert scene.run() == 0

@@ -59,7 +59,7 @@ def test_the_author_is_a_user_at_a_host() -> None:
 
 
 def test_the_roll_call_shows_foreign_text_harmlessly() -> None:
-    """Broken if an agent can draw on the terminal, or one that was not heard looks present."""
+    """Broken if an agent can draw on the terminal, or a silent one looks present."""
     known = {
         "holder": {"agent": "a-1", "boot_id": "b"},
         "host": "box\x1b[31m",

@@ -27,7 +27,7 @@ REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty(), "closed": clo
 @pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_summary_is_as_committed(name: str, verbose: bool) -> None:  # noqa: FBT001
-    """Broken if the text changes without anybody having looked at it.
+    """Broken if the text changes without a review.
 
     UPDATE_EXPECTED=1 writes the files again; look at the difference before committing it.
     """
@@ -66,7 +66,7 @@ def test_errors_of_tasks_come_before_latencies() -> None:
     assert text.index("task failed  browse, 40 times") < text.index("corrected")
 
 
-def test_the_longest_call_is_told_once() -> None:
+def test_the_longest_call_is_shown_once() -> None:
     """Broken if four percentiles of forty calls look like four measurements."""
     ladder = {**GOOD["latency"]["response"], "p99_us": 9e3, "p99_9_us": 9e3, "p99_99_us": 9e3}
     ladder["max_us"] = 9_000
@@ -90,12 +90,12 @@ def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
     assert first == "verdict      FAIL"
 
 
-def test_tasks_that_raised_are_told_beside_the_outcomes() -> None:
+def test_tasks_that_raised_are_shown_beside_the_outcomes() -> None:
     """Broken if errors stand beside outcomes that are all ok, and nothing says where from."""
     raised = changed() | {"task_raises": {"after_ok": 38, "without_call": 2}}
     text = summary(Report.model_validate(raised))
-    told = "40 tasks raised an error: after an ok request 38, without a request 2"
-    assert f"task_error   {told}" in text
+    line = "40 tasks raised an error: after an ok request 38, without a request 2"
+    assert f"task_error   {line}" in text
 
 
 def test_a_closed_loop_claims_no_plan_and_no_correction() -> None:
@@ -137,7 +137,7 @@ OMISSION = {
 def test_coordinated_omission_is_said_of_the_target_only(
     changes: dict[str, object], said: list[str], unsaid: list[str]
 ) -> None:
-    """Broken if the lag of the generator is told as what the target hid, or the reverse."""
+    """Broken if the lag of the generator is reported as what the target hid, or the reverse."""
     latency = summary(parsed(latency__omission=OMISSION | changes))
     assert "CO factor    1.09 (corrected p99 / uncorrected p99)" in latency
     assert all(part in latency for part in said), latency

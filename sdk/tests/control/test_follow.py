@@ -22,12 +22,12 @@ class Watch:
         assert not missing, missing
         return '{"sealed": true}'
 
-class Nobody:
+class Uninterrupted:
     count = 0
 
 NAME = "loadpilot._generated.snapshot"
 assert NAME not in sys.modules, "starting a run must not wait for it"
-follower = Follower(session=None, run="", view=None, interruptions=Nobody())
+follower = Follower(session=None, run="", view=None, interruptions=Uninterrupted())
 assert follower.follow(Watch(), None) is Followed.OVER
 """
 
@@ -62,5 +62,5 @@ STORY = {
 
 @pytest.mark.parametrize("line", STORY)
 def test_a_run_that_goes_as_it_should_tells_nothing_of_its_machinery(line: str) -> None:
-    """Broken if shards, generations and clocks bury what users need, or a loss is not told."""
+    """Broken if shards, generations and clocks bury what users need, or a loss is not reported."""
     assert shortened(line) == STORY[line]

@@ -91,7 +91,7 @@ def test_a_stack_that_does_not_start_says_why(
     stack.stop()
 
 
-def test_a_restart_is_heard_and_a_death_is_a_fault(
+def test_a_restart_is_relayed_and_a_death_is_a_fault(
     stand_in: Callable[[str], LocalStack], tmp_path: Path
 ) -> None:
     """Broken if a run goes on in front of a stack that is gone."""
@@ -114,7 +114,7 @@ def test_a_restart_is_heard_and_a_death_is_a_fault(
 def test_a_part_that_cannot_start_says_its_cause_once(
     stand_in: Callable[[str], LocalStack],
 ) -> None:
-    """Broken if six attempts bury the cause, or a part that was killed twice is told once."""
+    """Broken if six attempts bury the cause, or a part that was killed twice is shown once."""
     error = "ImportError: no module named 'gone'"
     output = "\\n".join(["Traceback", error] * 6)
     stack = stand_in(
@@ -125,10 +125,10 @@ def test_a_part_that_cannot_start_says_its_cause_once(
         f'    "its output: {output}")\n'
     )
     assert stack.ready(never) is not None
-    told: list[str] = []
+    lines: list[str] = []
     with pytest.raises(StackFault) as failed:
-        relay_events(stack, told.append, 5)
-    assert told == [
+        relay_events(stack, lines.append, 5)
+    assert lines == [
         "restarted agent-1: exit code 1",
         "restarted agent-2: signal 9",
         "restarted agent-2: signal 9",

@@ -1,5 +1,5 @@
-"""The Python of README and docs/howto is what it says: each block is checked as whoever copies it
-would have it checked."""
+"""The Python of README and docs/howto is what it says: each block is checked as a
+user's file would be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENVIRON = {"SHOP_KEY": "made-up"}
 
 @pytest.mark.parametrize("block", SCENARIOS, ids=lambda block: block.name)
 def test_a_scenario_in_a_document_compiles(block: Block, tmp_path: Path) -> None:
-    """Broken if somebody copies what the product refuses."""
+    """Broken if the product refuses a scenario of its documents."""
     (tmp_path / "users.csv").write_text("name\nada\n")
     (tmp_path / "image.jpg").write_bytes(b"\xff\xd8")
     path = tmp_path / "scene.py"

@@ -58,7 +58,7 @@ CHECKERS = {"mypy": by_mypy, "pyright": by_pyright}
 
 @pytest.fixture
 def copied(tmp_path: Path) -> list[Path]:
-    """Examples and whole scenarios of documents, as files of somebody's own."""
+    """Examples and whole scenarios of documents, as files of a user."""
     files = []
     texts = {path.name: path.read_text("utf-8") for path in EXAMPLES}
     texts |= {re.sub(r"\W", "_", b.name) + ".py": b.file for b in blocks() if b.is_whole}
@@ -83,8 +83,8 @@ def test_wrong_use_is_reported_where_it_is(checker: str, tmp_path: Path) -> None
     copy.write_text("\n".join(lines), "utf-8")
     marked = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
     found = CHECKERS[checker]([copy], tmp_path)
-    told = "\n".join(f"{line}: {words}" for _, line, words in found)
-    assert {line for _, line, _ in found} == marked, told
+    listed = "\n".join(f"{line}: {words}" for _, line, words in found)
+    assert {line for _, line, _ in found} == marked, listed
 
 
 def test_the_stub_says_what_the_native_module_has(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ TYPES = {
 def test_a_files_type_follows_from_its_name(
     name: str, compile_text: Compile, tmp_path: Path
 ) -> None:
-    """Broken if a target is told the wrong type, or one of the machine's own table."""
+    """Broken if a target gets the wrong type, or one of the machine's own table."""
     (tmp_path / name).write_bytes(BYTES)
     line = f"from loadpilot import file\n{textwrap.dedent(SCENE)}"
     said = line.format(f"client.post('/', content=file({name!r}))")

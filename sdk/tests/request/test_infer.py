@@ -72,7 +72,7 @@ def tensors(draw: st.DrawFn) -> tuple[list[int], str, bytes]:
     outputs=st.lists(st.text(min_size=1)),
     binary=st.booleans(),
 )
-def test_whoever_reads_by_the_specification_finds_every_tensor(
+def test_a_reader_of_the_specification_finds_every_tensor(
     given_: list[tuple[list[int], str, bytes]],
     outputs: list[str],
     *,
@@ -86,9 +86,9 @@ def test_whoever_reads_by_the_specification_finds_every_tensor(
     described = [(t["name"], t["shape"], t["datatype"]) for t in head["inputs"]]
     assert described == [(name, shape, datatype) for name, shape, datatype, _ in inputs]
     everywhere = head.get("parameters", {}).get("binary_data_output", False)
-    asked = head.get("outputs", [])
-    assert [one["name"] for one in asked] == outputs
-    wanted = [one.get("parameters", {}).get("binary_data", everywhere) for one in asked]
+    requested = head.get("outputs", [])
+    assert [one["name"] for one in requested] == outputs
+    wanted = [one.get("parameters", {}).get("binary_data", everywhere) for one in requested]
     assert all(one is binary for one in wanted or [everywhere])
     assert request["headers"]["Content-Type"] == "application/octet-stream"
 

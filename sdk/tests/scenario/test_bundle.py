@@ -79,7 +79,7 @@ def test_modules_and_files_beside_a_scenario_travel_with_it(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_not_there_is_refused_before_the_start(tmp_path: Path) -> None:
-    """Broken if a body that nobody has is found missing by every arrival."""
+    """Broken if a missing body file is found only by the arrivals."""
     with pytest.raises(Refused) as refused:
         packed(tmp_path, BODY.format("client.post('/', content=file('nowhere.jpg'))"))
     (problem,) = refused.value.problems

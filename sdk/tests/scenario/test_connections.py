@@ -83,7 +83,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
+def test_settings_are_planned_and_shown(said: str, tmp_path: Path) -> None:
     """Broken if a setting were lost on its way, or a run made in another way looked as usual."""
     planned, words = SAID[said]
     target = "http://shop.example" if "unix:" in said else HTTPS
@@ -125,8 +125,8 @@ def test_a_private_key_is_a_secret(tmp_path: Path) -> None:
     assert words == "certificates trusted as given, with a client certificate"
 
 
-def test_unverified_tls_is_told(tmp_path: Path) -> None:
-    """Broken if nobody could see that a man in the middle would have passed."""
+def test_unverified_tls_is_shown(tmp_path: Path) -> None:
+    """Broken if the opening does not show that a man in the middle would have passed."""
     plan = compiled(tmp_path, "", ConnectionFlags(insecure=True)).plan
     assert "NOT verified" in connections_text(plan["connections"])
 
@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
         HTTPS,
         "must be left out with HTTP/2",
     ),
-    "opened for nobody": (
+    "opened and never used": (
         "{'reuse': 'never'}",
         ConnectionFlags(open_first="5"),
         HTTPS,

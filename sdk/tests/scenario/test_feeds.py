@@ -172,7 +172,7 @@ def test_a_wrong_feed_is_refused(refuse_text: Refuse, tmp_path: Path, feed: str,
 
 
 def test_a_feed_that_is_no_attribute_is_refused(refuse_text: Refuse) -> None:
-    """Broken if rows are taken that nobody counts."""
+    """Broken if rows are taken uncounted."""
     text = """
         from loadpilot import feed
         USERS = feed([1, 2])

@@ -61,7 +61,7 @@ YIELDS = (
 
 
 @pytest.mark.parametrize(
-    ("marked", "told"),
+    ("marked", "problem"),
     [
         ("@setup\n    def s(self): pass", "@setup s: must take self and client (got '(self)')"),
         (
@@ -78,11 +78,11 @@ YIELDS = (
         ),
     ],
 )
-def test_what_cannot_happen_once_is_refused(refuse_text: Refuse, marked: str, told: str) -> None:
+def test_what_cannot_happen_once_is_refused(refuse_text: Refuse, marked: str, problem: str) -> None:
     """Broken if a setup that would do nothing is found out only when the load fails."""
     scene = f"from loadpilot import setup, teardown\n@scenario\nclass S(VUser):\n    {marked}\n"
     scene += "    @task\n    def t(self, client): client.get('/')\n"
-    assert told in [problem.what for problem in refuse_text(scene)]
+    assert problem in [one.what for one in refuse_text(scene)]
 
 
 def start(statement: str, said: str = "") -> str:

@@ -180,10 +180,10 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("misuse", MISUSES)
 def test_misuse_names_the_value_and_the_rule(misuse: str) -> None:
     """Broken if a wrong name or value is taken, here or in a run."""
-    act, told = MISUSES[misuse]
+    act, rule = MISUSES[misuse]
     with pytest.raises(ValueError, match="metric") as raised:
         act()
-    assert told in str(raised.value)
+    assert rule in str(raised.value)
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:

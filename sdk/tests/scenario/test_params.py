@@ -54,7 +54,7 @@ class Other(VUser):
 def test_what_was_asked_for_is_recorded(
     compile_text: Compile, text: str, more: dict[str, str], overrides: Overrides, size: str
 ) -> None:
-    """Broken if a run cannot be told from one with other parameters, or a secret is in its plan."""
+    """Broken if a run looks like one with other parameters, or a secret is in its plan."""
     compiled = compile_text(text, overrides, "S")
     expected: dict[str, Any] = {**more, "SIZE": size}
     handle = compiled.plan["parameters"].pop("TOKEN")["secret"]
@@ -150,7 +150,7 @@ LITERALS = (
 def test_what_cannot_be_had_is_refused_at_its_line(
     refuse_text: Refuse, text: str, line: int, what: str
 ) -> None:
-    """Broken if a run begins without a parameter, or nobody can tell which line wants it."""
+    """Broken if a run begins without a parameter, or the line that needs it is not named."""
     (problem,) = refuse_text(text)
     assert problem.place.endswith(f"scene.py:{line}")
     assert problem.what == what
@@ -179,7 +179,7 @@ def test_a_flag_gives_no_secret_and_nothing_unasked(refuse_text: Refuse) -> None
         "p%2f/\xfc \\'+",
     ],
 )
-def test_a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_told(form: str) -> None:
+def test_a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_shown(form: str) -> None:
     """Broken if a refusal shows a secret that a path has encoded, or an error has quoted."""
     secrets = ["", "p%2f", "p%2f/\xfc '+"]
     assert masked(f"/a/{form}?b", secrets) == "/a/***?b"

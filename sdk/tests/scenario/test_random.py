@@ -37,7 +37,7 @@ def test_values_are_spread_over_the_whole_range() -> None:
 
 
 def test_now_is_the_instant_at_which_the_arrival_is_due() -> None:
-    """Broken if a time is cut, or is nobody's zone."""
+    """Broken if a time is cut, or has no zone."""
     assert now().isoformat() == "2026-09-21T14:13:20.250001+00:00"
 
 

@@ -1,5 +1,5 @@
 """What of a scenario cannot be compiled: a mistake is refused with its line and a way out, anything
-else is a reason to run in Python, told with its line."""
+else is a reason to run in Python, named with its line."""
 
 from __future__ import annotations
 

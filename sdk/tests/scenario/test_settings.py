@@ -273,7 +273,7 @@ RESTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("said", RESTS)
-def test_users_rest_as_they_are_told(compile_text: Compile, said: str) -> None:
+def test_users_rest_by_their_settings(compile_text: Compile, said: str) -> None:
     """Broken if users of a closed loop come back earlier or later than the scenario says."""
     assert compile_text(SCENE.format(said=f"users=5, {said}")).plan["rest"] == RESTS[said]
     assert "rest" not in compile_text(SCENE.format(said="users=5")).plan
@@ -285,7 +285,7 @@ def test_users_rest_as_they_are_told(compile_text: Compile, said: str) -> None:
 
 
 def test_users_are_a_closed_loop(compile_text: Compile) -> None:
-    """Broken if a closed loop offers a rate, or lasts longer than it was told."""
+    """Broken if a closed loop offers a rate, or lasts longer than its duration."""
     plan = compile_text(SCENE.format(said="users=64, duration='30s'")).plan
     assert plan["users"] == 64
     assert plan["profile"]["shape"] == "closed"

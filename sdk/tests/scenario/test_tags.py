@@ -28,7 +28,7 @@ def tagged(tags: str) -> str:
 
 
 def test_flags_replace_tags_of_the_same_name(compile_text: Compile) -> None:
-    """Broken if a run in CI carries the tags of somebody's desk, or loses those of its file."""
+    """Broken if a run in CI carries the tags of a developer's shell, or loses those of its file."""
     text = tagged('{"team": "shop", "area": "pay"}')
     assert compile_text(text).plan["tags"] == {"area": "pay", "team": "shop"}
     both = {"area": "pay", "build": "1.4", "team": "till"}
@@ -55,7 +55,7 @@ def test_wrong_tags_are_refused(refuse_text: Refuse, tags: str, what: str) -> No
 
 
 def test_a_wrong_flag_is_refused_where_it_is_said(refuse_text: Refuse) -> None:
-    """Broken if somebody looks for a mistake of the command line in the file."""
+    """Broken if a mistake of the command line is reported as one of the file."""
     problems = refuse_text(tagged("{}"), Overrides(tags={"my team": "shop", "area": ""}))
     assert [problem.place for problem in problems] == ["--tag", "--tag"]
 

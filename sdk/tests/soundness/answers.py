@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from random import Random
 
-    from sdk.tests.soundness.rehearse import Heard, Script
+    from sdk.tests.soundness.rehearse import Result, Script
 
 HALF = 0.5
 STATUSES = (200, 200, 200, 201, 204, 301, 302, 303, 307, 400, 404, 500)
@@ -129,12 +129,17 @@ def answer(chance: Random) -> tuple[int, bytes, bytes]:
 
 
 def life(chance: Random) -> Script:
-    """Make up what one user hears: in its preparation, twice in its task, in its clean-up."""
+    """Make up the results of one user: in its preparation, twice in its task, in its clean-up."""
 
-    def heard(most: int, *more: str) -> list[Heard]:
-        answers: list[Heard] = [answer(chance) for _ in range(1 + chance.randrange(most))]
-        others: list[Heard] = [one for one in more if chance.randrange(8) == 0]
+    def results(most: int, *more: str) -> list[Result]:
+        answers: list[Result] = [answer(chance) for _ in range(1 + chance.randrange(most))]
+        others: list[Result] = [one for one in more if chance.randrange(8) == 0]
         return answers + others
 
-    again = heard(4, "stopped")
-    return [(-1, heard(3)), (0, heard(5, "timed out", "unsendable")), (0, again), (-2, heard(3))]
+    again = results(4, "stopped")
+    return [
+        (-1, results(3)),
+        (0, results(5, "timed out", "unsendable")),
+        (0, again),
+        (-2, results(3)),
+    ]

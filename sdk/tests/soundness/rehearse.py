@@ -28,9 +28,9 @@ BEYOND = "CompiledError: "
 """What code says where it cannot go on as Python would."""
 
 Answer = tuple[int, bytes, bytes]
-Heard = Answer | str
-Script = list[tuple[int, list[Heard]]]
-"""Parts of a user's life, each with what is heard in it, over and over."""
+Result = Answer | str
+Script = list[tuple[int, list[Result]]]
+"""Parts of a user's life, each with its results, over and over."""
 Line = tuple[Any, ...]
 
 
@@ -108,29 +108,29 @@ def _played(user: RehearsedUser, script: Script) -> list[Line]:
         lines.append((asks, wanted.rests_us, wanted.check, wanted.raised, wanted.measured))
         return wanted
 
-    for place, (part, heard) in enumerate(script):
+    for place, (part, results) in enumerate(script):
         due_us = DUES_US[(place + len(script[0][1])) % len(DUES_US)]
         wanted = noted(user.begin(part, place, due_us))
         for turn in range(TURNS_MAX):
             if wanted.sends is None and wanted.rests_us is None and wanted.batch is None:
                 break
-            wanted = noted(_told(user, wanted, heard[turn % len(heard) :] + heard))
+            wanted = noted(_resumed(user, wanted, results[turn % len(results) :] + results))
     return lines
 
 
-def _told(user: RehearsedUser, wanted: Wanted, all_heard: list[Heard]) -> Wanted:
-    heard = all_heard[0]
-    if wanted.batch is not None and (heard != "stopped" or len(wanted.batch) % 2):
-        return user.all_answered((all_heard * len(wanted.batch))[: len(wanted.batch)])
-    if heard == "stopped":
+def _resumed(user: RehearsedUser, wanted: Wanted, results: list[Result]) -> Wanted:
+    result = results[0]
+    if wanted.batch is not None and (result != "stopped" or len(wanted.batch) % 2):
+        return user.all_answered((results * len(wanted.batch))[: len(wanted.batch)])
+    if result == "stopped":
         return user.stopped()
     if wanted.rests_us is not None:
         return user.rested()
-    match heard:
+    match result:
         case "timed out":
             return user.timed_out()
         case "unsendable":
             return user.unsendable("path: must be short")
         case (int() as status, bytes() as head, bytes() as body):
             return user.answered(status, head, body)
-    raise AssertionError(heard)
+    raise AssertionError(result)

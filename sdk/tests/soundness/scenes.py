@@ -67,10 +67,10 @@ def methods(chance: Random) -> list[str]:
             f"    {'async ' * is_async}def fetch{later}(self, client, path):",
             f"        return {awaits}client.get(path, name='fetched')",
             f"    {'async ' * is_async}def tell{later}(self, {http}, path):",
-            f"        with {http}.step('told'):",
-            f"            told = {awaits}{http}.post(path, json=self.top)",
-            f"        {work.one('assert told.status_code != 404', 'told.raise_for_status()')}",
-            "        return told",
+            f"        with {http}.step('posted'):",
+            f"            posted = {awaits}{http}.post(path, json=self.top)",
+            f"        {work.one('assert posted.status_code != 404', 'posted.raise_for_status()')}",
+            "        return posted",
         ]
     lines += [
         "    def judged(self, value):",

@@ -38,7 +38,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.mark.parametrize("name", BUGS)
 def test_the_search_finds_the_bug(played: Played, name: str) -> None:
-    """Broken if the compiler could have this bug and nobody would know."""
+    """Broken if the compiler could have this bug undetected."""
     shown = 0
     for made, script, python in played:
         plan = dict(made.compiled.plan)

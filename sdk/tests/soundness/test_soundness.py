@@ -41,10 +41,10 @@ def test_code_does_what_python_does(tmp_path: Path) -> None:
             seen["beyond"] += any(map(is_beyond, code))
             seen["said"] += any(line[2] or line[3] for line in code)
             assert same(python, code), f"seed {seed}\n{text}\n{_difference(python, code)}"
-    told = ", ".join(f"{what}: {count}" for what, count in seen.most_common(20))
-    assert seen["code"] >= CASES // 2, f"too few scenarios could be compiled: {told}"
-    assert seen["beyond"] <= CASES * LIVES // 10, f"code gives up too often: {told}"
-    assert seen["said"] >= CASES, f"too little goes wrong to compare words: {told}"
+    counts = ", ".join(f"{what}: {count}" for what, count in seen.most_common(20))
+    assert seen["code"] >= CASES // 2, f"too few scenarios could be compiled: {counts}"
+    assert seen["beyond"] <= CASES * LIVES // 10, f"code gives up too often: {counts}"
+    assert seen["said"] >= CASES, f"too little goes wrong to compare words: {counts}"
 
 
 def _difference(python: list[Line], code: list[Line]) -> str:

@@ -297,8 +297,8 @@ class Writer:
             call = f"client.post('/seen', json=[{text}])"
             self.add(indent, f"{'await ' * self.is_async}{call}")
         else:
-            told = "-".join(f"{{{name}!r}}" for name in text.split(", "))
-            self.add(indent, f'assert LIMIT == 4, f"{told}"')
+            shown = "-".join(f"{{{name}!r}}" for name in text.split(", "))
+            self.add(indent, f'assert LIMIT == 4, f"{shown}"')
 
     @staticmethod
     def atom(text: str) -> str:

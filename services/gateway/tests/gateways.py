@@ -60,17 +60,17 @@ class Live:
 
     def events(self) -> Iterator[Event]:
         """Events until the gateway ends the stream, without comments."""
-        told: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for line in self.response:
             text = line.decode().rstrip("\n")
             if text:
                 key, _, value = text.partition(": ")
-                told[key] = value
-            elif "event" in told:
-                yield Event(told["event"], told.get("id"), json.loads(told["data"]))
-                told = {}
+                fields[key] = value
+            elif "event" in fields:
+                yield Event(fields["event"], fields.get("id"), json.loads(fields["data"]))
+                fields = {}
             else:
-                told = {}
+                fields = {}
 
 
 class Gateway(Caller):
@@ -141,14 +141,14 @@ def gateways(tmp_path: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> I
 def plan(loadpilot: Loadpilot, oracle: Oracle, rps: int = 50, secs: int = 3) -> dict[str, Any]:
     """The plan of a scenario, as the command prints it."""
     flags = ("--rps", str(rps), "--duration", f"{secs}s", "--dry-run")
-    told = loadpilot.run(WEIGHTED, oracle.url, *flags)
-    assert told.code == 0, told.stderr
-    found: dict[str, Any] = json.loads(told.stdout)
+    compiled = loadpilot.run(WEIGHTED, oracle.url, *flags)
+    assert compiled.code == 0, compiled.stderr
+    found: dict[str, Any] = json.loads(compiled.stdout)
     return found
 
 
 def cli_report(loadpilot: Loadpilot, fleet: Fleet, run: str) -> str:
     """The report as the command line prints it."""
-    told = loadpilot.call("report", run, "--json", "--nats-url", fleet.url)
-    assert told.code == 0, told.stderr
-    return told.stdout.removesuffix("\n")
+    shown = loadpilot.call("report", run, "--json", "--nats-url", fleet.url)
+    assert shown.code == 0, shown.stderr
+    return shown.stdout.removesuffix("\n")

@@ -184,7 +184,7 @@ def _find_lost(
     shards: int,
     reported: dict[Holder, Counter[int]],
 ) -> None:
-    """Every arrival, one by one: who should have told of it."""
+    """Every arrival, one by one: the holder that should have reported it."""
     (piece,) = folded.plan["profile"]["pieces"]
     rate, tick_us = piece["from"], folded.plan["tick_us"]
     held: Counter[tuple[Holder, int]] = Counter()

@@ -81,10 +81,10 @@ def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -
     assert raw(gateway, twice + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
     policy = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
     policy.request("GET", "/healthz")
-    told = policy.getresponse().headers
-    assert "unsafe-inline" not in told["Content-Security-Policy"]
-    assert "default-src 'self'" in told["Content-Security-Policy"]
-    assert told["X-Content-Type-Options"] == "nosniff"
+    shown = policy.getresponse().headers
+    assert "unsafe-inline" not in shown["Content-Security-Policy"]
+    assert "default-src 'self'" in shown["Content-Security-Policy"]
+    assert shown["X-Content-Type-Options"] == "nosniff"
     policy.close()
 
 
@@ -118,12 +118,12 @@ def test_hostile_questions_are_answered_with_a_place(gateway: Gateway) -> None:
     ):
         answer = gateway.api(path)
         assert answer.status == status, (path, answer.body)
-        told = answer.json
+        problem = answer.json
         assert answer.kind == "application/problem+json"
-        assert told["status"] == status
+        assert problem["status"] == status
         if status == 422:
-            assert told["problems"], path
-            assert told["code"] == "usage"
+            assert problem["problems"], path
+            assert problem["code"] == "usage"
     assert gateway.api("/runs/01unknownrun").json["code"] == "unknown_run"
     resumed = gateway.api("/runs/01unknownrun/live", {"Last-Event-ID": "x"})
     assert resumed.status == 422
@@ -171,7 +171,7 @@ def test_hostile_plans_start_nothing(
     text = json.dumps(sound).encode()
     tasks = json.dumps({**sound, "tasks": sound["tasks"][:1] * 100_000}).encode()
     key = {"Idempotency-Key": "one"}
-    for body, headers, status, told in (
+    for body, headers, status, problem in (
         (b"", {}, 422, "body: cannot be read"),
         (b"{", {}, 422, "body: cannot be read"),
         (b"[]", {}, 422, "body: cannot be read"),
@@ -191,10 +191,10 @@ def test_hostile_plans_start_nothing(
     ):
         answer = gateway.tell("/runs", body, headers)
         assert answer.status == status, (body[:80], answer.body[:300])
-        assert told in answer.problems, (body[:80], answer.body[:300])
+        assert problem in answer.problems, (body[:80], answer.body[:300])
         assert len(answer.body) < 40_000, body[:80]
         assert b"s3cret" not in answer.body
-        if status == 422 and "Idempotency" not in told and "made up" not in told:
+        if status == 422 and "Idempotency" not in problem and "made up" not in problem:
             checked = gateway.tell("/plans/check", body)
             assert checked.status == 200, checked.body[:300]
             assert checked.json["problems"] or checked.json["facts"] is None
@@ -269,16 +269,16 @@ def test_callers_with_the_token_are_authenticated(
     for path in ("/healthz", "/readyz"):
         assert gateway.ask("GET", path).status == 200, path
     assert gateway.tell("/session", {"token": "wrong"}).status == 401
-    asked = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
-    asked.request(
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+    connection.request(
         "POST", f"{API}/session", json.dumps({"token": WORD}), {"Content-Type": "application/json"}
     )
-    opened = asked.getresponse()
+    opened = connection.getresponse()
     cookie = opened.headers["Set-Cookie"]
     assert opened.status == 204
     assert "HttpOnly; SameSite=Strict" in cookie
     assert WORD not in cookie
-    asked.close()
+    connection.close()
     pair = cookie.partition(";")[0]
     assert gateway.api("/me", {"Cookie": pair}).status == 200
     assert gateway.api("/me", {"Cookie": f"other=1; {pair}"}).status == 200
@@ -286,8 +286,8 @@ def test_callers_with_the_token_are_authenticated(
     name, _, value = pair.partition("=")
     until, _, signed = value.partition(".")
     for forged in (f"9{until}.{signed}", f"{until}.{'0' * 64}", until, "", f"{until}.", "é.é"):
-        told = gateway.api("/me", {"Cookie": f"{name}={forged}"})
-        assert told.status == 401, forged
+        refused = gateway.api("/me", {"Cookie": f"{name}={forged}"})
+        assert refused.status == 401, forged
     assert gateway.api("/me", {"Cookie": pair, **ORIGIN}).status == 403
     for process in gateways.processes:
         assert WORD not in process.said
@@ -315,8 +315,8 @@ def test_a_proxy_is_trusted_from_its_address_only(
     for wrong in ("", WORD[:-1], f"{WORD}x"):
         assert proxied.api("/me", {**named, "X-LoadPilot-Proxy-Secret": wrong}).status == 401
     for host in ("evil.test", "localhost", "127.0.0.1", "load.example.test.evil.test"):
-        told = proxied.api("/me", {**named, "Host": host})
-        assert (told.status, "PUBLIC_NAMES" in told.json["detail"]) == (403, True), host
+        refused = proxied.api("/me", {**named, "Host": host})
+        assert (refused.status, "PUBLIC_NAMES" in refused.json["detail"]) == (403, True), host
     twice = "".join(f"{name}: {value}\r\n" for name, value in named.items())
     ask = f"GET {API}/me HTTP/1.1\r\n{twice}X-User: eve\r\nConnection: close\r\n\r\n"
     assert raw(proxied, ask.encode()).startswith(b"HTTP/1.1 403")
@@ -359,18 +359,18 @@ def test_it_serves_over_tls(fleet: Fleet, gateways: Gateways, tmp_path: Path) ->
     settings = {"TLS_CERT": cert, "TLS_KEY": key, "TOKEN_FILE": secret(tmp_path, WORD)}
     gateway = gateways.start(HOST="0.0.0.0", **settings)
     context = ssl.create_default_context(cafile=cert)
-    asked = http.client.HTTPSConnection(
+    connection = http.client.HTTPSConnection(
         "127.0.0.1", gateway.port, timeout=PATIENCE_S, context=context
     )
-    asked.request(
+    connection.request(
         "POST", f"{API}/session", json.dumps({"token": WORD}), {"Content-Type": "application/json"}
     )
-    opened = asked.getresponse()
+    opened = connection.getresponse()
     assert opened.status == 204
     assert opened.headers["Set-Cookie"].startswith("__Host-")
     assert "; Secure" in opened.headers["Set-Cookie"]
     assert "max-age" in opened.headers["Strict-Transport-Security"]
-    asked.close()
+    connection.close()
 
 
 def test_every_mistake_of_the_settings_is_reported_and_no_secret(

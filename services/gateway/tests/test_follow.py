@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 
 
-def told(event: ServerSentEvent) -> tuple[str, Any]:
+def content(event: ServerSentEvent) -> tuple[str, Any]:
     return str(event.event), json.loads(event.raw_data or "null")
 
 
@@ -63,12 +63,12 @@ async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]
         for _ in range(3):
             await asyncio.sleep(0)
         if reading is not None and reading.done():
-            seen.append(told(reading.result()))
+            seen.append(content(reading.result()))
             reading = None
     followed.finish("sealed", "{}")
     if reading is not None:
-        seen.append(told(await reading))
-    seen += [told(event) async for event in view]
+        seen.append(content(await reading))
+    seen += [content(event) async for event in view]
     return seen, lines
 
 
@@ -103,7 +103,7 @@ def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[10] == ("snapshot", {"n": 1_000})
 
 
-def test_a_log_that_stores_nothing_is_told_once_for_each_time() -> None:
+def test_a_log_that_stores_nothing_is_reported_once_each_time() -> None:
     """Broken if a page showed a load as well of which nothing is stored."""
     seen, _ = asyncio.run(fed(["line", "unstored", "read", "read", "snapshot", "unstored"], 0))
     why = ("unstored", 'no "space" left')

@@ -81,9 +81,9 @@ def test_many_live_views_leave_readiness_stop_and_halt(
         with gateway.live(runs[FOLLOWED]) as refused:
             assert refused.response.status == 503
         for wish, run in (("stop", runs[0]), ("halt", runs[1])):
-            told = gateway.tell(f"/runs/{run}/{wish}")
-            assert told.status == 200, (wish, told.body)
-            assert told.json["answer"]["answer"] in {"stopping", "over"}
+            answer = gateway.tell(f"/runs/{run}/{wish}")
+            assert answer.status == 200, (wish, answer.body)
+            assert answer.json["answer"]["answer"] in {"stopping", "over"}
         halted = gateway.api(f"/runs/{runs[1]}").json["story"]
         assert "stop requested by a caller of the gateway (halt)" in str(halted)
         for view in views[:2]:

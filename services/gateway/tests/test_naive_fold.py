@@ -33,7 +33,7 @@ SEED = 20261122
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A run in which an agent was killed and targets failed: its id, and its log."""
     folder = tmp_path_factory.mktemp("kept")
     loadpilot = Loadpilot(folder / "work")
@@ -81,8 +81,8 @@ def agree(url: str, run: str, cache: Path | None = None) -> None:
     slices += [{"agents": [agent]} for agent in agents]
     slices += [{"tasks": ["often"]}, {"outcomes": ["http_5xx"]}]
     slices += [{"from_us": 2 * TICK_US, "to_us": 5 * TICK_US, "tasks": ["rarely"]}]
-    for asked in slices:
-        same(json.loads(reading.series(json.dumps(asked))), asked, naive)
+    for query in slices:
+        same(json.loads(reading.series(json.dumps(query))), query, naive)
     session.close()
 
 
@@ -110,51 +110,51 @@ def intervals(ticks: Counter[int]) -> Counter[int]:
     return found
 
 
-def same(series: dict[str, Any], asked: dict[str, Any], naive: Folded) -> None:
+def same(series: dict[str, Any], query: dict[str, Any], naive: Folded) -> None:
     """Hold one series against the naive fold."""
-    edges = [*series["from_us"], asked.get("to_us", SECS * TICK_US)]
+    edges = [*series["from_us"], query.get("to_us", SECS * TICK_US)]
     for place, (from_us, to_us) in enumerate(pairwise(edges)):
-        wanted = picked(asked, from_us // TICK_US, to_us // TICK_US)
+        wanted = picked(query, from_us // TICK_US, to_us // TICK_US)
         outcomes = naive.outcomes(wanted)
         assert {name: row[place] for name, row in series["outcomes"].items() if row[place]} == {
             name: count for name, count in outcomes.items() if count
         }
         for name in ("response", "service"):
             points(series[name], place, naive.times(name, wanted))
-    whole = naive.times("response", picked(asked, edges[0] // TICK_US, edges[-1] // TICK_US))
+    whole = naive.times("response", picked(query, edges[0] // TICK_US, edges[-1] // TICK_US))
     ladder = series["total"]["response"]
     assert whole is not None
     assert ladder["count"] == whole.total
     assert ladder["p99_us"] == whole.percentile(99)
 
 
-def points(told: dict[str, list[int | None]], place: int, times: Histogram | None) -> None:
+def points(series: dict[str, list[int | None]], place: int, times: Histogram | None) -> None:
     for name, percent in (("p50", 50), ("p95", 95), ("p99", 99), ("max", 100)):
-        assert told[name][place] == (times.percentile(percent) if times else None)
+        assert series[name][place] == (times.percentile(percent) if times else None)
 
 
-def picked(asked: dict[str, Any], first: int, end: int) -> Callable[[Any], bool]:
+def picked(query: dict[str, Any], first: int, end: int) -> Callable[[Any], bool]:
     def wanted(call: Any) -> bool:
         return (
             first <= call.tick < end
-            and call.agent in asked.get("agents", [call.agent])
-            and call.task in asked.get("tasks", [call.task])
-            and call.outcome in asked.get("outcomes", [call.outcome])
+            and call.agent in query.get("agents", [call.agent])
+            and call.task in query.get("tasks", [call.task])
+            and call.outcome in query.get("outcomes", [call.outcome])
         )
 
     return wanted
 
 
-def test_a_log_with_a_killed_agent(kept: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_log_with_a_killed_agent(recorded: tuple[str, Path], tmp_path: Path) -> None:
     """Broken if report or indexed runs count anything but what the log says, or leave it out."""
-    run, log = kept
+    run, log = recorded
     with served(log, tmp_path / "copy") as url:
         agree(url, run)
 
 
-def test_repeats_another_order_and_holes(kept: tuple[str, Path], tmp_path: Path) -> None:
+def test_repeats_another_order_and_holes(recorded: tuple[str, Path], tmp_path: Path) -> None:
     """Broken if what came twice counts twice, if order matters, or if a hole is not named."""
-    run, log = kept
+    run, log = recorded
     with served(log, tmp_path / "copy") as url:
         messages = read(url, run)
     dice = random.Random(SEED)  # noqa: S311

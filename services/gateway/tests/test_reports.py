@@ -28,9 +28,9 @@ def test_a_run_from_its_request_to_its_report(
     fleet.coordinator()
     fleet.agent("a-1")
     gateway, other = gateways.start(), gateways.start()
-    asked = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)})
-    assert asked.status == 202, asked.body
-    run = asked.json["run"]
+    started = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)})
+    assert started.status == 202, started.body
+    run = started.json["run"]
     events = gateway.see_end(run)
     assert events[-1].kind == "sealed"
     story = [event for event in events if event.kind == "story"]
@@ -40,9 +40,9 @@ def test_a_run_from_its_request_to_its_report(
     assert snapshots
     assert all(event.id is None for event in events if event.kind == "snapshot")
 
-    told = gateway.api(f"/runs/{run}")
-    assert told.body.decode() == cli_report(loadpilot, fleet, run)
-    assert told.json["arrivals"]["started"] == oracle.counts().received == 150
+    answer = gateway.api(f"/runs/{run}")
+    assert answer.body.decode() == cli_report(loadpilot, fleet, run)
+    assert answer.json["arrivals"]["started"] == oracle.counts().received == 150
     asked_for = (
         f"/runs/{run}",
         f"/runs/{run}/story",
@@ -56,7 +56,7 @@ def test_a_run_from_its_request_to_its_report(
         f"/runs/{run}?as_of_us=1000000",
         f"/runs/{run}/series?as_of_us=1000000",
     )
-    report = told.json
+    report = answer.json
     assert outcome_of(gateway) == outcome_of(other)
     assert outcome_of(gateway) == {
         "verdict": "PASS",
@@ -86,7 +86,7 @@ def test_a_run_from_its_request_to_its_report(
     assert [event.data for event in rest] == lines[3:]
     (listed,) = answers["/runs"].json["runs"]
     assert (listed["run"], listed["state"], listed["ending"]) == (run, "sealed", "completed")
-    assert json.loads(told.body)["run"]["id"] == run
+    assert json.loads(answer.body)["run"]["id"] == run
 
 
 def test_any_part_of_a_run_can_be_asked_for(
@@ -132,7 +132,7 @@ def test_any_part_of_a_run_can_be_asked_for(
     for question, place in (
         ({"thresholds": {"p99": 10}}, "unknown metric"),
         ({"thresholds": {"p99_ms": "fast"}}, "must be a number"),
-        ({"thresholds": {"nobody:p99_ms": 10}}, "unknown task"),
+        ({"thresholds": {"unknown:p99_ms": 10}}, "unknown task"),
         ({"thresholds": {f"t{n}:p99_ms": 1 for n in range(201)}}, "at most 200"),
         ({"thresholds": [{"metric": "fast"}]}, ""),
         ({"warm_up_us": -1}, ""),
@@ -143,7 +143,7 @@ def test_any_part_of_a_run_can_be_asked_for(
         assert refused.status == 422, (question, refused.body)
         assert place in refused.problems, (question, refused.body)
     for path in (
-        "series?tasks=nobody",
+        "series?tasks=unknown",
         "series?from_us=5",
         "series?from_us=2000000&to_us=1000000",
         "series?bucket_us=0",
@@ -151,7 +151,7 @@ def test_any_part_of_a_run_can_be_asked_for(
         "series?percentiles=101",
         "series?percentiles=nan",
         "series?outcomes=fine",
-        "heat?agents=nobody",
+        "heat?agents=unknown",
         "errors?nonsense=1",
         "agents?as_of_us=-1",
     ):

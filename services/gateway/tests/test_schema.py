@@ -37,8 +37,8 @@ ANSWER_S = 60.0
 def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
     """Broken if the committed OpenAPI document is stale."""
     fleet.coordinator()
-    told = gateways.start().api("/openapi.json").json
-    assert told == json.loads(OPENAPI.read_text(encoding="utf-8"))
+    described = gateways.start().api("/openapi.json").json
+    assert described == json.loads(OPENAPI.read_text(encoding="utf-8"))
 
 
 def test_the_api_holds_what_it_describes(
@@ -54,11 +54,11 @@ def test_the_api_holds_what_it_describes(
     load_all_checks()
     held = [CHECKS.get_one(name) for name in HELD]
     schema = schemathesis.openapi.from_path(OPENAPI)
-    asked: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
     for found in schema.get_all_operations():
         operation = found.ok()
-        run_all(operation.as_strategy(), partial(holds, base, run, held, asked))
-    assert len(asked) > 12
+        run_all(operation.as_strategy(), partial(holds, base, run, held, calls))
+    assert len(calls) > 12
     assert oracle.counts().received == 20
 
 
@@ -79,9 +79,9 @@ def run_all(cases: SearchStrategy[Case], hold: Callable[[Case], None]) -> None:
     settled(given(case=cases)(held))()
 
 
-def holds(base: str, run: str, held: list[Any], asked: Counter[str], case: Case) -> None:
+def holds(base: str, run: str, held: list[Any], calls: Counter[str], case: Case) -> None:
     """Every other request about a run is about one that exists."""
-    asked[case.operation.label] += 1
-    if asked[case.operation.label] % 2 and "run" in (case.path_parameters or {}):
+    calls[case.operation.label] += 1
+    if calls[case.operation.label] % 2 and "run" in (case.path_parameters or {}):
         case.path_parameters["run"] = run
     case.call_and_validate(base_url=base, checks=held, timeout=ANSWER_S)

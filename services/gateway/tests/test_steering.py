@@ -64,12 +64,12 @@ def test_a_key_asks_for_one_run(
     wanted = {"plan": plan(loadpilot, oracle)}
     key = {"Idempotency-Key": "build-4711"}
     with ThreadPoolExecutor(8) as callers:
-        asked = [
+        requests = [
             callers.submit(gateway.tell, "/runs", wanted, key)
             for gateway in (one, other)
             for _ in range(4)
         ]
-        answers = [one.result() for one in asked]
+        answers = [one.result() for one in requests]
     assert sorted(answer.status for answer in answers) == [200] * 7 + [202]
     (run,) = {answer.json["run"] for answer in answers}
     one.see_end(run)
@@ -98,9 +98,9 @@ def test_without_a_fleet_it_says_so(
     assert gateway.ask("GET", "/readyz").body == b"ready\n"
     coordinator.kill()
     coordinator.end()
-    nobody = gateway.tell("/runs", wanted)
-    assert (nobody.status, nobody.json["code"]) == (503, "infrastructure")
-    assert "no coordinator listens" in nobody.json["detail"]
+    refused = gateway.tell("/runs", wanted)
+    assert (refused.status, refused.json["code"]) == (503, "infrastructure")
+    assert "no coordinator listens" in refused.json["detail"]
     fleet.server.kill()
     fleet.server.end()
     assert gateway.ask("GET", "/healthz").status == 200

@@ -64,11 +64,11 @@ class Past(VUser):
         assert (me["can_start"], me["agents"]) == (True, 2)
         below = descendants(running.pid)
         assert all(token not in command_line(one.pid) for one in below)
-        told = gateway.api(f"/runs/{past.run}", known)
-        assert told.json["run"]["id"] == past.run
-        asked = gateway.tell("/runs", wanted, known)
-        assert asked.status == 202, asked.body
-        run = asked.json["run"]
+        answer = gateway.api(f"/runs/{past.run}", known)
+        assert answer.json["run"]["id"] == past.run
+        started = gateway.tell("/runs", wanted, known)
+        assert started.status == 202, started.body
+        run = started.json["run"]
         before = oracle.counts().received
         assert oracle.wait_count(before + 20, 60)
         listed = gateway.api("/runs", known).json["runs"]
@@ -86,10 +86,10 @@ class Past(VUser):
     assert report["calls"]["attempted"] == oracle.counts().received - before
     assert not list(loadpilot.log.rglob("open-ui.html"))
 
-    # What is kept of a run for the next time goes when the run is deleted.
-    kept = loadpilot.log / "cache" / listed[1]["log"] / f"{past.run}.reading"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.touch()
+    # What is cached of a run for the next time goes when the run is deleted.
+    cached = loadpilot.log / "cache" / listed[1]["log"] / f"{past.run}.reading"
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    cached.touch()
     assert loadpilot.call("runs", "prune", past.run).code == 0
     with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
         gateway, _, known = opened(running)
@@ -97,16 +97,16 @@ class Past(VUser):
         assert gateway.api(f"/runs/{past.run}", known).status == 404
         running.signal(signal.SIGINT)
         assert running.end(ENDS_S).code == 0
-    assert not kept.exists()
+    assert not cached.exists()
 
 
 def test_a_browser_is_led_there_by_a_page_of_its_user(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Broken if the token stands in a command line, or in a file that others can read."""
-    kept = tmp_path / "kept"
+    opened = tmp_path / "kept"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {kept}.part\nmv {kept}.part {kept}\n')
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n')
     browser.chmod(0o700)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     with loadpilot.begin("ui", "--port", "0") as running:
@@ -118,7 +118,7 @@ def test_a_browser_is_led_there_by_a_page_of_its_user(
         assert Part.SERVER in parts
         running.signal(signal.SIGTERM)
         assert running.end(ENDS_S).code == 0
-    assert kept.read_text(encoding="utf-8").strip() == page.as_uri()
+    assert opened.read_text(encoding="utf-8").strip() == page.as_uri()
     assert not page.exists()
 
 

@@ -38,10 +38,10 @@ def flags(rps: int, secs: int) -> tuple[str, ...]:
 
 def changed(loadpilot: Loadpilot, run: str, rps: int, *where: str) -> int:
     """Changes the rate; the second from which on it holds."""
-    told = loadpilot.call("rate", run, str(rps), *where)
-    assert told.code == 0, told.stderr
-    found = FROM.search(told.stdout)
-    assert found is not None, told.stdout
+    answer = loadpilot.call("rate", run, str(rps), *where)
+    assert answer.code == 0, answer.stderr
+    found = FROM.search(answer.stdout)
+    assert found is not None, answer.stdout
     assert found[2] == str(rps)
     return int(found[3])
 
@@ -84,8 +84,8 @@ def assert_steered(oracle: Oracle, secs: int, steps: list[tuple[int, int]]) -> i
 
 
 def test_the_rate_goes_up_and_down(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a change is late on one agent, sends arrivals twice or loses some, or is not told
-    of with its author."""
+    """Broken if a change is late on one agent, sends arrivals twice or loses some, or is shown
+    without its author."""
     secs = 18
     argv = (*flags(50, secs), "--agents", "2")
     with loadpilot.start(WEIGHTED, oracle.url, *argv) as running:
@@ -172,7 +172,7 @@ def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Orac
         running.until(" paused ")
         before = oracle.counts()
         assert loadpilot.call("resume", run).code == 0
-        assert oracle.wait_count(before.received + 100, 30), "nobody came back"
+        assert oracle.wait_count(before.received + 100, 30), "no load after the pause"
         finished = running.end()
     assert finished.judged == 0, finished.stdout + finished.stderr
     assert before.last_us is not None
@@ -203,7 +203,7 @@ def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> No
 
 
 def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if whoever comes late misses the begin, or gets another end than the owner."""
+    """Broken if a late watcher misses the begin, or gets another end than the owner."""
     with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8), "-v") as running:
         run = running.run_id()
         assert oracle.wait_count(150, 30)
@@ -252,7 +252,7 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
     assert report["run"]["ending"] == "completed"
     assert str(report["digest"])
 
-    # Nobody is there to decide: that is said, and nothing is claimed.
+    # No coordinator is there to decide: the command says so, and claims nothing.
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *flags(20, 60)) as running:
         running.run_id()
         assert oracle.wait_count(planned + 20, 30)
@@ -299,6 +299,6 @@ def test_what_has_not_started_is_not_steered(
 
 
 def report_of(loadpilot: Loadpilot, run: str, *where: str) -> dict[str, Any]:
-    told: Finished = loadpilot.call("report", run, "--json", *where)
-    report: dict[str, Any] = json.loads(told.stdout)
+    shown: Finished = loadpilot.call("report", run, "--json", *where)
+    report: dict[str, Any] = json.loads(shown.stdout)
     return report

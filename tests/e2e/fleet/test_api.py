@@ -1,5 +1,5 @@
-"""A coordinator that takes runs over HTTP, counted by the target, and asked by somebody who shares
-no code with the product."""
+"""A coordinator that takes runs over HTTP: the target counts, and the caller shares no code with
+the product."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEMORY_KIB_MAX = 400_000
 
 @pytest.fixture
 def caller(fleet: Fleet) -> Caller:
-    """Somebody who calls the one coordinator, which has an agent."""
+    """A caller of the one coordinator, which has an agent."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.agent("a-1")
@@ -46,9 +46,9 @@ def caller(fleet: Fleet) -> Caller:
 
 def plan(loadpilot: Loadpilot, oracle: Oracle, *flags: str) -> dict[str, Any]:
     """What a scenario compiles to, as the command prints it."""
-    told = loadpilot.run(WEIGHTED, oracle.url, "--dry-run", *(flags or SHORT))
-    assert told.code == 0, told.stderr
-    found: dict[str, Any] = json.loads(told.stdout)
+    compiled = loadpilot.run(WEIGHTED, oracle.url, "--dry-run", *(flags or SHORT))
+    assert compiled.code == 0, compiled.stderr
+    found: dict[str, Any] = json.loads(compiled.stdout)
     return found
 
 
@@ -57,10 +57,10 @@ def logged(loadpilot: Loadpilot, fleet: Fleet) -> list[str]:
     return loadpilot.call("runs", "--nats-url", fleet.url).stdout.splitlines()[1:]
 
 
-def test_a_plan_alone_is_run_and_told(
+def test_a_plan_alone_is_run_and_reported(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if what is told over HTTP is not what the target saw, or not what the log says."""
+    """Broken if the HTTP interface reports other figures than the target or the log."""
     assert caller.ask("GET", "/healthz").body == b"ok\n"
     assert caller.ask("GET", "/readyz").status == 200
     answer = caller.ask("POST", "/run", plan(loadpilot, oracle))
@@ -74,8 +74,8 @@ def test_a_plan_alone_is_run_and_told(
     assert totals == sorted(totals)
     assert oracle.counts().received == PLANNED == last["requests_total"]
     assert (last["passed"], last["ending"], last["errors_total"]) == (True, "completed", 0)
-    told = loadpilot.call("report", last["run_id"], "--json", "--nats-url", fleet.url)
-    report = json.loads(told.stdout)
+    shown = loadpilot.call("report", last["run_id"], "--json", "--nats-url", fleet.url)
+    report = json.loads(shown.stdout)
     assert report["digest"] == last["digest"]
     for key in ("p50_ms", "p99_ms", "max_ms", "rps_actual", "duration_secs", "scenario"):
         assert report[key] == last[key], key
@@ -92,15 +92,15 @@ def test_a_request_says_who_how_many_and_which_seed(
 ) -> None:
     """Broken if a run that is not followed is stopped, or what is asked for is not what is run."""
     fleet.agent("a-2")
-    asked = {"plan": plan(loadpilot, oracle), "seed": 42, "agents": {"want": 2}}
-    answer = caller.ask("POST", "/run?detach=true", asked)
+    request = {"plan": plan(loadpilot, oracle), "seed": 42, "agents": {"want": 2}}
+    answer = caller.ask("POST", "/run?detach=true", request)
     assert answer.status == 202, answer.body
     run = answer.json["run_id"]
     assert oracle.wait_count(PLANNED, 60)
-    followed = caller.ask("POST", "/run", {**asked, "run": run})
+    followed = caller.ask("POST", "/run", {**request, "run": run})
     assert followed.status == 400
     assert "run: must be new" in followed.problems
-    second = caller.ask("POST", "/run", {**asked, "seed": 43})
+    second = caller.ask("POST", "/run", {**request, "seed": 43})
     assert second.status == 200
     report = caller.ask("GET", f"/run/{run}/report").json
     assert (report["run"]["seed"], report["run"]["state"]) == (42, "sealed")
@@ -108,25 +108,25 @@ def test_a_request_says_who_how_many_and_which_seed(
     assert oracle.counts().received == 2 * PLANNED
 
 
-def test_a_run_that_nobody_can_serve_is_a_conflict(
+def test_a_run_without_able_agents_is_a_conflict(
     caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a caller must read a stream to learn that nothing was started."""
-    asked = {"plan": plan(loadpilot, oracle), "agents": {"want": 2, "wait_us": 1_000_000}}
-    answer = caller.ask("POST", "/run", asked)
+    request = {"plan": plan(loadpilot, oracle), "agents": {"want": 2, "wait_us": 1_000_000}}
+    answer = caller.ask("POST", "/run", request)
     assert answer.status == 409, answer.body
     assert "agents" in answer.problems
     assert "at least 2 must offer capacity within 1 s" in answer.problems
-    asked = {"plan": plan(loadpilot, oracle), "needs": ["zone=eu"]}
-    asked["agents"] = {"want": 1, "wait_us": 500_000}
-    assert caller.ask("POST", "/run", asked).status == 409
+    request = {"plan": plan(loadpilot, oracle), "needs": ["zone=eu"]}
+    request["agents"] = {"want": 1, "wait_us": 500_000}
+    assert caller.ask("POST", "/run", request).status == 409
     assert oracle.counts().received == 0
 
 
 def test_a_caller_that_goes_away_stops_its_run(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if load goes on that nobody watches."""
+    """Broken if load goes on after its caller is gone."""
     long = plan(loadpilot, oracle, "--rps", "50", "--duration", "60s")
     stream = caller.follow("/run", long)
     assert oracle.wait_count(50, 60)
@@ -135,8 +135,8 @@ def test_a_caller_that_goes_away_stops_its_run(
     assert " stopped " in row
     received = oracle.counts()
     assert received.received < 50 * 20
-    told = loadpilot.call("report", "last", "--json", "--nats-url", fleet.url)
-    report = json.loads(told.stdout)
+    shown = loadpilot.call("report", "last", "--json", "--nats-url", fleet.url)
+    report = json.loads(shown.stdout)
     assert "the HTTP API: its caller is gone" in str(report["story"])
     assert report["calls"]["attempted"] == received.received
     stopped = next(one for one in report["story"] if "stop requested" in one["text"])
@@ -178,7 +178,7 @@ def test_nothing_hostile_starts_anything(
     deep = b'{"plan":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
     twice = text[:-1] + b',"warm_up_us":0}'
     long_key = b'{"' + b"k" * 5_000_000 + b'":1}'
-    for body, status, told in (
+    for body, status, problem in (
         (b"", 400, "body: cannot be read"),
         (b"{", 400, "body: cannot be read"),
         (b"[]", 400, "body: cannot be read"),
@@ -194,7 +194,7 @@ def test_nothing_hostile_starts_anything(
     ):
         answer = caller.ask("POST", "/run", body)
         assert answer.status == status, (body[:80], answer.body[:300])
-        assert told in answer.problems, (body[:80], answer.body[:300])
+        assert problem in answer.problems, (body[:80], answer.body[:300])
         assert len(answer.body) < 4_000, body[:80]
     for name, status in (("page", 403), ("name", 403), ("kind", 415)):
         assert caller.ask("POST", "/run", sound, HEADERS[name]).status == status, name
@@ -249,7 +249,7 @@ def test_a_caller_that_says_nothing_is_shown_the_door(caller: Caller) -> None:
 def test_without_nats_it_lives_and_is_not_ready(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run is taken that nobody hears of, or a probe restarts what only waits."""
+    """Broken if a run is accepted without a log, or a probe restarts a process that only waits."""
     sound = plan(loadpilot, oracle)
     server, *_ = fleet.pids
     os.kill(server, signal.SIGKILL)
@@ -264,7 +264,7 @@ def test_without_nats_it_lives_and_is_not_ready(
     assert oracle.counts().received == 0
 
 
-def test_the_end_of_a_coordinator_is_told(
+def test_the_end_of_a_coordinator_is_announced(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if SIGTERM leaves a caller guessing, or his load running."""
@@ -289,7 +289,7 @@ def test_the_end_of_a_coordinator_is_told(
 def test_off_loopback_it_asks_for_token_and_tls(
     fleet: Fleet, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if somebody opens a fleet to a network without a lock."""
+    """Broken if a coordinator serves a network without a token."""
     place = f"0.0.0.0:{free_port()}"
     ended = loadpilot.call("coordinator", "--nats-url", fleet.url, "--http", place)
     assert ended.code == 2

@@ -1,5 +1,6 @@
-"""Setup and teardown over HTTP, asked for by somebody who shares no code with the product and does
-not mean well. What commands make of it is in `tests/faults/teardown/test_teardown_http.py`."""
+"""Setup and teardown over HTTP, by a hostile caller that shares no code with the product.
+
+What commands make of it is in `tests/faults/teardown/test_teardown_http.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def claim(sound: dict[str, Any], claimant: str = "cli-1") -> dict[str, Any]:
     return {
         "claim": {
             "claimant": claimant,
-            "by": "somebody@laptop",
+            "by": "user@laptop",
             "plan": sound,
             "seed": 7,
             "bundle": {"sha256": sha256, "bytes": len(BUNDLE)},
@@ -54,7 +55,7 @@ def test_a_claim_is_judged_like_any_request(
     sound = claim(plan(loadpilot, oracle))
     text = json.dumps(sound).encode()
     wrong_plan = {**sound["claim"], "plan": {**sound["claim"]["plan"], "target": "ftp://x"}}
-    for body, told in (
+    for body, problem in (
         (b"{", "body: cannot be read"),
         (text[:-1] + b',"bundle":""}', 'the key "bundle" stands twice'),
         ({**sound, "nonsense": 1}, "unknown field `nonsense`"),
@@ -65,8 +66,8 @@ def test_a_claim_is_judged_like_any_request(
         ({**sound, "claim": wrong_plan}, "target: must"),
     ):
         answer = owed(caller, "/setup", body)
-        assert answer.status == 400, (told, answer.body[:300])
-        assert told in answer.problems, answer.body[:300]
+        assert answer.status == 400, (problem, answer.body[:300])
+        assert problem in answer.problems, answer.body[:300]
         assert SECRET.encode() not in answer.body
     assert owed(caller, "/setup", sound, run="A-B").status == 400
     for what in ("", "/kept", "/kept?states=true"):
@@ -75,15 +76,15 @@ def test_a_claim_is_judged_like_any_request(
     assert owed(caller, "/setup", sound).status == 201
 
 
-def test_what_is_on_somebody_is_not_on_others(
+def test_a_setup_belongs_to_its_claimant(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a second caller can begin, ask for, or end what the first one has begun; or if the
-    secrets of it are told to somebody who has shown no token."""
+    """Broken if a second caller can begin, ask for, or end what the first one has begun; or if its
+    secrets are given to a caller without a token."""
     sound = plan(loadpilot, oracle)
     assert owed(caller, "/setup", claim(sound)).status == 201
-    told = owed(caller, "").json
-    assert (told["is_owed"], told["asked"], told["holder"]) == (True, False, "cli-1")
+    state = owed(caller, "").json
+    assert (state["is_owed"], state["asked"], state["holder"]) == (True, False, "cli-1")
     key = "ab" * 32
     for what, body, rule in (
         ("/setup", claim(sound, "cli-2"), "run: must be new"),
@@ -105,7 +106,7 @@ def test_what_is_on_somebody_is_not_on_others(
     assert means.status == 403
     assert SECRET.encode() not in means.body
     assert oracle.counts().received == 0
-    # Nobody says that it lives: after ten seconds another one may play it, and then only that one.
+    # Without beats for ten seconds another claimant may play it, and then only that one.
     assert owed(caller, "/claim", {"claimant": "cli-2", "by": "x"}).json == {"claim": "taken"}
     answer = caller.ask("POST", "/run", {"plan": sound, "run": RUN, "claimant": "cli-1"})
     assert "must still be held by" in answer.problems

@@ -40,7 +40,7 @@ def comparable(finished: Finished) -> list[str]:
 def test_it_does_what_it_does_without(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if the mode that somebody runs in changes what he sees or what is counted."""
+    """Broken if runs over HTTP show or count anything else than runs over NATS."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     for name in ("a-1", "a-2"):
@@ -61,8 +61,8 @@ def test_it_does_what_it_does_without(
     assert by_http.report["run"]["plan_hash"] == by_nats.report["run"]["plan_hash"]
     assert f"2 agents of the fleet at {url}" in by_http.stderr
     assert "· run of Weighted requested on 2 agents" in by_http.stderr
-    told, expected = comparable(by_http), comparable(by_nats)
-    assert told[:8] == expected[:8]
+    shown, expected = comparable(by_http), comparable(by_nats)
+    assert shown[:8] == expected[:8]
     assert not loadpilot.log.exists(), "a stack of its own was started"
     at = ("--nats-url", fleet.url, "--nats-token", token)
     again = loadpilot.call("report", by_http.run, "-v", *at)
@@ -95,9 +95,9 @@ def test_secrets_and_python_travel(
     coordinator.signal(signal.SIGTERM)
     ended = coordinator.end(20)
     scene = loadpilot.folder / "scene_1.py"
-    kept = [file for file in files_below(loadpilot.folder) if file != scene]
+    files = [file for file in files_below(loadpilot.folder) if file != scene]
     assert files_with("Guarded", files_below(fleet.folder)), "the search finds nothing"
-    assert files_with(secret, [*kept, *files_below(fleet.folder)]) == []
+    assert files_with(secret, [*files, *files_below(fleet.folder)]) == []
     assert secret not in guarded.stdout + guarded.stderr + ended.stderr
 
 
@@ -129,7 +129,7 @@ def test_over_tls_and_with_a_token(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a run goes to somebody who is not who he says, or comes from anybody at all."""
+    """Broken if a run goes to a forged coordinator, or is accepted from any caller."""
     own, other = (identity(tmp_path / name, "IP:127.0.0.1") for name in ("own", "other"))
     token = tmp_path / "token"
     token.write_text(secrets.token_hex(16) + "\n", encoding="utf-8")
@@ -144,16 +144,18 @@ def test_over_tls_and_with_a_token(
     flags = (*SHORT, "--coordinator-url", f"https://127.0.0.1:{port}")
     trusted = (*flags, "--coordinator-cacert", str(own.authority))
 
-    def told(*flags: str) -> str:
+    def failure(*flags: str) -> str:
         finished = loadpilot.run(WEIGHTED, oracle.url, *flags)
         assert finished.code == 4, finished.stderr
         return finished.stderr
 
-    assert "certificate verify failed" in told(*flags)
-    assert "certificate verify failed" in told(*flags, "--coordinator-cacert", str(other.authority))
-    assert "requires a token; give its token in env" in told(*trusted)
+    assert "certificate verify failed" in failure(*flags)
+    assert "certificate verify failed" in failure(
+        *flags, "--coordinator-cacert", str(other.authority)
+    )
+    assert "requires a token; give its token in env" in failure(*trusted)
     monkeypatch.setenv("LOADPILOT_COORDINATOR_TOKEN", "0123456789abcdef")
-    assert "does not accept this token" in told(*trusted)
+    assert "does not accept this token" in failure(*trusted)
     assert oracle.counts().received == 0
     finished = loadpilot.run(WEIGHTED, oracle.url, *trusted, "--coordinator-token-file", str(token))
     assert_whole(finished, PLANNED)
@@ -161,8 +163,8 @@ def test_over_tls_and_with_a_token(
     assert token.read_text(encoding="utf-8").strip() not in finished.stdout + finished.stderr
 
 
-def test_who_cannot_be_asked_is_named(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if somebody waits for a coordinator that is not there, or gets half a run."""
+def test_an_unreachable_coordinator_is_named(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the command waits for a coordinator that is not there, or starts half a run."""
     url = f"http://127.0.0.1:{free_port()}"
     ended = loadpilot.run(WEIGHTED, oracle.url, *SHORT, "--coordinator-url", url)
     assert ended.code == 4

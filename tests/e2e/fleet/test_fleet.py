@@ -61,8 +61,8 @@ def test_one_run_after_another_and_two_at_once(
     )
     again = loadpilot.call("report", first.run, "-v", "--nats-url", fleet.url)
     assert again.stdout == first.stdout
-    told = "".join(one.stdout + one.stderr for one in (first, *ended, listed, again))
-    assert fleet.token not in told
+    output = "".join(one.stdout + one.stderr for one in (first, *ended, listed, again))
+    assert fleet.token not in output
 
 
 def test_compiled_code_runs_on_agents_without_python(
@@ -113,7 +113,7 @@ def test_python_goes_to_agents_that_have_it(
 
 
 def test_a_run_asks_for_labels(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run lands on agents that somebody told apart for a reason."""
+    """Broken if a run lands on agents without the labels it needs."""
     fleet.coordinator()
     fleet.agent("us", "--label", "zone=us")
     fleet.agent("eu", "--label", "zone=eu", "--label", "size=xl")
@@ -176,7 +176,7 @@ def test_an_interruption_stops_the_run_and_not_the_fleet(
 def test_a_run_whose_command_was_killed_stops_by_itself(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a laptop that is closed leaves its load on a target of somebody else."""
+    """Broken if a laptop that is closed leaves its load on the target."""
     coordinator = fleet.coordinator()
     fleet.agent("a-1")
     with fleet.start(loadpilot, WEIGHTED, oracle.url, "--rps", "50", "--duration", "60s") as run:
@@ -198,22 +198,24 @@ def test_what_is_missing_is_named_and_nothing_starts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if somebody who cannot be served waits, or must guess why."""
+    """Broken if a command without a fleet waits, or does not say what is missing."""
 
-    def told(url: str, *flags: str) -> str:
+    def failure(url: str, *flags: str) -> str:
         finished = loadpilot.run(WEIGHTED, oracle.url, *SHORT, "--nats-url", url, *flags)
         assert finished.code == 4, finished.stderr
         return finished.stderr.splitlines()[-1] + finished.stdout
 
     dead = f"nats://127.0.0.1:{free_port()}"
-    assert f"cannot connect to NATS at {dead}" in told(dead)
+    assert f"cannot connect to NATS at {dead}" in failure(dead)
     advice = f"no coordinator listens at {fleet.url} for the tenant local; start one: loadpilot"
-    assert advice in told(fleet.url)
+    assert advice in failure(fleet.url)
     fleet.coordinator()
-    assert "for the tenant other; start one" in told(fleet.url, "--tenant", "other")
+    assert "for the tenant other; start one" in failure(fleet.url, "--tenant", "other")
     short = ("--wait-agents", "1s")
-    assert "at least 1 must offer capacity within 1 s, and none is there" in told(fleet.url, *short)
-    wrong = told(fleet.url, "--nats-token", "wr0ng")
+    assert "at least 1 must offer capacity within 1 s, and none is there" in failure(
+        fleet.url, *short
+    )
+    wrong = failure(fleet.url, "--nats-token", "wr0ng")
     assert f"NATS at {fleet.url} does not accept this token" in wrong
     assert "wr0ng" not in wrong
     for part in ("agent", "coordinator"):
@@ -222,15 +224,15 @@ def test_what_is_missing_is_named_and_nothing_starts(
         assert f"NATS at {fleet.url} refused the credentials" in ended.stderr
         assert "wr0ng" not in ended.stderr
     monkeypatch.delenv("NATS_TOKEN")
-    assert "give its token in env NATS_TOKEN, or --creds FILE" in told(fleet.url)
+    assert "give its token in env NATS_TOKEN, or --creds FILE" in failure(fleet.url)
     (tmp_path / "bare").mkdir()
     with Fleet(tmp_path / "bare", monkeypatch, jetstream=False) as bare:
-        assert "JetStream is not available" in told(bare.url)
+        assert "JetStream is not available" in failure(bare.url)
     assert oracle.counts().received == 0
 
 
 def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if somebody who types what is written there gets something else."""
+    """Broken if the commands of the page do something else."""
     commands = [
         shlex.split(line)
         for block in HOWTO.read_text(encoding="utf-8").split("```")[1::2]

@@ -1,5 +1,5 @@
 """`loadpilot run --listen`: a local stack that agents of other machines join. The other machine is
-another loopback address: what it is told there must be all that it needs."""
+another loopback address: the printed invitation must be all that it needs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Invited:
 
 @contextmanager
 def guest(invited: Invited, folder: Path, environ: pytest.MonkeyPatch) -> Iterator[Running]:
-    """Another machine that was given the files, and types what it was told to."""
+    """Another machine that has the files, and runs the printed command."""
     folder.mkdir()
     (folder / "token").write_bytes(invited.token_file.read_bytes())
     if invited.authority is not None:
@@ -105,9 +105,9 @@ def test_who_has_not_both_is_kept_out(
         assert stranger.code == 4
         assert "cannot connect to NATS" in stranger.stderr
         known = ("--nats-url", invited.url, "--nats-cacert", str(invited.authority))
-        nobody = loadpilot.call("runs", *known)
-        assert nobody.code == 4
-        assert "requires credentials" in nobody.stderr
+        anonymous = loadpilot.call("runs", *known)
+        assert anonymous.code == 4
+        assert "requires credentials" in anonymous.stderr
         wrong = loadpilot.call("agent", *known, "--nats-token", "wr0ng")
         assert wrong.code == 4
         plain = invited.url.replace("tls://", "nats://")
@@ -118,7 +118,7 @@ def test_who_has_not_both_is_kept_out(
             listed = loadpilot.call("runs", *known)
         assert (listed.code, len(listed.stdout.splitlines())) == (0, 2)
         readers = loadpilot.call("runs")
-        assert readers.code == 0, "whoever owns the folder reads it as ever"
+        assert readers.code == 0, "the owner of the folder reads it as ever"
 
 
 def assert_closed_to_the_uninvited(invited: Invited) -> None:
@@ -128,8 +128,8 @@ def assert_closed_to_the_uninvited(invited: Invited) -> None:
     with socket.create_connection((host, invited.port), PATIENCE_S) as raw:
         assert b'"tls_required":true' in raw.recv(4096)
         raw.sendall(b'CONNECT {"verbose":true}\r\nPING\r\n')
-        told = b"".join(iter(lambda: raw.recv(4096), b""))
-        assert b"PONG" not in told
+        answer = b"".join(iter(lambda: raw.recv(4096), b""))
+        assert b"PONG" not in answer
     context = ssl.create_default_context(cafile=invited.authority)
     with socket.create_connection((host, invited.port), PATIENCE_S) as raw:
         raw.recv(4096)
@@ -140,7 +140,7 @@ def assert_closed_to_the_uninvited(invited: Invited) -> None:
     assert hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest() == invited.fingerprint
     own = [one for one in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in one]
     listening = {int(one.split()[1].partition(":")[2], 16): one.split()[1] for one in own}
-    assert listening[invited.port].startswith("0200007F"), "it listens where it was told to"
+    assert listening[invited.port].startswith("0200007F"), "it listens at the address of the flag"
 
 
 def test_a_certificate_of_ones_own(

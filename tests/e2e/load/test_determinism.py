@@ -60,7 +60,7 @@ def test_any_number_of_agents_offers_the_same_load(
 def test_another_seed_offers_the_same_weights_in_another_order(
     tmp_path: Path, alone: dict[str, Content]
 ) -> None:
-    """A seed that nobody reads would give the same order."""
+    """An unused seed would give the same order."""
     other = offered(tmp_path / "run", 3, "8")
     assert other != alone
     whole = ARRIVALS // 7 * 7

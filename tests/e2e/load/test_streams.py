@@ -143,7 +143,7 @@ class Listens(VUser):
     @task
     {task}
 """
-TOLD = """def listen(self, client: LoadClient) -> None:
+LIMITED = """def listen(self, client: LoadClient) -> None:
         client.stream("GET", "/events", tokens_max=3)
 """
 LISTENED = """def listen(self, client: LoadClient) -> None:
@@ -163,8 +163,8 @@ AWAITED = """async def listen(self, client: LoadClient) -> None:
 
 
 @contextmanager
-def endless(told: list[int]) -> Iterator[str]:
-    """A server that has news until nobody listens; it notes how many it told each time."""
+def endless(sent: list[int]) -> Iterator[str]:
+    """A server that sends events until the client disconnects; `sent` gets the number of each."""
 
     class Handler(Quiet):
         def do_GET(self) -> None:
@@ -178,7 +178,7 @@ def endless(told: list[int]) -> Iterator[str]:
                     number += 1
                     sleep(GAP_S / 4)
             except OSError:
-                told.append(number)
+                sent.append(number)
 
     with serving(Handler) as url:
         yield url
@@ -186,24 +186,24 @@ def endless(told: list[int]) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("task", "streams", "hops", "tokens_each"),
-    [(TOLD, 20, 0, 3), (LISTENED, 20, 0, None), (READ, 20, 20, 3), (AWAITED, 40, 0, None)],
+    [(LIMITED, 20, 0, 3), (LISTENED, 20, 0, None), (READ, 20, 20, 3), (AWAITED, 40, 0, None)],
     ids=["tokens", "time", "tokens in Python", "time in Python"],
 )
 def test_a_stream_without_an_end_is_listened_to_as_long_as_asked(
     loadpilot: Loadpilot, task: str, streams: int, hops: int, tokens_each: int | None
 ) -> None:
-    """Broken if nobody could hang up, if that counted as an error, or if a task heard more or less
+    """Broken if a task could not hang up, if that counted as an error, or if it read more or less
     than what came until then."""
-    told: list[int] = []
-    scene = LISTENS.format(task=task, compiles=task in {TOLD, LISTENED})
-    with endless(told) as url:
+    sent: list[int] = []
+    scene = LISTENS.format(task=task, compiles=task in {LIMITED, LISTENED})
+    with endless(sent) as url:
         finished = loadpilot.run(scene, url)
     report = finished.report
     assert finished.judged == 0, finished.stderr
     assert report["calls"]["outcomes"] == {"ok": streams + hops}
-    assert len(told) == streams
+    assert len(sent) == streams
     tokens = report["streams"]["tokens"]
     if tokens_each is None:
-        assert 3 * streams < tokens <= sum(told)
+        assert 3 * streams < tokens <= sum(sent)
     else:
         assert tokens == tokens_each * streams

@@ -41,11 +41,11 @@ def assert_ended_early(finished: Finished, target: str, cause: str) -> None:
     report = finished.report
     calls = report["run"]["unanswered"]["calls"]
     assert 5_000_000 <= report["run"]["stopped_at_us"] < ENDED_EARLY_SECS * 1_000_000
-    told = f"nothing answers at {target}: {cause}; all {calls} calls failed to connect"
+    reason = f"nothing answers at {target}: {cause}; all {calls} calls failed to connect"
     assert calls >= 80
-    assert report["verdict"]["reasons"][0] == told
-    assert told in finished.stdout
-    assert f"stop scheduled: {told}" in finished.stderr
+    assert report["verdict"]["reasons"][0] == reason
+    assert reason in finished.stdout
+    assert f"stop scheduled: {reason}" in finished.stderr
     gate = report["verdict"]["thresholds"][0]
     assert (gate["actual"], gate["passed"]) == (None, False)
     assert gate["reason"] == "no call reached a server"
@@ -55,10 +55,10 @@ def assert_ended_early(finished: Finished, target: str, cause: str) -> None:
 def assert_cause_before(finished: Finished, cause: str, second: str) -> None:
     """The first line that names the cause comes before the live line of a second."""
     lines = finished.stderr.splitlines()
-    told = next(n for n, line in enumerate(lines) if line.startswith("no call has reached"))
-    assert lines[told].endswith(cause), lines[told]
+    at = next(n for n, line in enumerate(lines) if line.startswith("no call has reached"))
+    assert lines[at].endswith(cause), lines[at]
     later = [n for n, line in enumerate(lines) if line.startswith(second)]
-    assert all(told < n for n in later), finished.stderr
+    assert all(at < n for n in later), finished.stderr
 
 
 def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot) -> None:

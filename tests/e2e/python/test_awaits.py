@@ -30,12 +30,12 @@ def heavy(number):
 class S(VUser):
     async def on_start(self, client: LoadClient) -> None:
         self.lock = asyncio.Lock()
-        self.told = await asyncio.to_thread(heavy, 4)
+        self.total = await asyncio.to_thread(heavy, 4)
         await client.get("/hello")
 
     @task
     async def threads(self, client: LoadClient) -> None:
-        assert await asyncio.to_thread(heavy, 1000) + self.told == 499506
+        assert await asyncio.to_thread(heavy, 1000) + self.total == 499506
         (await client.get("/thread")).raise_for_status()
 
     @task
@@ -109,7 +109,7 @@ class S(VUser):
 
 
 @pytest.mark.parametrize("first", ["pass", "await asyncio.to_thread(int)"], ids=["engine", "loop"])
-def test_a_coroutine_that_never_rests_stops_nobody_else(
+def test_a_coroutine_that_never_rests_stops_no_other_user(
     loadpilot: Loadpilot, oracle: Oracle, first: str
 ) -> None:
     """Broken if a busy event loop keeps the engine from the arrivals of other users."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_a_user_that_blocks_is_named_with_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a task that stops all users of its agent is nowhere told from a slow target."""
+    """Broken if a task that blocks all users of its agent looks like a slow target."""
     oracle.delay(900, path="/slow")
     scene = (
         HEAD
@@ -62,8 +62,8 @@ class S(VUser):
 """
     )
     finished = loadpilot.run(scene, oracle.url)
-    told = {raised["by"]: raised["text"] for raised in task_of(finished, "t")["raised"]}
-    assert set(told) == {"task", "blocking"}
-    assert told["task"].startswith("TookTooLong: ")
-    assert "(scene_1.py:13); rest with time.sleep" in told["blocking"]
+    errors = {raised["by"]: raised["text"] for raised in task_of(finished, "t")["raised"]}
+    assert set(errors) == {"task", "blocking"}
+    assert errors["task"].startswith("TookTooLong: ")
+    assert "(scene_1.py:13); rest with time.sleep" in errors["blocking"]
     assert set(routes(oracle.requests())) == {"GET /before"}

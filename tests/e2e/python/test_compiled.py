@@ -46,7 +46,7 @@ def test_what_code_does_is_counted_once(loadpilot: Loadpilot, oracle: Oracle, ag
 
 
 def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a failed check is not counted, or told otherwise than Python tells it."""
+    """Broken if a failed check is not counted, or has another text than in Python."""
     oracle.status(404, path="/list")
     finished = loadpilot.run(COMPILED, oracle.url)
     browse = _task(finished.report, "browse")
@@ -69,8 +69,10 @@ def test_code_draws_and_adds_what_python_does(
         finished = loadpilot.run(scene, oracle.url, "--agents", str(agents))
         assert finished.judged == 0, finished.stderr
         assert ("no Python runs under load" in finished.stderr + finished.stdout) == (not flag)
-        asked = oracle.requests()[before:]
-        seen.append(Counter((_arrival(one), one.method, one.path, one.body_fnv1a) for one in asked))
+        received = oracle.requests()[before:]
+        seen.append(
+            Counter((_arrival(one), one.method, one.path, one.body_fnv1a) for one in received)
+        )
         reports.append(finished.report)
     code, python = reports
     assert seen[0] == seen[1]

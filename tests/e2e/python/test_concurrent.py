@@ -51,8 +51,8 @@ class S(VUser):
 def test_a_time_out_of_its_own_ends_a_wait_and_not_the_count(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if asyncio's time-out waits for the answer, or a request that nobody waits for any
-    more is not counted."""
+    """Broken if asyncio's time-out waits for the answer, or a request that is no longer
+    awaited is not counted."""
     oracle.delay(SLOW_MS, path="/slow")
     scene = (
         HEAD

@@ -71,7 +71,7 @@ def test_a_teardown_happens_after_an_interruption(loadpilot: Loadpilot, oracle: 
 
 
 def test_a_failed_setup_lets_no_agent_send_anything(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if load goes to a target that has not the data for it, or nobody says why not."""
+    """Broken if load goes to a target without its data, or the reason is not shown."""
     oracle.status(500, path="/seed*")
     finished = loadpilot.run(SEEDED, oracle.url)
     assert finished.code == 3

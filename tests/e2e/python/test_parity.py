@@ -17,7 +17,7 @@ def by_httpx(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.syspath_prepend(str(SCENARIOS))
     import parity_cases  # noqa: PLC0415
 
-    with echo() as (url, heard), httpx.Client(base_url=url) as client:
+    with echo() as (url, received), httpx.Client(base_url=url) as client:
         for method, path, extras in parity_cases.CASES:
             cookies = extras.get("cookies")
             # httpx deprecates cookies for one request; a header says the same.
@@ -27,8 +27,8 @@ def by_httpx(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
                 given["headers"] = {"Cookie": pairs}
             rewind(given.get("files"))
             answer = client.request(method, path, **given)
-            client.post("/told", json=parity_cases.told(answer))
-        return list(heard)
+            client.post("/seen", json=parity_cases.described(answer))
+        return list(received)
 
 
 def rewind(files: Any) -> None:
@@ -45,19 +45,19 @@ def test_a_task_makes_the_requests_that_httpx_makes(
 ) -> None:
     """Broken if a keyword means something else than with httpx, or an answer reads differently."""
     expected = by_httpx(monkeypatch)
-    with echo() as (url, heard):
+    with echo() as (url, received):
         finished = loadpilot.run(SCENARIOS / "parity.py", url, "--scenario", scenario)
         assert finished.judged in {0, 1}, finished.stderr
     raised = [task.get("raised") for task in finished.report["tasks"]]
     assert raised == [None], raised
-    for seen, wanted in zip(heard, expected, strict=True):
+    for seen, wanted in zip(received, expected, strict=True):
         assert shown(seen) == shown(wanted)
 
 
 def shown(request: tuple[str, str, list[tuple[str, str]], bytes]) -> tuple[Any, ...]:
     """A request as it is compared: JSON by what it says, since blanks are no meaning."""
     method, path, headers, body = request
-    if path == "/told":
+    if path == "/seen":
         headers = [pair for pair in headers if pair[0] != "content-length"]
         return method, path, headers, json.loads(body)
     return method, path, headers, body

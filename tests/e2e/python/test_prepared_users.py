@@ -84,9 +84,9 @@ def test_users_log_in_once_for_all_agents(tmp_path: Path, prefix: str) -> None:
     assert calls_of(task_of(finished, "t")) == {"of": PLANNED}
     assert len(served) == PLANNED == finished.report["calls"]["attempted"]
 
-    kept = [file for file in files_below(loadpilot.folder) if file.suffix != ".py"]
-    assert files_with("Shop", kept), "the search finds nothing"
-    assert files_with(prefix, kept) == []
+    files = [file for file in files_below(loadpilot.folder) if file.suffix != ".py"]
+    assert files_with("Shop", files), "the search finds nothing"
+    assert files_with(prefix, files) == []
     assert prefix not in finished.stdout + finished.stderr
 
 
@@ -176,16 +176,16 @@ def test_a_failed_on_start_on_this_side_lets_no_agent_send_anything(
     assert {route.split("/")[0] for route in seen} == {"DELETE "}
 
 
-def test_a_failed_on_stop_on_this_side_is_told(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if sessions stay behind at the target and nobody hears of it."""
+def test_a_failed_on_stop_on_this_side_is_shown(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if sessions stay behind at the target unreported."""
     oracle.status(500, path="/login/3")
     ending = 'headers={"X-Session": self.token})\n'
     head, _, _ = SCENE.rpartition(ending)
     scene = head + ending.replace("\n", ".raise_for_status()\n")
     finished = loadpilot.run(scene, oracle.url, "--duration", "1s")
     assert finished.judged == 0, finished.stdout
-    told = "error: on_stop failed for 1 of 8 users: HTTPStatusError: the answer has the status 500"
-    assert told in finished.stderr
+    error = "error: on_stop failed for 1 of 8 users: HTTPStatusError: the answer has the status 500"
+    assert error in finished.stderr
 
 
 def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Oracle) -> None:
@@ -193,8 +193,8 @@ def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Ora
     scene = SCENE.replace('self.seen.append("login")', "self.cart = {1, 2}")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
-    told = "scene_1.py:15: on_start() cannot be used here: self.cart is a set"
-    assert told in finished.stderr
+    error = "scene_1.py:15: on_start() cannot be used here: self.cart is a set"
+    assert error in finished.stderr
     assert 'prepare="agents"' in finished.stderr
     seen = routes(oracle.requests())
     assert sum(count for route, count in seen.items() if route.startswith("DELETE")) == USERS
@@ -202,7 +202,7 @@ def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Ora
 
 
 def test_there_are_as_many_prepared_users_as_agents(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if an agent is asked to serve with users that nobody prepared."""
+    """Broken if an agent is asked to serve with unprepared users."""
     finished = loadpilot.run(SCENE, oracle.url, "--agents", "9")
     assert finished.code == 2
     assert "--agents: must be at most the users that are prepared, 8" in finished.stderr

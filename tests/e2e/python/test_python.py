@@ -54,16 +54,16 @@ def test_every_call_of_python_is_counted_once(
         "check_failed": 300 - items["GET /items/0"],
     }
     failed = 300 - items["GET /items/0"]
-    told = "AssertionError: an item that is there (shop.py:27)"
+    error = "AssertionError: an item that is there (shop.py:27)"
     trace = "shop.py:27 in check_browse"
-    assert browse["raised"] == [{"by": "check", "text": told, "count": failed, "trace": trace}]
+    assert browse["raised"] == [{"by": "check", "text": error, "count": failed, "trace": trace}]
     assert browse["arrivals"]["task_errors"] == failed
 
     refused = 200 - seen["GET /paid"]
     assert refused == 50
-    told = "LookupError: no till (shop.py:33)"
+    error = "LookupError: no till (shop.py:33)"
     trace = "shop.py:33 in pay"
-    assert pay["raised"] == [{"by": "task", "text": told, "count": refused, "trace": trace}]
+    assert pay["raised"] == [{"by": "task", "text": error, "count": refused, "trace": trace}]
     assert pay["arrivals"]["task_errors"] == refused
     assert report["calls"]["outcomes"]["http_5xx"] == refused
 
@@ -78,9 +78,9 @@ def test_a_failed_on_start_fails_the_run_before_it_has_begun(
     assert set(routes(oracle.requests())) == {"POST /login"}
     failure = finished.report["run"]["failure"]
     assert failure["cause"] == "scenario"
-    told = "on_start failed for 6 of 6 users: HTTPStatusError: the answer has the status 401"
+    error = "on_start failed for 6 of 6 users: HTTPStatusError: the answer has the status 401"
     assert failure["reason"].splitlines() == [
-        f"{told} (shop.py:16)",
+        f"{error} (shop.py:16)",
         '    shop.py:16: client.post("/login", json={"user": "demo"}).raise_for_status()',
     ]
     assert "failed       on_start failed for 6 of 6 users" in finished.stdout
@@ -101,7 +101,7 @@ def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle
     assert report["arrivals"]["lost"] == 0
 
 
-def test_users_that_rest_stop_nobody_else(loadpilot: Loadpilot, oracle: Oracle) -> None:
+def test_users_that_rest_stop_no_other_user(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a sleep of one user keeps another from its arrival, or counts as latency."""
     scene = (
         HEAD
@@ -126,7 +126,7 @@ class S(VUser):
 def test_arrivals_that_find_no_user_are_dropped_and_counted(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a user does two things at a time, or an arrival without one is not told."""
+    """Broken if a user does two things at a time, or an arrival without one is not reported."""
     oracle.delay(400)
     scene = (
         HEAD
@@ -164,7 +164,7 @@ class S(VUser):
         try:
             client.post("/gone")
         except RequestError as error:
-            client.get(f"/told/{error.outcome}/{error.cause}")
+            client.get(f"/seen/{error.outcome}/{error.cause}")
 
     @task
     def unhandled(self, client: LoadClient) -> None:
@@ -174,7 +174,7 @@ class S(VUser):
     )
     finished = loadpilot.run(scene, oracle.url)
     seen = routes(oracle.requests())
-    assert seen == {"POST /gone": 40, "GET /told/io/reset": 20}
+    assert seen == {"POST /gone": 40, "GET /seen/io/reset": 20}
     assert task_of(finished, "handled").get("raised") is None
     (raised,) = task_of(finished, "unhandled")["raised"]
     assert raised["count"] == 20
@@ -244,8 +244,8 @@ class S(VUser):
     )
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
-    told = finished.report["run"]["failure"]["reason"]
-    assert told == "scene_1.py:3: AssertionError while it was imported: works at home only"
+    reason = finished.report["run"]["failure"]["reason"]
+    assert reason == "scene_1.py:3: AssertionError while it was imported: works at home only"
     assert oracle.counts().received == 0
 
 
@@ -422,8 +422,8 @@ class S(VUser):
     assert "hunter2" not in finished.stdout + finished.stderr
 
 
-def test_what_init_raises_is_told_with_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a user that cannot be made is told without a place."""
+def test_what_init_raises_is_shown_with_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the error of a user that cannot be created lacks its line."""
     scene = (
         HEAD
         + """

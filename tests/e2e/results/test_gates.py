@@ -124,9 +124,9 @@ def test_the_exit_code_says_how_a_run_came_out(
 
 
 def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) -> None:
-    """Nobody wrote a gate, and no request reached anything."""
+    """Broken if a run without gates passes although no request reached a server."""
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and nobody else's
+        closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and the port is taken
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE.format(more=""), target)
     assert finished.judged == 1, finished.stderr

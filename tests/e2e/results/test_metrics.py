@@ -232,15 +232,15 @@ class S(VUser):
 """
     )
     finished = loadpilot.run(scene, oracle.url)
-    told = {task["name"]: task["raised"][0]["text"] for task in finished.report["tasks"]}
-    assert told["kinds"] == (
+    errors = {task["name"]: task["raised"][0]["text"] for task in finished.report["tasks"]}
+    assert errors["kinds"] == (
         "ValueError: metrics.trend('taken'): taken is a counter already (scene_1.py:9)"
     )
-    assert told["values"] == (
+    assert errors["values"] == (
         "ValueError: metrics.trend('time').add() takes a number that is finite, not nan "
         "(scene_1.py:14)"
     )
-    assert told["names"].startswith("ValueError: a scenario has at most 100 metrics, and 'm")
+    assert errors["names"].startswith("ValueError: a scenario has at most 100 metrics, and 'm")
     counters = finished.report["metrics"]["counters"]
     assert len(counters) <= 100
     assert counters["taken"]["count"] == finished.report["tasks"][0]["arrivals"]["started"]

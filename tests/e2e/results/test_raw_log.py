@@ -18,7 +18,7 @@ AGENTS = 2
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[Entry]]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[Entry]]:
     """A run with some errors: its report, and everything in its log."""
     folder = tmp_path_factory.mktemp("kept")
     loadpilot = Loadpilot(folder / "work")
@@ -45,9 +45,9 @@ def by_writer(entries: list[Entry]) -> dict[tuple[str, str], list[dict[str, Any]
     return {writer: sorted(all_, key=lambda d: d["seq"]) for writer, all_ in found.items()}
 
 
-def test_decisions_come_in_their_order(kept: tuple[dict[str, Any], list[Entry]]) -> None:
+def test_decisions_come_in_their_order(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
     """One creation, first; generations without a gap; nothing after the seal."""
-    _, entries = kept
+    _, entries = recorded
     kinds = [entry.event["type"] for entry in of(entries, "ctl")]
     assert kinds[0] == "RunCreated"
     assert kinds[-1] == "RunSealed"
@@ -57,9 +57,9 @@ def test_decisions_come_in_their_order(kept: tuple[dict[str, Any], list[Entry]])
     assert [e.event["type"] for e in of(entries, "req")] == ["RunRequested"]
 
 
-def test_deltas_are_numbered_and_add_up(kept: tuple[dict[str, Any], list[Entry]]) -> None:
+def test_deltas_are_numbered_and_add_up(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
     """A delta that were lost, sent twice or counted twice would break one of these sums."""
-    _, entries = kept
+    _, entries = recorded
     writers = by_writer(entries)
     assert len(writers) == AGENTS
     for deltas in writers.values():
@@ -76,9 +76,9 @@ def test_deltas_are_numbered_and_add_up(kept: tuple[dict[str, Any], list[Entry]]
             assert delta["totals"].get("calls", {}) == calls
 
 
-def test_last_words_and_seal_close_the_count(kept: tuple[dict[str, Any], list[Entry]]) -> None:
-    """Without them nobody could tell that the last delta is missing."""
-    _, entries = kept
+def test_last_words_and_seal_close_the_count(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
+    """Without them a missing last delta could not be detected."""
+    _, entries = recorded
     closing = {
         writer: (deltas[-1]["seq"], deltas[-1]["totals"])
         for writer, deltas in by_writer(entries).items()
@@ -101,9 +101,9 @@ def test_last_words_and_seal_close_the_count(kept: tuple[dict[str, Any], list[En
     assert seal["data_seq"] == max(entry.seq for entry in of(entries, "delta"))
 
 
-def test_the_report_is_the_sum_of_the_rows(kept: tuple[dict[str, Any], list[Entry]]) -> None:
-    """Totals, statuses, bytes and percentiles, added up by somebody who knows only the format."""
-    report, entries = kept
+def test_the_report_is_the_sum_of_the_rows(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
+    """Totals, statuses, bytes and percentiles, added up with nothing but the format."""
+    report, entries = recorded
     deltas = [delta for all_ in by_writer(entries).values() for delta in all_]
     rows = [row for delta in deltas for row in delta["calls"]]
     outcomes, status = Counter[str](), Counter[str]()

@@ -51,8 +51,8 @@ def test_every_call_is_a_row(tmp_path: Path, loadpilot: Loadpilot, oracle: Oracl
         assert row["outcome"] == ("ok" if request.status == 200 else "http_4xx")
     assert_as_counted(table, report)
     again = tmp_path / "again.csv"
-    told = loadpilot.call("report", finished.run, "--samples", str(again))
-    assert (told.code, again.read_bytes()) == (0, path.read_bytes()), told.stderr
+    shown = loadpilot.call("report", finished.run, "--samples", str(again))
+    assert (shown.code, again.read_bytes()) == (0, path.read_bytes()), shown.stderr
     cost = sum(
         len(entry.event.get("samples", ""))
         for entry in read(loadpilot.log / "log-1", tmp_path / "raw")
@@ -80,7 +80,7 @@ def assert_as_counted(table: list[dict[str, str]], report: dict[str, Any]) -> No
 
 def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> None:
     """Agents that drew for themselves would write other calls, or the same ones twice."""
-    told = []
+    arrivals = []
     for agents in (1, 3):
         folder = tmp_path / str(agents)
         folder.mkdir()
@@ -89,9 +89,9 @@ def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> N
         with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
             finished = Loadpilot(folder / "work").run(WEIGHTED, oracle.url, *LOAD, *flags)
             assert len(oracle.requests()) == finished.report["calls"]["attempted"] == RPS * SECS
-        told.append(sorted(int(row["arrival"]) for row in rows(path)))
-    assert told[0] == told[1] == sorted(set(told[0]))
-    assert RPS * SECS * 0.1 < len(told[0]) < RPS * SECS * 0.3
+        arrivals.append(sorted(int(row["arrival"]) for row in rows(path)))
+    assert arrivals[0] == arrivals[1] == sorted(set(arrivals[0]))
+    assert RPS * SECS * 0.1 < len(arrivals[0]) < RPS * SECS * 0.3
 
 
 def test_mistakes_are_named_and_nothing_starts(
@@ -109,7 +109,7 @@ def test_mistakes_are_named_and_nothing_starts(
     assert oracle.requests() == []
     finished = loadpilot.run(WEIGHTED, oracle.url, "--rps", "20", "--duration", "1s")
     none = tmp_path / "none.csv"
-    asked = loadpilot.call("report", finished.run, "--samples", str(none))
-    assert asked.code == 2
-    assert "must be a run with samples (run with --samples FILE)" in asked.stderr
+    refused = loadpilot.call("report", finished.run, "--samples", str(none))
+    assert refused.code == 2
+    assert "must be a run with samples (run with --samples FILE)" in refused.stderr
     assert not none.exists()

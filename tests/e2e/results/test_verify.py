@@ -23,7 +23,7 @@ INVARIANTS = 17
 def test_a_log_is_verified_and_damage_is_found(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Without it nobody could tell a log that lost a delta from one that is whole."""
+    """Broken if a log that lost a delta passes for a whole one."""
     oracle.status(503, fraction=0.1)
     finished = loadpilot.run(VARIED, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr

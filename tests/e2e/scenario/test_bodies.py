@@ -65,5 +65,5 @@ def test_files_reach_the_target_and_are_stored_once_and_not_pruned_while_they_ar
     assert loadpilot.call("runs", "prune", first.run).code == 0
     assert objects(log, tmp_path / "one") == {NAME: LARGE}
     assert loadpilot.call("runs", "prune", "--all").code == 0
-    # Somebody may be about to ask for a run that sends it.
+    # A command may be about to request a run that sends it.
     assert objects(log, tmp_path / "young") == {NAME: LARGE}

@@ -172,9 +172,7 @@ class S(VUser):
 
 
 @pytest.mark.parametrize("kind", ["plain", "awaited", "looped"])
-def test_a_batch_answers_in_its_order_whoever_is_first(
-    loadpilot: Loadpilot, oracle: Oracle, kind: str
-) -> None:
+def test_a_batch_answers_in_its_own_order(loadpilot: Loadpilot, oracle: Oracle, kind: str) -> None:
     """Broken if answers come as they arrive, or one request waits for another."""
     for number in range(5):
         oracle.status(200 + number, path=f"/{number}")
@@ -212,7 +210,7 @@ class S(VUser):
 def test_hooks_follow_redirects_and_tasks_when_they_say_so(
     loadpilot: Loadpilot, *, compiled: bool
 ) -> None:
-    """Broken if a login behind a redirect fails, or the engine makes requests nobody asked for."""
+    """Broken if a login behind a redirect fails, or the engine makes requests of its own."""
     scene = (
         HEAD
         + """
@@ -230,11 +228,11 @@ class S(VUser):
         assert client.get("/redirect/302/follows", follow_redirects=True).json() == {"ok": True}
 """
     )
-    with echo() as (url, heard):
+    with echo() as (url, received):
         finished = loadpilot.run(scene.replace("COMPILE", str(compiled)), url)
     assert finished.judged == 0, finished.stderr
     assert not [task["raised"] for task in finished.report["tasks"] if task.get("raised")]
-    assert Counter(path for _, path, _, _ in heard) == {
+    assert Counter(path for _, path, _, _ in received) == {
         "/redirect/302/start": 2,
         "/landed?from=start": 2,
         "/redirect/302/stays": 10,
@@ -270,7 +268,7 @@ def test_a_time_out_is_the_same_everywhere(loadpilot: Loadpilot, oracle: Oracle)
 
 
 def test_a_host_of_its_own_reaches_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if virtual hosts behind one address cannot be told apart, by data, code or Python."""
+    """Broken if a virtual host cannot be selected behind one address, by data, code or Python."""
     scene = (
         HEAD
         + """

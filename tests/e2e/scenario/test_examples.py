@@ -40,7 +40,7 @@ TASKS = {
     ("litserve", "Checked"): {"POST /predict 200": 40, "GET /health 200": USERS},
 }
 HOOKS = {"/auth/logout", "/admin/products", "/admin/clear"}
-"""Paths of the shop that nobody but hooks requests."""
+"""Paths of the shop that only hooks request."""
 WHOLE = [block for block in blocks() if block.is_whole]
 
 

@@ -60,11 +60,11 @@ def given(
     (loadpilot.folder / "users.csv").write_text(f"name\n{names}", encoding="utf-8")
     before = len(oracle.requests())
     finished = loadpilot.run(SCENE, oracle.url, *flags)
-    asked: dict[str, list[dict[str, list[str]]]] = {}
+    queries: dict[str, list[dict[str, list[str]]]] = {}
     for request in oracle.requests()[before:]:
         query = parse_qs(urlsplit(request.path).query)
-        asked.setdefault(request.route, []).append(query)
-    return finished, asked
+        queries.setdefault(request.route, []).append(query)
+    return finished, queries
 
 
 def names(queries: list[dict[str, list[str]]]) -> Counter[str]:
@@ -76,29 +76,29 @@ def test_all_agents_together_take_each_row_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: str
 ) -> None:
     """Broken if a row is taken by two arrivals or by none, or changes within an arrival."""
-    finished, asked = given(loadpilot, oracle, TAKING, "--agents", agents)
+    finished, queries = given(loadpilot, oracle, TAKING, "--agents", agents)
     assert finished.judged == 0, finished.stderr
-    one, two, three = (asked[path] for path in ("/one", "/two", "/three"))
+    one, two, three = (queries[path] for path in ("/one", "/two", "/three"))
     assert names(one) == names(two)
     assert names(one + three) == {f"user{number}": 1 for number in range(TAKING)}
     carts = Counter(query["cart"][0] for query in three)
     assert set(carts.values()) == {PLANNED // 5 // 10}
-    assert len(names(asked["/start"])) == 6
+    assert len(names(queries["/start"])) == 6
     feeds = finished.report["run"]["feeds"]
     assert feeds[0] == {"name": "users", "rows": TAKING, "taken": TAKING, "cycles": False}
     assert "feeder_wrap_around" not in finished.stdout
 
 
-def test_rows_that_are_taken_again_are_told(loadpilot: Loadpilot, oracle: Oracle) -> None:
+def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a load of fewer users than it seems to have goes unsaid."""
-    finished, asked = given(loadpilot, oracle, TAKING // 3)
-    taken = names(asked["/one"] + asked["/three"])
+    finished, queries = given(loadpilot, oracle, TAKING // 3)
+    taken = names(queries["/one"] + queries["/three"])
     assert taken == {f"user{number}": 3 for number in range(TAKING // 3)}
     found = [f for f in finished.report["certificate"]["findings"] if "feeder" in f["kind"]]
     (finding,) = found
     assert finding["grade"] == "DEGRADED"
-    told = f"users has {TAKING // 3} rows and {TAKING} were taken: they were used again"
-    assert finding["evidence"] == told
+    evidence = f"users has {TAKING // 3} rows and {TAKING} were taken: they were used again"
+    assert finding["evidence"] == evidence
 
 
 LOOP = """
@@ -120,8 +120,8 @@ class Shop(VUser):
 
 
 def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if two users take the same row while there are enough, or a task takes rows that
-    nobody counted."""
+    """Broken if two users take the same row while there are enough, or a task takes
+    uncounted rows."""
     finished = loadpilot.run(LOOP, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     queries = [parse_qs(urlsplit(request.path).query) for request in oracle.requests()]
@@ -132,12 +132,12 @@ def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle)
     take, hide = finished.report["tasks"]
     assert "raised" not in take
     assert hide["arrivals"]["task_errors"] == hide["arrivals"]["started"] > 10
-    told = "FeedError: feed('…'): this task takes a row, which could not be seen in its source"
-    assert hide["raised"][0]["text"].startswith(told)
+    error = "FeedError: feed('…'): this task takes a row, which could not be seen in its source"
+    assert hide["raised"][0]["text"].startswith(error)
 
 
 def test_rows_that_differ_on_an_agent_fail_the_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if agents take rows of data that nobody counted."""
+    """Broken if agents take rows of other data than the command counted."""
     scene = LOOP.replace("range(100_000)", "range(__import__('os').getpid())")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
@@ -161,7 +161,7 @@ DRAWING = """
 
 
 def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if what `__init__` draws is taken from whoever was moved on last."""
+    """Broken if what `__init__` draws is taken from the user that ran last."""
     scene = LOOP.replace("    @task\n", f"{DRAWING}    @task\n")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
@@ -169,9 +169,9 @@ def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracl
     assert "only on_start, tasks, checks and on_stop can draw" in finished.stderr
 
 
-def drawn(asked: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
-    """What was asked for, without the time of day."""
-    every = {path: [query | {"now": None} for query in found] for path, found in asked.items()}
+def drawn(queries: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
+    """What was queries for, without the time of day."""
+    every = {path: [query | {"now": None} for query in found] for path, found in queries.items()}
     return {path: Counter(map(json.dumps, found)) for path, found in every.items()}
 
 

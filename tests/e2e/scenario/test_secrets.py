@@ -57,7 +57,7 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
 
 
 def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) -> None:
-    """Nobody was left to delete them: whoever seals the run has to."""
+    """Broken if secrets of a killed run stay: the coordinator that seals it deletes them."""
     bearer, later = (secrets.token_hex(16) for _ in range(2))
     loadpilot = Loadpilot(tmp_path / "work")
     with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
@@ -89,7 +89,7 @@ class Guarded(VUser):
         client.get(BASE, headers={"X-Own": OWN, "X-Size": env("SIZE", "1")})
 """
 TELLING = """
-        client.get(f"/told/{OWN}", params={"key": OWN})
+        client.get(f"/seen/{OWN}", params={"key": OWN})
         raise LookupError(f"no {OWN}")
 """
 
@@ -116,8 +116,8 @@ def test_secret_parameters_reach_the_target_alone(
         finished = running.end()
         requests = oracle.requests()
     assert finished.judged == 0, finished.stderr
-    asked = [request for request in requests if request.route == "/get"]
-    assert {(r.header("x-own"), r.header("x-size")) for r in asked} == {(own, "8")}
+    gets = [request for request in requests if request.route == "/get"]
+    assert {(r.header("x-own"), r.header("x-size")) for r in gets} == {(own, "8")}
     assert len(requests) == (200 if more else 100)
     parameters = finished.report["run"]["parameters"]
     handle = parameters.pop("OWN")
@@ -128,5 +128,5 @@ def test_secret_parameters_reach_the_target_alone(
     assert token not in finished.stdout + finished.stderr + commands
     if more:
         (task,) = finished.report["tasks"]
-        assert [call["name"] for call in task["calls"]] == ["GET /get", "GET /told/***"]
+        assert [call["name"] for call in task["calls"]] == ["GET /get", "GET /seen/***"]
         assert task["raised"][0]["text"].startswith("LookupError: no *** (")

@@ -62,8 +62,8 @@ def test_a_fleet_reaches_loopback_only_where_its_agents_say_so(
     target = oracle.url.replace("127.0.0.1", "localhost")
     closed = fleet.run(loadpilot, WEIGHTED, target, *SHORT, "--external-agents", "1")
     assert closed.judged != 0
-    told = closed.stdout + closed.stderr
-    assert "not allowed: loopback address" in told, told
+    output = closed.stdout + closed.stderr
+    assert "not allowed: loopback address" in output, output
     assert closed.report["arrivals"]["started"] == 0
     assert oracle.counts().received == 0
     assert oracle.counts().connections == 0
@@ -76,6 +76,6 @@ def test_the_nats_server_of_an_agent_is_no_target(fleet: Fleet, loadpilot: Loadp
     target = f"http://127.0.0.1:{fleet.port}"
     closed = fleet.run(loadpilot, WEIGHTED, target, *SHORT, "--external-agents", "1")
     assert closed.judged != 0
-    told = closed.stdout + closed.stderr
-    assert f"not allowed: NATS server of the agent 127.0.0.1:{fleet.port}" in told, told
+    output = closed.stdout + closed.stderr
+    assert f"not allowed: NATS server of the agent 127.0.0.1:{fleet.port}" in output, output
     assert closed.report["arrivals"]["started"] == 0

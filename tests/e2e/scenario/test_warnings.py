@@ -20,7 +20,7 @@ CONNECTIONS = 60_000
 def test_an_agent_is_asked_for_more_than_it_offered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if nobody hears it, or if a warning keeps a run from being whole."""
+    """Broken if the warning is not shown, or keeps a run from being whole."""
     fleet.coordinator()
     fleet.agent("strong")
     whole = fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT)
@@ -30,10 +30,10 @@ def test_an_agent_is_asked_for_more_than_it_offered(
     flags = (*SHORT, "--external-agents", "2")
     finished = fleet.run(loadpilot, WEIGHTED, oracle.url, *flags)
     assert_whole(finished, PLANNED)
-    told = f"warning: weak is asked for up to {RPS // 2} arrivals per second and offered 10;"
-    assert told in finished.stderr
+    warning = f"warning: weak is asked for up to {RPS // 2} arrivals per second and offered 10;"
+    assert warning in finished.stderr
     assert "warning: strong" not in finished.stderr
-    assert told in str(finished.report["story"])
+    assert warning in str(finished.report["story"])
     assert oracle.counts().received == 2 * PLANNED
 
 

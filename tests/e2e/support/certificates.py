@@ -27,12 +27,12 @@ def identity(folder: Path, name: str) -> Identity:
     """Make them for a name such as `IP:127.0.0.1` or `DNS:lab`."""
     folder.mkdir()
     own = Identity(folder / "cert.pem", folder / "key.pem", folder / "ca.pem")
-    authority_key, asked, what = folder / "ca-key.pem", folder / "asked.pem", folder / "what"
+    authority_key, request, what = folder / "ca-key.pem", folder / "request.pem", folder / "what"
     what.write_text(f"subjectAltName={name}\nbasicConstraints=CA:FALSE\n", encoding="utf-8")
     openssl("req", "-x509", *NEW_KEY, "-subj", "/CN=authority", "-keyout", authority_key,
             "-out", own.authority, "-days", "2")  # fmt: skip
-    openssl("req", *NEW_KEY, "-subj", "/CN=lab", "-keyout", own.key, "-out", asked)
-    openssl("x509", "-req", "-in", asked, "-CA", own.authority, "-CAkey", authority_key,
+    openssl("req", *NEW_KEY, "-subj", "/CN=lab", "-keyout", own.key, "-out", request)
+    openssl("x509", "-req", "-in", request, "-CA", own.authority, "-CAkey", authority_key,
             "-extfile", what, "-out", own.cert, "-days", "2")  # fmt: skip
     own.key.chmod(0o600)
     return own

@@ -80,7 +80,7 @@ class Running:
     """A command that runs; killed at the end of its `with` block if it still does."""
 
     started: ClassVar[list[Running]] = []
-    """All of this session, or since somebody cleared it: for whoever keeps what they said."""
+    """All of this session, or since the list was cleared; fixtures store their output."""
 
     def __init__(self, argv: Sequence[str], folder: Path, results: Path) -> None:
         self.results = results

@@ -19,18 +19,18 @@ BOUNDARY, RANDOM = re.compile(rb"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{32}")
 
 
 class Echo(BaseHTTPRequestHandler):
-    """Notes every request, and answers as its path says."""
+    """Records every request, and answers as its path says."""
 
     protocol_version = "HTTP/1.1"
-    heard: list[tuple[str, str, list[tuple[str, str]], bytes]]
+    received: list[tuple[str, str, list[tuple[str, str]], bytes]]
 
     def do(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length)
         headers = [(name.lower(), value) for name, value in self.headers.items()]
-        kept = sorted(pair for pair in headers if pair[0] not in NOT_COMPARED)
-        kept = [(name, RANDOM.sub("B", value)) for name, value in kept]
-        self.heard.append((self.command, self.path, kept, BOUNDARY.sub(b"B", body)))
+        compared = sorted(pair for pair in headers if pair[0] not in NOT_COMPARED)
+        compared = [(name, RANDOM.sub("B", value)) for name, value in compared]
+        self.received.append((self.command, self.path, compared, BOUNDARY.sub(b"B", body)))
         self.answer()
 
     do_GET = do_POST = do_PUT = do_PATCH = do  # noqa: N815
@@ -75,14 +75,14 @@ class Echo(BaseHTTPRequestHandler):
 
 @contextmanager
 def echo() -> Iterator[tuple[str, list[Any]]]:
-    """A server of its own, and what it heard."""
-    heard: list[Any] = []
-    handler = type("Handler", (Echo,), {"heard": heard})
+    """A server of its own, and the requests it received."""
+    received: list[Any] = []
+    handler = type("Handler", (Echo,), {"received": received})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", heard
+        yield f"http://127.0.0.1:{server.server_port}", received
     finally:
         server.shutdown()
         server.server_close()

@@ -44,7 +44,7 @@ def nats_server() -> str:
 
 
 class Fleet:
-    """A server with a token on loopback, and whoever was started beside it."""
+    """A server with a token on loopback, and the processes started beside it."""
 
     def __init__(
         self, folder: Path, environ: pytest.MonkeyPatch, *, jetstream: bool = True
@@ -59,7 +59,7 @@ class Fleet:
         self.inside: tuple[str, ...] = ()
         """What the server is started by, if it lives in another network."""
         self.pids: list[int] = []
-        """Whoever was started."""
+        """Processes that were started."""
         self._members = ExitStack()
         store = self.folder / "store"
         lines = [
@@ -103,8 +103,10 @@ class Fleet:
     def agent(
         self, name: str, *flags: str, program: Path | None = None, url: str | None = None
     ) -> Running:
-        """One that a coordinator has heard; the command's own, or another program such as
-        `PLAIN_AGENT`; at another address of the server, if it has one."""
+        """Starts an agent, and waits until it has found a coordinator.
+
+        `program` replaces the command, such as `PLAIN_AGENT`; `url` is another address of the
+        server."""
         entry = [str(program)] if program else [str(COMMAND), "agent"]
         named = ("--nats-url", url or self.url, "--id", name, "--cores", "1")
         started = self._start(*entry, *named, *flags)
@@ -112,7 +114,7 @@ class Fleet:
         return started
 
     def member(self, *words: str) -> Running:
-        """An agent in other words, once a coordinator has heard it."""
+        """Starts an agent by a whole command line, and waits until it has found a coordinator."""
         started = self._start(str(COMMAND), *words)
         started.until("coordinator found=true")
         return started

@@ -1,4 +1,4 @@
-"""Somebody who speaks HTTP to a coordinator without any code of the product.
+"""HTTP calls to a coordinator, without any code of the product.
 
 Must never wait for ever: every read has a time-out.
 """
@@ -38,8 +38,8 @@ class Answer:
     @property
     def problems(self) -> str:
         """What is wrong, a line each."""
-        told = self.json
-        return "\n".join(f"{one['field']}: {one['rule']}" for one in told.get("problems", []))
+        content = self.json
+        return "\n".join(f"{one['field']}: {one['rule']}" for one in content.get("problems", []))
 
 
 class Stream:

@@ -151,7 +151,7 @@ class Histogram:
         return self.counts.total()
 
     def percentile(self, percent: float) -> int:
-        """The greatest value that is not told from the one at this rank."""
+        """The greatest value in the bucket of the one at this rank."""
         rank = max(1, -(-percent * self.total // 100))
         for index in sorted(self.counts):
             rank -= self.counts[index]

@@ -42,9 +42,9 @@ def routes(oracle: Oracle) -> Counter[str]:
 
 
 def holders(finished: Finished) -> set[str]:
-    """Who held shards, by the story that the command told."""
-    (told,) = HELD.findall(finished.stderr)
-    return {one.split()[0] for one in told.split(", ")}
+    """Agents that held shards, by the timeline that the command printed."""
+    (held,) = HELD.findall(finished.stderr)
+    return {one.split()[0] for one in held.split(", ")}
 
 
 def assert_whole(finished: Finished, received: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOAD = Load(100, 8)
 ULID = "01jd0000000000000000000000"
 NEWER = VERSION + 1
-"""A version of events that nobody here has heard of."""
+"""A version of events that no component here knows."""
 
 
 def enveloped(event: object, version: int = 1) -> bytes:
@@ -64,7 +64,7 @@ def first_delta(ground: Ground, run: str) -> Message:
 def test_poison_forgeries_and_repeats_change_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if whoever can write to the log could bend a report, or stop a run with a bad byte."""
+    """Broken if any writer to the log could change a report, or stop a run with a bad byte."""
     coordinator = ground.coordinator()
     for name in ("a-1", "a-2"):
         ground.agent(name)
@@ -104,9 +104,9 @@ def test_poison_forgeries_and_repeats_change_nothing(
         finished = running.end()
     assert finished.report["run"]["ending"] == "completed"
     assert coordinator.said.count("panic") == 0
-    told = {(one["subject"], one["seq"]) for one in finished.report["gaps"]["quarantined"]}
-    assert told == set(poison)
-    # The checker does not know what no run can have; it is told.
+    quarantined = {(one["subject"], one["seq"]) for one in finished.report["gaps"]["quarantined"]}
+    assert quarantined == set(poison)
+    # The checker does not know which events no run can have: it gets their places.
     places = set(poison)
     messages = [
         one
@@ -168,7 +168,7 @@ def test_a_forged_delta_of_a_real_process_changes_no_figure(
 def test_last_words_of_a_stranger_end_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if somebody who holds nothing could say for others that they are done."""
+    """Broken if an agent without shards could report that others have finished."""
     ground.coordinator()
     for name in ("a-1", "a-2"):
         ground.agent(name)
@@ -197,7 +197,7 @@ def test_last_words_of_a_stranger_end_nothing(
 def test_a_request_of_another_version_is_never_half_run(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a plan that nobody here understands were run as far as it is understood."""
+    """Broken if the fleet ran the known part of a plan of a newer version."""
     coordinator = ground.coordinator()
     ground.agent("a-1")
     short = Load(50, 2, agents=1)
@@ -209,18 +209,18 @@ def test_a_request_of_another_version_is_never_half_run(
     assert request.event is not None
     newer = {**request.event, "plan": {**request.event["plan"], "schema": "loadpilot.plan/2"}}
     more = {**request.event, "kind_of_load": "unheard of"}
-    asked = [
+    requests = [
         ("01newer-envelope", enveloped(request.event, version=NEWER)),
         ("01newer-plan", enveloped(newer)),
     ]
-    write(ground, [(f"lp.local.run.{run}.req", data) for run, data in asked])
-    # A field that is not known yet says that a newer command asked: handled as an old one reads it.
+    write(ground, [(f"lp.local.run.{run}.req", data) for run, data in requests])
+    # An unknown field comes from a newer command: it is read as an older version reads it.
     write(ground, [("lp.local.run.01newer-field.req", enveloped({**more, "owner": None}))])
     coordinator.until("RunSealed", 60)
     received = oracle.requests()[before:]
     assert {(one.id or "").partition("/")[0] for one in received} == {"01newer-field"}
     assert len(received) == short.planned
-    for run, _ in asked:
+    for run, _ in requests:
         kinds = [one.kind for one in ground.messages(run)]
         decisions = [one.event for one in ground.messages(run) if one.kind == "ctl"]
         assert kinds in (["req"], ["req", "ctl"])
@@ -228,7 +228,7 @@ def test_a_request_of_another_version_is_never_half_run(
 
 
 @pytest.mark.case(n=21)
-def test_a_decision_of_a_newer_coordinator_stops_nobody(
+def test_a_decision_of_a_newer_coordinator_stops_no_component(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a fleet that is being upgraded dropped its runs, or two versions wrote over each

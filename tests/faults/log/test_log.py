@@ -55,7 +55,7 @@ def test_a_fleet_whose_log_is_killed_goes_on(
 def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
 ) -> None:
-    """Broken if agents that nobody can stop went on, or a run could not outlive its log's night."""
+    """Broken if agents that cannot be stopped went on, or a run could not survive a log outage."""
     load = Load(60, 60)
     ground.coordinator()
     for name in ("a-1", "a-2"):

@@ -1,7 +1,7 @@
 """Programs of two versions in one fleet: a run is done by both as if they were one, or refused.
 
-What a version would say that nobody has written yet is forged in `test_foreign_events`; here older
-ones are built. `LOADPILOT_OLDER` may name another commit.
+Events of a future version are forged in `test_foreign_events`; here older versions are
+built. `LOADPILOT_OLDER` may name another commit.
 """
 
 from __future__ import annotations

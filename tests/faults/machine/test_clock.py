@@ -41,7 +41,7 @@ class Clocks:
 
 
 class Clock:
-    """The wall clock of whoever is started in its `with` block; it may be set afterwards."""
+    """The wall clock of the processes started in its `with` block; it may be set afterwards."""
 
     def __init__(self, library: Path, file: Path) -> None:
         self._file = file
@@ -106,8 +106,8 @@ def test_agents_with_wrong_clocks_start_together(
 def test_coordinators_with_wrong_clocks_tell_one_time(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
 ) -> None:
-    """Broken if a coordinator told its agents the time of its own machine: each agent believes
-    whoever answers first, and the start is in the time of whoever decided it."""
+    """Broken if a coordinator sent its agents the time of its own machine: each agent takes the
+    first answer, and the start is in the time of the coordinator that decided it."""
     first = []
     for name, offset in (("behind", -300), ("ahead", 300)):
         with clocks.wrong(name, offset):
@@ -146,8 +146,8 @@ def test_a_clock_that_is_set_in_a_run_moves_nothing(
     whose: str,
     offset: int,
 ) -> None:
-    """Broken if a step of somebody's wall clock ended the run, moved its load, or made everybody
-    look dead."""
+    """Broken if a step of one process's wall clock ended the run, moved its load, or made the
+    others look dead."""
     clock = clocks.wrong(whose, 0)
     if whose == "coordinator":
         with clock:

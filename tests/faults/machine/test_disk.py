@@ -123,8 +123,8 @@ def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counte
             ground.start_server()
             seen = loadpilot.call("watch", refused.run, "--nats-url", ground.url)
             assert seen.code == 3, seen.stderr
-            told = loadpilot.call("report", refused.run, "--json", "--nats-url", ground.url)
-            report = json.loads(told.stdout)
+            shown = loadpilot.call("report", refused.run, "--json", "--nats-url", ground.url)
+            report = json.loads(shown.stdout)
             messages = ground.messages(refused.run)
             evidence = Evidence(refused.run, oracle.requests(), messages, report)
             found = check(evidence, planned=LONG.planned)
@@ -178,8 +178,8 @@ def assert_healed(loadpilot: Loadpilot, oracle: Oracle, refused: Finished) -> No
     requests = oracle.requests()
     fresh = loadpilot.run(WEIGHTED, oracle.url, *SHORT.local)
     assert fresh.judged == 0, fresh.stderr
-    told = loadpilot.call("report", refused.run, "--json")
-    report = json.loads(told.stdout)
+    shown = loadpilot.call("report", refused.run, "--json")
+    report = json.loads(shown.stdout)
     assert report["run"]["ending"] == "aborted"
     messages = messages_of(loadpilot.folder, refused.run)
     evidence = Evidence(refused.run, requests, messages, report)
@@ -221,7 +221,7 @@ def test_a_stream_at_its_limit_ends_the_run_in_words(
     assert finished.code in {4, 130}
     if stream == "LP_DATA":
         assert finished.report["run"]["ending"] == "log_full"
-        # What was sent without a log is told by nobody, and called lost.
+        # Calls that were sent without a log are in no delta: they count as lost.
         ground.assert_adds_up(finished, oracle, load.planned, hidden=0)
 
 

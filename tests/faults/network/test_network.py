@@ -88,8 +88,8 @@ def test_five_seconds_of_silence_in_one_direction_cost_nothing(
 def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
     network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle, how: str
 ) -> None:
-    """Broken if an agent that nobody can stop went on, sent what had become others', or stayed
-    away when it could be reached again."""
+    """Broken if an agent that cannot be stopped went on, sent arrivals of shards that had moved to
+    others, or stayed away when it could be reached again."""
     load = Load(60, 45)
     bad = wired.agent("bad", url=wired.far_url)
     with under_way(wired, loadpilot, target, load) as running:
@@ -97,7 +97,7 @@ def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
             with network.unplugged():
                 time.sleep(10)
         else:
-            # Nobody hears of the end: each side takes the other for alive.
+            # Neither side sees the connection close: each takes the other for alive.
             with network.drops("output", "input"):
                 wired.kill_server()
                 wired.start_server()

@@ -75,8 +75,8 @@ def test_a_name_that_leads_to_a_closed_address_is_not_connected_to(loadpilot: Lo
         target = f"http://{int(IPv4Address(ADDRESS))}:{server.server_address[1]}"
         closed = loadpilot.run(WEIGHTED, target, *SHORT)
         assert closed.judged != 0
-        told = closed.stdout + closed.stderr
-        assert f"not allowed: link-local address {ADDRESS}" in told, told
+        output = closed.stdout + closed.stderr
+        assert f"not allowed: link-local address {ADDRESS}" in output, output
         assert server.accepted == 0
         opened = loadpilot.run(WEIGHTED, target, *SHORT, "--allow-target", "169.254.8.0/24")
         assert opened.report["calls"]["outcomes"] == {"ok": 20}, opened.stderr

@@ -1,4 +1,4 @@
-"""What a killed agent had finished is in the report; what was in flight is told as that."""
+"""What a killed agent had finished is in the report; what was in flight is `indeterminate`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_killed_agent_loses_no_call_that_it_finished(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if the last second of a killed process were lost, counted twice, or said to be
-    finished although nobody saw its end."""
+    finished although its end was not observed."""
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         kill(under_way(running, oracle))
@@ -89,7 +89,7 @@ def test_a_killed_agent_loses_no_call_that_it_finished(
     cut = assert_no_finished_call_is_missing(finished, len(oracle.requests()))
     assert cut > 0, "some answers were under way"
     assert tail_of(finished.report) == {"indeterminate": cut, "lost": None}
-    assert finished.report["arrivals"]["lost"] > 0, "nobody sent what was due until the takeover"
+    assert finished.report["arrivals"]["lost"] > 0, "arrivals due before the takeover were not sent"
     assert remains(loadpilot) == []
     again = loadpilot.call("report", finished.run, "--json")
     assert finished.report["digest"] in again.stdout

@@ -1,7 +1,7 @@
 """Agents come and go while a run goes on: shards follow them, and every arrival is accounted for.
 
-On fleets, where nobody starts again what died. The times by which a fleet lives are shortened; what
-must hold of them is their order.
+On fleets, where no supervisor restarts a dead process. The timeouts of a fleet are shortened; only
+their order must hold.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Scripted(VUser):
 def test_a_run_grows_by_the_agents_that_come(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if agents that come late stand idle, or if a shard that moves is sent twice, or by
-    nobody, at the tick at which it moves."""
+    """Broken if agents that come late stand idle, or if a shard that moves is sent twice, or not
+    at all, at the tick at which it moves."""
     rps, secs = 100, 15
     fleet.coordinator(*COORDINATOR)
     fleet.agent("a-1", *AGENT)
@@ -118,8 +118,8 @@ def test_who_joins_gets_users_that_are_prepared_already(
 def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if more is lost than the time it takes to notice, if what nobody sent is not named,
-    or if survivors go on at a wrong rate."""
+    """Broken if more is lost than the time until the loss is detected, if unsent arrivals are not
+    named, or if survivors go on at a wrong rate."""
     rps, secs = 200, 12
     fleet.coordinator(*COORDINATOR)
     agents = [fleet.agent(f"a-{n}", *AGENT) for n in range(1, 5)]
@@ -203,8 +203,8 @@ def test_an_agent_that_was_frozen_is_taken_back(
 def test_everything_is_killed_and_started_again_and_the_run_goes_on(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if anything that a run needs is not in its log, or if the time when nobody was there
-    is made up for, or passed over."""
+    """Broken if anything that a run needs is not in its log, or if the time without any process is
+    made up for, or passed over."""
     rps, secs = 100, 25
     coordinator = fleet.coordinator(*COORDINATOR)
     agents = [fleet.agent(f"a-{n}", *AGENT) for n in (1, 2)]
@@ -259,7 +259,7 @@ def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     edge = set(range(min(missing), max(missing) + 1)) - missing
     assert len(edge) <= rps // 2, "one hole, and no other"
     lost, dropped = report["arrivals"]["lost"], sum(report["arrivals"]["dropped"].values())
-    assert lost + dropped == len(missing), "whoever lived has reported all that it sent"
+    assert lost + dropped == len(missing), "the survivors have reported all that they sent"
 
 
 @pytest.mark.long

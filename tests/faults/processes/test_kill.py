@@ -45,7 +45,7 @@ def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
 
 
 @pytest.mark.case(n=7)
-def test_a_coordinator_that_is_killed_is_replaced_and_missed_by_nobody(
+def test_a_coordinator_that_is_killed_is_replaced_without_loss(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Whatever a coordinator knows that is not in the log would be lost here."""
@@ -92,7 +92,7 @@ def test_two_coordinators_that_race_from_the_start_decide_as_one(
 def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Load that nobody watches any more must end, and stay ended."""
+    """Load whose command is dead must end, and stay ended."""
     with loadpilot.start(WEIGHTED, oracle.url, *FLEET, "60s") as running:
         old = running.run_id()
         assert oracle.wait_count(UNDER_WAY, 30)
@@ -125,7 +125,7 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
 
 @pytest.mark.case(n=1)
 @pytest.mark.long
-def test_an_agent_that_is_killed_comes_back_and_what_nobody_sent_meanwhile_is_named(
+def test_an_agent_that_is_killed_comes_back_and_unsent_arrivals_are_named(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Silence about an agent's lost second would make the report look complete."""

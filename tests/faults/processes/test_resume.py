@@ -53,7 +53,7 @@ def await_instant(at_us: int) -> None:
 
 
 def ended(report: dict[str, Any]) -> int:
-    """Calls that somebody reported, whatever became of them."""
+    """Number of calls in the report, of any outcome."""
     return sum(report["calls"]["outcomes"].values())
 
 
@@ -110,7 +110,7 @@ def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
 
 
 @pytest.mark.long
-def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
+def test_a_run_that_is_not_resumed_ends_with_all_that_it_had(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a run that is given up loses what its killed agents had finished."""
@@ -128,16 +128,14 @@ def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
 
 
 @pytest.mark.long
-def test_a_run_that_somebody_follows_is_not_taken_from_him(
-    loadpilot: Loadpilot, oracle: Oracle
-) -> None:
+def test_a_followed_run_is_not_taken_from_its_command(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a second command could take over, or end, a run that is under way."""
     with loadpilot.start(WEIGHTED, oracle.url, *load(8)) as running:
         run = running.run_id()
         assert oracle.wait_count(RPS, 30)
-        told = loadpilot.call("resume", run)
-        assert told.code == 0, told.stderr
-        assert "is not paused; nothing was changed" in told.stdout
+        resumed = loadpilot.call("resume", run)
+        assert resumed.code == 0, resumed.stderr
+        assert "is not paused; nothing was changed" in resumed.stdout
         finished = running.end()
     assert finished.judged == 0
     assert oracle.counts().received == 8 * RPS

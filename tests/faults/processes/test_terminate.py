@@ -1,4 +1,4 @@
-"""Who is told to end, and ends: an agent, a run, a run whose coordinators are all dead."""
+"""Agents and runs end when they are terminated, also a run whose coordinators are all dead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_US = 2_000_000
 
 
 @pytest.mark.case(n=4)
-def test_an_agent_that_is_told_to_end_loses_nothing(
+def test_an_agent_that_is_terminated_loses_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if what was in flight were cut off, or what it had counted went with it."""
@@ -40,7 +40,7 @@ def test_an_agent_that_is_told_to_end_loses_nothing(
     (left,) = [one for one in report["run"]["holders"] if one["holder"]["agent"] == "a-1"]
     assert left["finished"]
     assert left["lost"] == "left"
-    # Nobody holds the shards between its word and the tick of the takeover.
+    # No agent holds the shards from its `AgentLeaving` to the tick of the takeover.
     assert report["arrivals"]["lost"] <= 3 * load.rps / 2
     assert not list(ground.state("a-1").glob("*")), "everything is stored: nothing stays behind"
 
@@ -67,7 +67,7 @@ def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
     assert last_us is not None
     assert last_us - asked_us < STOP_US
     assert finished.code == 130
-    assert finished.report["run"]["state"] != "sealed", "nobody was there to seal it"
+    assert finished.report["run"]["state"] != "sealed", "no coordinator was there to seal it"
     before = oracle.counts().received
     successor = ground.coordinator()
     successor.until("RunSealed", 60)
@@ -81,7 +81,7 @@ def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
 def test_agents_without_a_coordinator_end_by_themselves(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
 ) -> None:
-    """Broken if a load that nobody can steer any more went on for ever."""
+    """Broken if a load without a coordinator to steer it went on for ever."""
     load = Load(100, 60)
     coordinator = ground.coordinator()
     agents = [ground.agent(name, "--no-coordinator", "4s") for name in ("a-1", "a-2")]

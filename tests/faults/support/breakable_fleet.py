@@ -38,8 +38,8 @@ class Ground(Fleet):
         self, name: str, *flags: str, program: Path | None = None, url: str | None = None
     ) -> Running:
         """An agent that keeps what must outlive it."""
-        kept = ("--state-dir", str(self.state(name)))
-        return super().agent(name, *kept, *flags, program=program, url=url)
+        place = ("--state-dir", str(self.state(name)))
+        return super().agent(name, *place, *flags, program=program, url=url)
 
     def state(self, name: str) -> Path:
         """Where an agent keeps what must outlive it."""

@@ -4,8 +4,8 @@
     assert found == []
 
 Sets first, as databases are checked: what was acknowledged and is not there is *lost*, what is
-there and nobody asked for is *unexpected*, what is there twice is *duplicated*, and what is there
-although nobody acknowledged it is *recovered*. Then sums and inequalities. Pure; must never use
+there and was not requested is *unexpected*, what is there twice is *duplicated*, and what is there
+without an acknowledgement is *recovered*. Then sums and inequalities. Pure; must never use
 code of the product, and never excuse anything that the report does not own up to.
 """
 
@@ -27,14 +27,14 @@ VERSION = 2
 RESPONSES_STARTED = frozenset({Outcome.ANSWERED, Outcome.ABORTED, Outcome.TRUNCATED})
 ANSWERED_CALLS = ("ok", "http_4xx", "http_5xx", "check_failed")
 UNSENT_CALLS = ("connect", "tls", "local")
-UNTOLD = frozenset({"stopped", "unowned"})
+UNREPORTED = frozenset({"stopped", "unowned"})
 CUT_CALLS = ("indeterminate", "cancelled", "timeout", "io")
 """Outcomes of calls that the target may have answered all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One stored message; without an event when nobody of this version can read it."""
+    """One stored message; without an event when this version cannot read it."""
 
     stream: str
     seq: int
@@ -88,7 +88,7 @@ class Sets:
 
 @dataclass(slots=True)
 class Folded:
-    """The log, folded by somebody who knows only its format."""
+    """The log, folded with nothing but its format."""
 
     started: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -194,8 +194,8 @@ def check(
 ) -> list[str]:
     """Everything that does not fit, a sentence each.
 
-    `quiet` says that nothing was done to the run: then all must be equal. `hidden` says that what a
-    process had counted could not be told to anybody, its files or the log being gone: then the
+    `quiet` says that nothing was done to the run: then all must be equal. `hidden` says that a
+    process could not report its counts, because its files or the log were gone: then the
     target may have received as many requests more as the report calls lost, and so many besides.
     """
     folded = fold(evidence.messages)
@@ -232,16 +232,16 @@ def _of_the_log(report: dict[str, Any], folded: Folded) -> Iterable[str]:
     arrivals, calls, gaps = report["arrivals"], report["calls"], report["gaps"]
     pairs = [
         ("started", arrivals["started"], folded.started),
-        ("dropped", _told(arrivals["dropped"]), _told(folded.dropped)),
+        ("dropped", _reported(arrivals["dropped"]), _reported(folded.dropped)),
         ("outcomes", _some(calls["outcomes"]), dict(+folded.outcomes)),
         ("excess arrivals", gaps["excess_arrivals"], folded.excess_arrivals),
         ("excess calls", gaps["excess_calls"], folded.excess_calls),
         ("late deltas", gaps["late_deltas"], folded.late),
         ("quarantined", {(q["subject"], q["seq"]) for q in gaps["quarantined"]}, folded.set_aside),
     ]
-    for what, told, found in pairs:
-        if told != found:
-            yield f"{what}: the report says {told}, the log {found}"
+    for what, reported, found in pairs:
+        if reported != found:
+            yield f"{what}: the report says {reported}, the log {found}"
     deltas = {
         (one["holder"]["agent"], one["holder"]["boot_id"]): one["deltas"]
         for one in report["run"]["holders"]
@@ -257,9 +257,9 @@ def _of_the_log(report: dict[str, Any], folded: Folded) -> Iterable[str]:
             yield f"{holder} numbered deltas {sorted(gone)} that are not stored, and none is lost"
 
 
-def _told(dropped: dict[str, int]) -> dict[str, int]:
-    """Those that agents told of; what nobody held, or a stop cut off, nobody tells of."""
-    return {name: count for name, count in _some(dropped).items() if name not in UNTOLD}
+def _reported(dropped: dict[str, int]) -> dict[str, int]:
+    """Drops that agents report; those of shards without a holder, or after a stop, are folded."""
+    return {name: count for name, count in _some(dropped).items() if name not in UNREPORTED}
 
 
 def _some(counts: dict[str, int]) -> dict[str, int]:

@@ -78,8 +78,8 @@ class Cluster(Ground):
 
     def leader(self, stream: str, *, but: str | None = None) -> str:
         """Who leads a stream now; by the word of another one than some node."""
-        told = [url for node, url in self.urls.items() if node != but]
-        found: str = asyncio.run(self._ask(lambda js: _leader(js, stream), told))
+        others = [url for node, url in self.urls.items() if node != but]
+        found: str = asyncio.run(self._ask(lambda js: _leader(js, stream), others))
         return found
 
     def give_lead(self, stream: str, node: str) -> None:

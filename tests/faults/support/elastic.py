@@ -38,7 +38,7 @@ class Plan:
             for one in self.maps
         ]
         for owners in self.owners:
-            assert set(owners) == set(range(self.shards)), "a shard is nobody's, or two have it"
+            assert set(owners) == set(range(self.shards)), "a shard has no holder, or two"
 
     def tick(self, arrival: int) -> int:
         return int(arrival / self.rps / TICK_S)
@@ -65,8 +65,8 @@ def started(report: dict[str, Any]) -> dict[tuple[str, str], int]:
 def assert_accounted(
     finished: Finished, oracle: Oracle, plan: Plan, excess_max: float = 0
 ) -> set[int]:
-    """The books balance, nothing came twice but what is told as excess, nobody sent what was
-    another's; returns what the target never got."""
+    """The books balance, nothing came twice but the reported excess, and each agent sent its own
+    shards only; returns the arrivals that the target never got."""
     report = finished.report
     arrivals = report["arrivals"]
     assert report["run"]["ending"] == "completed", finished.stderr

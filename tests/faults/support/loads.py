@@ -1,7 +1,7 @@
 """The loads of the fault cases, and when their arrivals are due.
 
-Constant and uniform, so that the n-th arrival is due at start + n / rate: whoever reads the
-target's log can tell by himself what is late, what is missing, and whose it was.
+Constant and uniform, so that the n-th arrival is due at start + n / rate: the
+target's log alone shows what is late, what is missing, and which shard it belongs to.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def first_owner(messages: Iterable[Message]) -> dict[int, str]:
     for message in messages:
         if message.event is not None and message.event.get("type") == "ShardsAssigned":
             return owners(message.event)
-    raise AssertionError("nobody was assigned anything")
+    raise AssertionError("no shard was assigned")
 
 
 def shards_of(holding: dict[str, Any]) -> list[int]:

@@ -32,8 +32,8 @@ def older(commit: str) -> Older:
     cargo, git, tar = (shutil.which(name) for name in ("cargo", "git", "tar"))
     if cargo is None or git is None or tar is None:
         pytest.skip("older programs are built with cargo, git and tar; one is missing here")
-    asked = [git, "cat-file", "-e", f"{commit}^{{commit}}"]
-    if subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode != 0:
+    argv = [git, "cat-file", "-e", f"{commit}^{{commit}}"]
+    if subprocess.run(argv, cwd=ROOT, capture_output=True, check=False).returncode != 0:
         pytest.skip(f"this clone's history does not reach back to {commit}")
     place = ROOT / "target" / "older" / commit
     sources, built = place / "src", place / "target"

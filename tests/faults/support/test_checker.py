@@ -112,11 +112,11 @@ def sound() -> Evidence:
 
 
 def test_a_sound_run_passes() -> None:
-    """Broken if the checker cried wolf: nobody would look any more."""
+    """Broken if the checker reports faults of a sound run."""
     assert check(sound(), planned=PLANNED, quiet=True) == []
 
 
-def told(change: Callable[[dict[str, Any]], object]) -> Callable[[Evidence], Evidence]:
+def reported(change: Callable[[dict[str, Any]], object]) -> Callable[[Evidence], Evidence]:
     """The report says something else."""
 
     def breaking(evidence: Evidence) -> Evidence:
@@ -190,16 +190,19 @@ LATE = Message("LP_DATA", 9, f"lp.local.run.{RUN}.delta.a", {**delta("a", 1), "s
         (stored(lambda all_: all_.append(GHOST)), "quarantined"),
         (stored(lambda all_: all_.append(FUTURE)), "quarantined"),
         (stored(lambda all_: all_.append(LATE)), "late deltas: the report says 0, the log 1"),
-        (told(lambda one: one["arrivals"].update(planned=41)), "are said to be planned"),
-        (told(lambda one: one["arrivals"].update(started=39)), "39 are accounted for"),
-        (told(lambda one: one["arrivals"].update(started=39, lost=1)), "0 of them are named"),
-        (told(lambda one: one["arrivals"].update(waiting=1)), "41 are accounted for"),
-        (told(lambda one: one["calls"]["outcomes"].update(ok=41)), "whose outcomes are"),
-        (told(lambda one: one["calls"]["outcomes"].update(ok=39, connect=1)), "at most 39 were"),
-        (told(lambda one: one["gaps"].update(excess_calls=1)), "excess calls"),
-        (told(lambda one: one["run"]["holders"][0].update(deltas=1)), "the report folded"),
+        (reported(lambda one: one["arrivals"].update(planned=41)), "are said to be planned"),
+        (reported(lambda one: one["arrivals"].update(started=39)), "39 are accounted for"),
+        (reported(lambda one: one["arrivals"].update(started=39, lost=1)), "0 of them are named"),
+        (reported(lambda one: one["arrivals"].update(waiting=1)), "41 are accounted for"),
+        (reported(lambda one: one["calls"]["outcomes"].update(ok=41)), "whose outcomes are"),
         (
-            told(
+            reported(lambda one: one["calls"]["outcomes"].update(ok=39, connect=1)),
+            "at most 39 were",
+        ),
+        (reported(lambda one: one["gaps"].update(excess_calls=1)), "excess calls"),
+        (reported(lambda one: one["run"]["holders"][0].update(deltas=1)), "the report folded"),
+        (
+            reported(
                 lambda one: (
                     one["arrivals"].update(started=39, lost=1),
                     one["gaps"].update(lost=[{"arrivals": 1}]),
@@ -243,13 +246,13 @@ def test_a_quiet_run_must_be_equal() -> None:
         one["gaps"]["lost"].append({"arrivals": 1})
         one["certificate"].update(grade="INVALID", findings=[{"kind": "lost_interval"}])
 
-    evidence = told(owned_up)(received(lambda all_: all_.pop())(sound()))
+    evidence = reported(owned_up)(received(lambda all_: all_.pop())(sound()))
     found = check(evidence, planned=PLANNED, quiet=True)
     assert "1 requests did not come, 0 were not planned" in found
     assert "39 of 40 arrivals were started" in found
 
 
-def test_sets_are_told_apart() -> None:
+def test_sets_are_distinguished() -> None:
     """Broken if something that was promised and is gone passed for something else."""
     sets = Sets.of(attempted="abcd", acked="abc", there="bcdde")
     assert (sets.lost, sets.unexpected) == (frozenset("a"), frozenset("e"))

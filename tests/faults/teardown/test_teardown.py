@@ -1,4 +1,4 @@
-"""A command that is killed owes its teardown: whoever comes next plays it; the target counts."""
+"""A command that is killed owes its teardown: the next command plays it; the target counts."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_teardown_is_played_by_the_next_one(
     loadpilot: Loadpilot, oracle: Oracle, phase: str, next_one: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if a killed command leaves at the target what its setup made there, if a setup is
-    played again, or if a secret has to be told twice."""
+    played again, or if a secret has to be given twice."""
     silent, reached, item = PHASES[phase]
     if silent is not None:
         oracle.silent(path=silent)
@@ -202,9 +202,9 @@ def test_what_a_living_command_owes_is_left_to_it(loadpilot: Loadpilot, oracle: 
     oracle.silent(path="/warm")
     with loadpilot.start(SEEDED, oracle.url) as running:
         assert oracle.wait_count(2, 30)
-        told = loadpilot.call("resume", "last")
-        assert told.code == 2
-        assert "is left to the command that plays it" in told.stderr
+        resumed = loadpilot.call("resume", "last")
+        assert resumed.code == 2
+        assert "is left to the command that plays it" in resumed.stderr
         other = loadpilot.run(PLAIN, oracle.url)
         assert other.judged == 0, other.stderr
         assert not torn_down(oracle)
@@ -234,7 +234,7 @@ def test_of_two_that_come_to_a_fleet_one_plays_it(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if two commands on two machines both play a teardown, or one takes it from a command
-    that is alive; a fleet knows who lives by beats alone, and nobody shares a file."""
+    that is alive; a fleet detects life by beats alone, and the machines share no file."""
     coordinator = fleet.coordinator()
     fleet.agent("a-1")
     with fleet.start(loadpilot, SEEDED, oracle.url) as running:
@@ -269,8 +269,8 @@ def test_a_command_whose_teardown_was_taken_asks_for_nothing(
     with fleet.start(loadpilot, SEEDED, oracle.url) as running:
         assert oracle.wait_count(1, 30)
         with frozen(running.pid):
-            told = loadpilot.call("resume", "last", "--nats-url", fleet.url)
-            assert told.code == 0, told.stderr
+            resumed = loadpilot.call("resume", "last", "--nats-url", fleet.url)
+            assert resumed.code == 0, resumed.stderr
             assert len(torn_down(oracle)) == 1
         finished = running.end(60)
     assert finished.code in {2, 3, 4}, finished.stderr

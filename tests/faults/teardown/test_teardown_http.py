@@ -1,6 +1,6 @@
 """What a killed command over HTTP owes: a coordinator keeps it, and the next command plays it.
 
-As in `test_teardown`; nobody here has NATS, and the target counts.
+As in `test_teardown`; the commands here use no NATS, and the target counts.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def test_setup_and_teardown_are_played_once_without_a_crash(
     counts = routes(oracle.requests())
     assert (counts["POST /seed"], counts["POST /warm"], counts["POST /login"]) == (1, 1, 4)
     assert torn_down(oracle) == [("/seed/i-7", SECRET)]
-    told = loadpilot.call("resume", finished.run)
-    assert told.code == 2
-    assert f"run {finished.run} owes no teardown" in told.stderr
+    resumed = loadpilot.call("resume", finished.run)
+    assert resumed.code == 2
+    assert f"run {finished.run} owes no teardown" in resumed.stderr
 
 
 @pytest.mark.usefixtures("url")
@@ -73,10 +73,10 @@ def test_the_teardown_of_a_killed_command_is_played_by_the_next_one(
         running.kill()
     monkeypatch.delenv("OWED_KEY")
     # Its coordinator notices that it is gone and stops the run: until then that is not over.
-    while (told := loadpilot.call("resume", run)).code == 2:
-        assert "is not over" in told.stderr, told.stderr
-    assert told.code == 0, told.stderr
-    assert f"settled    run {run} owes no teardown any more" in told.stderr
+    while (resumed := loadpilot.call("resume", run)).code == 2:
+        assert "is not over" in resumed.stderr, resumed.stderr
+    assert resumed.code == 0, resumed.stderr
+    assert f"settled    run {run} owes no teardown any more" in resumed.stderr
     assert torn_down(oracle) == [("/seed/i-7", SECRET)]
     assert routes(oracle.requests())["POST /logout"] == 4
     again = loadpilot.call("resume", run)
@@ -96,19 +96,19 @@ def test_one_that_is_killed_before_its_run_owes_it_too(
     with loadpilot.start(SEEDED, oracle.url) as running:
         assert oracle.wait_count(reached, 30)
         run = run_of(oracle)
-        told = loadpilot.call("resume", run)
-        assert "is left to the command that plays it" in told.stderr
+        resumed = loadpilot.call("resume", run)
+        assert "is left to the command that plays it" in resumed.stderr
         assert not torn_down(oracle)
         running.kill()
-    told = loadpilot.call("resume", run)
-    assert told.code == 0, told.stderr
+    resumed = loadpilot.call("resume", run)
+    assert resumed.code == 0, resumed.stderr
     assert torn_down(oracle) == [(f"/seed/{item}", SECRET)]
 
 
 def test_a_coordinator_without_a_token_hands_out_no_secret(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if whoever reaches a port of loopback can read what somebody's teardown shows."""
+    """Broken if any process that reaches a loopback port can read the secrets of a teardown."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.agent("a-1")
@@ -118,9 +118,9 @@ def test_a_coordinator_without_a_token_hands_out_no_secret(
         assert oracle.wait_count(2, 30)
         run = run_of(oracle)
         running.kill()
-    told = loadpilot.call("resume", run)
-    assert told.code == 4
-    assert "only a coordinator with a token gives" in told.stderr
+    resumed = loadpilot.call("resume", run)
+    assert resumed.code == 4
+    assert "only a coordinator with a token gives" in resumed.stderr
     by_nats = loadpilot.call("resume", run, "--nats-url", fleet.url)
     assert by_nats.code == 0, by_nats.stderr
     assert torn_down(oracle) == [("/seed/i-7", SECRET)]

@@ -160,8 +160,8 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
         match statement {
             Statement::Send(send) => {
                 self.expression(&send.path, depth);
-                for given in &send.given {
-                    self.expression(&given.value, depth);
+                for argument in &send.given {
+                    self.expression(&argument.value, depth);
                 }
                 if let Some(local) = send.answer {
                     self.local(local);

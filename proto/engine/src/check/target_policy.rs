@@ -34,7 +34,7 @@ pub struct TargetPolicy {
 /// The network that an agent is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// The machine of the user who asks for the load.
+    /// The machine of the submitter.
     Local,
     /// A machine that serves several users.
     Fleet,

@@ -187,12 +187,12 @@ pub struct Control {
     pub sealed: Option<RunSealed>,
     /// Why the run was refused.
     pub refused: Vec<Problem>,
-    /// The records that count, in order; the timeline shows them.
+    /// Accepted records by stream sequence, in order; the timeline shows them.
     pub records: Vec<(u64, Parsed)>,
     /// Records that were set aside.
     pub quarantined: Vec<Quarantined>,
-    /// The teardown that its submitter owes, by all records: unlike the rest it does not end with
-    /// the seal.
+    /// State of the teardown, folded from all records: unlike the rest it does not end with the
+    /// seal.
     pub teardown: TeardownState,
 }
 

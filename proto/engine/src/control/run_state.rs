@@ -44,7 +44,7 @@ pub struct RunState {
     pub ready_by: Option<Timestamp>,
     /// All processes that ever held shards.
     pub ever_held: BTreeSet<Holder>,
-    /// Holders that are ready.
+    /// Newest `ShardsReady` of each holder that is ready.
     pub ready: BTreeMap<Holder, ShardsReady>,
     /// The start, once scheduled.
     pub start: Option<StartScheduled>,
@@ -84,11 +84,11 @@ pub struct RunState {
 /// Why a holder gave up its shards itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resignation {
-    /// It failed.
+    /// The agent failed.
     Failed,
-    /// Its operator shuts it down.
+    /// The operator shuts the agent down.
     Leaving,
-    /// It had lost contact and fenced itself.
+    /// The agent lost contact and fenced itself.
     Isolated,
 }
 

@@ -2,8 +2,8 @@
 //! request subject, and the rules of claiming it.
 //!
 //! The log decides: a claim is appended at the exact last sequence of that subject, so that it
-//! holds for the state that it was computed from. Must never judge who is alive: a claimant that
-//! takes over has found the earlier owner gone.
+//! holds for the state that it was computed from. Must never judge which owner is alive: a claimant
+//! that takes over has found the earlier owner gone.
 
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::req::Request;

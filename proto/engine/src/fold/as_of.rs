@@ -43,8 +43,8 @@ impl AsOf {
         &self.control
     }
 
-    /// Whether a record of LP_DATA was there. An unreadable record has no time; it is there when
-    /// the whole control side is.
+    /// Whether a record of LP_DATA was stored at that instant. An unreadable record has no time: it
+    /// counts once the control side is whole.
     #[must_use]
     pub fn holds(&self, seq: u64, payload: &[u8]) -> bool {
         let ended = ended_us(payload);

@@ -112,7 +112,7 @@ impl Chain {
         Taken::New
     }
 
-    /// The numbers that were taken.
+    /// Sequence numbers of the deltas taken so far.
     #[must_use]
     pub fn seqs(&self) -> &SeqSet {
         &self.seqs

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of pieces of evidence per invariant; further ones are counted.
 pub const EVIDENCE_MAX: usize = 8;
 
-/// What must hold of every log.
+/// Rule that every log keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Invariant {

@@ -126,6 +126,16 @@ impl Default for AgentWindow {
     }
 }
 
+impl Default for CallSoFar {
+    fn default() -> Self {
+        Self {
+            ended: 0,
+            errors: 0,
+            response: hist::latency(),
+        }
+    }
+}
+
 impl LiveView {
     /// Adds one record of LP_DATA; the report names unreadable ones.
     pub fn add(&mut self, agent: &AgentId, payload: &[u8]) {
@@ -146,55 +156,31 @@ impl LiveView {
         }
         if delta.to_us > window.to_us {
             self.room.counts -= window.grown;
-            let seqs = std::mem::take(&mut window.seqs);
-            let (from_us, to_us) = (delta.from_us, delta.to_us);
-            *window = AgentWindow {
-                seqs,
-                from_us,
-                to_us,
-                ..AgentWindow::default()
-            };
+            window.begin(&delta);
         }
         window.gauges = delta.gauges.clone();
         let in_window = delta.to_us == window.to_us;
+        if in_window {
+            window.add(&delta);
+        }
         for row in &delta.arrivals {
             self.started += row.started;
-            window.started += if in_window { row.started } else { 0 };
             self.dropped += row.dropped.values().sum::<u64>();
             self.raises.entry(row.task).or_default().add(row.raises);
         }
-        if in_window {
-            window.opened += delta
-                .anatomy
-                .iter()
-                .map(|row| row.connections_opened)
-                .sum::<u64>();
-            window.reused += delta
-                .anatomy
-                .iter()
-                .map(|row| row.connections_reused)
-                .sum::<u64>();
-        }
         let names = CallNames::of(&delta);
         for row in &delta.calls {
-            let sums = self
-                .calls
-                .entry(names.call_id(row.call))
-                .or_insert_with(|| CallSoFar {
-                    ended: 0,
-                    errors: 0,
-                    response: hist::latency(),
-                });
-            sums.ended += row.count;
+            let call = self.calls.entry(names.call_id(row.call)).or_default();
+            call.ended += row.count;
             if !row.outcome.is_finished() {
                 continue;
             }
             self.ends.add(row);
-            sums.errors += if row.outcome.is_error() { row.count } else { 0 };
+            call.errors += if row.outcome.is_error() { row.count } else { 0 };
             let Ok(response) = hist::decode(&row.response) else {
                 continue;
             };
-            self.room.merge(&mut sums.response, &response);
+            self.room.merge(&mut call.response, &response);
             if in_window {
                 window.finished += row.count;
                 window.grown += self.room.merge(&mut window.response, &response);
@@ -326,6 +312,27 @@ impl LiveView {
 }
 
 impl AgentWindow {
+    /// Begins the window of `delta` without the figures of the one before.
+    fn begin(&mut self, delta: &DeltaReported) {
+        *self = Self {
+            seqs: std::mem::take(&mut self.seqs),
+            from_us: delta.from_us,
+            to_us: delta.to_us,
+            ..Self::default()
+        };
+    }
+
+    /// Adds arrivals and connections of a delta.
+    fn add(&mut self, delta: &DeltaReported) {
+        for row in &delta.arrivals {
+            self.started += row.started;
+        }
+        for row in &delta.anatomy {
+            self.opened += row.connections_opened;
+            self.reused += row.connections_reused;
+        }
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     fn rate(&self, count: u64) -> f64 {
         let us = self.to_us.saturating_sub(self.from_us);

@@ -26,12 +26,12 @@ pub struct ArrivalSums {
     /// Arrivals whose task raised an error.
     #[serde(with = "cache_codec::raises")]
     pub raises: TaskRaises,
-    /// Checks that looked at an answer.
+    /// Checks that examined a response.
     pub checks: Checks,
 }
 
 impl ArrivalSums {
-    /// Started or dropped.
+    /// Number of arrivals that were started or dropped.
     #[must_use]
     pub fn reported(&self) -> u64 {
         self.started + self.dropped.values().sum::<u64>()

@@ -105,7 +105,7 @@ pub struct InFlight {
     pub schedule_lag_us: Option<u64>,
 }
 
-/// What one thread left behind.
+/// Contents of one thread's ring after a kill.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     /// Its events that are in no delta, in any order.

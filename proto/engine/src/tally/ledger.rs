@@ -110,63 +110,43 @@ impl Ledger {
 
 /// Splits rows into parts that fit one delta each.
 fn split(rows: Rows) -> Vec<OpenDelta> {
-    let mut open = OpenDelta::default();
-    let mut parts = Vec::new();
+    let (mut open, mut parts) = (OpenDelta::default(), Vec::new());
     for (key, sums) in rows.arrivals {
-        open.make_room(80 + 20 * sums.dropped.len(), &mut parts);
-        open.arrivals.push(sums.row(key));
+        let row = sums.row(key);
+        open.make_room(arrival_bytes(&row), &mut parts);
+        open.arrivals.push(row);
     }
     for (key, sums) in rows.calls {
         let row = sums.row(key);
-        let bytes = 200
-            + 12 * row.status.len()
-            + 40 * row.causes.len()
-            + row.response.0.len()
-            + row.service.0.len()
-            + rows
-                .names
-                .get(&row.call)
-                .map_or(0, |named| 60 + named.name.len());
+        let bytes = call_bytes(&row, rows.names.get(&row.call));
         open.make_room(bytes, &mut parts);
         open.calls.push(row);
     }
     for (key, sums) in rows.anatomy {
         let row = sums.row(key);
-        let bytes = 80
-            + row
-                .phases
-                .values()
-                .map(|hist| 24 + hist.0.len())
-                .sum::<usize>();
-        open.make_room(bytes, &mut parts);
+        open.make_room(anatomy_bytes(&row), &mut parts);
         open.anatomy.push(row);
     }
     let mut traces = rows.traces;
     for (key, count) in rows.raised {
         let trace = traces.remove(&key);
         let (task, by, text) = key;
-        let bytes = 80 + text.len() + trace.as_ref().map_or(0, String::len);
-        open.make_room(bytes, &mut parts);
-        open.raised.push(RaisedRow {
+        let row = RaisedRow {
             task,
             by,
             text,
             count,
             trace,
-        });
+        };
+        open.make_room(raised_bytes(&row), &mut parts);
+        open.raised.push(row);
     }
     for row in rows.metrics.iter().flat_map(|(key, sums)| sums.rows(*key)) {
-        let values = match &row.added {
-            Added::Trend { values } => values.len(),
-            Added::Counter { .. } | Added::Rate { .. } => 1,
-        };
-        open.make_room(120 + row.name.len() + 20 * values, &mut parts);
+        open.make_room(metric_bytes(&row), &mut parts);
         open.metrics.push(row);
     }
     for seen in rows.exchanges {
-        let lines = seen.request.iter().chain(&seen.answer);
-        let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
-        open.make_room(bytes, &mut parts);
+        open.make_room(exchange_bytes(&seen), &mut parts);
         open.exchanges.push(seen);
     }
     open.samples_dropped = rows.samples_dropped;
@@ -184,6 +164,41 @@ fn split(rows: Rows) -> Vec<OpenDelta> {
         part.names = part.used(&rows.names);
     }
     parts
+}
+
+// Length of a row in JSON, estimated from above.
+
+fn arrival_bytes(row: &ArrivalRow) -> usize {
+    80 + 20 * row.dropped.len()
+}
+
+/// With the name of the call, if it has one.
+fn call_bytes(row: &CallRow, named: Option<&CallName>) -> usize {
+    let maps = 12 * row.status.len() + 40 * row.causes.len();
+    let name = named.map_or(0, |named| 60 + named.name.len());
+    200 + maps + row.response.0.len() + row.service.0.len() + name
+}
+
+fn anatomy_bytes(row: &AnatomyRow) -> usize {
+    let hists = row.phases.values().map(|hist| 24 + hist.0.len());
+    80 + hists.sum::<usize>()
+}
+
+fn raised_bytes(row: &RaisedRow) -> usize {
+    80 + row.text.len() + row.trace.as_ref().map_or(0, String::len)
+}
+
+fn metric_bytes(row: &MetricRow) -> usize {
+    let values = match &row.added {
+        Added::Trend { values } => values.len(),
+        Added::Counter { .. } | Added::Rate { .. } => 1,
+    };
+    120 + row.name.len() + 20 * values
+}
+
+fn exchange_bytes(seen: &ExchangeSeen) -> usize {
+    let lines = seen.request.iter().chain(&seen.answer);
+    200 + lines.map(|line| 4 + line.len()).sum::<usize>()
 }
 
 /// The rows of a delta that is still being filled.

@@ -37,7 +37,7 @@ pub(crate) fn check(policy: &Policy, log: &[Stored]) {
     takeovers_have_room(policy, log);
 }
 
-/// Whoever takes over knows of it before, and whoever gives has fenced itself if it does not know.
+/// When a takeover begins, the heir knows of it, and the giver knows of it or has fenced itself.
 fn takeovers_have_room(policy: &Policy, log: &[Stored]) {
     let (mut now, mut tick_us, mut start_at) = (Timestamp(0), 0, None);
     let mut owners = BTreeMap::new();

@@ -60,7 +60,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
     plan
 }
 
-/// Somebody asks for `plan` on `want` agents, of which `min` suffice.
+/// A request for `plan` on `want` agents, of which `min` suffice.
 pub(crate) fn request(plan: Plan, want: u32, min: u32, dice: &mut Dice) -> RunRequested {
     RunRequested {
         plan,

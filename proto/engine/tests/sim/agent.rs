@@ -1,4 +1,4 @@
-//! An agent: one process after the other, and its wire to the world, which may be bad.
+//! An agent: its processes, one after the other, and their connection, which may fail.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use crate::rules::dice::Dice;
 use crate::rules::plans;
 use crate::world::{Faults, Run, Sent};
 
-/// How often it gives a sign of life, in µs.
+/// Interval between heartbeats, in µs.
 const BEAT_EVERY_US: u64 = 200_000;
 
-/// NATS but no coordinator for this long: it stops.
+/// Timeout without the answer of a coordinator, in µs: the agent fences itself.
 const NO_COORDINATOR_US: u64 = 12_000_000;
 
-/// Publishing what was not acknowledged is tried again after so long, in µs.
+/// Interval between attempts to publish, in µs.
 const RETRY_US: u64 = 400_000;
 
-/// The longest that it takes to read what a killed process left, in µs.
+/// Maximum time to read the files of a killed process, in µs.
 const RECOVERY_US_MAX: u64 = 700_000;
 
 /// An agent.
@@ -44,14 +44,14 @@ pub(crate) struct Agent {
     pub(crate) deaf_until: Timestamp,
     /// Its wall clock is off by this, in µs: what it stamps proves nothing.
     wall_us: i64,
-    /// Of killed processes, whose files are still there.
+    /// Files of killed processes.
     left: Vec<Left>,
     recoveries: Vec<Recovery>,
-    /// When the last answered sign of life left: by anybody, by a coordinator.
+    /// When the last sign of life left that the server, and that a coordinator, answered.
     contact: (Timestamp, Timestamp),
     beat_at: Timestamp,
     publish_at: Timestamp,
-    /// What killed processes left is read and closed by then.
+    /// When the files of killed processes are read and their tails closed.
     recover_at: Timestamp,
 }
 
@@ -99,10 +99,10 @@ impl Agent {
         self.process.thawed = true;
     }
 
-    /// A decision is told to everybody at once, on the way that may lose it.
-    pub(crate) fn told(&mut self, news: &News, now: Timestamp) {
+    /// Receives a decision by the core message that follows its append; the message can be lost.
+    pub(crate) fn receive(&mut self, news: &News, now: Timestamp) {
         if self.runs(now) && now >= self.deaf_until {
-            self.process.told(news, now);
+            self.process.receive(news, now);
         }
     }
 
@@ -180,7 +180,7 @@ impl Agent {
         let deaf = now < self.deaf_until;
         let mut answered = false;
         for coordinator in coordinators.iter_mut().filter(|c| c.is_awake(now)) {
-            // Some are started again by somebody who knows that the earlier process is gone.
+            // The operators of some agents know that the earlier process is gone.
             let predecessor_dead = self.boots > 0 && self.number.is_multiple_of(2);
             coordinator.hear(&self.process.me, predecessor_dead, &recovering, now);
             if deaf || answered || dice.chance(faults.lose_pct) {
@@ -190,7 +190,7 @@ impl Agent {
             let seen = self.process.view.ctl_seq();
             let me = self.process.me.agent.clone();
             for news in coordinator.news(&me, seen) {
-                self.process.told(&news, now);
+                self.process.receive(&news, now);
             }
         }
         if deaf {

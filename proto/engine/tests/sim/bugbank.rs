@@ -9,7 +9,7 @@ use loadpilot_engine::bugs::{Bug, plant};
 
 use crate::play;
 
-/// Worlds in which a mistake must show.
+/// Maximum number of worlds in which to look for a mistake.
 const WORLDS: u64 = 10_000;
 
 /// Plays worlds with a mistake in them: the first that breaks its promise ends the test. Others may
@@ -63,8 +63,8 @@ bank! {
     takeover_now: TakeoverNow, "has begun";
     lost_get_shards: LostGetShards, "was lost, and gets shards";
     sealed_before_last_words: SealedBeforeLastWords, "a good world";
-    tail_not_awaited: TailNotAwaited, "sent more than was told of it";
-    tail_forgotten: TailForgotten, "sent more than was told of it";
+    tail_not_awaited: TailNotAwaited, "sent more than it reported";
+    tail_forgotten: TailForgotten, "sent more than it reported";
     tail_reuses_numbers: TailReusesNumbers, "honest parts contradict each other";
     clock_runs_back: ClockRunsBack, "the start lacks its lead";
     decided_after_the_end: DecidedAfterTheEnd, "the run was over";

@@ -61,7 +61,7 @@ pub(crate) fn check(world: &World) {
     let deltas = stored(world, seal);
     sent(world, &found, &deltas);
     last_words(seal, &deltas);
-    truth::all_told(world, &deltas);
+    truth::all_reported(world, &deltas);
     truth::ends_in_time(world, seal);
     truth::nothing_after_a_stop(world);
     truth::latencies(&deltas);
@@ -104,7 +104,7 @@ fn verified(world: &World, found: &Report) {
     assert!(broken.is_empty(), "the log does not verify: {broken:?}");
 }
 
-/// The report of the log, its deltas read in the order given.
+/// The report of the log, its deltas read in this order.
 fn fold(world: &World, order: &[usize]) -> Report {
     let mut log = ControlLog::new(world.log.run.clone());
     for (record, seq) in world.log.ctl.iter().zip(1..) {
@@ -171,10 +171,13 @@ fn sent(world: &World, report: &Report, deltas: &BTreeMap<(Holder, u64), DeltaRe
         "an arrival was counted twice"
     );
     let rows = deltas.values().flat_map(|delta| &delta.arrivals);
-    let told: u64 = rows.map(|row| row.started).sum();
+    let reported: u64 = rows.map(|row| row.started).sum();
     let counted = report.arrivals.started + report.gaps.excess_arrivals;
-    assert_eq!(counted, told, "what was told is counted or excess");
-    assert!(told <= world.sent.len() as u64, "more was told than sent");
+    assert_eq!(counted, reported, "what was reported is counted or excess");
+    assert!(
+        reported <= world.sent.len() as u64,
+        "more was reported than sent"
+    );
     let mut rightful = BTreeMap::new();
     for sent in &world.sent {
         if generation_at(world, sent.tick) == sent.generation {
@@ -204,7 +207,7 @@ fn generation_at(world: &World, tick: u32) -> u32 {
     begun.map(|(generation, _)| generation).max().unwrap_or(0)
 }
 
-/// Whoever said its last words before the seal has every delta in the log, and they add up.
+/// The log has every delta of a process with last words before the seal, and they add up.
 fn last_words(seal: &RunSealed, deltas: &BTreeMap<(Holder, u64), DeltaReported>) {
     for last in &seal.finals {
         let of_holder = (1..=last.final_seq).map(|seq| {

@@ -40,10 +40,11 @@ pub(crate) struct Coordinator {
     hearing: Observations,
     feed: Vec<News>,
     draft: Option<Draft>,
-    /// Since when it has listened, and whom it heard when, by the true time: what it may say of
-    /// anybody's silence is held against this.
+    /// Since when it has listened, in true time. The test holds what it says of an agent's silence
+    /// against this and `last_signs`.
     listens_since: Timestamp,
-    heard: BTreeMap<Holder, Timestamp>,
+    /// Last sign of life of each process, in true time.
+    last_signs: BTreeMap<Holder, Timestamp>,
 }
 
 impl Coordinator {
@@ -59,7 +60,7 @@ impl Coordinator {
             feed: Vec::new(),
             draft: None,
             listens_since: now,
-            heard: BTreeMap::new(),
+            last_signs: BTreeMap::new(),
         }
     }
 
@@ -76,14 +77,14 @@ impl Coordinator {
         now: Timestamp,
     ) {
         let at = now.plus_us(self.ahead_us);
-        let heard = LastSeen {
+        let seen = LastSeen {
             at,
             predecessor_dead,
             has: BTreeSet::new(),
             recovering: recovering.clone(),
         };
-        self.hearing.agents.insert(holder.clone(), heard);
-        self.heard.insert(holder.clone(), now);
+        self.hearing.agents.insert(holder.clone(), seen);
+        self.last_signs.insert(holder.clone(), now);
     }
 
     /// Takes note of an owner's sign of life.
@@ -93,7 +94,7 @@ impl Coordinator {
             .insert(owner.clone(), now.plus_us(self.ahead_us));
     }
 
-    /// What `agent` lacks, which has seen the decisions up to `seen`: of each its own part.
+    /// The decisions after `seen`, each reduced to the part of `agent`.
     pub(crate) fn news(&self, agent: &AgentId, seen: u64) -> impl Iterator<Item = News> {
         let lacking = self.feed.iter().filter(move |news| news.seq > seen);
         lacking.map(|news| {
@@ -103,7 +104,7 @@ impl Coordinator {
         })
     }
 
-    /// One round: reads, decides, appends; with success comes what agents are told at once.
+    /// One round: reads, decides, appends. Returns the news for all agents after a success.
     pub(crate) fn act(
         &mut self,
         log: &mut Log,
@@ -121,7 +122,7 @@ impl Coordinator {
             self.wake(clock, now);
         }
         if now < log.down_until {
-            // It hears nobody, and knows that it does not.
+            // No sign of life reaches it, and it knows that.
             self.hearing.since = clock;
             self.listens_since = now;
             return None;
@@ -162,7 +163,7 @@ impl Coordinator {
         None
     }
 
-    /// Nobody is called silent before whoever says so has listened for the lost time itself.
+    /// A coordinator calls an agent silent only after it has listened for the lost time itself.
     fn has_listened(&self, decision: &Decision, policy: &Policy, now: Timestamp) {
         let losses: &[Loss] = match decision {
             Decision::ShardsReassigned(next) => &next.losses,
@@ -173,8 +174,12 @@ impl Coordinator {
             .iter()
             .filter(|loss| loss.reason == LossReason::Silent);
         for loss in silent {
-            let heard = self.heard.get(&loss.holder).copied().unwrap_or_default();
-            let silent_us = now.since_us(heard.max(self.listens_since));
+            let last = self
+                .last_signs
+                .get(&loss.holder)
+                .copied()
+                .unwrap_or_default();
+            let silent_us = now.since_us(last.max(self.listens_since));
             assert!(
                 silent_us >= policy.lost_us,
                 "{} is called lost after {silent_us} µs of silence",

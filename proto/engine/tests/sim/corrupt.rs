@@ -11,10 +11,10 @@ use crate::checker::{report_of, verification};
 use crate::log::Record;
 use crate::world::World;
 
-/// A fair world that counts calls.
+/// Seed of a fair world that counts calls.
 pub(crate) const FAIR: u64 = 40;
 
-/// A world that counts calls and in which an agent is replaced.
+/// Seeds, some of which give a world that counts calls and replaces an agent.
 const REPLACED: std::ops::Range<u64> = 0..4_000;
 
 /// Does damage.
@@ -153,7 +153,7 @@ fn a_value_too_many(world: &mut World) {
     });
 }
 
-/// A thousand arrivals that nobody planned, told alike wherever this process tells its sums.
+/// A thousand unplanned arrivals, in a row and in all totals of the process from there on.
 fn more_than_was_planned(world: &mut World) {
     let from = inner(world);
     let (subject, boot) = (
@@ -220,7 +220,7 @@ fn judged(world: &World, known: Option<&Value>) -> Vec<Invariant> {
     broken(&verification(world, known))
 }
 
-/// A verification that names another rule than the broken one, or none, helps nobody.
+/// A verification must name the invariant that is broken, and no other.
 #[test]
 fn each_damage_is_named_as_what_it_is() {
     assert_eq!(judged(&World::played(FAIR), None), []);
@@ -245,8 +245,8 @@ fn each_damage_shows_in_the_certificate() {
     for (invariant, damage) in DAMAGES {
         let mut world = World::played(FAIR);
         damage(&mut world);
-        let kept = invariant == Invariant::End;
-        assert_eq!(shows(&world), !kept, "{invariant:?}");
+        let expected = invariant != Invariant::End;
+        assert_eq!(shows(&world), expected, "{invariant:?}");
     }
 }
 
@@ -267,9 +267,9 @@ fn a_takeover_in_the_past_is_named() {
     assert_eq!(judged(&world, None), [Invariant::Generations]);
 }
 
-/// A request that is answered twice is a second pause, or a second rate, that nobody asked for.
+/// A second answer to a request would be a second pause, or a second rate, without a request.
 #[test]
-fn an_answer_that_was_given_before_is_named() {
+fn a_second_answer_is_named() {
     let names = ["RateChanged", "Paused", "Resumed", "SteeringRefused"];
     let answers = |world: &World| -> Vec<usize> {
         let answer = |record: &Record| names.iter().any(|name| is(record, name));
@@ -319,7 +319,7 @@ fn what_follows_an_end_rightly_is_not_named() {
     assert_eq!(judged(&world, None), []);
 }
 
-/// A fold that counts what it has seen would give another report to whoever reads twice.
+/// A fold that counts a repeated record gives another report to a reader that reads twice.
 #[cfg(feature = "bugbank")]
 #[test]
 fn a_fold_that_counts_twice_is_named() {

@@ -29,7 +29,7 @@ pub(crate) struct Recovery {
 }
 
 impl Left {
-    /// What is to be published of it: the same whoever asks, and however often.
+    /// What crash recovery publishes of it: the same each time.
     pub(crate) fn recovery(&self) -> Recovery {
         let threads = [Ok(self.ring.clone())];
         let tail = crash_recovery::close(self.boot_id.clone(), &self.books, &threads);

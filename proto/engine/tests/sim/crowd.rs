@@ -1,4 +1,4 @@
-//! A run of a thousand agents, of whom a hundred are killed for good while a hundred stand by.
+//! A run of a thousand agents with a hundred standbys. A hundred agents are killed for good.
 
 use std::collections::BTreeSet;
 
@@ -56,9 +56,8 @@ fn plan(dice: &mut Dice) -> Plan {
     }
 }
 
-/// Whoever computes for a thousand agents must give the same answers as for three: every arrival is
-/// somebody's, what the killed ones had is lost by name and goes to others, those that stood by
-/// come in, and the books balance.
+/// The laws hold for a thousand agents as for three: each arrival has a holder, what the killed
+/// agents held is lost by name and goes to others, the standbys come in, and the sums agree.
 #[test]
 fn a_thousand_agents_lose_a_hundred() {
     let mut dice = Dice::new(1);
@@ -69,40 +68,50 @@ fn a_thousand_agents_lose_a_hundred() {
     world.play_until(|world| world.sent.len() as u64 >= 2 * RPS);
     let assigned = holders(&world, 0);
     assert_eq!(assigned.len(), WANTED as usize);
-    let killed: BTreeSet<AgentId> = assigned.iter().map(|one| one.agent.clone()).collect();
-    let killed: BTreeSet<AgentId> = killed.into_iter().step_by(10).take(KILLED).collect();
+    let killed = kill_every_tenth(&mut world, &assigned);
+    world.play_until(|world| world.log.is_over());
+    checker::check(&world);
+    only_killed_agents_lose_arrivals(&world, &killed);
+    assert_eq!(holders(&world, 1).len(), WANTED as usize - KILLED);
+    assert_eq!(
+        holders(&world, 2).len(),
+        WANTED as usize,
+        "the standbys came in"
+    );
+    assert_eq!(world.run.shards, shard_count(WANTED, None));
+    decisions_stay_small(&world);
+}
+
+/// Kills agents for good, every tenth of `assigned` by name.
+fn kill_every_tenth(world: &mut World, assigned: &[Holder]) -> BTreeSet<AgentId> {
+    let agents: BTreeSet<&AgentId> = assigned.iter().map(|holder| &holder.agent).collect();
+    let killed = agents.into_iter().step_by(10).take(KILLED).cloned();
+    let killed: BTreeSet<AgentId> = killed.collect();
     let (now, never) = (world.now, Timestamp(u64::MAX));
     for agent in &mut world.agents {
         if killed.contains(&agent.process.me.agent) {
             agent.kill(now, never, true);
         }
     }
-    world.play_until(|world| world.log.is_over());
-    checker::check(&world);
-    let report = checker::report_of(&world);
+    killed
+}
+
+fn only_killed_agents_lose_arrivals(world: &World, killed: &BTreeSet<AgentId>) {
+    let report = checker::report_of(world);
     assert_eq!(report.run.ending, Some(Ending::Completed));
     assert_eq!(report.arrivals.planned, RPS * SECS);
-    assert!(
-        report.arrivals.lost > 0,
-        "what the killed ones held is lost"
-    );
-    let losers = report.gaps.lost.iter().map(|lost| &lost.holder.agent);
-    let losers: BTreeSet<&AgentId> = losers.collect();
-    assert!(
-        losers.iter().all(|agent| killed.contains(agent)),
-        "somebody else lost something"
-    );
-    let survivors = holders(&world, 1);
-    assert_eq!(survivors.len(), WANTED as usize - KILLED);
-    let refilled = holders(&world, 2);
-    assert_eq!(
-        refilled.len(),
-        WANTED as usize,
-        "those that stood by came in"
-    );
+    assert!(report.arrivals.lost > 0, "killed agents held arrivals");
+    for lost in &report.gaps.lost {
+        let agent = &lost.holder.agent;
+        assert!(killed.contains(agent), "{agent} lived and lost arrivals");
+    }
+}
+
+/// The seal counts holders instead of naming them, and no record of the control log is large.
+fn decisions_stay_small(world: &World) {
     let Some(Decision::RunSealed(seal)) = world.log.decided.last().map(|last| &last.decision)
     else {
-        panic!("sealed");
+        panic!("the last decision is not the seal");
     };
     let unnamed = seal.unnamed.expect("too many to be named");
     assert_eq!((unnamed.finished, unnamed.missing), (1_000, 100));
@@ -110,10 +119,9 @@ fn a_thousand_agents_lose_a_hundred() {
         let bytes = record.payload.len();
         assert!(bytes < 200_000, "{bytes} bytes: {:?}", record.kind);
     }
-    assert_eq!(world.run.shards, shard_count(WANTED, None));
 }
 
-/// Who held shards in the `place`-th map.
+/// The holders of the `place`-th map, counted from 0.
 fn holders(world: &World, place: usize) -> Vec<Holder> {
     let decided = world.log.decided.iter();
     let mut maps = decided.filter_map(|stored| match &stored.decision {

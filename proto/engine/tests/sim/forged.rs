@@ -15,7 +15,7 @@ use crate::corrupt::{FAIR, change, inner, named, parsed};
 use crate::log::Record;
 use crate::world::World;
 
-/// Calls that the forged delta claims.
+/// Number of calls in the forged delta.
 const FORGED: u64 = 655_760;
 
 /// A delta of a real process, numbered 900, with calls that no agent made.
@@ -77,8 +77,8 @@ fn a_delta_after_the_last_words_is_set_aside() {
     assert_eq!(broken, [Invariant::Sequence]);
 }
 
-/// Whoever reads while the run goes on counts the forged delta until the last words are known; then
-/// the fold is to be made anew, and an honest one is not.
+/// A fold of a running run counts the forged delta until the last words are known, and then has to
+/// be made anew. The fold of an honest log stays.
 #[test]
 fn a_fold_before_the_last_words_does_not_stand() {
     let mut world = World::played(FAIR);

@@ -31,16 +31,16 @@ pub(crate) enum Write {
         at: Timestamp,
         decision: Box<Decision>,
     },
-    /// What an agent states, or somebody asks, as encoded.
+    /// A fact, a delta or a request, encoded.
     Event { kind: Kind, payload: Vec<u8> },
 }
 
-/// What the writer is told.
+/// What the server answers to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It is stored.
     Stored,
-    /// Somebody else was first: 10071 from one server, 10164 from a replicated stream.
+    /// Another writer was first: 10071 from one server, 10164 from a replicated stream.
     Conflict,
     /// Nothing: it may be stored, now or later, or never.
     Unknown,
@@ -175,7 +175,7 @@ impl Log {
         Answer::Stored
     }
 
-    /// What agents are told of the last decision.
+    /// The last decision, as agents receive it.
     pub(crate) fn news(&self) -> Option<News> {
         let before = self.decided.iter().rev().nth(1);
         let seq = self.ctl_last();
@@ -212,7 +212,7 @@ impl Write {
         Self::Event { kind, payload }
     }
 
-    /// What somebody asks.
+    /// A request event.
     pub(crate) fn request<E: Serialize>(at: Timestamp, request: &E) -> Self {
         let payload = encode(at, request);
         let kind = Kind::Req;

@@ -26,10 +26,10 @@ mod rules;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Seeds of a plain `cargo test`.
+/// Number of seeds of a plain `cargo test`.
 const SOME: u64 = 240;
 
-/// Seeds of `./dev sim`.
+/// Number of seeds of `./dev sim`.
 const MANY: u64 = 10_000;
 
 /// Seeds that once failed.

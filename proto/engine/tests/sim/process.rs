@@ -1,5 +1,5 @@
-//! One process of an agent in one run: what it holds it paces, what it paces it counts, what it
-//! counted it publishes until it is stored.
+//! One process of an agent in one run: it paces its shards, counts what ends, and publishes deltas
+//! until they are stored.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,16 +22,16 @@ use crate::rules::dice::Dice;
 use crate::steer::Known;
 use crate::world::{Run, Sent};
 
-/// How often it closes a delta, in µs.
+/// Interval between deltas, in µs.
 const CLOSE_EVERY_US: u64 = 500_000;
 
-/// Deltas that may wait for their acknowledgement; beyond it rows go on merging.
+/// Maximum number of unacknowledged deltas; beyond it, rows are merged into a later delta.
 const OUTBOX_MAX: usize = 6;
 
 /// A call in flight.
 #[derive(Debug)]
 struct Flight {
-    /// What is counted when it ends; histograms are dear, so that not every world counts calls.
+    /// Whether its end is counted: histograms are slow, so that only some worlds count calls.
     counts: bool,
     end: CallEnd,
     key: RowKey,
@@ -52,13 +52,13 @@ pub(crate) struct Process {
     behind_since: Option<Timestamp>,
     offered: bool,
     ready_for: u32,
-    /// The generation under which each arrival was given out.
-    given: BTreeMap<u64, u32>,
+    /// The generation under which the pacer reached each arrival.
+    reached: BTreeMap<u64, u32>,
     /// How many decisions it had seen, and how far it had paced, when it paced last.
     paced: (u64, u64),
     flights: Vec<Flight>,
     tally: Tally,
-    /// What it told its tally since the last delta, once more.
+    /// Events counted since the last delta, where a kill cannot reach them.
     ring: Vec<TallyEvent>,
     pending: Rows,
     ledger: Ledger,
@@ -87,7 +87,7 @@ impl Process {
             behind_since: None,
             offered: false,
             ready_for: 0,
-            given: BTreeMap::new(),
+            reached: BTreeMap::new(),
             paced: (0, 0),
             flights: Vec::new(),
             tally: Tally::new(),
@@ -104,8 +104,8 @@ impl Process {
         }
     }
 
-    /// A decision came, in whatever order.
-    pub(crate) fn told(&mut self, news: &News, now: Timestamp) {
+    /// Applies a decision; decisions come in any order.
+    pub(crate) fn receive(&mut self, news: &News, now: Timestamp) {
         match self.view.apply(news) {
             Applied::Applied => self.behind_since = None,
             Applied::Gap => {
@@ -147,7 +147,7 @@ impl Process {
         self.facts.push_back(Fact { boot_id, what });
     }
 
-    /// Answers to what it was told.
+    /// Reacts to the decisions that it has applied.
     pub(crate) fn answer(&mut self, now: Timestamp) {
         let gathering = self.view.stage() == Stage::Gathering && self.view.created().is_some();
         if gathering && !self.offered {
@@ -256,21 +256,21 @@ impl Process {
         sent: &mut Vec<Sent>,
         dice: &mut Dice,
     ) {
-        let before = self.given.insert(n, key.generation);
+        let before = self.reached.insert(n, key.generation);
         if before == Some(key.generation) {
             return;
         }
         let late = now.since_us(due_at) > run.plan.max_lateness_us;
         if late || before.is_some() {
             // What went out under an older generation is never sent twice.
-            self.tell(TallyEvent::Dropped(key, DropReason::Late));
+            self.record(TallyEvent::Dropped(key, DropReason::Late));
             return;
         }
         if self.view.paused() {
-            self.tell(TallyEvent::Dropped(key, DropReason::Paused));
+            self.record(TallyEvent::Dropped(key, DropReason::Paused));
             return;
         }
-        self.tell(TallyEvent::Started(key));
+        self.record(TallyEvent::Started(key));
         sent.push(Sent {
             n,
             tick: key.tick,
@@ -328,13 +328,13 @@ impl Process {
         for flight in ended.into_iter().filter(|flight| flight.counts) {
             let response_us = flight.ends_at.since_us(flight.due_at);
             let service_us = flight.ends_at.since_us(flight.began_at);
-            self.tell(TallyEvent::Call(CallEnd {
+            self.record(TallyEvent::Call(CallEnd {
                 response_us,
                 service_us,
                 ..flight.end
             }));
             if flight.end.outcome != Outcome::Ok {
-                self.tell(TallyEvent::TaskError(flight.key));
+                self.record(TallyEvent::TaskError(flight.key));
             }
         }
         let started = self.start_at().is_some_and(|start_at| now >= start_at);
@@ -346,16 +346,16 @@ impl Process {
         self.finish(run, now);
     }
 
-    /// Counts a thing, and keeps it where a kill cannot reach it.
-    fn tell(&mut self, told: TallyEvent) {
-        match &told {
+    /// Counts an event, and copies it to the ring.
+    fn record(&mut self, event: TallyEvent) {
+        match &event {
             TallyEvent::Started(key) => self.tally.started(*key),
             TallyEvent::Dropped(key, reason) => self.tally.dropped(*key, *reason),
             TallyEvent::Call(end) => self.tally.call(end),
             TallyEvent::TaskError(key) => self.tally.task_error(*key),
-            other => unreachable!("nothing here tells {other:?}"),
+            other => unreachable!("no simulated process records {other:?}"),
         }
-        self.ring.push(told);
+        self.ring.push(event);
     }
 
     /// What a kill leaves of it, if it has anything to do with the run.

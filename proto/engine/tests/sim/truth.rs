@@ -59,7 +59,7 @@ fn integral(run: &Run, t_us: u64) -> f64 {
     sum
 }
 
-/// What a process believes of the run is what the log said up to where it has heard it.
+/// The view of a process is the fold of the decisions up to the last one that it applied.
 pub(crate) fn views(world: &World) {
     let decided = world.log.decided.iter().map(|stored| {
         let record = &world.log.ctl[stored.seq as usize - 1];
@@ -69,11 +69,11 @@ pub(crate) fn views(world: &World) {
     });
     let decided: Vec<(u64, Envelope<Decision>)> = decided.collect();
     for process in world.processes() {
-        let mut told = AgentView::new(process.me.clone());
+        let mut expected = AgentView::new(process.me.clone());
         let mut previous_seq = 0;
         for (seq, event) in &decided {
             if *seq <= process.view.ctl_seq() {
-                told.apply(&News {
+                expected.apply(&News {
                     run: world.log.run.clone(),
                     seq: *seq,
                     previous_seq,
@@ -92,30 +92,30 @@ pub(crate) fn views(world: &World) {
         };
         assert_eq!(
             believes(&process.view),
-            believes(&told),
-            "{} believes what nobody decided",
+            believes(&expected),
+            "{} believes what no coordinator decided",
             process.me
         );
     }
 }
 
-/// Whoever said its last words, or whose tail was published, told of everything that it sent; and
-/// where agents are only killed, everything that was sent is told.
-pub(crate) fn all_told(world: &World, deltas: &Covered) {
+/// A process that said its last words, or whose tail was published, reported all arrivals that it
+/// sent. In a world where agents are only killed, every process did.
+pub(crate) fn all_reported(world: &World, deltas: &Covered) {
     let mut sent: BTreeMap<&Holder, u64> = BTreeMap::new();
     for one in &world.sent {
         *sent.entry(&one.holder).or_default() += 1;
     }
-    let mut told: BTreeMap<&Holder, u64> = BTreeMap::new();
+    let mut reported: BTreeMap<&Holder, u64> = BTreeMap::new();
     for ((holder, _), delta) in deltas {
         let rows = delta.arrivals.iter().map(|row| row.started);
-        *told.entry(holder).or_default() += rows.sum::<u64>();
+        *reported.entry(holder).or_default() += rows.sum::<u64>();
     }
     let ended = world.ended();
     for (holder, count) in sent {
         if ended.contains(holder) || world.weather == Weather::Kills {
-            let told = told.get(holder).copied().unwrap_or(0);
-            assert_eq!(told, count, "{holder} sent more than was told of it");
+            let reported = reported.get(holder).copied().unwrap_or(0);
+            assert_eq!(reported, count, "{holder} sent more than it reported");
         }
     }
 }
@@ -134,8 +134,8 @@ pub(crate) fn ends_in_time(world: &World, seal: &RunSealed) {
     }
 }
 
-/// Where coordinators stay awake, nobody sends anything once it must have heard of a stop, or have
-/// fenced itself because it hears nothing.
+/// Where coordinators stay awake, an agent sends nothing once a stop must have reached it, or its
+/// fence must have closed.
 pub(crate) fn nothing_after_a_stop(world: &World) {
     if world.faults.coordinator_pct > 0 {
         return;
@@ -170,7 +170,7 @@ pub(crate) fn latencies(deltas: &Covered) {
 }
 
 impl World {
-    /// Whoever said its last words, or of whom a successor said them, before the seal.
+    /// Processes whose last words came before the seal, their own or those of a successor.
     fn ended(&self) -> std::collections::BTreeSet<Holder> {
         let facts = self.facts_that_count();
         let ended = facts.into_iter().filter_map(|(holder, what)| {

@@ -24,16 +24,17 @@ use crate::steer;
 /// One step of time, in µs.
 const STEP_US: u64 = 50_000;
 
-/// Nothing breaks any more after this, in µs: then the run must come to its end.
+/// Time of the last fault, in µs: after it the run must come to its end.
 const TROUBLE_US: u64 = 25_000_000;
 
-/// The end must be there by then, in µs.
+/// Maximum time to the end of the run, in µs.
 const END_BY_US: u64 = 120_000_000;
 
-/// So often an agent is killed where nothing else breaks: what it left comes in time then.
+/// Maximum number of kills of an agent in a world without other faults, so that each tail is
+/// reported in time.
 const KILLS_MAX: u64 = 2;
 
-/// What is the same for everybody.
+/// Plan and schedule of the run, which all agents share.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) plan: Plan,
@@ -76,7 +77,7 @@ pub(crate) struct Faults {
     pub(crate) lose_pct: u64,
     /// Once a second: a coordinator falls asleep or dies.
     pub(crate) coordinator_pct: u64,
-    /// Once a second: an agent dies, freezes, is cut off in one way or both, or is told to leave.
+    /// Once a second: an agent dies, freezes, is cut off in one way or both, or leaves.
     agent_pct: u64,
     /// An agent that is not there at the beginning.
     late_pct: u64,
@@ -86,9 +87,9 @@ pub(crate) struct Faults {
     server_pct: u64,
     /// Whether there are three servers.
     replicated: bool,
-    /// Once a second: somebody asks to stop.
+    /// Once a second: a request to stop.
     stop_pct: u64,
-    /// Once a second: somebody asks for another rate, a pause or its end.
+    /// Once a second: a request for another rate, a pause or its end.
     steer_pct: u64,
     /// Once a second: the owner is gone for good.
     owner_pct: u64,
@@ -177,8 +178,8 @@ impl World {
                 .then(|| dice.pick(0..20_000_000));
             agent.dead_until = late_us.map(|us| begin.plus_us(us));
         }
-        let asked = Request::RunRequested(Box::new(request));
-        log.store(Write::request(begin, &asked), begin);
+        let request = Request::RunRequested(Box::new(request));
+        log.store(Write::request(begin, &request), begin);
         Self {
             seed,
             log,
@@ -200,8 +201,7 @@ impl World {
         }
     }
 
-    /// A good world of `count` agents, of whom each finds one coordinator, and a run that somebody
-    /// asks for.
+    /// A good world of `count` agents, one coordinator and a requested run.
     pub(crate) fn crowd(seed: u64, count: u64, request: RunRequested) -> Self {
         let mut dice = Dice::new(seed);
         let begin = Timestamp(1_800_000_000_000_000);
@@ -216,8 +216,8 @@ impl World {
         let agents = (0..count).map(|number| agent(number, begin, &mut dice));
         let agents = agents.collect();
         let mut log = Log::new();
-        let asked = Request::RunRequested(Box::new(request));
-        log.store(Write::request(begin, &asked), begin);
+        let request = Request::RunRequested(Box::new(request));
+        log.store(Write::request(begin, &request), begin);
         Self {
             seed,
             log,
@@ -315,7 +315,7 @@ impl World {
             };
             for agent in &mut self.agents {
                 if !dice.chance(faults.lose_pct) {
-                    agent.told(&news, now);
+                    agent.receive(&news, now);
                 }
             }
         }
@@ -335,7 +335,7 @@ impl World {
                 continue;
             }
             if self.weather == Weather::Kills {
-                // Whoever starts it again does so before it could be called lost, and not for ever.
+                // It is restarted before it could be called lost, a limited number of times.
                 if !agent.runs(now) || agent.boots == KILLS_MAX {
                     continue;
                 }
@@ -366,8 +366,8 @@ impl World {
             self.log.store(Write::request(now, &stop), now);
         }
         if dice.chance(faults.steer_pct) {
-            let asked = steering::request(dice);
-            self.log.store(Write::request(now, &asked), now);
+            let request = steering::request(dice);
+            self.log.store(Write::request(now, &request), now);
         }
         self.owner_gone |= dice.chance(faults.owner_pct);
     }

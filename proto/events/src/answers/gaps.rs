@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Holder;
 
-/// What the log does not contain, or contains and does not count.
+/// Data that the log lacks, or has and does not count.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Gaps {
-    /// Arrivals that a holder did not report.
+    /// Intervals of arrivals that a holder did not report.
     pub lost: Vec<LostInterval>,
     /// Closed loop only: user time without a report, in percent of all user time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -209,7 +209,7 @@ pub struct RunFacts {
     pub holders: Vec<HolderFacts>,
     /// Number of the last assignment.
     pub generation: Generation,
-    /// Maps of shards over time: a holder had the arrivals n with n mod shards in its list.
+    /// Shard maps over time. A holder has the arrivals n whose `n mod shards` is in its list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<ShardMap>,
 }
@@ -359,7 +359,8 @@ pub struct Bytes {
     pub sent_per_sec: f64,
 }
 
-/// What the warm-up left out of thresholds, percentiles, error rate and achieved rate.
+/// Arrivals and calls of the warm-up. Thresholds, percentiles, error rate and achieved rate leave
+/// them out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WarmUp {
     /// Length of the warm-up in µs.
@@ -408,7 +409,7 @@ pub struct TaskReport {
     /// Errors that the task and its check raised in Python, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<Raised>,
-    /// Its calls, in order; those made in Python by name.
+    /// Calls in the order of the plan; those of a task in Python, by name.
     pub calls: Vec<CallReport>,
 }
 

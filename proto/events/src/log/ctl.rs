@@ -170,7 +170,7 @@ pub struct CapacityReduced {
 pub enum StopReason {
     /// A user or a coordinator requested it.
     Requested {
-        /// Who requested it, as text for people.
+        /// Author of the request, as text for people.
         by: String,
     },
     /// The attached command line was silent for longer than the owner timeout.

@@ -96,11 +96,11 @@ pub struct ArrivalRow {
 /// How the last call of an arrival ended before its task raised an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LastCall {
-    /// The call was ok; from rules 2 on it counts as failed.
+    /// The call was ok. From rules 2 on it counts as failed, because its task raised.
     Ok,
-    /// The call had failed, and counts so already, or it was cut off.
+    /// The call failed, which counts already, or it was cut off.
     Failed,
-    /// The task made no call; from rules 2 on it counts as one failed call.
+    /// The task made no call. From rules 2 on it adds one failed call.
     Absent,
 }
 

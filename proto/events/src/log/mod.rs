@@ -5,7 +5,7 @@
 //! The four kinds of events and their envelope:
 //!
 //! - [`envelope`]: version, id and time of every stored event
-//! - [`req`]: what users request, and who plays setup and teardown
+//! - [`req`]: requests of users, and claims of setup and teardown
 //! - [`ctl`]: decisions of coordinators
 //! - [`evt`]: facts of one agent about itself
 //! - [`delta`]: rows of what finished on one agent

@@ -82,6 +82,6 @@ pub struct RunRequested {
 /// A stop of the run was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequested {
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
 }

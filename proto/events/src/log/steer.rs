@@ -12,7 +12,7 @@ use crate::units::{Rate, Timestamp};
 /// Another rate was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChangeRequested {
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
     /// Rate for the rest of the profile.
     pub rate: Rate,
@@ -21,14 +21,14 @@ pub struct RateChangeRequested {
 /// A pause was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PauseRequested {
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
 }
 
 /// The end of a pause was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumeRequested {
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
 }
 
@@ -40,7 +40,7 @@ pub struct ResumeRequested {
 pub struct RateChanged {
     /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
     /// Number of the assignment; one more than before.
     pub generation: Generation,
@@ -60,7 +60,7 @@ pub struct RateChanged {
 pub struct Paused {
     /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
     /// Begin of the pause, on the coordinators' clock.
     pub paused_at: Timestamp,
@@ -71,7 +71,7 @@ pub struct Paused {
 pub struct Resumed {
     /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
     /// End of the pause, on the coordinators' clock.
     pub resumed_at: Timestamp,
@@ -82,7 +82,7 @@ pub struct Resumed {
 pub struct SteeringRefused {
     /// Stream sequence in LP_CTL of the request.
     pub request: u64,
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
     /// Why nothing changed.
     pub why: NotSteered,
@@ -130,7 +130,7 @@ impl NotSteered {
 pub struct Steered {
     /// When it was decided.
     pub at: Timestamp,
-    /// Who requested it, as text for people.
+    /// Author of the request, as text for people.
     pub by: String,
     /// When it took effect, in µs after the start.
     pub from_us: u64,

@@ -15,7 +15,7 @@ use crate::plan::{Object, Plan};
 pub struct SetupClaimed {
     /// Command that plays the setup; its heartbeats have this name.
     pub claimant: OwnerId,
-    /// Who started it, as text for people.
+    /// Author of the claim, as text for people.
     pub by: String,
     /// Plan of the run to come.
     pub plan: Plan,
@@ -46,7 +46,7 @@ pub struct SetupKept {
 pub struct TeardownClaimed {
     /// Command that plays the teardown; its heartbeats have this name.
     pub claimant: OwnerId,
-    /// Who started it, as text for people.
+    /// Author of the claim, as text for people.
     pub by: String,
     /// Command that owed the teardown and is gone. Absent: the claimant itself owed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

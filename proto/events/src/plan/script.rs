@@ -17,8 +17,8 @@ pub struct Script {
     pub bundle: Object,
     /// File in the bundle that defines the scenario, such as `shop.py`.
     pub file: String,
-    /// Number of users over all agents, each with one arrival at a time; in a closed loop equal to
-    /// its users.
+    /// Number of users over all agents; each has one arrival at a time. In a closed loop: the
+    /// plan's `users`.
     pub users: u32,
     /// Names of further request headers with secret values, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1346,7 +1346,8 @@ class Verdict(BaseModel):
 
 class WarmUp(BaseModel):
     """
-    What the warm-up left out of thresholds, percentiles, error rate and achieved rate.
+    Arrivals and calls of the warm-up. Thresholds, percentiles, error rate and achieved rate leave
+    them out.
     """
 
     arrivals: Annotated[int, Field(ge=0)]
@@ -1552,7 +1553,7 @@ class Finding(BaseModel):
 
 class Gaps(BaseModel):
     """
-    What the log does not contain, or contains and does not count.
+    Data that the log lacks, or has and does not count.
     """
 
     excess_arrivals: Annotated[int, Field(ge=0)]
@@ -1569,7 +1570,7 @@ class Gaps(BaseModel):
     """
     lost: list[LostInterval]
     """
-    Arrivals that a holder did not report.
+    Intervals of arrivals that a holder did not report.
     """
     lost_time_pct: float | None = None
     """
@@ -1807,7 +1808,7 @@ class Steered(BaseModel):
     """
     by: str
     """
-    Who requested it, as text for people.
+    Author of the request, as text for people.
     """
     change: Change1 | Change2 | Change3
     """
@@ -1849,7 +1850,7 @@ class TaskReport(BaseModel):
     """
     calls: list[CallReport]
     """
-    Its calls, in order; those made in Python by name.
+    Calls in the order of the plan; those of a task in Python, by name.
     """
     checks: Checks | None = None
     """
@@ -2005,7 +2006,7 @@ class RunFacts(BaseModel):
     """
     maps: list[ShardMap] | None = None
     """
-    Maps of shards over time: a holder had the arrivals n with n mod shards in its list.
+    Shard maps over time. A holder has the arrivals n whose `n mod shards` is in its list.
     """
     max_in_flight: Annotated[int | None, Field(ge=0)] = None
     """

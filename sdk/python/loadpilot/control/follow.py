@@ -73,7 +73,7 @@ class Follower:
         self.interruptions = interruptions
         self.verbose = verbose
         self._answered = 0
-        self._told_unreached = False
+        self._unreached_shown = False
         self._halt_by: float | None = None
         self._abort_by: float | None = None
 
@@ -122,8 +122,8 @@ class Follower:
         if snapshot.state.value == "stopping":
             self._halt_by = None
         failing = snapshot.failing
-        if failing is not None and failing.unreached and not self._told_unreached:
-            self._told_unreached = True
+        if failing is not None and failing.unreached and not self._unreached_shown:
+            self._unreached_shown = True
             self.view.tell(f"no call has reached the target: {failing.why}")
         self.view.show(snapshot)
         return False

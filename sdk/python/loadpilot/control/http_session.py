@@ -58,16 +58,16 @@ class HttpSession:
         run: str | None,
     ) -> str:
         """Post the run and begin to follow it."""
-        asked = json.loads(request_json)
-        asked.pop("owner", None)  # the coordinator owns it while the answer is read
-        asked |= {
+        request = json.loads(request_json)
+        request.pop("owner", None)  # the coordinator owns it while the answer is read
+        request |= {
             "run": run,
             "secrets": secrets,
             "bodies": {sha: encoded(body) for sha, body in bodies.items()},
         }
         if self._beats is not None and self._beats.run == run:
-            asked["claimant"] = self._beats.claimant
-        body = self._written(asked)
+            request["claimant"] = self._beats.claimant
+        body = self._written(request)
         connection = self._connection()
         response = self._send(connection, "POST", "/run?events=true", body)
         self._watch = HttpWatch(self._api.place, connection, response)
@@ -148,9 +148,9 @@ class HttpSession:
         connection.close()
         raise self._refusal(response.status, content)
 
-    def _written(self, asked: dict[str, Any]) -> bytes:
+    def _written(self, content: dict[str, Any]) -> bytes:
         """Write the body; raises Refused above POST_BYTES_MAX."""
-        body = json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
+        body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
         if len(body) > POST_BYTES_MAX:
             raise _native.Refused(
                 f"{self._api.place}: a run over HTTP must be at most {POST_BYTES_MAX} bytes with "
@@ -158,9 +158,9 @@ class HttpSession:
             )
         return body
 
-    def ask(self, method: str, path: str, asked: dict[str, Any] | None = None) -> bytes:
+    def ask(self, method: str, path: str, content: dict[str, Any] | None = None) -> bytes:
         """Send one request, and read the whole answer; raises Refused, Fault."""
-        body = None if asked is None else self._written(asked)
+        body = None if content is None else self._written(content)
         connection = self._connection()
         try:
             response = self._send(connection, method, path, body)
@@ -214,7 +214,7 @@ class HttpWatch:
         reader.start()
 
     def accepted(self) -> str:
-        """Wait for the id of the run; raises Fault."""
+        """Wait until the coordinator accepts the run; returns its id. Raises Fault."""
         first = self.next(SILENT_SECS)
         try:
             self.run = str(json.loads(first or "null")["accepted"])

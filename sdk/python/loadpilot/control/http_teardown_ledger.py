@@ -47,10 +47,10 @@ class HttpLedger:
 
     def claim_teardown(self, by: str, *, is_gone: bool) -> str:  # noqa: ARG002  (not known here)
         """Claim the teardown; the coordinator listens 10 s for its claimant first."""
-        told = self._post("/claim", {"claimant": self._claimant, "by": by})
-        if json.loads(told)["claim"] == "taken":
+        claim_json = self._post("/claim", {"claimant": self._claimant, "by": by})
+        if json.loads(claim_json)["claim"] == "taken":
             self._session.keep_beating(Beats(self._session, self._run, self._claimant))
-        return told
+        return claim_json
 
     def finish(self, names: list[str]) -> None:
         """Record that the teardown was played, with the methods that failed."""
@@ -67,8 +67,8 @@ class HttpLedger:
     def _get(self, what: str) -> str:
         return self._session.ask("GET", self._path(what)).decode()
 
-    def _post(self, what: str, asked: dict[str, Any]) -> str:
-        return self._session.ask("POST", self._path(what), asked).decode()
+    def _post(self, what: str, body: dict[str, Any]) -> str:
+        return self._session.ask("POST", self._path(what), body).decode()
 
     def _path(self, what: str) -> str:
         return f"/run/{self._run}/owed{what}"

@@ -65,6 +65,6 @@ def outcome(report: Report) -> RunOutcome:
 
 
 def requests_per_sec(report: Report) -> float | None:
-    """Requests that ended, by the measured time; None where that is empty."""
+    """Finished requests per second of the measured time; None when no time was measured."""
     secs = report.rates.measured_us / 1_000_000
     return report.requests_total / secs if secs else None

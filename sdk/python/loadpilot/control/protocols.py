@@ -34,14 +34,14 @@ class View(Protocol):
 
 
 class Watch(Protocol):
-    """The changes of a run under way."""
+    """Timeline lines, snapshots and the end of one run, as they arrive."""
 
     def next(self, timeout_secs: float) -> str | None:
         """Wait for the next change, as JSON; None after the timeout. Raises Fault."""
 
 
 class Session(Protocol):
-    """A connection over which runs are asked for."""
+    """A connection over which runs are requested, followed and steered."""
 
     def submit(
         self,

@@ -88,5 +88,8 @@ _named: dict[tuple[str, str], File] = {}
 
 
 def named_files() -> list[File]:
-    """List the files of all calls so far: they travel with a scenario that runs in Python."""
+    """List the files named by calls of :func:`file` so far.
+
+    They are part of the bundle of a scenario that runs in Python.
+    """
     return list(_named.values())

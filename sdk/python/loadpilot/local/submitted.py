@@ -1,4 +1,4 @@
-"""Record of the scenario files that this user submitted from this machine: those may run here.
+"""Record of the scenarios that this user submitted from this machine: their files may run here.
 
 The log of a fleet names files for a teardown, and every user of that log could have put them there.
 A line of the record is the hash of a bundle and the hash of the plan submitted with it. A record

@@ -116,7 +116,7 @@ def shared_text(attributes: list[dict[str, Any]], shared_names: list[str]) -> st
 
 
 def restore_shared(text: str, cls: type) -> list[str]:
-    """Set the shared attributes; returns those that take precedence over a user's."""
+    """Set the class attributes of :func:`shared_text`; returns its ``shared_names``."""
     state = json.loads(text)
     for one, attributes in zip(shared_classes(cls), state["classes"], strict=True):
         for name, value in attributes.items():

@@ -152,8 +152,8 @@ def plan_headers(
     headers: list[dict[str, HeaderValue]] = []
     for name, value in pairs:
         secret = is_secret_name(name, secrets.names) or secrets.found_in(value)
-        kept: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
-        headers.append({"name": name, "value": kept})
+        planned: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
+        headers.append({"name": name, "value": planned})
     if body is not None and body.content_type is not None and "content-type" not in names:
         headers.append({"name": "Content-Type", "value": body.content_type})
     return headers

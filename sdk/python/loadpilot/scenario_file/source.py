@@ -9,12 +9,19 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from .constants import Bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class SourceFile:
     tree: ast.Module
     """The syntax tree of the file."""
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """The path for messages: relative if it lies below the working directory."""
         relative = os.path.relpath(self.path)
@@ -56,26 +63,34 @@ class SourceFile:
         """The names that the module binds, and their values."""
         return Bindings.of(self.tree)
 
-    def function(self, function: FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    def function(self, function: FunctionType) -> Definition | None:
         """Find the definition of a function of this file; None unless it is unique."""
-        line = function.__code__.co_firstlineno
-        found = [
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and node.name == function.__code__.co_name
-            and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line
-        ]
+        code = function.__code__
+        found = self._definitions.get((code.co_name, code.co_firstlineno), [])
         return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _definitions(self) -> Mapping[tuple[str, int], Sequence[Definition]]:
+        """All functions of the file by name and first line: one walk serves all lookups."""
+        found = defaultdict(list)
+        for node in ast.walk(self.tree):
+            if isinstance(node, Definition):
+                found[node.name, _first_line(node)].append(node)
+        return found
 
     def class_line(self, name: str) -> int:
         """Return the first line, decorators included, of the last class of this name; else 1."""
         lines = [
-            min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            _first_line(node)
             for node in ast.walk(self.tree)
             if isinstance(node, ast.ClassDef) and node.name == name
         ]
         return lines[-1] if lines else 1
+
+
+def _first_line(node: Definition | ast.ClassDef) -> int:
+    """Return the first line of a definition, decorators included."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 class Sources:

@@ -3,7 +3,7 @@
     python exits.py suspended
     python exits.py sent
 
-`suspended`: plain users and coroutines stand still at a request, and nobody moves them on. `sent`:
+`suspended`: plain users and coroutines stand still at a request, and stay there. `sent`:
 requests are in flight, and the thread that plays the users waits for their answers.
 """
 

@@ -6,8 +6,7 @@
 `rehearsed` moves users on by hand, without a network, and lets go of some in mid-request; `sent`
 prepares and retires users as a run does, batches and event loop included. Each line has the blocks
 that Python has allocated, the objects that its collector knows, and the references that were added
-to one of the objects that everybody shares, of the one that has gained most. Whoever reads it
-judges.
+to one of the objects that all share, of the one that has gained most. The reader judges.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class Shared:
     """What modules and their classes have by a name: it is there before the users come and after
     they have gone.
 
-    The collector is not asked for it: of modules it knows what those keep to use it once more (the
-    iterators of futures in CPython 3.12), and whoever holds that breaks them. And a debug build's
+    It does not come from the collector, which also lists what modules keep for reuse (the
+    iterators of futures in CPython 3.12): a reference to those breaks them. And a debug build's
     `sys.gettotalrefcount` counts what the interpreter takes and gives back, but not what the native
     module does, which is no debug build.
     """
@@ -121,13 +120,13 @@ def live(user: RehearsedUser, task: int, end: str) -> None:
         elif end == "let go":
             return
         else:
-            wanted = told(user, end)
+            wanted = answered(user, end)
     user.begin(-2)
     user.answered(200, HEAD, b"{}")
 
 
-def told(user: RehearsedUser, end: str) -> Wanted:
-    """What a user hears of its request."""
+def answered(user: RehearsedUser, end: str) -> Wanted:
+    """Ends the request of a user."""
     match end:
         case "timed out":
             return user.timed_out()
@@ -190,7 +189,7 @@ def sent(url: str) -> Callable[[], None]:
 
 
 def begun(cls: type, made: Any, url: str) -> Player:
-    """Somebody who plays the scene aside."""
+    """A player of the scene, on a thread of its own."""
     hand = LocalScenario(cls, [], SCENE.parent, url, [])
     return Player(made.plan_json(), new_run_id(), {}, hand, USERS, 1, [])
 

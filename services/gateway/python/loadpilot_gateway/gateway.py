@@ -69,66 +69,66 @@ class Gateway:
         }
 
     async def asking(self, ask: Callable[[], T], lane: Lane = Lane.ASK) -> T:
-        """Ask on a thread of the lane."""
+        """Call ``ask`` on a thread of the lane."""
         return await asyncio.get_running_loop().run_in_executor(self._threads[lane], ask)
 
     async def of_run(
         self, run: str, ask: Callable[[_native.Session], T], lane: Lane = Lane.ASK
     ) -> T:
-        """Ask the log that holds a run."""
+        """Call ``ask`` with a connection to the log that holds the run."""
 
-        def asked() -> T:
+        def call() -> T:
             with self.logs.of(run).lend(lane) as session:
                 return ask(session)
 
-        return await self.asking(asked, lane)
+        return await self.asking(call, lane)
 
     async def act(
         self, run: str, ask: Callable[[_native.Session], T], lane: Lane = Lane.STEER
     ) -> T:
-        """Ask the log that holds a run to change it, which ends the list's validity."""
+        """Call ``ask``, which changes the run, and forget the list of runs."""
 
-        def acted() -> T:
+        def call() -> T:
             log = self.logs.of(run)
             with log.lend(lane) as session:
                 done = ask(session)
             log.forget()
             return done
 
-        return await self.asking(acted, lane)
+        return await self.asking(call, lane)
 
     async def of_reading(self, run: str, ask: Callable[[_native.Reading], T]) -> T:
-        """Ask the reading of a run."""
+        """Call ``ask`` with the indexed run."""
 
-        def asked() -> T:
+        def call() -> T:
             with self.logs.of(run).read(run) as reading:
                 return ask(reading)
 
-        return await self.asking(asked)
+        return await self.asking(call)
 
     async def of_first(self, ask: Callable[[_native.Session], T], lane: Lane = Lane.ASK) -> T:
-        """Ask the log that takes new runs."""
+        """Call ``ask`` with a connection to the log that takes new runs."""
 
-        def asked() -> T:
+        def call() -> T:
             with self.logs.first.lend(lane) as session:
                 return ask(session)
 
-        return await self.asking(asked, lane)
+        return await self.asking(call, lane)
 
     async def submit(self, ask: Callable[[_native.Session], T]) -> T:
-        """Ask for a run at the log that takes new runs; raises Fault without a coordinator."""
+        """Call ``ask``, which requests a new run; raises Fault without a coordinator."""
 
-        def asked() -> T:
+        def call() -> T:
             with self.logs.first.join() as session:
                 return ask(session)
 
-        return await self.asking(asked)
+        return await self.asking(call)
 
     async def log_of(self, run: str) -> Log:
         """Find the log that holds a run; raises ApiError for an unknown run."""
         return await self.asking(lambda: self.logs.of(run))
 
-    async def heard(self, secs: float) -> str:
+    async def agents(self, secs: float) -> str:
         """Listen for agents; concurrent calls share one answer."""
         if self._listening is None or self._listening.done():
             listen = self.of_first(lambda session: session.agents(secs))
@@ -136,7 +136,7 @@ class Gateway:
         return await asyncio.shield(self._listening)
 
     async def rest(self) -> None:
-        """Close unused past logs again and again, until cancelled."""
+        """Close unused past logs at an interval, until cancelled."""
         while True:
             await asyncio.sleep(REST_SECS)
             await self.asking(self.logs.rest)

@@ -20,14 +20,14 @@ from .server.serve import server
 
 def main(argv: list[str] | None = None) -> int:
     """Run a gateway until a signal ends it; returns the exit code."""
-    asked = arguments().parse_args(argv)
+    flags = arguments().parse_args(argv)
     config, problems = read(os.environ)
     for problem in problems:
         say(f"error: {problem}")
     if config is None:
         say("nothing was started; see `loadpilot-gateway --help`")
         return ExitCode.USAGE
-    if asked.check_config:
+    if flags.check_config:
         say(f"the configuration is valid: {config.server.place}")
         return ExitCode.PASSED
     return run(config)

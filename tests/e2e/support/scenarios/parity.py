@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity_cases import CASES, told
+from parity_cases import CASES, described
 
 from loadpilot import LoadClient, VUser, scenario, task
 
@@ -13,7 +13,7 @@ class Parity(VUser):
     def plain(self, client: LoadClient) -> None:
         for method, path, extras in CASES:
             answer = client.request(method, path, **extras)
-            client.post("/told", json=told(answer))
+            client.post("/seen", json=described(answer))
 
 
 @scenario(rps=1, duration="1s", mode="constant", users=1)
@@ -22,4 +22,4 @@ class Awaited(VUser):
     async def awaited(self, client: LoadClient) -> None:
         for method, path, extras in CASES:
             answer = await client.request(method, path, **extras)
-            await client.post("/told", json=told(answer))
+            await client.post("/seen", json=described(answer))

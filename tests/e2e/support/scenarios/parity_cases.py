@@ -47,8 +47,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def told(response: Any) -> list[str]:
-    """Tell what a caller sees of an answer, as text that both can send back."""
+def described(response: Any) -> list[str]:
+    """Describe what a caller sees of a response, as text that both can send back."""
     return [
         str(response.status_code),
         repr(response.text),

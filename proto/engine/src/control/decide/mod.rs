@@ -309,11 +309,11 @@ impl Run<'_> {
         if !abandoned && let Some(decision) = self.scale_up() {
             return Some(decision);
         }
-        let nobody_for_too_long = self
+        let unheld_for_too_long = self
             .state
             .no_holder_since
             .is_some_and(|since| self.now >= since.plus_us(self.policy.no_holder_us));
-        if nobody_for_too_long {
+        if unheld_for_too_long {
             return Some(self.stop_now(StopReason::NobodyLeft, None));
         }
         self.stop_unanswered().or_else(|| self.steer())

@@ -110,7 +110,7 @@ pub struct Projection {
     pub anatomy: BTreeMap<(Window, CallId), AnatomySums>,
     /// Errors raised in Python: number by task, part and text.
     pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
-    /// A traceback of each, if there is one: the least of them, whatever the order of deltas.
+    /// Traceback of each, if any: the smallest text, so that the order of deltas does not matter.
     pub traces: BTreeMap<(u16, RaisedBy, String), String>,
     /// The scenario's own metrics, by window and task.
     pub metrics: BTreeMap<(Window, u16), MetricSums>,
@@ -122,7 +122,7 @@ pub struct Projection {
     pub holders: BTreeMap<Holder, HolderSums>,
     /// Arrivals offered by superseded holders.
     pub excess_arrivals: u64,
-    /// Their calls.
+    /// Calls of these arrivals.
     pub excess_calls: u64,
     /// Deltas stored after the seal.
     pub late_deltas: u64,

@@ -1,12 +1,13 @@
-//! When a client may hang up on a streamed answer.
+//! Limits after which a step ends a streamed response itself.
 
 use serde_json::{Value, json};
 
 use crate::check::plan::{good, problems};
 
-/// Broken if a plan could hang up on what is no stream, at once, or only when it is too late.
+/// Broken if the plan check accepts a limit of a response that is no stream, a limit of zero, or a
+/// time that is not below the timeout.
 #[test]
-fn whoever_hangs_up_has_a_stream_and_time_for_it() {
+fn limits_need_a_stream_and_lie_before_the_timeout() {
     let rules = |said: Value| -> Vec<String> {
         let mut plan = good();
         let step = &mut plan["tasks"][0]["steps"][0];

@@ -388,7 +388,7 @@ fn set(plan: &mut Value, pointer: &str, value: Value) {
     }
 }
 
-/// A checker that refused this one would refuse everybody.
+/// Broken if the plan check refuses a sound plan.
 #[test]
 fn a_sound_plan_passes() {
     assert_eq!(problems(good()), []);
@@ -424,9 +424,9 @@ fn a_refused_secret_is_not_quoted() {
     assert!(!format!("{:?}", problems(plan)).contains("hush"));
 }
 
-/// Mistakes are fixed together: nobody wants to hear of them one by one.
+/// The plan check reports all problems at once, so that a user can fix them together.
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let mut plan = good();
     set(&mut plan, "/target", json!("localhost"));
     set(&mut plan, "/timeout_us", json!(0));

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
-/// Closed everywhere.
+/// Addresses closed everywhere.
 const ALWAYS: [(&str, Kind); 17] = [
     ("169.254.0.0", Kind::LinkLocal),
     ("169.254.255.255", Kind::LinkLocal),
@@ -36,7 +36,7 @@ const ALWAYS: [(&str, Kind); 17] = [
     ("255.255.255.255", Kind::Broadcast),
 ];
 
-/// Closed but on the user's own machine.
+/// Addresses closed but on the submitter's own machine.
 const NEAR: [(&str, Kind); 14] = [
     ("127.0.0.1", Kind::Loopback),
     ("127.255.255.255", Kind::Loopback),
@@ -54,7 +54,7 @@ const NEAR: [(&str, Kind); 14] = [
     ("64:ff9b:1::a00:1", Kind::Private),
 ];
 
-/// Just beside them.
+/// Open addresses next to closed ones.
 const OPEN: [&str; 14] = [
     "9.255.255.255",
     "11.0.0.0",
@@ -271,11 +271,11 @@ fn plan_to(target: &str, connect_to: Option<&str>) -> Plan {
     plan
 }
 
-/// Broken if a plan that says a closed address were begun, or refused without a word of why.
+/// Broken if a plan to a closed address is accepted, or refused without the reason.
 #[test]
 fn a_plan_is_judged_by_what_it_connects_to() {
     let local = TargetPolicy::local();
-    let told = |target: &str, connect_to: Option<&str>| {
+    let refusal = |target: &str, connect_to: Option<&str>| {
         let judged = local.judge_plan(&plan_to(target, connect_to));
         judged
             .err()
@@ -288,11 +288,11 @@ fn a_plan_is_judged_by_what_it_connects_to() {
         "http://[::1]:80",
         "http://10.0.0.1",
     ] {
-        assert_eq!(told(target, None), "", "{target}");
+        assert_eq!(refusal(target, None), "", "{target}");
     }
     let link_local = "target: not allowed: link-local address 169.254.8.1 \
                       (--allow-target 169.254.8.1 opens it) (got \"http://169.254.8.1:80\")";
-    assert_eq!(told("http://169.254.8.1:80", None), link_local);
+    assert_eq!(refusal("http://169.254.8.1:80", None), link_local);
     for (target, connect_to, wanted) in [
         (
             "https://[fe80::1%25eth0]",
@@ -320,14 +320,14 @@ fn a_plan_is_judged_by_what_it_connects_to() {
             "Unix socket /run/x.sock",
         ),
     ] {
-        let told = told(target, connect_to);
-        assert!(told.contains(wanted), "{told}");
+        let problem = refusal(target, connect_to);
+        assert!(problem.contains(wanted), "{problem}");
     }
     // What is connected to counts, not what it is called.
-    assert_eq!(told("http://169.254.8.1", Some("a.example:80")), "");
+    assert_eq!(refusal("http://169.254.8.1", Some("a.example:80")), "");
 }
 
-/// Broken if a coordinator took a run to a closed address, or could not be told that it is open.
+/// Broken if a coordinator accepts a run to a closed address, or refuses one that its policy opens.
 #[test]
 fn a_coordinator_refuses_what_no_agent_may_reach() {
     let now = Timestamp(1_800_000_000_000_000);
@@ -342,10 +342,10 @@ fn a_coordinator_refuses_what_no_agent_may_reach() {
     let Some(Decision::RunRefused(refused)) = first(&Policy::default()) else {
         panic!("it is taken");
     };
-    let told = refused.problems[0].to_string();
+    let problem = refused.problems[0].to_string();
     assert!(
-        told.starts_with("target: not allowed: cloud metadata"),
-        "{told}"
+        problem.starts_with("target: not allowed: cloud metadata"),
+        "{problem}"
     );
     let open = Policy {
         targets: opened(TargetPolicy::local(), &["169.254.169.254"]),

@@ -120,7 +120,7 @@ fn a_takeover_ends_one_hold_and_begins_another() {
     );
 }
 
-/// An agent that is told it was lost stops, though nobody took over.
+/// An agent that a decision names as lost stops, even without a successor.
 #[test]
 fn who_was_lost_knows_it() {
     let me = holder(1, 0);

@@ -29,7 +29,7 @@ enum Entry {
     Fact(AgentId, Fact),
 }
 
-/// A coordinator: how far it has read, and whom it heard.
+/// A coordinator: how far it has read the log, and the signs of life that it received.
 #[derive(Debug, Clone)]
 struct Coordinator {
     read: usize,
@@ -106,7 +106,7 @@ impl World {
     }
 
     /// A process of some agent; the later, the more boots there have been.
-    fn somebody(&mut self) -> Holder {
+    fn any_process(&mut self) -> Holder {
         let (number, boot) = (self.dice.pick(0..4), self.dice.pick(0..self.boots));
         plans::holder(number, boot)
     }
@@ -140,19 +140,19 @@ impl World {
                 self.now = self.now.plus_us(self.dice.pick(0..15_000_000));
             }
             6..11 => {
-                let holder = self.somebody();
+                let holder = self.any_process();
                 self.hear(&holder, 80);
             }
             11 => {
-                let (holder, what) = (self.somebody(), self.something());
+                let (holder, what) = (self.any_process(), self.any_fact());
                 self.state_fact(&holder, what);
             }
             12 => self.boots += u64::from(self.dice.chance(30)),
             13 if self.dice.chance(30) => self.restart(),
             14 if self.dice.chance(10) => self.ask_to_stop(),
             15 if self.dice.chance(40) => {
-                let asked = steering::request(&mut self.dice);
-                self.log.push((self.now, Entry::Request(asked)));
+                let request = steering::request(&mut self.dice);
+                self.log.push((self.now, Entry::Request(request)));
             }
             _ => self.decide(),
         }
@@ -164,13 +164,13 @@ impl World {
             let at = self.now.plus_us(coordinator.ahead_us);
             let predecessor_dead = self.dice.chance(50);
             if self.dice.chance(percent) {
-                let heard = LastSeen {
+                let seen = LastSeen {
                     at,
                     predecessor_dead,
                     has: BTreeSet::new(),
                     recovering: BTreeSet::new(),
                 };
-                coordinator.hearing.agents.insert(holder.clone(), heard);
+                coordinator.hearing.agents.insert(holder.clone(), seen);
             }
             if self.dice.chance(90) {
                 let owner = OwnerId::parse("owner").expect("a token");
@@ -180,7 +180,7 @@ impl World {
     }
 
     /// Something that a process may state.
-    fn something(&mut self) -> What {
+    fn any_fact(&mut self) -> What {
         match self.dice.pick(0..20) {
             0..8 => self.offer(),
             8..16 => self.ready(),
@@ -218,7 +218,7 @@ impl World {
         self.log.push((self.now, Entry::Request(stop)));
     }
 
-    /// A coordinator starts anew: it has read nothing and heard nobody.
+    /// A coordinator starts anew: it has read nothing and received no sign of life.
     fn restart(&mut self) {
         let place = self.dice.pick(0..self.coordinators.len() as u64) as usize;
         let now = self.now;
@@ -282,7 +282,7 @@ impl World {
         }
     }
 
-    /// Whoever sleeps until the deadline misses nothing.
+    /// A coordinator that sleeps until its deadline misses no decision.
     fn nothing_before_the_deadline(&mut self, place: usize, now: Timestamp) {
         let Coordinator { state, hearing, .. } = &self.coordinators[place];
         let wakes = deadline(state, hearing, &self.policy, now);
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// Everybody falls silent; one coordinator follows its own deadlines to the end.
+    /// All agents fall silent; one coordinator follows its own deadlines to the end.
     fn follow_deadlines(&mut self) {
         let place = 0;
         let mut now = self.now.plus_us(self.coordinators[place].ahead_us);
@@ -326,7 +326,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     /// However facts, losses, stops and coordinators interleave, the control log stays sound, and
-    /// a run that everybody has forgotten still ends.
+    /// a run without owner and agents still ends.
     #[test]
     fn decisions_keep_the_invariants_and_come_to_an_end(seed: u64, steps in 0..400_u32) {
         let mut world = World::new(seed);
@@ -354,7 +354,7 @@ proptest! {
     }
 }
 
-/// A log that takes no more deltas ends the run under its own name, whoever still fires.
+/// A log that takes no more deltas ends the run as `log_full`, even while agents fire.
 #[test]
 fn a_full_log_ends_the_run_as_such() {
     let mut world = World::new(1);
@@ -384,7 +384,7 @@ fn a_full_log_ends_the_run_as_such() {
     };
     assert_eq!(scheduled.reason, StopReason::LogFull);
     let state = state.evolve(20, now, Record::Decision(&stop));
-    let seal = decide(&state, hearing, policy, now).expect("nobody is waited for");
+    let seal = decide(&state, hearing, policy, now).expect("no agent is waited for");
     let Decision::RunSealed(sealed) = &seal else {
         panic!("{seal:?}")
     };
@@ -414,7 +414,7 @@ fn who_fetches_bodies_has_the_time_for_it() {
     let request = plans::request(plan, 1, 1, &mut dice);
     let (policy, now) = (Policy::default(), Timestamp(1_800_000_000_000_000));
     let holder = plans::holder(0, 0);
-    let heard = |at| Observations {
+    let hearing_at = |at| Observations {
         since: now,
         agents: [(
             holder.clone(),
@@ -439,17 +439,17 @@ fn who_fetches_bodies_has_the_time_for_it() {
     };
     let request = Request::RunRequested(Box::new(request));
     let state = RunState::default().evolve(1, now, Record::Request(&request));
-    let created = decide(&state, &heard(now), &policy, now).expect("it is created");
+    let created = decide(&state, &hearing_at(now), &policy, now).expect("it is created");
     let state = state.evolve(2, now, Record::Decision(&created));
     let state = state.evolve(3, now, Record::Fact(&holder.agent, &offer));
-    let assigned = decide(&state, &heard(now), &policy, now).expect("one suffices");
+    let assigned = decide(&state, &hearing_at(now), &policy, now).expect("one suffices");
     let state = state.evolve(4, now, Record::Decision(&assigned));
     let fetch_us = (64 << 20) + 1_000_000;
     let ready_by = now.plus_us(policy.ready_us + fetch_us);
     assert_eq!(state.ready_by, Some(ready_by));
     let early = Timestamp(ready_by.0 - 1);
-    assert!(decide(&state, &heard(early), &policy, early).is_none());
-    let late = decide(&state, &heard(ready_by), &policy, ready_by);
+    assert!(decide(&state, &hearing_at(early), &policy, early).is_none());
+    let late = decide(&state, &hearing_at(ready_by), &policy, ready_by);
     let Some(Decision::StartCancelled(StartCancelled { reason })) = late else {
         panic!("{late:?}");
     };

@@ -118,13 +118,13 @@ fn assigned(want: u32, limit: u64) -> Decision {
             }),
         };
         state = state.evolve(3 + number, NOW, Record::Fact(&holder.agent, &fact));
-        let heard = LastSeen {
+        let seen = LastSeen {
             at: NOW,
             predecessor_dead: false,
             has: BTreeSet::new(),
             recovering: BTreeSet::new(),
         };
-        hearing.agents.insert(holder, heard);
+        hearing.agents.insert(holder, seen);
     }
     decide(&state, &hearing, &policy, NOW).expect("it is decided about")
 }

@@ -1,4 +1,4 @@
-//! What a run needs of its agents: nobody else gets its shards, and whoever asked hears why.
+//! Needs of a run: only agents that meet them get shards, and a refusal names what is missing.
 
 use std::collections::BTreeSet;
 
@@ -39,27 +39,27 @@ fn in_python(want: u32, min: u32) -> RunRequested {
     plans::request(plan, want, min, &mut dice)
 }
 
-/// What a coordinator heard just now.
-fn heard(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Observations {
-    let heard = |(holder, has): &(Holder, BTreeSet<Capability>)| {
-        let heard = LastSeen {
+/// Observations of a coordinator to which each of `agents` gave a sign of life at `at`.
+fn observed(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Observations {
+    let last_seen = |(holder, has): &(Holder, BTreeSet<Capability>)| {
+        let seen = LastSeen {
             at,
             predecessor_dead: false,
             recovering: BTreeSet::new(),
             has: has.clone(),
         };
-        (holder.clone(), heard)
+        (holder.clone(), seen)
     };
     Observations {
         since: NOW,
-        agents: agents.iter().map(heard).collect(),
+        agents: agents.iter().map(last_seen).collect(),
         ..Observations::default()
     }
 }
 
-/// A run to which all of `agents` have offered capacity, whatever they can do.
+/// A run to which all of `agents` have offered capacity, whatever their capabilities.
 fn offered(request: RunRequested, agents: &[(Holder, BTreeSet<Capability>)]) -> RunState {
-    let (hearing, policy) = (heard(agents, NOW), Policy::default());
+    let (hearing, policy) = (observed(agents, NOW), Policy::default());
     let request = Request::RunRequested(Box::new(request));
     let state = RunState::default().evolve(1, NOW, Record::Request(&request));
     let created = decide(&state, &hearing, &policy, NOW).expect("it is created");
@@ -82,7 +82,7 @@ fn offered(request: RunRequested, agents: &[(Holder, BTreeSet<Capability>)]) -> 
 proptest! {
     /// An agent that lacks something gets no shard, neither at first nor when others are gone.
     #[test]
-    fn shards_go_to_whoever_can_do_them(
+    fn shards_go_to_able_agents(
         able in proptest::collection::vec((any::<bool>(), any::<bool>()), 1..6),
         asks_zone: bool,
     ) {
@@ -103,7 +103,7 @@ proptest! {
 
         let state = offered(request, &agents);
         let late = NOW.plus_us(10_000_000);
-        let decision = decide(&state, &heard(&agents, late), &Policy::default(), late);
+        let decision = decide(&state, &observed(&agents, late), &Policy::default(), late);
         let Some(Decision::ShardsAssigned(assigned)) = &decision else {
             prop_assert_eq!(some, 0, "{:?}", decision);
             return Ok(());
@@ -111,12 +111,12 @@ proptest! {
         prop_assert!(only_able(&assigned.holdings));
         prop_assert_eq!(assigned.holdings.len(), some.min(5));
 
-        // The first holder falls silent before anybody is ready.
+        // The first holder falls silent before any holder is ready.
         let state = state.evolve(20, late, Record::Decision(decision.as_ref().expect("seen")));
         let gone = &assigned.holdings[0].holder;
         let others: Vec<_> = agents.iter().filter(|(one, _)| one != gone).cloned().collect();
         let later = NOW.plus_us(30_000_000);
-        let hearing = heard(&others, later);
+        let hearing = observed(&others, later);
         match decide(&state, &hearing, &Policy::default(), later) {
             Some(Decision::ShardsReassigned(next)) => prop_assert!(only_able(&next.holdings)),
             other => prop_assert_eq!(some, 1, "{:?}", other),
@@ -127,38 +127,38 @@ proptest! {
 fn refusal(request: RunRequested, agents: &[(Holder, BTreeSet<Capability>)]) -> String {
     let state = offered(request, agents);
     let late = NOW.plus_us(10_000_000);
-    match decide(&state, &heard(agents, late), &Policy::default(), late) {
+    match decide(&state, &observed(agents, late), &Policy::default(), late) {
         Some(Decision::RunRefused(refused)) => refused.problems[0].to_string(),
         other => panic!("{other:?}"),
     }
 }
 
-/// Whoever has agents and not the right ones must hear which are missing, not only how many.
+/// A refusal must say which capability the agents lack, not only how many agents are missing.
 #[test]
 fn a_refusal_says_what_the_agents_lack() {
     let python = BTreeSet::from([Capability::python()]);
     let one = (plans::holder(1, 0), python.clone());
     let plain = (plans::holder(2, 0), BTreeSet::new());
-    let told = refusal(in_python(2, 2), &[one.clone(), plain]);
+    let problem = refusal(in_python(2, 2), &[one.clone(), plain]);
     assert!(
-        told.starts_with("agents: at least 2 must offer capacity within "),
-        "{told}"
+        problem.starts_with("agents: at least 2 must offer capacity within "),
+        "{problem}"
     );
     assert!(
-        told.contains("s; needs python: 1 of 2 agents have it"),
-        "{told}"
+        problem.contains("s; needs python: 1 of 2 agents have it"),
+        "{problem}"
     );
 
-    let told = refusal(in_python(2, 2), &[one]);
+    let problem = refusal(in_python(2, 2), &[one]);
     assert!(
-        !told.contains("needs"),
-        "one is missing, but not for what it can do: {told}"
+        !problem.contains("needs"),
+        "one is missing, but not for what it can do: {problem}"
     );
-    let told = refusal(in_python(1, 1), &[]);
-    assert!(told.contains("and none is there"), "{told}");
+    let problem = refusal(in_python(1, 1), &[]);
+    assert!(problem.contains("and none is there"), "{problem}");
 }
 
-/// A fleet that several share must not run everybody's Python, and says what to do instead.
+/// A fleet for compiled plans refuses Python, and the refusal says what to do instead.
 #[test]
 fn a_compiled_only_fleet_refuses_python() {
     let policy = Policy {
@@ -168,27 +168,24 @@ fn a_compiled_only_fleet_refuses_python() {
     let first = |request: RunRequested| {
         let request = Request::RunRequested(Box::new(request));
         let state = RunState::default().evolve(1, NOW, Record::Request(&request));
-        decide(&state, &heard(&[], NOW), &policy, NOW)
+        decide(&state, &observed(&[], NOW), &policy, NOW)
     };
     let Some(Decision::RunRefused(refused)) = first(in_python(1, 1)) else {
         panic!("it runs Python");
     };
-    let told = refused.problems[0].to_string();
-    assert!(told.contains("takes compiled plans only"), "{told}");
-    assert!(told.contains("loadpilot explain"), "{told}");
+    let problem = refused.problems[0].to_string();
+    assert!(problem.contains("takes compiled plans only"), "{problem}");
+    assert!(problem.contains("loadpilot explain"), "{problem}");
     let mut compiled = in_python(1, 1);
     compiled.plan = plans::plan(&mut Dice::new(1));
     assert!(matches!(first(compiled), Some(Decision::RunCreated(_))));
 }
 
-/// The log is read for ever: who wrote before there were needs asked for none.
+/// Requests stored before there were needs have no such field: the needs of the plan hold.
 #[test]
 fn old_requests_need_what_their_plan_needs() {
     let text = serde_json::to_string(&in_python(1, 1)).expect("JSON");
-    assert!(
-        !text.contains("needs"),
-        "what nobody asks for is not written"
-    );
+    assert!(!text.contains("needs"), "empty needs are not written");
     let old: RunRequested = serde_json::from_str(&text).expect("the old form");
     let agents = [(plans::holder(1, 0), BTreeSet::new())];
     let state = offered(old, &agents);

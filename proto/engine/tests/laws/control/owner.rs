@@ -15,23 +15,24 @@ use crate::rules::plans;
 const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
 const DAY_US: u64 = 86_400_000_000;
 
-/// A coordinator that has listened for `listened_us`, and heard the owner `heard_us` after NOW.
-fn hearing(listened_us: u64, owner: &OwnerId, heard_us: Option<u64>) -> Observations {
-    let heard = heard_us.map(|after| (owner.clone(), NOW.plus_us(after)));
+/// A coordinator that has listened for `listened_us`; the owner's last heartbeat came `beat_us`
+/// after NOW.
+fn hearing(listened_us: u64, owner: &OwnerId, beat_us: Option<u64>) -> Observations {
+    let beat = beat_us.map(|after| (owner.clone(), NOW.plus_us(after)));
     Observations {
         since: Timestamp(NOW.0 - listened_us),
-        owners: BTreeMap::from_iter(heard),
+        owners: BTreeMap::from_iter(beat),
         ..Observations::default()
     }
 }
 
 proptest! {
-    /// Broken if a run is cancelled because its first sign of life came after its request, however
-    /// long a coordinator has listened; or if one that nobody keeps alive goes on.
+    /// Broken if a run is cancelled because its owner's first heartbeat came after its request,
+    /// however long the coordinator has listened; or if a run without a live owner goes on.
     #[test]
     fn an_owner_is_missed_from_the_run_on(
         listened_us in 0..DAY_US,
-        heard_us in proptest::option::of(0_u64..20_000_000),
+        beat_us in proptest::option::of(0_u64..20_000_000),
         later_us in 0_u64..40_000_000,
     ) {
         let mut dice = Dice::new(1);
@@ -47,9 +48,9 @@ proptest! {
         let state = state.evolve(2, NOW, Record::Decision(&created.expect("it is created")));
 
         let now = NOW.plus_us(later_us);
-        let heard_us = heard_us.filter(|heard| *heard <= later_us);
-        let decision = decide(&state, &hearing(listened_us, &owner, heard_us), &policy, now);
-        let silent_us = later_us - heard_us.unwrap_or(0);
+        let beat_us = beat_us.filter(|beat| *beat <= later_us);
+        let decision = decide(&state, &hearing(listened_us, &owner, beat_us), &policy, now);
+        let silent_us = later_us - beat_us.unwrap_or(0);
         let missed = matches!(decision, Some(Decision::StartCancelled(_)));
         prop_assert_eq!(missed, silent_us >= policy.owner_us, "{:?}", decision);
     }

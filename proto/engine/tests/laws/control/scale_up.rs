@@ -1,4 +1,4 @@
-//! Joining: newcomers get an even part, and nobody gives more than that takes.
+//! Scale-up: newcomers get an even share, by as few moves as that takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,17 +42,17 @@ fn owners(map: &[Holding]) -> BTreeMap<u32, &Holder> {
 fn fewest_moves(counts: &[usize], holders: usize) -> usize {
     let total: usize = counts.iter().sum();
     let (each, more) = (total / holders, total % holders);
-    let given = |keep: usize, places: &[usize]| -> usize {
+    let moved = |keep: usize, places: &[usize]| -> usize {
         places.iter().map(|count| count.saturating_sub(keep)).sum()
     };
     // Every old holder that has more than `each` may be one of the `more` that keep one more.
     let large = counts.iter().filter(|&&count| count > each).count();
-    given(each, counts) - large.min(more)
+    moved(each, counts) - large.min(more)
 }
 
 proptest! {
-    /// A shard lost or doubled at a join would be load lost or doubled; an uneven map overloads
-    /// somebody; a move too many is a risk too many.
+    /// Broken if a scale-up loses a shard or assigns it twice, leaves a map uneven, or moves more
+    /// shards than it has to.
     #[test]
     fn joining_is_even_and_moves_as_little_as_it_can(
         shards in 1..300_u32, old in 1..9_u64, new in 0..9_u64, seed: u64,
@@ -67,16 +67,16 @@ proptest! {
         let holders = before.len() + newcomers.len();
         let (least, most) = (shards as usize / holders, (shards as usize).div_ceil(holders));
         let nothing = holders - after.len();
-        prop_assert!(nothing == 0 || least == 0, "nobody is left out who could have a shard");
+        prop_assert!(nothing == 0 || least == 0, "a holder is left without a shard");
         prop_assert!(after.iter().all(|h| (least..=most).contains(&h.shards.len())));
         let moves = is.iter().filter(|(shard, holder)| was[shard] != **holder).count();
         let counts: Vec<usize> = before.iter().map(|h| h.shards.len()).collect();
         prop_assert_eq!(moves, fewest_moves(&counts, holders));
     }
 
-    /// Neighbours in time that all moved to one newcomer would be a burst there, and a hole here.
+    /// Broken if neighbouring shards all move to one newcomer: a burst there, and a gap here.
     #[test]
-    fn what_is_given_is_spread(old in 1..6_u64, new in 1..4_u64) {
+    fn moved_shards_are_spread(old in 1..6_u64, new in 1..4_u64) {
         let holders: Vec<Holder> = (0..old).map(|n| plans::holder(n, 0)).collect();
         let newcomers: BTreeSet<Holder> = (20..20 + new).map(|n| plans::holder(n, 0)).collect();
         let after = join(&deal(256, &holders), &newcomers);
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// A run under way, and who is heard around it.
+/// A running run, and what a coordinator observes of its agents.
 struct Story {
     state: RunState,
     hearing: Observations,
@@ -126,7 +126,7 @@ impl Story {
         story.record(Record::Request(&request));
         story.decided();
         for number in 0..with {
-            story.heard(number);
+            story.beat(number);
             story.fact(
                 number,
                 What::CapacityOffered(CapacityOffered {
@@ -138,13 +138,13 @@ impl Story {
             );
         }
         story.pass(1_000_000);
-        (0..with).for_each(|number| story.heard(number));
+        (0..with).for_each(|number| story.beat(number));
         story.decided();
         (0..with).for_each(|number| story.ready(number));
         story.decided();
         assert!(story.state.start.is_some() && story.state.holdings.len() == with as usize);
         story.pass(5_000_000);
-        (0..with).for_each(|number| story.heard(number));
+        (0..with).for_each(|number| story.beat(number));
         story
     }
 
@@ -180,14 +180,14 @@ impl Story {
         );
     }
 
-    fn heard(&mut self, number: u64) {
-        let heard = LastSeen {
+    fn beat(&mut self, number: u64) {
+        let seen = LastSeen {
             at: self.now,
             predecessor_dead: false,
             has: BTreeSet::new(),
             recovering: BTreeSet::new(),
         };
-        self.hearing.agents.insert(plans::holder(number, 0), heard);
+        self.hearing.agents.insert(plans::holder(number, 0), seen);
     }
 
     fn decide(&self) -> Option<Decision> {
@@ -220,13 +220,13 @@ fn sizes(next: &ShardsReassigned) -> Vec<usize> {
         .collect()
 }
 
-/// A run that started with fewer agents than it wants grows by those who come, not before a giver
-/// that is cut off has fenced itself, and by no more than it wants.
+/// A run that started with fewer agents than it wants takes newcomers up to that number, and not
+/// before a giver that is cut off has fenced itself.
 #[test]
 fn a_run_grows_to_what_it_wants_and_no_further() {
     let mut story = Story::started(3, 1);
-    assert!(story.decide().is_none(), "nobody has come");
-    (1..5).for_each(|number| story.heard(number));
+    assert!(story.decide().is_none(), "there is no newcomer");
+    (1..5).for_each(|number| story.beat(number));
     let next = story.reassigned();
     assert_eq!(sizes(&next), [86, 85, 85]);
     let safe = story
@@ -237,20 +237,20 @@ fn a_run_grows_to_what_it_wants_and_no_further() {
     assert!(story.decide().is_none(), "two stand by");
 }
 
-/// Whoever comes while a move is under way waits for it, and is let in without anybody calling.
+/// A newcomer that arrives during a move waits for its end, which is a deadline.
 #[test]
 fn one_move_at_a_time() {
     let mut story = Story::started(3, 1);
-    story.heard(1);
+    story.beat(1);
     let first = story.reassigned();
     story.ready(1);
-    story.heard(2);
+    story.beat(2);
     assert!(story.decide().is_none(), "a move is under way");
     let begins = story.begins(&first);
     let wakes = deadline(&story.state, &story.hearing, &story.policy, story.now);
     assert!(wakes.is_some_and(|at| at <= begins));
     story.now = begins;
-    (0..3).for_each(|number| story.heard(number));
+    (0..3).for_each(|number| story.beat(number));
     assert_eq!(sizes(&story.reassigned()), [86, 85, 85]);
 }
 
@@ -258,26 +258,26 @@ fn one_move_at_a_time() {
 #[test]
 fn who_is_full_is_left_alone() {
     let mut story = Story::started(2, 1);
-    story.heard(1);
+    story.beat(1);
     story.hearing.at_capacity.insert(plans::holder(1, 0));
     assert!(story.decide().is_none());
     story.hearing.at_capacity.clear();
     assert!(story.decide().is_some());
 }
 
-/// A run that lost a holder gives its shards to those who are ready, at once, and then makes room
-/// for whoever stands by.
+/// A run that lost a holder moves its shards to the other holders at once, and then scales up to
+/// the standby.
 #[test]
 fn who_stands_by_takes_the_place_of_the_lost() {
     let mut story = Story::started(2, 2);
-    story.heard(2);
+    story.beat(2);
     assert!(story.decide().is_none(), "it has what it wants");
     story.pass(story.policy.lost_us);
-    [1, 2].into_iter().for_each(|number| story.heard(number));
+    [1, 2].into_iter().for_each(|number| story.beat(number));
     let survivor = story.reassigned();
     assert_eq!((survivor.losses.len(), sizes(&survivor)), (1, vec![256]));
     story.now = story.begins(&survivor);
-    [1, 2].into_iter().for_each(|number| story.heard(number));
+    [1, 2].into_iter().for_each(|number| story.beat(number));
     let joined = story.reassigned();
     assert_eq!((joined.losses.len(), sizes(&joined)), (0, vec![128, 128]));
 }
@@ -286,10 +286,10 @@ fn who_stands_by_takes_the_place_of_the_lost() {
 #[test]
 fn who_does_not_get_ready_gives_way() {
     let mut story = Story::started(2, 1);
-    story.heard(1);
+    story.beat(1);
     let next = story.reassigned();
     story.now = story.begins(&next).plus_us(story.policy.ready_us - 1);
-    [0, 1].into_iter().for_each(|number| story.heard(number));
+    [0, 1].into_iter().for_each(|number| story.beat(number));
     assert!(story.decide().is_none(), "it has time until then");
     story.pass(1);
     let back = story.reassigned();
@@ -297,5 +297,5 @@ fn who_does_not_get_ready_gives_way() {
     assert_eq!(sizes(&back), [256]);
     let safe = story.now.plus_us(story.policy.fence_us);
     assert!(story.begins(&back) >= safe, "it may get ready this moment");
-    assert!(story.decide().is_none(), "and is not asked again");
+    assert!(story.decide().is_none(), "it gets no second chance");
 }

@@ -129,7 +129,7 @@ proptest! {
         let ticks = Workload::new(&plan, seed).ticks();
         let decisions = history(&mut dice, &plan, seed, (split, ticks));
         let mut log = ControlLog::new(RunId::parse("01run").expect("a token"));
-        for (news, seq) in told(&decisions).zip(1..) {
+        for (news, seq) in as_news(&decisions).zip(1..) {
             let payload = serde_json::to_vec(&news.event).expect("JSON");
             log.add("ctl", &Kind::Ctl, seq, &payload);
         }
@@ -140,7 +140,7 @@ proptest! {
         for number in 0..split {
             let me = plans::holder(number, 0);
             let mut view = AgentView::new(me.clone());
-            for news in told(&decisions) {
+            for news in as_news(&decisions) {
                 view.apply(&news);
             }
             let own = Workload::new(&plan, seed).steered(view.rates());
@@ -194,7 +194,7 @@ fn history(dice: &mut Dice, plan: &Plan, seed: u64, (split, ticks): (u64, u32)) 
     decisions
 }
 
-fn told(decisions: &[Decision]) -> impl Iterator<Item = News> {
+fn as_news(decisions: &[Decision]) -> impl Iterator<Item = News> {
     decisions.iter().zip(1..).map(|(decision, seq)| News {
         run: RunId::parse("01run").expect("a token"),
         seq,
@@ -249,7 +249,7 @@ fn changed(generation: u32, holdings: &[Holding], (from_tick, rate): (u32, Rate)
     })
 }
 
-/// A run of 60 s at 10 a second that started at 0, in a fleet where nobody is ever lost.
+/// A run of 60 s at 10 a second that started at 0, in a fleet that loses no agent.
 struct Story {
     state: RunState,
     seq: u64,
@@ -284,7 +284,7 @@ impl Story {
         self.evolve(at_s, Record::Decision(decision));
     }
 
-    /// Somebody asks, and a coordinator answers by what it knows.
+    /// Stores a request and returns the decision that answers it.
     fn ask(&mut self, at_s: u64, request: Request) -> Option<Decision> {
         self.evolve(at_s, Record::Request(&request));
         self.answer(at_s)
@@ -324,7 +324,7 @@ fn refusal(decision: Option<Decision>) -> Option<NotSteered> {
     }
 }
 
-/// A change that takes effect before everybody can know of it is offered twice, or by nobody.
+/// Load whose change takes effect before every agent knows of it is offered twice, or not at all.
 #[test]
 fn a_change_leaves_time_to_hear_of_it() {
     let mut story = Story::new(None);
@@ -351,7 +351,7 @@ fn a_change_leaves_time_to_hear_of_it() {
     );
 }
 
-/// A request that changes nothing must say why, or whoever asked waits for ever.
+/// A request without an effect is refused with a reason: its author waits for an answer.
 #[test]
 fn what_cannot_be_done_is_refused() {
     let mut story = Story::new(None);
@@ -371,7 +371,7 @@ fn what_cannot_be_done_is_refused() {
     assert!(matches!(closed.ask(2, pause()), Some(Decision::Paused(_))));
 }
 
-/// A pause that can be asked for twice must be ended by one resume.
+/// A second pause is refused, so that one resume ends the pause.
 #[test]
 fn a_pause_is_one_pause() {
     let mut story = Story::new(None);
@@ -394,7 +394,7 @@ fn a_pause_is_one_pause() {
     assert!(matches!(story.ask(14, pause()), Some(Decision::Paused(_))));
 }
 
-/// What is asked for before the start holds from the start on; after a stop nothing is steered.
+/// A request before the start is answered at the start; after a stop there is no answer.
 #[test]
 fn requests_wait_for_the_start_and_end_with_a_stop() {
     let mut story = Story::new(None);

@@ -1,7 +1,8 @@
-//! Setup and teardown: whoever dies when, one plays at a time, and in the end nothing is owed.
+//! Setup and teardown: whatever dies when, one command plays at a time, and in the end nothing is
+//! owed.
 //!
 //! Commands come, look, claim what they saw, play and die at any moment; the log takes an append at
-//! its exact last sequence only. Who lives and who plays is counted here, beside the law.
+//! its exact last sequence only. The test itself counts which commands live and play.
 
 use loadpilot_engine::control::teardown::{ClaimRefusal, TeardownState};
 use loadpilot_engine::verify::{Invariant, Verifier};
@@ -99,7 +100,8 @@ impl World {
         }
     }
 
-    /// The first command: it sets up, keeps what that left, asks; and dies wherever it likes.
+    /// The first command: it claims the setup, stores its result and requests the run, and may die
+    /// before each of them.
     fn begin(&mut self) {
         let first = owner(0);
         self.commands.push((first.clone(), Stage::Looks));
@@ -126,9 +128,9 @@ impl World {
         known.is_some_and(|(_, stage)| !matches!(stage, Stage::Gone))
     }
 
-    fn asked(&self) -> bool {
-        let is_asked = |one: &Request| matches!(one, Request::RunRequested(_));
-        self.log.iter().any(is_asked)
+    fn is_requested(&self) -> bool {
+        let is_request = |one: &Request| matches!(one, Request::RunRequested(_));
+        self.log.iter().any(is_request)
     }
 
     /// One command does one thing.
@@ -149,7 +151,7 @@ impl World {
                         self.begun += 1;
                         Stage::Plays
                     }
-                    // Somebody wrote meanwhile: it looks again.
+                    // The log has moved on: it looks again.
                     Ok(_) => Stage::Looks,
                     Err(ClaimRefusal::Settled | ClaimRefusal::Nothing) => Stage::Gone,
                     Err(ClaimRefusal::NotOver | ClaimRefusal::Held(_)) => Stage::Looks,
@@ -219,8 +221,8 @@ fn breaches(log: &[Request], end: Option<usize>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Broken if two commands play a teardown at a time, if one is played again that nobody was
-    /// killed in, or if any death leaves something owed for ever.
+    /// Broken if two commands play a teardown at a time, if one is played again without a kill in
+    /// it, or if a kill leaves something owed for ever.
     #[test]
     fn one_plays_at_a_time_and_in_the_end_nothing_is_owed(seed: u64) {
         let mut world = World::new(seed);
@@ -232,7 +234,7 @@ proptest! {
                 let name = owner(world.commands.len());
                 world.commands.push((name, Stage::Looks));
             }
-            if world.dice.chance(20) && world.asked() && end.is_none() {
+            if world.dice.chance(20) && world.is_requested() && end.is_none() {
                 world.over = true;
                 end = Some(world.log.len());
             }
@@ -242,7 +244,7 @@ proptest! {
             }
             prop_assert!(world.playing() <= 1, "two play at a time");
         }
-        if world.asked() && end.is_none() {
+        if world.is_requested() && end.is_none() {
             end = Some(world.log.len());
         }
         world.over = true;
@@ -256,7 +258,7 @@ proptest! {
         }
         prop_assert!(!fold(&world.log).is_owed(), "it is owed for ever");
         prop_assert_eq!(world.begun, 1 + world.cut, "played again without need, or never");
-        if world.asked() {
+        if world.is_requested() {
             prop_assert_eq!(breaches(&world.log, end), Vec::<String>::new());
         }
     }

@@ -75,7 +75,7 @@ fn decided(
     request.no_early_abort = no_early_abort;
     let (policy, now) = (Policy::default(), NOW.plus_us(6_000_000));
     let holders = [plans::holder(0, 0), plans::holder(1, 0)];
-    let heard = LastSeen {
+    let seen = LastSeen {
         at: now,
         predecessor_dead: false,
         has: BTreeSet::new(),
@@ -85,7 +85,7 @@ fn decided(
         since: NOW,
         agents: holders
             .iter()
-            .map(|one| (one.clone(), heard.clone()))
+            .map(|one| (one.clone(), seen.clone()))
             .collect(),
         unreached,
         ..Observations::default()
@@ -149,8 +149,8 @@ fn a_run_that_nothing_answers_is_stopped_with_the_cause() {
     assert!(ending.is_none_or(|ending| ending == Ending::Stopped));
 }
 
-/// Broken if a run were stopped that was asked to go on, that one agent has seen answered, of which
-/// one agent knows too little, or that began when nothing was said of that.
+/// Broken if a run is stopped without early abort, under rules 1, or while an agent has reached the
+/// target, knows too little, or failed for too short a time.
 #[test]
 fn no_other_run_is_stopped() {
     let until = UNANSWERED_US;

@@ -1,10 +1,10 @@
-//! A closed loop: what users do next is a pure function, and what nobody reported is named.
+//! A closed loop: a user's next task is a pure function, and unreported work is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::check;
-use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::control::assign::{deal, shard_count};
+use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::certificate::certificate;
 use loadpilot_engine::report::report;
@@ -14,13 +14,13 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 use loadpilot_events::answers::report::{Grade, Report};
 use loadpilot_events::id::{Holder, RunId};
-use loadpilot_events::log::assign::AgentsWanted;
+use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::{
     Decision, Ending, Final, RunCreated, RunSealed, ShardsAssigned, StartScheduled,
 };
 use loadpilot_events::log::delta::Gauges;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
-use loadpilot_events::log::req::Request;
+use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::plan::{Arrivals, Piece, Plan, Rest, Shape};
 use loadpilot_events::rules::Rules;
@@ -107,15 +107,31 @@ fn play(seed: u64) -> Loop {
         holders.push((holding.holder.clone(), share, windows, speaks));
     }
     dice.shuffle(&mut data);
-    let request = plans::request(plan.clone(), agents, 1, dice);
+    let request = plans::request(plan, agents, 1, dice);
+    let control = control(request, holdings, finals);
+    let mut folded = Projection::default();
+    for (place, (agent, payload)) in data.iter().enumerate() {
+        folded.add(&control, agent, "delta", place as u64 + 1, payload);
+    }
+    let report = report(&control, &folded).expect("the run is known");
+    Loop {
+        users,
+        ticks,
+        holders,
+        report,
+    }
+}
+
+/// The control side of a completed run.
+fn control(request: RunRequested, holdings: Vec<Holding>, finals: Vec<Final>) -> Control {
     let created = RunCreated {
-        plan_hash: plan.hash(),
-        plan,
+        plan_hash: request.plan.hash(),
+        plan: request.plan.clone(),
         seed: request.seed,
-        agents: AgentsWanted { ..request.agents },
+        agents: request.agents.clone(),
         owner: None,
         lead_us: 0,
-        shards,
+        shards: shard_count(request.agents.want, request.plan.users),
         gather_by: Timestamp(0),
         needs: Vec::new(),
         rules: Rules::CURRENT,
@@ -141,27 +157,12 @@ fn play(seed: u64) -> Loop {
         }),
     ];
     let mut log = ControlLog::new(RunId::parse("01run").expect("a token"));
-    log.add(
-        "req",
-        &Kind::Req,
-        1,
-        &encode(&Request::RunRequested(Box::new(request))),
-    );
+    let request = encode(&Request::RunRequested(Box::new(request)));
+    log.add("req", &Kind::Req, 1, &request);
     for (place, decision) in decisions.iter().enumerate() {
         log.add("ctl", &Kind::Ctl, place as u64 + 2, &encode(decision));
     }
-    let control = log.close();
-    let mut folded = Projection::default();
-    for (place, (agent, payload)) in data.iter().enumerate() {
-        folded.add(&control, agent, "delta", place as u64 + 1, payload);
-    }
-    let report = report(&control, &folded).expect("the run is known");
-    Loop {
-        users,
-        ticks,
-        holders,
-        report,
-    }
+    log.close()
 }
 
 fn fire(dice: &mut Dice, plan: &Plan, tick: u32) -> (loadpilot_engine::tally::Rows, Window) {
@@ -266,10 +267,10 @@ proptest! {
         prop_assert_eq!(game.report.run.users, Some(game.users));
     }
 
-    /// Every window that did not come is in an interval of its process, no other is, and where its
-    /// totals tell how much was in it, that is told.
+    /// Every missing window, and no other, is in an interval of its process. The interval counts
+    /// its arrivals where the totals of the process reveal them.
     #[test]
-    fn what_nobody_reported_is_an_interval(seed: u64) {
+    fn unreported_windows_are_intervals(seed: u64) {
         let game = play(seed);
         let mut lost_users = 0;
         for (holder, share, windows, speaks) in &game.holders {

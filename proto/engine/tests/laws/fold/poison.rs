@@ -1,4 +1,4 @@
-//! Poison: what nobody of ours wrote is set aside by name and changes nothing else.
+//! Poison: a record that the product did not write is set aside, and changes nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -67,7 +67,7 @@ const DAMAGES: [(&str, Damage); 42] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
-    ("a stranger's boot", |d| d["boot_id"] = json!("nobody")),
+    ("a stranger's boot", |d| d["boot_id"] = json!("stranger")),
     ("a generation that never was", |d| {
         d["arrivals"][0]["generation"] = json!(77)
     }),
@@ -130,7 +130,7 @@ const DAMAGES: [(&str, Damage); 42] = [
     ("a name for a call of a task with steps", |d| {
         d["names"] = json!([{"call": 60_000, "task": 0, "name": "GET /"}])
     }),
-    ("a name for nobody's call", |d| {
+    ("a name for a call of an unknown task", |d| {
         d["names"] = json!([{"call": 60_000, "task": 9_999, "name": "GET /"}])
     }),
     ("a name without an end", |d| {
@@ -374,7 +374,7 @@ fn control_poison_is_set_aside_by_name() {
     }
 }
 
-/// A request that nobody checked stands in the log; its refusal must be shown all the same.
+/// A request is stored before it is checked: its report must show the refusal whatever its shape.
 #[test]
 fn a_refused_plan_of_any_shape_has_a_report() {
     let history = history();

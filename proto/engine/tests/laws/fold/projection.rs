@@ -11,7 +11,7 @@ use crate::rules::dice::Dice;
 use crate::support::history::{History, Record};
 use crate::support::naive;
 
-/// The control side of a history, read in the order given.
+/// The control side of a history, read in the order of `records`.
 pub(crate) fn control(history: &History, records: &[Record]) -> Control {
     let mut log = ControlLog::new(history.run.clone());
     for record in records {
@@ -30,7 +30,7 @@ pub(crate) fn add(data: &mut Projection, control: &Control, records: &[Record]) 
     }
 }
 
-/// The report of what was read in the order given.
+/// The report of a history, its records read in the order of `ctl` and `deltas`.
 pub(crate) fn fold(history: &History, ctl: &[Record], deltas: &[Record]) -> Report {
     let control = control(history, ctl);
     let mut data = Projection::default();
@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(report.arrivals.waiting, 0, "nothing waits in a sealed run");
     }
 
-    /// Whoever follows a log record by record knows what one who reads it whole knows.
+    /// Following a log record by record gives the same state as reading it at once.
     #[test]
     fn catching_up_is_reading_anew(seed: u64, shuffled: bool) {
         let history = History::new(seed);
@@ -96,7 +96,7 @@ proptest! {
         let late = data.iter().filter(late).count() as u64;
         let found = fold(&history, &ctl, &data);
         prop_assert_eq!(&found.digest, &expected.digest);
-        prop_assert_eq!(found.gaps.late_deltas, late, "late deltas are told, but change nothing");
+        prop_assert_eq!(found.gaps.late_deltas, late, "late deltas count as late only");
     }
 
     /// A fold that went on from a snapshot is the fold of everything.

@@ -132,6 +132,22 @@ fn recorded<'a>(calls: impl Iterator<Item = &'a Ended>) -> Hist {
     all
 }
 
+/// A gate of tokens after a warm-up.
+fn token_gate(warm_up_us: u64) -> WhatIf {
+    let gate = Threshold {
+        metric: Metric::P95FirstTokenMs,
+        task: None,
+        limit: 1.0,
+        operator: None,
+        own: None,
+    };
+    WhatIf {
+        thresholds: Some(vec![gate]),
+        warm_up_us: Some(warm_up_us),
+        ..WhatIf::default()
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
@@ -167,9 +183,9 @@ proptest! {
             };
             let inside = |call: &&Ended| (from..to).contains(&u64::from(call.tick));
             let expected = recorded(calls.iter().filter(inside));
-            let told = series(run, &slice).expect("it is sound");
-            prop_assert_eq!(told.total.finished, expected.len());
-            prop_assert_eq!(told.total.response, ladder(&expected));
+            let answer = series(run, &slice).expect("it is sound");
+            prop_assert_eq!(answer.total.finished, expected.len());
+            prop_assert_eq!(answer.total.response, ladder(&expected));
             let found = heat(run, &slice).expect("it is sound");
             for (band, edges) in found.bounds_us.windows(2).enumerate() {
                 let lies = |call: &&Ended| {
@@ -178,38 +194,27 @@ proptest! {
                     inside(call) && (edges[0]..edges[1]).contains(&least)
                 };
                 let count = calls.iter().filter(lies).count() as u64;
-                let told: u64 = found.counts.iter().map(|row| row[band]).sum();
-                prop_assert_eq!(told, count);
+                let in_band: u64 = found.counts.iter().map(|row| row[band]).sum();
+                prop_assert_eq!(in_band, count);
             }
         }
-        // A gate of tokens after a warm-up, which no plan had: phases are kept by tick, too.
+        // The plan has no such gate: phases are packed by tick, too.
         let from = dice.pick(0..TICKS);
         let mut tokens = hist::anatomy();
         let measured = calls.iter().filter(|call| u64::from(call.tick) >= from);
         measured.for_each(|call| hist::record(&mut tokens, call.response_us / 2));
-        let gate = Threshold {
-            metric: Metric::P95FirstTokenMs,
-            task: None,
-            limit: 1.0,
-            operator: None,
-            own: None,
-        };
-        let question = WhatIf {
-            thresholds: Some(vec![gate]),
-            warm_up_us: Some(from * TICK_US),
-            ..WhatIf::default()
-        };
+        let question = token_gate(from * TICK_US);
         let bytes = postcard::to_stdvec(&(&data, &index)).expect("it has a form");
-        let (kept, kept_index) = postcard::from_bytes(&bytes).expect("it was just written");
-        let again = Indexed { control: &control, data: &kept, index: &kept_index };
+        let (restored, restored_index) = postcard::from_bytes(&bytes).expect("it was just written");
+        let again = Indexed { control: &control, data: &restored, index: &restored_index };
         for run in [run, again] {
-            let told = what_if(run, &question).expect("it is sound").verdict.thresholds;
+            let judged = what_if(run, &question).expect("it is sound").verdict.thresholds;
             let expected = (!tokens.is_empty()).then(|| ms(percentile_us(&tokens, 95.0)));
-            prop_assert_eq!(told[0].actual, expected);
+            prop_assert_eq!(judged[0].actual, expected);
         }
         let whole = report(&control, &data).expect("it was created");
         prop_assert!(whole.generator.schedule_lag.is_some());
-        prop_assert_eq!(report(&control, &kept).expect("it was created"), whole);
+        prop_assert_eq!(report(&control, &restored).expect("it was created"), whole);
     }
 
     /// Broken if our buckets are not those of the library: percentiles would be read elsewhere.

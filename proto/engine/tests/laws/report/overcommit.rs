@@ -1,4 +1,4 @@
-//! Whoever is asked for more than it offered is named, and nobody else.
+//! Overcommit: each agent whose share exceeds its offer is named, and no other.
 
 use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::overcommit::overcommit_warnings;
@@ -51,7 +51,7 @@ fn dealt(agents: u64) -> Vec<Holding> {
 }
 
 proptest! {
-    /// Broken if somebody is not warned, or is warned of what was offered.
+    /// Broken if an overcommitted agent is not named, or another one is.
     #[test]
     fn exactly_those_are_named_whose_share_is_above_their_offer(
         peak_rps in 1_u64..5_000,
@@ -59,24 +59,25 @@ proptest! {
     ) {
         let state = offered(peak_rps, None, &offers);
         let holdings = dealt(offers.len() as u64);
-        let told = overcommit_warnings(&state, &holdings);
+        let warnings = overcommit_warnings(&state, &holdings);
         let mut expected = 0;
         for (holding, offer) in holdings.iter().zip(&offers) {
-            let asked = peak_rps as f64 * holding.shards.len() as f64 / 256.0;
+            let share_rps = peak_rps as f64 * holding.shards.len() as f64 / 256.0;
             // In millionths, rounded down: too close to be seen in a float.
-            if asked > *offer as f64 {
+            if share_rps > *offer as f64 {
                 let start = format!("warning: {} is asked for up to ", holding.holder.agent);
-                prop_assert!(told[expected].starts_with(&start), "{told:?}");
-                prop_assert!(told[expected].contains(&format!("offered {offer};")), "{told:?}");
+                prop_assert!(warnings[expected].starts_with(&start), "{warnings:?}");
+                let end = format!("offered {offer};");
+                prop_assert!(warnings[expected].contains(&end), "{warnings:?}");
                 expected += 1;
             }
         }
-        prop_assert_eq!(told.len(), expected);
+        prop_assert_eq!(warnings.len(), expected);
     }
 }
 
-/// Broken if a closed loop, which asks for no rate, is compared with one; or if an agent that
-/// offered nothing, since it joined later, is warned of.
+/// Broken if a closed loop, which has no rate, causes a warning, or an agent that joined later and
+/// has no offer.
 #[test]
 fn without_a_rate_or_an_offer_there_is_nothing_to_compare() {
     let holdings = dealt(1);

@@ -120,8 +120,8 @@ proptest! {
         }
     }
 
-    /// The table has a row for each call of the report, each arrival's call once, whatever deltas
-    /// were lost, came twice, or told of what others had taken over.
+    /// The table has each call of the report once, whether deltas were lost, came twice, or
+    /// contain excess arrivals.
     #[test]
     fn the_table_agrees_with_the_report(seed: u64) {
         let history = History::new(seed);
@@ -151,25 +151,25 @@ proptest! {
         prop_assert_eq!(calls.len() as u64, lines);
     }
 
-    /// Which calls are told must not depend on who asks, and be as many as was asked for.
+    /// The sampled calls depend on plan and seed only, and are as many as the plan's share says.
     #[test]
     fn a_share_is_drawn_from_the_seed(seed in 0_u64..1 << 53, share_ppm in 1_u32..=1_000_000) {
         let mut plan = plans::plan(&mut Dice::new(seed));
         plan.samples_ppm = Some(share_ppm);
-        let told = |plan: &Plan| {
+        let sampled = |plan: &Plan| {
             let workload = Workload::new(plan, seed);
             (0..10_000).filter(|n| workload.is_sampled(*n, 0, 3)).collect::<Vec<u64>>()
         };
-        let first = told(&plan);
-        prop_assert_eq!(&first, &told(&plan));
+        let first = sampled(&plan);
+        prop_assert_eq!(&first, &sampled(&plan));
         let expected = 10_000.0 * f64::from(share_ppm) / 1e6;
         prop_assert!((first.len() as f64 - expected).abs() <= 6.0 * expected.sqrt() + 6.0);
         plan.samples_ppm = None;
-        prop_assert!(told(&plan).is_empty());
+        prop_assert!(sampled(&plan).is_empty());
     }
 }
 
-/// Text that a spreadsheet took for a formula would run what somebody wrote into a name.
+/// Broken if a spreadsheet takes the name of a task for a formula, and runs it.
 #[test]
 fn names_are_no_formulas() {
     let mut history = History::new(3);
@@ -234,7 +234,7 @@ fn names_are_no_formulas() {
 #[test]
 fn many_calls_are_split_and_too_many_are_counted() {
     let mut sum = Rows::default();
-    let mut told = Vec::new();
+    let mut stored = Vec::new();
     for _ in 0..3 {
         let mut tally = Tally::new();
         for call in usual(40_000) {
@@ -248,9 +248,9 @@ fn many_calls_are_split_and_too_many_are_counted() {
     for delta in &deltas {
         let json = serde_json::to_string(delta).expect("JSON");
         assert!(json.len() < DELTA_BYTES_MAX + 4_096, "{} bytes", json.len());
-        told.extend(decode(&delta.samples).expect("ours"));
+        stored.extend(decode(&delta.samples).expect("ours"));
     }
-    assert_eq!(told.len(), SAMPLES_PER_TICK_MAX);
+    assert_eq!(stored.len(), SAMPLES_PER_TICK_MAX);
     let dropped: u64 = deltas.iter().map(|delta| delta.samples_dropped).sum();
     assert_eq!(dropped, 120_000 - SAMPLES_PER_TICK_MAX as u64);
     let mut alone = Tally::new();

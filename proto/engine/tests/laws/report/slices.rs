@@ -133,8 +133,8 @@ fn really(history: &History, slice: &Slice) -> (Vec<u64>, BTreeMap<Outcome, u64>
     (responses, outcomes, started)
 }
 
-/// How the last calls had ended of those arrivals of a slice whose task raised: nobody knows where
-/// outcomes are picked out.
+/// How the last call ended, of each arrival of a slice whose task raised. A slice that selects
+/// outcomes has none of them.
 fn raised(history: &History, slice: &Slice) -> Vec<LastCall> {
     let deeds = history.deeds.iter();
     let counted = deeds.filter(|deed| {
@@ -156,18 +156,18 @@ proptest! {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
         let slice = slice(&history, &mut Dice::new(!seed));
-        let told = series(whole.run(), &slice).expect("it is sound").total;
+        let answer = series(whole.run(), &slice).expect("it is sound").total;
         let (responses, outcomes, started) = really(&history, &slice);
         let raised = raised(&history, &slice);
         let count = |wanted| raised.iter().filter(|last| **last == wanted).count() as u64;
         let without_call = count(LastCall::Absent);
-        prop_assert_eq!(told.finished, responses.len() as u64 + without_call);
+        prop_assert_eq!(answer.finished, responses.len() as u64 + without_call);
         let failed = outcomes.iter().filter(|(outcome, _)| outcome.is_error());
         let failed = failed.map(|(_, count)| count).sum::<u64>();
-        prop_assert_eq!(told.errors, failed + count(LastCall::Ok) + without_call);
-        prop_assert_eq!(told.outcomes, outcomes);
-        prop_assert_eq!(told.started, started);
-        let ladder = told.response;
+        prop_assert_eq!(answer.errors, failed + count(LastCall::Ok) + without_call);
+        prop_assert_eq!(answer.outcomes, outcomes);
+        prop_assert_eq!(answer.started, started);
+        let ladder = answer.response;
         prop_assert_eq!(ladder.is_some(), !responses.is_empty());
         if let Some(ladder) = ladder {
             let points = [(50, ladder.p50_us), (99, ladder.p99_us), (100, ladder.max_us)];
@@ -188,28 +188,28 @@ proptest! {
         let found = whole.report();
         let tick_us = history.plan.tick_us;
         let slice = Slice { bucket_us: Some(tick_us), ..Slice::default() };
-        let told = series(whole.run(), &slice).expect("it is sound");
-        prop_assert_eq!(told.from_us.len(), found.series.len());
+        let answer = series(whole.run(), &slice).expect("it is sound");
+        prop_assert_eq!(answer.from_us.len(), found.series.len());
         for (place, tick) in found.series.iter().enumerate() {
-            prop_assert_eq!(told.from_us[place], u64::from(tick.tick) * tick_us);
-            prop_assert_eq!(told.planned[place], Some(tick.planned));
-            prop_assert_eq!(told.started[place], tick.started);
-            prop_assert_eq!(told.dropped[place], tick.dropped);
-            prop_assert_eq!(told.finished[place], tick.finished);
-            prop_assert_eq!(told.errors[place], tick.errors);
-            prop_assert_eq!(told.response["p50"][place], tick.p50_us);
-            prop_assert_eq!(told.response["p95"][place], tick.p95_us);
-            prop_assert_eq!(told.response["max"][place], tick.max_us);
+            prop_assert_eq!(answer.from_us[place], u64::from(tick.tick) * tick_us);
+            prop_assert_eq!(answer.planned[place], Some(tick.planned));
+            prop_assert_eq!(answer.started[place], tick.started);
+            prop_assert_eq!(answer.dropped[place], tick.dropped);
+            prop_assert_eq!(answer.finished[place], tick.finished);
+            prop_assert_eq!(answer.errors[place], tick.errors);
+            prop_assert_eq!(answer.response["p50"][place], tick.p50_us);
+            prop_assert_eq!(answer.response["p95"][place], tick.p95_us);
+            prop_assert_eq!(answer.response["max"][place], tick.max_us);
         }
-        prop_assert_eq!(&told.total.outcomes, &found.calls.outcomes);
-        prop_assert_eq!(told.total.planned, Some(found.arrivals.planned));
+        prop_assert_eq!(&answer.total.outcomes, &found.calls.outcomes);
+        prop_assert_eq!(answer.total.planned, Some(found.arrivals.planned));
         let from_us = u64::from(first_measured_tick(&history.plan)) * tick_us;
         if from_us < history.workload.duration_us() {
             let slice = Slice { from_us: Some(from_us), ..Slice::default() };
-            let told = series(whole.run(), &slice).expect("it is sound").total;
-            prop_assert_eq!(told.response, found.latency.response);
-            prop_assert_eq!(told.service, found.latency.service);
-            prop_assert_eq!(told.co_factor, found.latency.co_factor);
+            let answer = series(whole.run(), &slice).expect("it is sound").total;
+            prop_assert_eq!(answer.response, found.latency.response);
+            prop_assert_eq!(answer.service, found.latency.service);
+            prop_assert_eq!(answer.co_factor, found.latency.co_factor);
         }
     }
 
@@ -221,17 +221,17 @@ proptest! {
         let dice = &mut Dice::new(!seed);
         let slice = slice(&history, dice);
         let of = |part: &Slice| series(whole.run(), part).expect("it is sound");
-        let told = of(&slice);
-        prop_assert_eq!(told.finished.iter().sum::<u64>(), told.total.finished);
-        prop_assert_eq!(told.started.iter().sum::<u64>(), told.total.started);
-        for (outcome, counts) in &told.outcomes {
-            prop_assert_eq!(counts.iter().sum::<u64>(), told.total.outcomes[outcome]);
-            prop_assert_eq!(counts.len(), told.from_us.len());
+        let answer = of(&slice);
+        prop_assert_eq!(answer.finished.iter().sum::<u64>(), answer.total.finished);
+        prop_assert_eq!(answer.started.iter().sum::<u64>(), answer.total.started);
+        for (outcome, counts) in &answer.outcomes {
+            prop_assert_eq!(counts.iter().sum::<u64>(), answer.total.outcomes[outcome]);
+            prop_assert_eq!(counts.len(), answer.from_us.len());
         }
         let found = heat(whole.run(), &slice).expect("it is sound");
-        let timed = told.total.response.as_ref().map_or(0, |ladder| ladder.count);
+        let timed = answer.total.response.as_ref().map_or(0, |ladder| ladder.count);
         prop_assert_eq!(found.counts.iter().flatten().sum::<u64>(), timed);
-        for (counts, finished) in found.counts.iter().zip(&told.finished) {
+        for (counts, finished) in found.counts.iter().zip(&answer.finished) {
             prop_assert!(counts.iter().sum::<u64>() <= *finished);
             prop_assert_eq!(counts.len() + 1, found.bounds_us.len().max(1));
         }
@@ -240,13 +240,13 @@ proptest! {
         if cut_us > from_us {
             let before = of(&Slice { to_us: Some(cut_us), ..slice.clone() }).total;
             let after = of(&Slice { from_us: Some(cut_us), ..slice.clone() }).total;
-            prop_assert_eq!(before.finished + after.finished, told.total.finished);
-            prop_assert_eq!(before.dropped + after.dropped, told.total.dropped);
+            prop_assert_eq!(before.finished + after.finished, answer.total.finished);
+            prop_assert_eq!(before.dropped + after.dropped, answer.total.dropped);
         }
         let wrong = errors(whole.run(), &slice).expect("it is sound");
         let tasks = || wrong.tasks.iter();
-        prop_assert_eq!(tasks().map(|task| task.errors).sum::<u64>(), told.total.errors);
-        prop_assert_eq!(tasks().map(|task| task.finished).sum::<u64>(), told.total.finished);
+        prop_assert_eq!(tasks().map(|task| task.errors).sum::<u64>(), answer.total.errors);
+        prop_assert_eq!(tasks().map(|task| task.finished).sum::<u64>(), answer.total.finished);
         let calls = tasks().flat_map(|task| &task.calls);
         prop_assert_eq!(calls.map(|call| call.finished).sum::<u64>(), timed);
         let slice = Slice { agents: None, tasks: None, outcomes: None, ..slice };
@@ -296,14 +296,14 @@ proptest! {
             let mut data = Projection::default();
             crate::fold::projection::add(&mut data, then.control(), &deltas);
             let found = report(then.control(), &data).expect("the run is known");
-            let told = |deed: &&Deed| {
+            let is_reported = |deed: &&Deed| {
                 let ended_us = (deed.window + 1) * 1_000_000;
                 let is_started = matches!(deed.what, Act::Started(_));
                 is_started && !deed.excess && ended_us <= us
             };
-            let told = history.deeds.iter().filter(told);
-            let told = told.filter(|deed| stored(&history, &deed.holder, deed.window));
-            prop_assert_eq!(found.arrivals.started, told.count() as u64);
+            let reported = history.deeds.iter().filter(is_reported);
+            let reported = reported.filter(|deed| stored(&history, &deed.holder, deed.window));
+            prop_assert_eq!(found.arrivals.started, reported.count() as u64);
             if us == u64::MAX {
                 prop_assert_eq!(&found, &expected);
             }
@@ -356,7 +356,7 @@ fn what_a_slice_cannot_mean_is_refused() {
     let wrong = Slice {
         from_us: Some(tick_us + 1),
         bucket_us: Some(0),
-        tasks: Some(vec!["nobody".to_owned()]),
+        tasks: Some(vec!["ghost".to_owned()]),
         steps: Some(vec!["nothing".to_owned()]),
         agents: Some(vec!["stranger".to_owned().try_into().expect("a token")]),
         percentiles: Some(vec![0.0, 101.0, f64::NAN]),
@@ -379,10 +379,10 @@ fn what_a_slice_cannot_mean_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Broken if a fold that was written down half-way and goes on from there is not the fold of
-    /// everything.
+    /// Broken if a fold that is stored half-way, and continues from there, differs from the fold of
+    /// the whole log.
     #[test]
-    fn what_was_kept_and_the_rest_is_all_of_it(seed: u64) {
+    fn a_stored_fold_continues_where_it_ended(seed: u64) {
         let history = History::new(seed);
         let expected = Whole::of(&history, &history.data);
         let dice = &mut Dice::new(!seed);

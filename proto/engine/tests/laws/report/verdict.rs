@@ -127,7 +127,7 @@ fn a_shortfall_passes_by_a_gate_only() {
     assert!(judged(86.0, None, Rules::V1).0.passed, "a log of before");
 }
 
-/// What each metric is in [`measured`], for the run and for its task.
+/// Value of each metric in [`measured`], for the run and for its task.
 const VALUES: [(Metric, f64, f64); 21] = [
     (Metric::P50Ms, 1.0, 1.0),
     (Metric::P75Ms, 2.0, 2.0),
@@ -281,7 +281,7 @@ fn all_gates_must_pass() {
     assert!(verdict(&plan(vec![good]), &sound::report()).passed);
 }
 
-/// What a user called off is nobody's failure.
+/// Arrivals that a stop prevented do not count in the dropped rate.
 #[test]
 fn a_stop_is_no_drop() {
     let mut report = sound::report();
@@ -365,6 +365,6 @@ fn a_run_that_nothing_answered_fails_with_the_cause() {
     assert!(!verdict.passed);
     let why = "connection refused 200, time-out while connecting 50";
     let target = &report.target_url;
-    let told = format!("nothing answers at {target}: {why}; all 250 calls failed to connect");
-    assert_eq!(verdict.reasons, [told]);
+    let expected = format!("nothing answers at {target}: {why}; all 250 calls failed to connect");
+    assert_eq!(verdict.reasons, [expected]);
 }

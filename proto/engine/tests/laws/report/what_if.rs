@@ -57,24 +57,24 @@ proptest! {
 
     /// Broken if a question that changes nothing changes the answer.
     #[test]
-    fn nothing_asked_is_the_report(seed: u64) {
+    fn an_empty_question_gives_the_report(seed: u64) {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
         let found = fold(&history, &history.control, &history.data);
-        let told = what_if(whole.run(), &WhatIf::default()).expect("it is sound");
-        prop_assert_eq!(told.verdict, found.verdict);
-        prop_assert_eq!(told.certificate, found.certificate);
-        prop_assert_eq!(told.latency, found.latency);
-        prop_assert_eq!(told.rates, found.rates);
-        prop_assert_eq!(told.arrivals, found.arrivals);
-        prop_assert_eq!(told.error_rate_pct, found.error_rate_pct);
-        prop_assert_eq!(told.task_raises, found.task_raises);
+        let answer = what_if(whole.run(), &WhatIf::default()).expect("it is sound");
+        prop_assert_eq!(answer.verdict, found.verdict);
+        prop_assert_eq!(answer.certificate, found.certificate);
+        prop_assert_eq!(answer.latency, found.latency);
+        prop_assert_eq!(answer.rates, found.rates);
+        prop_assert_eq!(answer.arrivals, found.arrivals);
+        prop_assert_eq!(answer.error_rate_pct, found.error_rate_pct);
+        prop_assert_eq!(answer.task_raises, found.task_raises);
     }
 
-    /// Broken if a log of before is judged by rules that it was not made under, or if judging it
-    /// anew does not say that it goes by others.
+    /// Broken if the report of a run of rules 1 is judged by rules 2, or if its what-if does not
+    /// name the rules of both.
     #[test]
-    fn a_log_of_before_keeps_its_report(seed: u64) {
+    fn a_run_of_older_rules_keeps_its_report(seed: u64) {
         let history = History::new(seed);
         let mut whole = Whole::of(&history, &[]);
         let created = whole.control.state.created.as_mut().expect("it was created");
@@ -87,16 +87,16 @@ proptest! {
         prop_assert_eq!(found.errors_total + raises.more_errors(), now.errors_total);
         let of_rules = |reason: &&String| reason.contains("raised") || reason.contains("started");
         prop_assert_eq!(found.verdict.reasons.iter().find(of_rules), None);
-        let told = what_if(whole.run(), &WhatIf::default()).expect("it is sound");
-        prop_assert_eq!((told.rules, told.rules_of_run), (Rules::V2, Rules::V1));
-        prop_assert!(told.errors_total >= now.errors_total);
-        prop_assert_eq!(told.rates, now.rates);
+        let answer = what_if(whole.run(), &WhatIf::default()).expect("it is sound");
+        prop_assert_eq!((answer.rules, answer.rules_of_run), (Rules::V2, Rules::V1));
+        prop_assert!(answer.errors_total >= now.errors_total);
+        prop_assert_eq!(answer.rates, now.rates);
     }
 
-    /// Broken if another warm-up or another gate, asked for afterwards, gives anything else than
-    /// a plan that had it from the beginning.
+    /// Broken if a what-if with another warm-up and other gates differs from the report of a plan
+    /// that has them.
     #[test]
-    fn asked_afterwards_is_planned_before(seed: u64) {
+    fn a_question_is_answered_as_by_a_plan_of_its_own(seed: u64) {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
         let dice = &mut Dice::new(!seed);
@@ -112,13 +112,13 @@ proptest! {
             warm_up_us: Some(warm_up_us),
             ..WhatIf::default()
         };
-        let told = what_if(whole.run(), &question).expect("it is sound");
-        prop_assert_eq!(&told.verdict, &expected.verdict);
-        prop_assert_eq!(&told.certificate, &expected.certificate);
-        prop_assert_eq!(&told.latency, &expected.latency);
-        prop_assert_eq!(&told.rates, &expected.rates);
-        prop_assert_eq!(told.requests_total, expected.requests_total);
-        prop_assert_eq!(told.errors_total, expected.errors_total);
+        let answer = what_if(whole.run(), &question).expect("it is sound");
+        prop_assert_eq!(&answer.verdict, &expected.verdict);
+        prop_assert_eq!(&answer.certificate, &expected.certificate);
+        prop_assert_eq!(&answer.latency, &expected.latency);
+        prop_assert_eq!(&answer.rates, &expected.rates);
+        prop_assert_eq!(answer.requests_total, expected.requests_total);
+        prop_assert_eq!(answer.errors_total, expected.errors_total);
         // The same time, said as a window.
         let question = WhatIf {
             thresholds: Some(thresholds),
@@ -128,12 +128,12 @@ proptest! {
             ..WhatIf::default()
         };
         let again = what_if(whole.run(), &question).expect("it is sound");
-        prop_assert_eq!(&again.verdict, &told.verdict);
-        prop_assert_eq!(&again.rates, &told.rates);
+        prop_assert_eq!(&again.verdict, &answer.verdict);
+        prop_assert_eq!(&again.rates, &answer.rates);
     }
 
-    /// Broken if the tick in which a gate broke is not that from which on, and up to the end, the
-    /// run judged up to each tick fails it.
+    /// A gate breaks in the first of the ticks at the end of the run up to each of which the run,
+    /// judged to there, fails it.
     #[test]
     fn a_gate_broke_when_it_held_no_more(seed: u64) {
         let history = History::new(seed);
@@ -141,24 +141,24 @@ proptest! {
         let limit = Dice::new(!seed).pick(500..2_000) as f64;
         let errors = gate(Metric::ErrorRate, 10.0, None);
         let thresholds = vec![gate(Metric::P50Ms, limit, None), errors];
-        let asked = |to_us: Option<u64>| {
+        let judged_to = |to_us: Option<u64>| {
             let thresholds = Some(thresholds.clone());
             let question = WhatIf { thresholds, to_us, ..WhatIf::default() };
             what_if(whole.run(), &question).expect("it is sound")
         };
         let first = first_measured_tick(&history.plan);
-        let told = asked(None);
+        let answer = judged_to(None);
         for place in 0..2 {
             let mut expected = None;
             for tick in first..history.workload.ticks() {
                 let to_us = u64::from(tick + 1) * history.plan.tick_us;
-                let result = &asked(Some(to_us)).verdict.thresholds[place];
+                let result = &judged_to(Some(to_us)).verdict.thresholds[place];
                 expected = match (result.passed, result.actual) {
                     (true, _) | (_, None) => None,
                     (false, Some(_)) => expected.or(Some(u64::from(tick) * history.plan.tick_us)),
                 };
             }
-            prop_assert_eq!(told.broke_at_us[place], expected);
+            prop_assert_eq!(answer.broke_at_us[place], expected);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a scenario is given: draws and rows that no split of the work changes, and what of it a
-//! plan may say.
+//! Inputs of a scenario: draws and feed rows that no split of the work changes, and the plan check
+//! of parameters, tags and feeds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,9 +157,9 @@ fn draws_and_rows_never_change() {
 /// The field that is named after a change.
 type Case<'a> = (&'static str, &'a dyn Fn(&mut Plan));
 
-/// Broken if a plan can say what cannot be kept, shown or taken.
+/// Broken if a plan with invalid parameters, tags, feeds or checked tasks is accepted.
 #[test]
-fn what_a_plan_says_of_it_is_checked() {
+fn inputs_of_a_plan_are_checked() {
     let sound = || {
         let text = include_str!("../../../../golden/plan-feeds.v1.json");
         let plan: Plan = serde_json::from_str(text).expect("a plan");

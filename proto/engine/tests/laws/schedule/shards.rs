@@ -49,8 +49,8 @@ fn ascending() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    /// A shard that is lost or made up on its way through the log is load that nobody offers, or
-    /// two do.
+    /// A shard lost or invented on its way through the log is load that no agent offers, or two
+    /// agents offer.
     #[test]
     fn a_list_is_read_as_it_was_written(list in ascending()) {
         prop_assert_eq!(read(&stored(&list)), Ok(list));
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(read(&json!(list)), Ok(list));
     }
 
-    /// Whoever holds every n-th shard is one stride, however many agents there are.
+    /// The share of a holder of every n-th shard is one stride, however many agents there are.
     #[test]
     fn a_dealt_share_is_one_stride(agents in 2..5_000_u32, place in 0..5_000_u32) {
         let place = place % agents;

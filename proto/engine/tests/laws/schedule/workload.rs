@@ -39,7 +39,7 @@ proptest! {
         prop_assert!(dues.last().is_some_and(|&last| last < workload.duration_us()));
         let mut dice = Dice::new(seed);
         for _ in 0..50 {
-            // Asked out of order, by somebody who asked for nothing before.
+            // Out of order, and without the ones before.
             let n = dice.pick(0..workload.planned());
             prop_assert_eq!(workload.due_us(n), dues[n as usize]);
         }

@@ -161,7 +161,7 @@ fn name(call: u16, name: &str) -> CallName {
     }
 }
 
-/// Broken if a delta could be read only beside another one, or told names that it has no use for.
+/// Broken if a delta lacks the name of one of its calls, or contains a name that it does not use.
 #[test]
 fn each_part_of_a_delta_names_its_own_calls() {
     let mut tally = Tally::new();
@@ -174,7 +174,7 @@ fn each_part_of_a_delta_names_its_own_calls() {
     let mut ledger = Ledger::new(BootId::parse("b").expect("a token"));
     let deltas = ledger.close(tally.take(), 0, 1, Gauges::default());
     assert!(deltas.len() > 1, "it was to be split");
-    let mut told = BTreeSet::new();
+    let mut all_named = BTreeSet::new();
     for delta in &deltas {
         let calls = delta.calls.iter().map(|row| row.call);
         let used: BTreeSet<u16> = calls
@@ -182,9 +182,9 @@ fn each_part_of_a_delta_names_its_own_calls() {
             .collect();
         let named: BTreeSet<u16> = delta.names.iter().map(|named| named.call).collect();
         assert_eq!(named, used);
-        told.extend(named);
+        all_named.extend(named);
     }
-    assert_eq!(told.len(), 3_000);
+    assert_eq!(all_named.len(), 3_000);
     let idle = ledger.close(tally.take(), 1, 2, Gauges::default());
     assert!(idle[0].names.is_empty());
 }
@@ -218,8 +218,8 @@ fn errors_beyond_the_limit_go_together() {
     assert_eq!(traces, ["shop.py:3 in buy"]);
 }
 
-/// Broken if agents were asked for that would find no user left, or a key or states that cannot be
-/// fetched were found out only by the agents.
+/// Broken if a run with more agents than prepared users is accepted, or one without a key or states
+/// to fetch.
 #[test]
 fn prepared_users_are_checked_before_the_run() {
     let golden = include_str!("../../../../golden/plan-prepared.v1.json");

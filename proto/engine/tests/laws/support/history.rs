@@ -51,7 +51,7 @@ pub(crate) struct Deed {
     pub(crate) task: u16,
     pub(crate) holder: Holder,
     pub(crate) generation: u32,
-    /// Whether somebody else held the arrival.
+    /// Whether another process held the arrival.
     pub(crate) excess: bool,
     /// In which window of its holder it was counted.
     pub(crate) window: u64,
@@ -304,44 +304,17 @@ impl History {
         self.push(Kind::Req, &Request::RunRequested(Box::new(request.clone())));
         self.push(Kind::Ctl, &Decision::RunCreated(Box::new(created)));
         for map in self.maps.clone() {
-            let (generation, holdings) = (map.generation, map.holdings.clone());
-            if generation > 1 {
+            if map.generation > 1 {
                 let decision = Decision::ShardsReassigned(ShardsReassigned {
-                    generation,
-                    holdings,
+                    generation: map.generation,
+                    holdings: map.holdings,
                     takeover_tick: map.from_tick,
-                    losses: map.losses.clone(),
+                    losses: map.losses,
                 });
                 self.push(Kind::Ctl, &decision);
-                continue;
+            } else {
+                self.start(map);
             }
-            let ready_by = START;
-            let assigned = ShardsAssigned {
-                generation,
-                holdings,
-                ready_by,
-            };
-            self.push(Kind::Ctl, &Decision::ShardsAssigned(assigned));
-            for holding in &map.holdings {
-                let clock = ClockEstimate {
-                    offset_us: 0,
-                    bound_us: 100,
-                };
-                let what = What::ShardsReady(ShardsReady {
-                    generation,
-                    clock,
-                    max_in_flight: 10,
-                });
-                let boot_id = holding.holder.boot_id.clone();
-                self.push(
-                    Kind::Evt(holding.holder.agent.clone()),
-                    &Fact { boot_id, what },
-                );
-            }
-            self.push(
-                Kind::Ctl,
-                &Decision::StartScheduled(StartScheduled { start_at: START }),
-            );
         }
         if let Some(stop_us) = self.stop_us {
             let reason = StopReason::Requested {
@@ -369,6 +342,32 @@ impl History {
         self.push(Kind::Ctl, &Decision::RunSealed(seal));
     }
 
+    /// The first assignment, its holders ready, and the start.
+    fn start(&mut self, map: Map) {
+        let assigned = ShardsAssigned {
+            generation: map.generation,
+            holdings: map.holdings.clone(),
+            ready_by: START,
+        };
+        self.push(Kind::Ctl, &Decision::ShardsAssigned(assigned));
+        for holding in map.holdings {
+            let what = What::ShardsReady(ShardsReady {
+                generation: map.generation,
+                clock: ClockEstimate {
+                    offset_us: 0,
+                    bound_us: 100,
+                },
+                max_in_flight: 10,
+            });
+            let boot_id = holding.holder.boot_id;
+            self.push(Kind::Evt(holding.holder.agent), &Fact { boot_id, what });
+        }
+        self.push(
+            Kind::Ctl,
+            &Decision::StartScheduled(StartScheduled { start_at: START }),
+        );
+    }
+
     fn push<E: Serialize>(&mut self, kind: Kind, event: &E) {
         let subject = match &kind {
             Kind::Req => self.subjects.req(&self.run),
@@ -387,8 +386,8 @@ impl History {
     }
 }
 
-/// Assignments one after the other: holders are lost, replaced, and now and then shards are left
-/// without anybody.
+/// Successive assignments: holders are lost and replaced, and some shards are left without a
+/// holder.
 fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
     let first: Vec<Holder> = (0..agents).map(|number| plans::holder(number, 0)).collect();
     let mut maps = vec![Map {
@@ -412,7 +411,7 @@ fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
         };
         let mut holdings = take_over(shards, &last.holdings, &gone, &heirs, &[].into());
         if dice.chance(20) {
-            // No coordinator of today leaves shards to nobody; the fold must name it all the same.
+            // No coordinator leaves shards without a holder; the fold must name them all the same.
             holdings[0].shards.retain(|shard| shard % 3 != 0);
         }
         let reason = LossReason::Silent;

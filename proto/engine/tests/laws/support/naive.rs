@@ -67,8 +67,8 @@ pub(crate) fn compare(history: &History, report: &Report) {
     );
 }
 
-/// What is set aside of a report of a history. Histories assign as no coordinator does, their seal
-/// names no holder, and they lack deltas, which is told where no arrival is lost by it.
+/// What a report sets aside, without the findings that every history causes: their maps are not
+/// those of a coordinator, their seal names no holder, and deltas are missing.
 pub(crate) fn set_aside(report: &Report) -> impl Iterator<Item = &Quarantined> {
     let all = report.gaps.quarantined.iter();
     all.filter(|one| one.subject != "ctl" && !one.reason.ends_with("are missing"))
@@ -90,7 +90,7 @@ fn fate(history: &History, n: u64, tick: u32, deed: Option<&Deed>) -> Fate {
     match (deed.map(|deed| &deed.what), owner) {
         (Some(Act::Started(_)), _) => Fate::Started,
         (Some(Act::Dropped(reason)), _) => Fate::Dropped(*reason, true),
-        // Nobody in a history says its last words: what was due before the stop may have been sent.
+        // No process of a history says its last words: what was due before the stop may be sent.
         (None, Some(holder)) if stop_tick == Some(tick) && due_us < history.stop_us => {
             Fate::Lost(holder.clone())
         }
@@ -228,11 +228,16 @@ fn calls(history: &History, report: &Report) {
     let whole = responses.len() as u64 + without_call;
     let share = (whole > 0).then(|| errors as f64 * 100.0 / whole as f64);
     assert_eq!(report.error_rate_pct, share, "error rate");
-    let told = report.task_raises.map_or(0, |raises| raises.total());
-    assert_eq!(told, raised, "tasks that raised");
+    let total = report.task_raises.map_or(0, |raises| raises.total());
+    assert_eq!(total, raised, "tasks that raised");
+    percentiles(report, responses.into_iter().map(|(us, _)| us).collect());
+}
+
+/// The ladder of the report is within a bucket of the exact percentiles.
+fn percentiles(report: &Report, mut responses: Vec<u64>) {
     responses.sort_unstable();
     let Some(ladder) = &report.latency.response else {
-        assert_eq!(responses, [], "no ladder only when nothing finished");
+        assert!(responses.is_empty(), "no ladder only when nothing finished");
         return;
     };
     assert_eq!(ladder.count, responses.len() as u64, "finished calls");
@@ -243,7 +248,7 @@ fn calls(history: &History, report: &Report) {
     ];
     for (percent, point_us) in points.into_iter().chain([(100.0, ladder.max_us)]) {
         let rank = (responses.len() as f64 * percent / 100.0).ceil().max(1.0) as usize;
-        let exact_us = responses[rank - 1].0;
+        let exact_us = responses[rank - 1];
         let off = point_us.abs_diff(exact_us);
         assert!(
             off <= exact_us / 1_000 + 1,

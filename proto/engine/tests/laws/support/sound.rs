@@ -12,7 +12,7 @@ use crate::fold::projection::fold;
 use crate::rules::plans::holder;
 use crate::support::history::History;
 
-/// Points that are all told apart: the median is 1 ms, the maximum 9 ms.
+/// Distinct points: the median is 1 ms, the maximum 9 ms.
 pub(crate) fn ladder() -> Ladder {
     Ladder {
         count: 10_000,

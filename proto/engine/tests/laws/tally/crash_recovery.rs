@@ -1,4 +1,4 @@
-//! The tail of a killed process: with what it had closed, everything that it told, once.
+//! The tail of a killed process: together with its deltas, everything that it recorded, once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ fn key(tick: u32) -> RowKey {
     }
 }
 
-/// What a thread may tell, and what it does in between.
+/// An event of a thread, or what happens between two of them.
 #[derive(Debug, Clone)]
 enum Step {
     Call(u32, u64),
@@ -46,7 +46,7 @@ enum Step {
     Check(bool),
     /// All threads are harvested.
     Harvest,
-    /// What was harvested is closed, and put into the books.
+    /// The harvest is closed into deltas, and the checkpoint moves.
     Close,
 }
 
@@ -66,37 +66,37 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
 
 const THREADS: usize = 3;
 
-/// A thread with all that it ever told, by number.
+/// A thread with all of its events, numbered from 1.
 #[derive(Default)]
-struct Teller {
-    told: Vec<TallyEvent>,
+struct Recorder {
+    events: Vec<TallyEvent>,
     tally: Tally,
     turn: u32,
 }
 
-impl Teller {
-    fn tell(&mut self, told: TallyEvent) {
-        match &told {
+impl Recorder {
+    fn record(&mut self, event: TallyEvent) {
+        match &event {
             TallyEvent::Call(end) => {
                 self.tally.started(key(end.tick));
-                self.told.push(TallyEvent::Started(key(end.tick)));
+                self.events.push(TallyEvent::Started(key(end.tick)));
                 self.tally.call(end);
             }
             TallyEvent::Dropped(key, reason) => self.tally.dropped(*key, *reason),
             TallyEvent::TaskError(key) => self.tally.task_error(*key),
             TallyEvent::TaskRaised(key, last) => self.tally.task_raised(*key, *last),
             TallyEvent::Check(key, passed) => self.tally.check(*key, *passed),
-            other => panic!("not told here: {other:?}"),
+            other => panic!("no step records {other:?}"),
         }
-        self.told.push(told);
+        self.events.push(event);
     }
 
-    /// What nobody has closed by the mark: what a file of numbered records gives.
+    /// The events after the watermark, as a ring gives them.
     fn left(&self, mark: Watermark) -> Thread {
-        let numbered = self.told.iter().zip(1..);
+        let numbered = self.events.iter().zip(1..);
         let open = numbered.filter(|(_, number)| !mark.covers(*number));
         Thread {
-            events: open.map(|(told, _)| told.clone()).collect(),
+            events: open.map(|(event, _)| event.clone()).collect(),
             ..Thread::default()
         }
     }
@@ -166,8 +166,8 @@ proptest! {
     /// Broken if a kill at whatever moment lost something, counted it twice, or gave a delta a
     /// number that another one has.
     #[test]
-    fn deltas_and_tail_are_what_was_told(steps in steps()) {
-        let mut tellers: Vec<Teller> = (0..THREADS).map(|_| Teller::default()).collect();
+    fn deltas_and_tail_are_what_was_recorded(steps in steps()) {
+        let mut recorders: Vec<Recorder> = (0..THREADS).map(|_| Recorder::default()).collect();
         let mut whole = Tally::new();
         let mut ledger = Ledger::new(boot());
         let mut pending = loadpilot_engine::tally::Rows::default();
@@ -175,17 +175,17 @@ proptest! {
         let mut books = Checkpoint::default();
         let mut closed = Vec::new();
         for (thread, step) in steps {
-            let told = match step {
+            let event = match step {
                 Step::Call(tick, us) => TallyEvent::Call(call(tick, us)),
                 Step::Drop(tick) => TallyEvent::Dropped(key(tick), DropReason::Late),
                 Step::TaskError(tick) => TallyEvent::TaskError(key(tick)),
                 Step::TaskRaised(tick, last) => TallyEvent::TaskRaised(key(tick), last),
                 Step::Check(passed) => TallyEvent::Check(key(0), passed),
                 Step::Harvest => {
-                    for (teller, mark) in tellers.iter_mut().zip(&mut marks) {
-                        pending.merge(teller.tally.take());
-                        teller.turn += 1;
-                        let (turn, number) = (teller.turn, teller.told.len() as u64);
+                    for (recorder, mark) in recorders.iter_mut().zip(&mut marks) {
+                        pending.merge(recorder.tally.take());
+                        recorder.turn += 1;
+                        let (turn, number) = (recorder.turn, recorder.events.len() as u64);
                         *mark = Watermark { turn, number, unrecorded: 0 };
                     }
                     continue;
@@ -202,22 +202,22 @@ proptest! {
                     continue;
                 }
             };
-            if let TallyEvent::Call(end) = &told {
+            if let TallyEvent::Call(end) = &event {
                 whole.started(key(end.tick));
                 whole.call(end);
             }
-            match &told {
+            match &event {
                 TallyEvent::Dropped(key, reason) => whole.dropped(*key, *reason),
                 TallyEvent::TaskError(key) => whole.task_error(*key),
                 TallyEvent::TaskRaised(key, last) => whole.task_raised(*key, *last),
                 TallyEvent::Check(key, passed) => whole.check(*key, *passed),
                 _ => {}
             }
-            tellers[thread].tell(told);
+            recorders[thread].record(event);
         }
         let mark = |thread: usize| books.marks.get(thread).copied().unwrap_or_default();
-        let left = tellers.iter().enumerate();
-        let left: Vec<_> = left.map(|(thread, teller)| Ok(teller.left(mark(thread)))).collect();
+        let left = recorders.iter().enumerate();
+        let left: Vec<_> = left.map(|(thread, recorder)| Ok(recorder.left(mark(thread)))).collect();
         let tail = crash_recovery::close(boot(), &books, &left);
         prop_assert_eq!(&tail, &crash_recovery::close(boot(), &books, &left), "the same each time");
         closed.extend(tail.deltas);
@@ -243,7 +243,7 @@ fn in_flight(n: u64, call: u16) -> InFlight {
     }
 }
 
-/// Broken if a call whose end nobody saw were called finished, or its arrival well.
+/// Broken if a call whose end was not recorded counts as finished, or its arrival as without error.
 #[test]
 fn calls_in_flight_are_indeterminate_and_spoil_their_arrivals_once() {
     let thread = Thread {
@@ -376,17 +376,22 @@ impl Replaced {
         self.state = state.evolve(20, self.after, Record::Fact(&of.agent, &fact));
     }
 
-    /// The seal at `now`, if it is due, when the heir was heard last at `heard`.
-    fn seal(&self, recovering: &[&Holder], heard: Timestamp, now: Timestamp) -> Option<RunSealed> {
+    /// The seal at `now`, if it is due; the heir's last sign of life came at `beat_at`.
+    fn seal(
+        &self,
+        recovering: &[&Holder],
+        beat_at: Timestamp,
+        now: Timestamp,
+    ) -> Option<RunSealed> {
         let boots = recovering.iter().map(|holder| holder.boot_id.clone());
-        let heard = LastSeen {
-            at: heard,
+        let seen = LastSeen {
+            at: beat_at,
             predecessor_dead: true,
             recovering: boots.collect(),
             has: BTreeSet::new(),
         };
         let hearing = Observations {
-            agents: [(self.heir.clone(), heard)].into(),
+            agents: [(self.heir.clone(), seen)].into(),
             owners: self
                 .state
                 .owner()
@@ -403,13 +408,16 @@ impl Replaced {
     }
 }
 
-/// Broken if a run were sealed while what a killed process left is being reported, or for ever not
-/// when it is not.
+/// Broken if a run is sealed while a successor reports the tail of a killed process, or is never
+/// sealed without a successor.
 #[test]
 fn a_seal_waits_for_a_tail_and_not_for_ever() {
     let mut run = Replaced::new();
     let after = run.after;
-    assert!(run.seal(&[], after, after).is_some(), "nobody reports it");
+    assert!(
+        run.seal(&[], after, after).is_some(),
+        "no successor reports it"
+    );
     let killed = run.killed.clone();
     assert_eq!(run.seal(&[&killed], after, after), None);
     let other = plans::holder(0, 7);

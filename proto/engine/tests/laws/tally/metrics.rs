@@ -1,4 +1,4 @@
-//! Metrics of a scenario's own: added up in any order, each value once, and told by its figures.
+//! Own metrics: added up in any order, each value once, and reported by their figures.
 
 use std::sync::Arc;
 
@@ -145,17 +145,18 @@ proptest! {
         one in prop::num::f64::NORMAL, exponent in -14_i32..15, other in -1e15..1e15,
     ) {
         let one = (one % 10.0) * 10_f64.powi(exponent);
-        let told = |value: f64| Rounded::of(value).expect("in range").value();
+        let rounded = |value: f64| Rounded::of(value).expect("in range").value();
         for value in [one, other] {
-            let error = (told(value) - value).abs();
-            prop_assert!(error <= value.abs() * 0.000_500_1 + 1e-15, "{value} is {}", told(value));
+            let error = (rounded(value) - value).abs();
+            let limit = value.abs() * 0.000_500_1 + 1e-15;
+            prop_assert!(error <= limit, "{value} is {}", rounded(value));
             let count = Rounded::of(value).expect("in range").times(1);
-            prop_assert_eq!(count.value(), Rounded::of(value), "what is told is read");
+            prop_assert_eq!(count.value(), Rounded::of(value), "a rounded value stays the same");
         }
         let digits = (other / 1e12).round();
-        prop_assert_eq!(told(digits / 100.0), digits / 100.0, "four digits are kept as they are");
+        prop_assert_eq!(rounded(digits / 100.0), digits / 100.0, "four digits are exact");
         let (least, most) = (one.min(other), one.max(other));
-        prop_assert!(told(least) <= told(most));
+        prop_assert!(rounded(least) <= rounded(most));
     }
 }
 
@@ -227,8 +228,8 @@ fn a_name_of_two_kinds_has_no_figure() {
         figure: Figure::Count,
     };
     let measured = sums.report(1);
-    let told = "m was used as metrics of more than one kind";
-    assert_eq!(figure(&own, measured.as_ref()), Err(told.to_owned()));
+    let reason = "m was used as metrics of more than one kind";
+    assert_eq!(figure(&own, measured.as_ref()), Err(reason.to_owned()));
 }
 
 /// Broken if a gate that can never be measured, or says too little, is accepted.
@@ -259,7 +260,7 @@ fn gates_that_measure_nothing_are_refused() {
         |threshold| threshold.own = None,
         |threshold| threshold.metric = Metric::P99Ms,
         |threshold| threshold.limit = f64::NAN,
-        |threshold| threshold.task = Some("nobody".to_owned()),
+        |threshold| threshold.task = Some("ghost".to_owned()),
     ];
     for (place, damage) in damages.into_iter().enumerate() {
         let mut damaged = sound.clone();

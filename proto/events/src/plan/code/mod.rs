@@ -27,8 +27,8 @@ pub struct Code {
     pub file: String,
     /// Minor version of the Python 3 that compiled it; its errors have the words of that version.
     pub python_minor: u8,
-    /// Number of users over all agents, each with one arrival at a time; in a closed loop equal to
-    /// its users.
+    /// Number of users over all agents; each has one arrival at a time. In a closed loop: the
+    /// plan's `users`.
     pub users: u32,
     /// Names of further request headers with secret values, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

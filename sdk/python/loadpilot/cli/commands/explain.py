@@ -12,7 +12,7 @@ from ...control.terminal import safe
 from ...problem import Problem, Refused
 from ...scenario_file.load import choose, load
 from ..output.opening import hook_lines
-from .run import refuse
+from ..output.refusal import refuse
 
 if TYPE_CHECKING:
     from ...compile.plan import Compiled

@@ -29,6 +29,7 @@ from ...problem import Problem, Refused, nearest
 from ..flags.options import pairs_of
 from ..output import results
 from ..output.plan_summary import pairs
+from ..output.refusal import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,7 +78,7 @@ class PastRun:
 
     @property
     def has_no_load_left(self) -> bool:
-        """Whether no load is left to offer."""
+        """Whether the run sends nothing any more: it is over, or was only set up."""
         return self.facts["state"] in FINAL_STATES or not self.facts["asked"]
 
     @property
@@ -319,8 +320,6 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
         try:
             yield interruptions, outcome
         except Refused as refused:
-            from .run import refuse
-
             outcome.append(refuse(refused.problems, NOTHING_DONE))
         except (UsageError, _native.Refused) as error:
             say(f"error: {safe(str(error))}")

@@ -22,7 +22,7 @@ from ...control.figures import closed_loop, count, number, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import safe, safe_lines, say, write_product
-from ...inputs.params import ParameterSource, parameter_source
+from ...inputs.params import ParameterSource
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
@@ -32,6 +32,7 @@ from ..flags import allow
 from ..flags.options import read
 from ..output.log_unavailable import report_log_unavailable
 from ..output.opening import execution, hook_lines, input_lines, opening
+from ..output.refusal import refuse
 
 if TYPE_CHECKING:
     from ...control.coordinator_address import Api
@@ -90,17 +91,6 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
             must = f"must be at most the users that are prepared, {users}: each exists once"
             raise Refused([rule(options.agents_flag, must, options.agents.want)])
     return compiled
-
-
-def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
-    """Print every problem, and that nothing was done."""
-    for problem in problems:
-        say(f"error: {safe_lines(parameter_source().masked(str(problem)))}")
-    if len(problems) > 1:
-        say(f"{len(problems)} errors; {outcome}")
-    else:
-        say(outcome)
-    return ExitCode.USAGE
 
 
 def _dry_run(compiled: Compiled, options: Options) -> ExitCode:

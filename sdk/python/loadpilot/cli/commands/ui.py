@@ -13,6 +13,7 @@ from ...control.exit_code import ExitCode
 from ...control.terminal import say
 from ..flags.agent_flags import AGENTS_MAX
 from ..flags.parse_int import parse_int
+from ..output.refusal import refuse
 
 if TYPE_CHECKING:
     from ...problem import Problem
@@ -26,8 +27,6 @@ def ui(*, port: str | None, agents: str | None, browser: bool) -> ExitCode:
     count = parse_int("--agents", agents or "1", 1, AGENTS_MAX, problems)
     number = parse_int("--port", port, 0, PORT_MAX, problems) if port is not None else None
     if problems:
-        from .run import refuse
-
         return refuse(problems)
     try:
         from loadpilot_gateway.ui import Ui

@@ -22,7 +22,10 @@ VARIABLE = "LOADPILOT_ALLOW_TARGET"
 
 
 def allowed(flags: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Read the open targets: from the flags, else from the environment."""
+    """Read the addresses that a run may load although agents refuse them by default.
+
+    Flags replace those of the environment.
+    """
     return tuple(flags) or tuple(environ.get(VARIABLE, "").replace(",", " ").split())
 
 

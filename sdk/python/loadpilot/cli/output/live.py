@@ -56,11 +56,11 @@ class LineView:
         self._write = write
 
     def show(self, snapshot: Snapshot) -> None:
-        """Write one line."""
+        """Write the figures as one line."""
         self._write(line(self._info, snapshot))
 
     def tell(self, text: str) -> None:
-        """Write one line."""
+        """Write a line of text, without its control characters."""
         self._write(safe(text))
 
     def close(self) -> None:

@@ -74,11 +74,11 @@ class TaggedAnswer:
     async def answer(self, ask: Callable[[_native.Reading], str]) -> Response:
         """Answer with the JSON of the native module, or with 304 where the caller has it."""
 
-        def asked(reading: _native.Reading) -> tuple[str, str | None]:
+        def tagged(reading: _native.Reading) -> tuple[str, str | None]:
             etag = etag_of(f"{self._here.version} {reading.position()} {self._url}")
             return etag, None if matches(etag, self._if_none_match) else ask(reading)
 
-        return tagged_response(*await self._here.of_reading(self.run, asked))
+        return tagged_response(*await self._here.of_reading(self.run, tagged))
 
 
 Tagged = Annotated[TaggedAnswer, Depends()]

@@ -82,8 +82,8 @@ async def check(here: Here, request: Request) -> Response:
     """Check a plan, or a request for a run, without starting anything."""
     async with here.reading:
         body = await posted(request)
-        told = await here.asking(lambda: _native.check_asked(body, here.defaults.as_tuple))
-    return Response(told, media_type="application/json")
+        checked = await here.asking(lambda: _native.check_asked(body, here.defaults.as_tuple))
+    return Response(checked, media_type="application/json")
 
 
 @router.post(
@@ -118,13 +118,13 @@ async def start(
     async with here.reading:
         body = await posted(request)
         seed = secrets.randbits(SEED_BITS)
-        told = await here.submit(
+        answer = await here.submit(
             lambda session: _native.ask(session, body, here.defaults.as_tuple, seed, key, caller)
         )
     here.logs.first.forget()
-    asked = json.loads(told)
-    status = HTTPStatus.ACCEPTED if asked["is_new"] else HTTPStatus.OK
-    return Response(json.dumps({"run": asked["run"]}), status, media_type="application/json")
+    started = json.loads(answer)
+    status = HTTPStatus.ACCEPTED if started["is_new"] else HTTPStatus.OK
+    return Response(json.dumps({"run": started["run"]}), status, media_type="application/json")
 
 
 async def posted(request: Request) -> bytes:

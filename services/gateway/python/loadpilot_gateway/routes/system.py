@@ -63,7 +63,7 @@ async def me(here: Here, caller: Caller) -> Me:
 @router.get("/agents", responses=says_no())
 async def agents(here: Here) -> Agents:
     """Listen for agents for a few seconds; concurrent requests share one answer."""
-    return Agents(agents=json.loads(await here.heard(LISTEN_SECS)))
+    return Agents(agents=json.loads(await here.agents(LISTEN_SECS)))
 
 
 @router.post("/session", status_code=HTTPStatus.NO_CONTENT, responses=says_no())

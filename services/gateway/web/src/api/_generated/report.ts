@@ -417,7 +417,7 @@ export interface Gaps {
    */
   late_deltas: number;
   /**
-   * Arrivals that a holder did not report.
+   * Intervals of arrivals that a holder did not report.
    */
   lost: LostInterval[];
   /**
@@ -812,7 +812,7 @@ export interface RunFacts {
    */
   id: string;
   /**
-   * Maps of shards over time: a holder had the arrivals n with n mod shards in its list.
+   * Shard maps over time. A holder has the arrivals n whose `n mod shards` is in its list.
    */
   maps?: ShardMap[];
   /**
@@ -1146,7 +1146,7 @@ export interface Steered {
    */
   at: number;
   /**
-   * Who requested it, as text for people.
+   * Author of the request, as text for people.
    */
   by: string;
   /**
@@ -1300,7 +1300,7 @@ export interface TaskRaises {
 export interface TaskReport {
   arrivals: ArrivalCounts1;
   /**
-   * Its calls, in order; those made in Python by name.
+   * Calls in the order of the plan; those of a task in Python, by name.
    */
   calls: CallReport[];
   /**

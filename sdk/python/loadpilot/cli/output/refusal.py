@@ -1,0 +1,23 @@
+"""Message and exit code of a refused command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...control.exit_code import ExitCode
+from ...control.terminal import safe_lines, say
+from ...inputs.params import parameter_source
+
+if TYPE_CHECKING:
+    from ...problem import Problem
+
+
+def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
+    """Print every problem, and that nothing was done."""
+    for problem in problems:
+        say(f"error: {safe_lines(parameter_source().masked(str(problem)))}")
+    if len(problems) > 1:
+        say(f"{len(problems)} errors; {outcome}")
+    else:
+        say(outcome)
+    return ExitCode.USAGE
