@@ -2,9 +2,9 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 
-use tokio::process::{ChildStderr, Command};
+use tokio::process::{ChildStderr, ChildStdin, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::child_name::ChildName;
@@ -18,7 +18,7 @@ pub(super) struct Child {
 
 impl Child {
     /// Starts `command` in a process group of its own; its end becomes one input. Also
-    /// returns the child's standard error if `command` pipes it.
+    /// returns what `command` pipes: standard input and standard error.
     ///
     /// Must be called from the thread that lives as long as the stack: on Linux the kernel kills
     /// the child when the thread that started it ends.
@@ -26,23 +26,23 @@ impl Child {
         name: ChildName,
         command: &mut Command,
         inputs: UnboundedSender<Input>,
-    ) -> io::Result<(Self, Option<ChildStderr>)> {
+    ) -> io::Result<(Self, Option<ChildStdin>, Option<ChildStderr>)> {
         let parent = std::process::id();
-        command.stdin(Stdio::null()).process_group(0);
+        command.process_group(0);
         // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
         unsafe { command.pre_exec(move || die_with(parent)) };
         let mut child = command.spawn()?;
         let pid = child
             .id()
             .ok_or_else(|| io::Error::other("it has no process id"))?;
-        let stderr = child.stderr.take();
+        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         let (signals, to_send) = unbounded_channel();
         tokio::spawn(async move {
             let because = watch(&mut child, to_send).await;
             // The receiver is gone once the stack has ended.
             let _ = inputs.send(Input::Exited { name, because });
         });
-        Ok((Self { pid, signals }, stderr))
+        Ok((Self { pid, signals }, stdin, stderr))
     }
 
     /// Sends `signal`, unless the child has ended; SIGKILL goes to all of its process group.

@@ -91,8 +91,9 @@ impl Server {
         let output = folder.output(&ChildName::Server.to_string(), fresh)?;
         let mut command = Command::new(program);
         command.arg("--config").arg(folder.server_file());
+        command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let (child, stderr) = Child::start(ChildName::Server, &mut command, inputs.clone())
+        let (child, _, stderr) = Child::start(ChildName::Server, &mut command, inputs.clone())
             .map_err(|error| StackError::fault(format!("start {}", program.display()), error))?;
         if let Some(stderr) = stderr {
             tokio::spawn(watch_output(stderr, output, inputs));

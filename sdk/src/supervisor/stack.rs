@@ -1,10 +1,12 @@
 //! The life of a stack: one loop that receives inputs and acts on them.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
+use tokio::process::{ChildStdin, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
@@ -47,11 +49,14 @@ struct Stack {
     limits: Limits,
     server: Server,
     children: BTreeMap<ChildName, Child>,
+    /// Standard inputs of coordinators and agents that were started before the server accepts
+    /// clients: each waits for the content of the stack file.
+    waiting: Vec<ChildStdin>,
     restarts: Restarts,
     /// Start of this stack, in µs since the Unix epoch: runs requested earlier belong to another
     /// stack.
     started_at_us: u64,
-    /// Whether coordinators and agents have been started.
+    /// Whether the server has accepted clients.
     is_open: bool,
     /// Deadline for the server to accept clients, until it does.
     server_deadline: Option<Instant>,
@@ -135,26 +140,40 @@ fn handle_signals(inputs: &UnboundedSender<Input>) -> Result<(), StackError> {
     Ok(())
 }
 
+/// Writes all that a child reads from its standard input. An error means that the child has ended,
+/// which is reported as an input of its own.
+fn hand_over(stdin: ChildStdin, content: &[u8]) {
+    if let Ok(pipe) = stdin.into_owned_fd() {
+        let _ = File::from(pipe).write_all(content);
+    }
+}
+
 impl Stack {
-    /// Takes a folder and starts the server in it.
+    /// Takes a folder and starts all processes in it, at the same time.
     fn start(config: Config, inputs: UnboundedSender<Input>) -> Result<Self, StackError> {
         let folder = Folder::take(&config.log_folder)?;
         let limits = limits(folder.path(), config.agents + config.coordinators > 0)?;
         let server = Server::choose(config.listen.as_ref(), &folder)?;
         let child = server.start(&config.nats_server, &folder, true, inputs.clone())?;
-        Ok(Self {
+        let mut stack = Self {
             config,
             folder,
             limits,
             server,
             children: BTreeMap::from([(ChildName::Server, child)]),
+            waiting: Vec::new(),
             restarts: Restarts::default(),
             started_at_us: crate::session::now().0,
             is_open: false,
             server_deadline: Some(Instant::now() + SERVER_READY_TIMEOUT),
             server_died: None,
             inputs,
-        })
+        };
+        let coordinators = (1..=stack.config.coordinators).map(ChildName::Coordinator);
+        for name in coordinators.chain((1..=stack.config.agents).map(ChildName::Agent)) {
+            stack.start_worker(name, true)?;
+        }
+        Ok(stack)
     }
 
     /// Handles inputs until the stack has to end.
@@ -174,7 +193,7 @@ impl Stack {
                 Input::OwnerGone => return Ok(Shutdown::Immediate),
                 Input::ServerReady => self.server_ready(events)?,
                 Input::LogUnavailable { reason } => events.write(&Event::LogUnavailable { reason }),
-                Input::Exited { name, .. } if !self.is_open => {
+                Input::Exited { name, .. } if !self.is_open && name == ChildName::Server => {
                     self.children.remove(&name);
                     self.retry_server(&mut ports)?;
                     true
@@ -234,17 +253,17 @@ impl Stack {
         Ok(())
     }
 
-    /// The server accepts clients: starts the other children, or reports its restart. False if the
-    /// owner is gone.
+    /// The server accepts clients: connects the waiting children, or reports its restart. False if
+    /// the owner is gone.
     fn server_ready(&mut self, events: &mut EventWriter<impl Write>) -> Result<bool, StackError> {
         self.server_deadline = None;
         if let Some(because) = self.server_died.take() {
             return Ok(self.report_restart(ChildName::Server, because, events));
         }
-        self.write_stack_file()?;
-        let coordinators = (1..=self.config.coordinators).map(ChildName::Coordinator);
-        for name in coordinators.chain((1..=self.config.agents).map(ChildName::Agent)) {
-            self.start_worker(name, true)?;
+        let content = self.stack_file()?;
+        self.folder.write(&self.folder.stack_file(), &content)?;
+        for stdin in std::mem::take(&mut self.waiting) {
+            hand_over(stdin, &content);
         }
         self.is_open = true;
         Ok(events.write(&Event::Ready {
@@ -255,7 +274,8 @@ impl Stack {
         }))
     }
 
-    fn write_stack_file(&self) -> Result<(), StackError> {
+    /// The content of the stack file.
+    fn stack_file(&self) -> Result<Vec<u8>, StackError> {
         let content = StackFile {
             url: &self.server.url(),
             token: &self.server.token,
@@ -269,12 +289,12 @@ impl Stack {
             started_at_us: self.started_at_us,
             limits: self.limits.into(),
         };
-        let content = serde_json::to_vec_pretty(&content)
-            .map_err(|error| StackError::fault("the stack file", error.into()))?;
-        self.folder.write(&self.folder.stack_file(), &content)
+        serde_json::to_vec_pretty(&content)
+            .map_err(|error| StackError::fault("the stack file", error.into()))
     }
 
-    /// Starts a coordinator or an agent, for the `first` time or again.
+    /// Starts a coordinator or an agent, for the `first` time or again. It loads while the server
+    /// starts, and reads the server's address from its standard input.
     fn start_worker(&mut self, name: ChildName, first: bool) -> Result<(), StackError> {
         let words = match name {
             ChildName::Agent(_) => &self.config.agent_command,
@@ -290,7 +310,8 @@ impl Stack {
         command
             .args(arguments)
             .arg("--connect")
-            .arg(self.folder.stack_file());
+            .arg("/dev/stdin")
+            .stdin(Stdio::piped());
         match name {
             ChildName::Agent(_) => {
                 command.arg("--id").arg(name.to_string());
@@ -313,8 +334,13 @@ impl Stack {
         command
             .stdout(output.try_clone().map_err(failed)?)
             .stderr(output);
-        let (child, _) = Child::start(name, &mut command, self.inputs.clone()).map_err(failed)?;
+        let (child, stdin, _) =
+            Child::start(name, &mut command, self.inputs.clone()).map_err(failed)?;
         self.children.insert(name, child);
+        match stdin {
+            Some(stdin) if self.is_open => hand_over(stdin, &self.stack_file()?),
+            stdin => self.waiting.extend(stdin),
+        }
         Ok(())
     }
 
