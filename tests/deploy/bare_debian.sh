@@ -57,7 +57,7 @@ git clone --quiet --no-local . "$ROOT/root/loadpilot"
 touch "$ROOT/root/.began"
 
 status=0
-unshare --mount --pid --fork --kill-child "$0" "$COMMAND" inside "$ROOT" || status=$?
+unshare --mount --pid --fork --kill-child tests/deploy/bare_debian.sh "$COMMAND" inside "$ROOT" || status=$?
 times # of this shell, then of its children: user and system time
 
 written="$(find "$ROOT" -xdev -newer "$ROOT/root/.began" ! -type d ! -path "$ROOT/root/loadpilot/*" \
