@@ -49,6 +49,7 @@ fi
 ROOT="$(mktemp -d "${KEPT%/*}/run.XXXXXX")"
 export ROOT
 trap 'rm -rf --one-file-system "$ROOT"' EXIT
+trap 'exit 143' HUP INT TERM
 cp -a "$KEPT/." "$ROOT"
 for file in /etc/resolv.conf /etc/pip.conf "$AUTHORITIES"; do
     [ ! -e "$file" ] || cp -L "$file" "$ROOT$file"
