@@ -164,8 +164,8 @@ def test_wheels_say_what_an_index_shows(sdk: Wheel, gateway: Wheel) -> None:
         assert shown["Summary"]
         assert shown["Description-Content-Type"].startswith("text/markdown")
         assert wheel.metadata.read_text("licenses/LICENSE") == _text("LICENSE")
-    assert sdk.metadata.metadata["Description"] == _text("sdk/README.md")
-    assert gateway.metadata.metadata["Description"] == _text("services/gateway/README.md")
+    for wheel, readme in ((sdk, "sdk/README.md"), (gateway, "services/gateway/README.md")):
+        assert wheel.metadata.metadata["Description"].strip() == _text(readme).strip()
     assert f"loadpilot=={sdk.metadata.version}" in (gateway.metadata.requires or [])
 
 
@@ -183,8 +183,8 @@ def test_an_installed_command_runs_reports_and_serves_pages(
         server, _, session = opened(running)
         page = server.ask("GET", "/")
         assert (page.status, page.kind.partition(";")[0]) == (200, "text/html")
-        for asset in re.findall(r'"(/assets/[^"]+)"', page.body.decode()):
-            assert server.ask("GET", asset).status == 200, asset
+        assets = re.findall(r'"(/assets/[^"]+)"', page.body.decode())
+        assert [server.ask("GET", asset).status for asset in assets] == [200, 200]
         shown = server.api(f"/runs/{finished.run}", session)
         assert shown.json == finished.report
 
