@@ -10,6 +10,9 @@ from typing import Any, Self, Unpack, final
 from .client import Answers, Extras, InBatch
 from .play.response_text import Event, Headers
 
+DEVELOPMENT_BUILD: bool
+"""Whether this is a development build, which runs slower than a release."""
+
 class Refused(ValueError):
     """A request is refused; the user can fix it."""
 

@@ -28,6 +28,9 @@ use pyo3::prelude::*;
 /// The module.
 #[pymodule]
 pub mod _native {
+    /// Whether this is a development build, which runs slower than a release.
+    #[pymodule_export]
+    const DEVELOPMENT_BUILD: bool = cfg!(debug_assertions);
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]

@@ -451,7 +451,7 @@ impl Agent {
                     rate: offer.rate,
                     cores: self.shell.cores,
                     expires: offer.gather_by.plus_us(slack_us),
-                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    version: loadpilot_events::VERSION.to_owned(),
                 }));
         }
     }
