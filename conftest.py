@@ -1,5 +1,54 @@
-"""Rewrites the asserts of test helpers, so that a failure shows the compared values."""
+"""Settings of all tests: asserts of helpers, order of parallel tests, reasons of skipped tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
 
 pytest.register_assert_rewrite("tests.e2e.support", "tests.faults.support")
+
+SKIPPED_FILE = "LOADPILOT_TEST_SKIPPED"
+"""Environment variable: the file to which the reason of each skipped test is appended."""
+
+SHARED_FIXTURES = (
+    "sdk/tests/soundness/test_bugs.py",
+    "services/gateway/tests/test_naive_fold.py",
+    "tests/browser/",
+    "tests/deploy/test_roles.py",
+    "tests/e2e/load/test_counts.py",
+    "tests/e2e/load/test_determinism.py",
+    "tests/e2e/results/test_raw_log.py",
+)
+"""Files whose tests share an expensive fixture of their module: one process runs each file."""
+
+
+class FixtureScheduling(LoadScopeScheduling):
+    """Gives each worker of pytest-xdist single tests, or a file whose tests share a fixture."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what one worker runs as a whole."""
+        file = nodeid.partition("::")[0]
+        return file if file.startswith(SHARED_FIXTURES) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FixtureScheduling:
+    """Return the scheduler of `pytest -n`."""
+    return FixtureScheduling(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Append the reasons of skipped tests to the file that ./dev test prints at its end."""
+    file = os.environ.get(SKIPPED_FILE)
+    if file is None:
+        return
+    with Path(file).open("a", encoding="utf-8") as lines:
+        for report in terminalreporter.getreports("skipped"):
+            _, _, reason = report.longrepr
+            lines.write(f"{reason.removeprefix('Skipped: ')}\n")

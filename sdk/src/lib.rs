@@ -1,25 +1,18 @@
-//! `loadpilot._native`: the one place where Python meets Rust.
+//! `loadpilot._native`: the native module of the Python package.
 //!
-//! The coordinator's client is the command line's connection to a log; [`supervisor`] keeps a local
-//! stack alive, `python` wraps them for Python, `play` lets an agent run scenarios. Must never fold
-//! or judge anything itself: that is `loadpilot-engine`'s work, here only called.
+//! Must never fold or judge: the module calls `loadpilot-engine` for both.
+//!
+//! - [`supervisor`]: a local stack.
+//! - `play`: scenarios in Python, on agents and in the command.
+//! - `python`: the interface of the module: sessions, plans, programs.
 
-#[cfg(feature = "python")]
-mod run_request;
-pub mod supervisor;
-#[cfg(feature = "python")]
-mod teardown;
-
-pub use loadpilot_client::{follow, indexed_run, server_address, session, steer};
-
-#[cfg(feature = "python")]
-mod nats_url;
 #[cfg(feature = "python")]
 mod play;
 #[cfg(feature = "python")]
 mod python;
-#[cfg(feature = "python")]
-mod targets;
+pub mod supervisor;
+
+pub use loadpilot_client::{follow, indexed_run, server_address, session, steer};
 
 #[cfg(feature = "python")]
 pub use python::_native;

@@ -4,51 +4,17 @@ use std::rc::Rc;
 
 use loadpilot_events::plan::code::{Binary, Comparison, Expression, Function, Kind as Type, Part};
 
-use super::inputs::Inputs;
+use super::context::{Bound, Scope};
 use super::loops::Loop;
+// Circle: a path into JSON contains the expression that it replaces.
 use super::requests::json_path::JsonPath;
 use super::requests::response::ResponseView;
-use super::values::exceptions::{Exception, Kind, unsupported};
-use super::values::functions::{called, is_of};
+use super::values::exceptions::{Exception, Kind};
+use super::values::functions::{builtin, is_of};
 use super::values::operators::{binary, compare, hashed, item, negate};
 use super::values::repr::{fits, repr, str};
 use super::values::str_methods;
 use super::values::value::Value;
-
-/// Content of a local variable.
-#[derive(Debug, Clone)]
-pub(super) enum Slot {
-    Unset,
-    Value(Value),
-    Response(Rc<ResponseView>),
-    /// The responses of a batch.
-    Responses(Rc<Vec<Rc<ResponseView>>>),
-    /// The JSON of a response, or `None` if its body is not JSON.
-    Body(Rc<ResponseView>),
-}
-
-/// Variable of a comprehension, and those of the comprehensions around it.
-pub(super) struct Bound<'a> {
-    local: u16,
-    value: Value,
-    around: Option<&'a Bound<'a>>,
-}
-
-/// Context in which an expression is computed.
-#[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
-    pub(super) slots: &'a [Slot],
-    pub(super) names: &'a [String],
-    /// Attribute of the user or its class by name.
-    pub(super) own: &'a dyn Fn(&str) -> Option<Value>,
-    pub(super) class: &'a str,
-    /// Inputs of the part; `None` while constants are folded.
-    pub(super) inputs: Option<&'a Inputs>,
-    /// Variables of the comprehensions around the expression.
-    pub(super) bound: Option<&'a Bound<'a>>,
-    /// Minor version of Python 3 whose error texts apply.
-    pub(super) minor: u8,
-}
 
 /// An expression.
 #[derive(Debug)]
@@ -96,6 +62,13 @@ impl Term {
         let two = |one: &Expression, other: &Expression| {
             Ok::<_, Exception>(Box::new((Self::new(one)?, Self::new(other)?)))
         };
+        let three = |one: &Expression, other: &Expression, last: &Expression| {
+            Ok::<_, Exception>(Box::new((
+                Self::new(one)?,
+                Self::new(other)?,
+                Self::new(last)?,
+            )))
+        };
         Ok(match of {
             Expression::Literal(literal) => Self::Value(Value::of(literal)?),
             Expression::Local { local, line } => Self::Local(*local, *line),
@@ -133,17 +106,11 @@ impl Term {
                 test,
                 then,
                 otherwise,
-            } => {
-                let all = (Self::new(test)?, Self::new(then)?, Self::new(otherwise)?);
-                Self::Choose(Box::new(all))
-            }
+            } => Self::Choose(three(test, then, otherwise)?),
             Expression::Item { of, key, line } => {
                 JsonPath::item(Self::new(of)?, Self::new(key)?, *line)
             }
-            Expression::Slice { of, from, to, line } => {
-                let all = (Self::new(of)?, Self::new(from)?, Self::new(to)?);
-                Self::Slice(Box::new(all), *line)
-            }
+            Expression::Slice { of, from, to, line } => Self::Slice(three(of, from, to)?, *line),
             Expression::Format {
                 of,
                 digits,
@@ -193,17 +160,8 @@ impl Term {
         if !parts.iter().all(|part| matches!(part, Self::Value(_))) {
             return Ok(self);
         }
-        let no_user = Scope {
-            slots: &[],
-            names: &[],
-            own: &|_| None,
-            class: "",
-            inputs: None,
-            bound: None,
-            minor: 0,
-        };
         // An invalid constant raises its error where it is used.
-        Ok(match self.compute(&no_user) {
+        Ok(match self.compute(&Scope::CONSTANT) {
             Ok(value) => Self::Value(value),
             Err(_) => self,
         })
@@ -217,12 +175,13 @@ impl Term {
         }
     }
 
+    /// Text of an error that is raised with this argument; empty without one.
+    pub(super) fn message(says: Option<&Self>, scope: &Scope<'_>) -> Result<String, Exception> {
+        says.map_or(Ok(String::new()), |says| str(&says.compute(scope)?))
+    }
+
     /// Computes it.
     pub(super) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Exception> {
-        let all = |terms: &[Self]| {
-            let values = terms.iter().map(|term| term.compute(scope));
-            values.collect::<Result<Vec<_>, _>>()
-        };
         match self {
             Self::Value(value) => Ok(value.clone()),
             Self::Local(local, line) => scope.value(*local, *line),
@@ -230,20 +189,13 @@ impl Term {
                 let text = format!("'{}' object has no attribute '{name}'", scope.class);
                 Exception::new(Kind::AttributeError, text).at(*line)
             }),
-            Self::List(items) => Value::list(all(items)?),
+            Self::List(items) => Value::list(computed(items, scope)?),
             Self::Dict(entries) => {
                 let entries = entries.iter();
                 let entries = entries.map(|(key, value)| Ok((key.clone(), value.compute(scope)?)));
                 Value::dict(entries.collect::<Result<_, Exception>>()?)
             }
-            Self::Join(parts) => {
-                let mut out = String::new();
-                for part in parts {
-                    out.push_str(&str(&part.compute(scope)?)?);
-                    fits(out.len())?;
-                }
-                Ok(Value::Text(out.into()))
-            }
+            Self::Join(parts) => join(parts, scope),
             Self::Binary(operator, sides, line) => {
                 let (left, right) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
                 binary(*operator, &left, &right, scope.minor).map_err(|error| error.at(*line))
@@ -264,7 +216,6 @@ impl Term {
                 item(&of, &key).map_err(|error| error.at(*line))
             }
             Self::JsonPath(of) => of.compute(scope),
-            Self::Call(Function::Get, to, line) => get(to, scope).map_err(|error| error.at(*line)),
             Self::Slice(parts, line) => {
                 let of = parts.0.compute(scope)?;
                 let (from, to) = (parts.1.compute(scope)?, parts.2.compute(scope)?);
@@ -276,16 +227,8 @@ impl Term {
                 made.map_err(|error| error.at(*line))
             }
             Self::Comprehension(of) => of.compute(scope),
-            Self::Call(function, to, line) if str_methods::name(*function).is_some() => {
-                let method = str_methods::name(*function).unwrap_or_default();
-                let of = to[0].compute(scope)?;
-                let text = str_methods::text(&of, method).map_err(|error| error.at(*line))?;
-                let to = all(&to[1..])?;
-                str_methods::method(*function, text, &to).map_err(|error| error.at(*line))
-            }
             Self::Call(function, to, line) => {
-                let values = all(to)?;
-                called(*function, &values, scope).map_err(|error| error.at(*line))
+                call(*function, to, scope).map_err(|error| error.at(*line))
             }
             Self::IsInstance(of, kinds) => {
                 let value = of.compute(scope)?;
@@ -298,81 +241,8 @@ impl Term {
             Self::Row(feed) => scope.inputs()?.row(*feed),
             Self::Header(local, name, otherwise, line) => {
                 let response = scope.response(*local, *line)?;
-                // Python computes the default before the lookup.
-                let otherwise = otherwise.as_ref().map(|term| term.compute(scope));
-                let otherwise = otherwise.transpose()?;
-                match (response.header(name), otherwise) {
-                    (Some(value), _) => Ok(Value::text(&value)),
-                    (None, Some(otherwise)) => Ok(otherwise),
-                    (None, None) => {
-                        let name = repr(&Value::text(name))?;
-                        Err(Exception::new(Kind::KeyError, name).at(*line))
-                    }
-                }
+                header(response, name, otherwise.as_deref(), scope).map_err(|error| error.at(*line))
             }
-        }
-    }
-}
-
-impl<'a> Scope<'a> {
-    pub(super) fn inputs(&self) -> Result<&'a Inputs, Exception> {
-        self.inputs
-            .ok_or_else(|| unsupported("a draw outside of a part"))
-    }
-
-    /// Text of an error that is raised with this argument, or none.
-    pub(super) fn message(&self, says: Option<&Term>) -> Result<String, Exception> {
-        says.map_or(Ok(String::new()), |says| str(&says.compute(self)?))
-    }
-
-    fn unset(&self, local: u16, line: u32) -> Exception {
-        let name = self
-            .names
-            .get(usize::from(local))
-            .map_or("", String::as_str);
-        let rule = "where it is not associated with a value";
-        let text = format!("cannot access local variable '{name}' {rule}");
-        Exception::new(Kind::UnboundLocalError, text).at(line)
-    }
-
-    fn value(&self, local: u16, line: u32) -> Result<Value, Exception> {
-        let mut bound = self.bound;
-        while let Some(one) = bound {
-            if one.local == local {
-                return Ok(one.value.clone());
-            }
-            bound = one.around;
-        }
-        match &self.slots[usize::from(local)] {
-            Slot::Value(value) => Ok(value.clone()),
-            Slot::Unset => Err(self.unset(local, line)),
-            Slot::Body(response) => match response.json(self.minor) {
-                Err(error) if error.kind.is_value_error() => Ok(Value::None),
-                read => read.map_err(|error| error.at(line)),
-            },
-            Slot::Response(_) | Slot::Responses(_) => {
-                Err(unsupported("a response used as a value").at(line))
-            }
-        }
-    }
-
-    pub(super) fn response(&self, local: u16, line: u32) -> Result<&'a ResponseView, Exception> {
-        match &self.slots[usize::from(local)] {
-            Slot::Response(response) => Ok(response),
-            Slot::Unset => Err(self.unset(local, line)),
-            _ => Err(unsupported("a value used as a response").at(line)),
-        }
-    }
-
-    pub(super) fn responses(
-        &self,
-        local: u16,
-        line: u32,
-    ) -> Result<&'a Rc<Vec<Rc<ResponseView>>>, Exception> {
-        match &self.slots[usize::from(local)] {
-            Slot::Responses(responses) => Ok(responses),
-            Slot::Unset => Err(self.unset(local, line)),
-            _ => Err(unsupported("another value used as responses").at(line)),
         }
     }
 }
@@ -436,6 +306,37 @@ fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Excep
     Ok(value)
 }
 
+fn computed(terms: &[Term], scope: &Scope<'_>) -> Result<Vec<Value>, Exception> {
+    terms.iter().map(|term| term.compute(scope)).collect()
+}
+
+/// Parts of an f-string, joined.
+fn join(parts: &[Term], scope: &Scope<'_>) -> Result<Value, Exception> {
+    let mut out = String::new();
+    for part in parts {
+        out.push_str(&str(&part.compute(scope)?)?);
+        fits(out.len())?;
+    }
+    Ok(Value::Text(out.into()))
+}
+
+/// Calls a method of dict or str, a built-in function or one of `loadpilot`.
+fn call(function: Function, to: &[Term], scope: &Scope<'_>) -> Result<Value, Exception> {
+    if function == Function::Get {
+        return get(to, scope);
+    }
+    if let Some(method) = str_methods::name(function) {
+        let of = to[0].compute(scope)?;
+        let text = str_methods::text(&of, method)?;
+        return str_methods::method(function, text, &computed(&to[1..], scope)?);
+    }
+    let values = computed(to, scope)?;
+    match builtin(function, &values) {
+        Some(result) => result,
+        None => scope.inputs()?.called(function, &values),
+    }
+}
+
 /// `a.get(key, otherwise)`; Python looks the method up before it computes the arguments.
 fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Exception> {
     let of = to[0].compute(scope)?;
@@ -447,6 +348,24 @@ fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Exception> {
     let otherwise = to.get(2).map(|term| term.compute(scope)).transpose()?;
     let found = hashed(&key)?.and_then(|key| dict.get(key)).cloned();
     Ok(found.or(otherwise).unwrap_or(Value::None))
+}
+
+/// `response.headers[name]` or `response.headers.get(name, otherwise)`.
+fn header(
+    response: &ResponseView,
+    name: &str,
+    otherwise: Option<&Term>,
+    scope: &Scope<'_>,
+) -> Result<Value, Exception> {
+    // Python computes the default before the lookup.
+    let otherwise = otherwise.map(|term| term.compute(scope)).transpose()?;
+    match response.header(name) {
+        Some(value) => Ok(Value::text(&value)),
+        None => match otherwise {
+            Some(otherwise) => Ok(otherwise),
+            None => Err(Exception::new(Kind::KeyError, repr(&Value::text(name))?)),
+        },
+    }
 }
 
 fn response_part(response: &ResponseView, part: Part, minor: u8) -> Result<Value, Exception> {

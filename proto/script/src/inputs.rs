@@ -12,8 +12,6 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::plan::code::Function;
 
 use super::operation::Occasion;
-// The limit of a loop holds for statements and comprehensions alike.
-use super::user::INSTRUCTIONS_MAX;
 use super::values::exceptions::{Exception, type_error, unsupported, value_error};
 use super::values::json;
 use super::values::operators::item;
@@ -22,6 +20,9 @@ use super::values::value::Value;
 use loadpilot_engine::schedule::feed::Feeder;
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 
+/// Maximum number of instructions between two operations, and of items of comprehensions: a loop
+/// must not occupy a thread.
+pub(super) const INSTRUCTIONS_MAX: u32 = 10_000_000;
 /// Characters of `rand.text()`.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 /// Maximum length of `rand.text()`.

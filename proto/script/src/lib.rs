@@ -5,6 +5,7 @@
 //! - [`requests`]: requests that code makes, and responses that it reads.
 //! - `program`: a compiled scenario as instructions.
 //! - `expression`, `loops`: expressions and loops of a program.
+//! - `context`: names that an expression reads.
 //! - `inputs`: random draws, due time and feed rows of a part.
 //! - `metrics`, `think_time`: values for own metrics, and pauses.
 //! - `user`: one virtual user.
@@ -19,6 +20,7 @@ mod values;
 
 mod requests;
 
+mod context;
 mod expression;
 mod inputs;
 mod loops;

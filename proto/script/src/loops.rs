@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::expression::Slot;
+use super::context::Slot;
 use super::requests::response::ResponseView;
 use super::values::exceptions::{Exception, Kind};
 use super::values::value::{Dict, List, Value};

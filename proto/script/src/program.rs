@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use loadpilot_events::plan::Method;
-use loadpilot_events::plan::code::{Code, Extra, Metric, Pause, Routine, Send, Statement, Takes};
+use loadpilot_events::plan::code::{Code, Metric, Pause, Routine, Statement, Takes, Way};
 
-use super::expression::{Scope, Term};
-use super::operation::{Part, Request};
-use super::requests::encode;
+use super::expression::Term;
+use super::operation::Part;
+use super::requests::template::RequestTemplate;
 use super::values::exceptions::{Exception, Kind};
 use super::values::value::Value;
 
@@ -71,27 +70,6 @@ pub(super) enum Instruction {
     /// Begins a loop over several responses: number of the loop, the list.
     OverResponses(usize, u16),
     Return,
-}
-
-/// Value of the user's cookie header for a path.
-pub(super) type Cookies<'a> = dyn Fn(&str) -> Result<Option<String>, Exception> + 'a;
-
-/// A request in the code, whose parts are computed each time.
-#[derive(Debug)]
-pub(super) struct RequestTemplate {
-    /// Its index among the requests of the program.
-    pub(super) number: usize,
-    pub(super) method: Method,
-    pub(super) path: Term,
-    pub(super) extras: Vec<(Extra, Term)>,
-    pub(super) timeout_us: Option<u64>,
-    pub(super) follows: bool,
-    pub(super) steps: String,
-    /// The variable for the response.
-    pub(super) response: Option<u16>,
-    pub(super) line: u32,
-    /// The request itself, if every part of it is constant.
-    pub(super) constant: Option<Arc<Request>>,
 }
 
 impl Program {
@@ -211,23 +189,7 @@ impl Body {
                 Instruction::Keep(name.as_str().into(), Term::new(value)?)
             }
             Statement::Do(value) => Instruction::Do(Term::new(value)?),
-            Statement::If { ways, otherwise } => {
-                let mut ends = Vec::new();
-                for way in ways {
-                    let test = self.here();
-                    self.instructions
-                        .push(Instruction::JumpUnless(Term::new(&way.test)?, 0));
-                    self.block(&way.does, leaves)?;
-                    ends.push(self.here());
-                    self.instructions.push(Instruction::Jump(0));
-                    self.set_target(test, self.here());
-                }
-                self.block(otherwise, leaves)?;
-                for end in ends {
-                    self.set_target(end, self.here());
-                }
-                return Ok(());
-            }
+            Statement::If { ways, otherwise } => return self.branch(ways, otherwise, leaves),
             Statement::For {
                 local,
                 over,
@@ -263,16 +225,7 @@ impl Body {
                 answer,
                 line,
             } => Instruction::Pick(*from, *place, *answer, *line),
-            Statement::Within { does, line } => {
-                let begin = self.here();
-                self.returns.push(Vec::new());
-                self.block(does, &mut Vec::new())?;
-                for jump in self.returns.pop().unwrap_or_default() {
-                    self.set_target(jump, self.here());
-                }
-                self.calls.push((begin..self.here(), *line));
-                return Ok(());
-            }
+            Statement::Within { does, line } => return self.inline(does, *line),
             Statement::Break => {
                 if let Some(inner) = leaves.last_mut() {
                     inner.breaks.push(self.instructions.len());
@@ -298,6 +251,41 @@ impl Body {
             },
         };
         self.instructions.push(instruction);
+        Ok(())
+    }
+
+    fn branch(
+        &mut self,
+        ways: &[Way],
+        otherwise: &[Statement],
+        leaves: &mut Vec<Leaves>,
+    ) -> Result<(), Exception> {
+        let mut ends = Vec::new();
+        for way in ways {
+            let test = self.here();
+            self.instructions
+                .push(Instruction::JumpUnless(Term::new(&way.test)?, 0));
+            self.block(&way.does, leaves)?;
+            ends.push(self.here());
+            self.instructions.push(Instruction::Jump(0));
+            self.set_target(test, self.here());
+        }
+        self.block(otherwise, leaves)?;
+        for end in ends {
+            self.set_target(end, self.here());
+        }
+        Ok(())
+    }
+
+    /// Adds the body of a function that is called at this line.
+    fn inline(&mut self, does: &[Statement], line: u32) -> Result<(), Exception> {
+        let begin = self.here();
+        self.returns.push(Vec::new());
+        self.block(does, &mut Vec::new())?;
+        for jump in self.returns.pop().unwrap_or_default() {
+            self.set_target(jump, self.here());
+        }
+        self.calls.push((begin..self.here(), line));
         Ok(())
     }
 
@@ -353,123 +341,4 @@ impl Body {
 struct Leaves {
     next: usize,
     breaks: Vec<usize>,
-}
-
-impl RequestTemplate {
-    fn new(send: &Send) -> Result<Self, Exception> {
-        let extras = send.given.iter();
-        let extras = extras.map(|extra| Ok((extra.what, Term::new(&extra.value)?)));
-        let mut template = Self {
-            number: 0,
-            method: send.method,
-            path: Term::new(&send.path)?,
-            extras: extras.collect::<Result<_, Exception>>()?,
-            timeout_us: send.timeout_us,
-            follows: send.follows,
-            steps: send.steps.clone(),
-            response: send.answer,
-            line: send.line,
-            constant: None,
-        };
-        let is_constant = template.path.constant().is_some()
-            && template
-                .extras
-                .iter()
-                .all(|(_, term)| term.constant().is_some());
-        if is_constant {
-            let no_user = Scope {
-                slots: &[],
-                names: &[],
-                own: &|_| None,
-                class: "",
-                inputs: None,
-                bound: None,
-                minor: 0,
-            };
-            let mut parts = Vec::new();
-            // An invalid request raises its error when it is sent.
-            let request = template.parts(&no_user, &mut parts);
-            let request = request.and_then(|()| template.request(&parts, None));
-            template.constant = request.ok().map(|(request, _)| Arc::new(request));
-        }
-        Ok(template)
-    }
-
-    /// Computes the parts of the request: its path, then its arguments in order.
-    pub(super) fn parts(
-        &self,
-        scope: &Scope<'_>,
-        values: &mut Vec<Value>,
-    ) -> Result<(), Exception> {
-        values.clear();
-        values.push(self.path.compute(scope)?);
-        for (_, term) in &self.extras {
-            values.push(term.compute(scope)?);
-        }
-        Ok(())
-    }
-
-    /// Makes the request from its computed parts, and returns its cookie header too.
-    pub(super) fn request(
-        &self,
-        values: &[Value],
-        cookies: Option<&Cookies<'_>>,
-    ) -> Result<(Request, Option<String>), Exception> {
-        let (path, values) = values.split_first().unwrap_or((&Value::None, &[]));
-        let get = |what: Extra| {
-            let place = self.extras.iter().position(|(known, _)| *known == what);
-            place.and_then(|place| values.get(place))
-        };
-        let written = (self.method, path);
-        request(written, &get, &self.steps, self.timeout_us, cookies)
-            .map_err(|error| error.at(self.line))
-    }
-}
-
-/// Makes a request from its method, its path and its arguments; with it the value of the user's
-/// cookie header.
-pub(super) fn request<'a>(
-    (method, path): (Method, &Value),
-    get: &dyn Fn(Extra) -> Option<&'a Value>,
-    steps: &str,
-    timeout_us: Option<u64>,
-    cookies: Option<&Cookies<'_>>,
-) -> Result<(Request, Option<String>), Exception> {
-    let (json, data, content) = (get(Extra::Json), get(Extra::Data), get(Extra::Content));
-    let body = encode::body(json, data, content)?;
-    let path = encode::path(path, get(Extra::Params))?;
-    let mut headers = encode::headers(get(Extra::Headers))?;
-    let has = |headers: &[(String, String)], wanted: &str| {
-        headers
-            .iter()
-            .any(|(name, _)| name.to_lowercase() == wanted)
-    };
-    let (has_cookie, has_type) = (has(&headers, "cookie"), has(&headers, "content-type"));
-    let cookie = cookies.map(|cookies| cookies(&path)).transpose()?.flatten();
-    if let Some(cookie) = cookie.as_ref().filter(|_| !has_cookie) {
-        headers.push(("Cookie".to_owned(), cookie.clone()));
-    }
-    if let Some((_, Some(kind))) = body
-        && !has_type
-    {
-        headers.push(("Content-Type".to_owned(), kind.to_owned()));
-    }
-    let name = encode::name(get(Extra::Name))?;
-    let name = match steps.is_empty() {
-        true => name,
-        false => {
-            let name = name.filter(|name| !name.is_empty());
-            let bare = path.split('?').next().unwrap_or_default();
-            let name = name.unwrap_or_else(|| format!("{} {bare}", method.name()));
-            Some(format!("{steps}{name}"))
-        }
-    };
-    let request = Request {
-        headers,
-        body: body.map(|(content, _)| content.into()),
-        timeout_us,
-        name,
-        ..Request::new(method, path)
-    };
-    Ok((request, cookie))
 }

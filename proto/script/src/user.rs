@@ -9,23 +9,22 @@ use std::time::Duration;
 
 use loadpilot_events::plan::code::Takes;
 
-use super::expression::{Scope, Slot};
-use super::inputs::{Inputs, Sources};
+use super::context::{Scope, Slot};
+use super::expression::Term;
+use super::inputs::{INSTRUCTIONS_MAX, Inputs, Sources};
 use super::loops::Loop;
 use super::metrics::MetricSamples;
 use super::operation::{Completion, MetricSample, Occasion, Operation, Part, PartResult, Request};
-use super::program::{Body, Cookies, Instruction, Program, RequestTemplate};
+use super::program::{Body, Instruction, Program};
 use super::requests::batch;
-use super::requests::cookies::{Clock, CookieJar};
+use super::requests::cookies::{Clock, CookieJar, Cookies};
 use super::requests::redirect::{self, HOPS_MAX};
 use super::requests::request_cache::RequestCache;
 use super::requests::response::ResponseView;
+use super::requests::template::RequestTemplate;
 use super::think_time::sleep_us;
 use super::values::exceptions::{Exception, Kind, request_error, unsupported, value_error};
 use super::values::value::Value;
-
-/// Maximum number of instructions between two operations: a loop must not occupy a thread.
-pub(super) const INSTRUCTIONS_MAX: u32 = 10_000_000;
 
 /// One virtual user of a compiled scenario.
 #[derive(Debug)]
@@ -405,12 +404,12 @@ impl CompiledUser {
                 }
                 Instruction::Assert(test, message, line) => {
                     if !test.compute(&scope)?.is_true() {
-                        let text = scope.message(message.as_ref())?;
+                        let text = Term::message(message.as_ref(), &scope)?;
                         return Err(Exception::new(Kind::AssertionError, text).at(*line));
                     }
                 }
                 Instruction::Raise(kind, message, line) => {
-                    let text = scope.message(message.as_ref())?;
+                    let text = Term::message(message.as_ref(), &scope)?;
                     return Err(Exception::new(*kind, text).at(*line));
                 }
                 Instruction::RaiseForStatus(local, line) => {

@@ -10,6 +10,9 @@ from typing import Any, Self, Unpack, final
 from .client import Answers, Extras, InBatch
 from .play.response_text import Event, Headers
 
+DEVELOPMENT_BUILD: bool
+"""Whether this is a development build, which runs slower than a release."""
+
 class Refused(ValueError):
     """A request is refused; the user can fix it."""
 
@@ -35,17 +38,17 @@ def plan_facts(plan_json: str, seed: int) -> str:
     "planned_per_task"}``; ``users`` is null except for a closed loop, which plans no arrivals.
     """
 
-def check_asked(body: bytes, given: tuple[int, int, int]) -> str:
+def check_asked(body: bytes, defaults: tuple[int, int, int]) -> str:
     """Check the body that a caller posted: a plan or a request for a run.
 
-    ``given`` holds the defaults: number of agents, time-out for them and lead, both in µs. JSON:
-    ``{"problems", "facts"}``; facts as in plan_facts, null for an invalid plan.
+    ``defaults``: number of agents, time-out for them and lead, both in µs. JSON: ``{"problems",
+    "facts"}``; facts as in plan_facts, null for an invalid plan.
     """
 
 def ask(
     session: Session,
     body: bytes,
-    given: tuple[int, int, int],
+    defaults: tuple[int, int, int],
     seed: int,
     key: str | None = None,
     caller: str = "",

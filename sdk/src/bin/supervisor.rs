@@ -1,5 +1,5 @@
 //! The supervisor as a program of its own, for tests and images; `loadpilot` starts the same code
-//! through Python. Must never do more than hand the arguments over.
+//! through Python. Must never do more than pass its arguments on.
 
 use std::process::ExitCode;
 

@@ -33,7 +33,7 @@ static LOOP_USER: Interned = Interned::new("loadpilot.play.loop", "Looped");
 /// The event loop of a scenario.
 pub(super) struct EventLoop {
     event_loop: Py<PyAny>,
-    /// Wakes the loop: a user has begun a part on it, or an operation completed.
+    /// Wakes the loop: a user began a part on it, or an operation completed.
     stirred: Rc<Notify>,
     /// Message about code that blocked the other users, reported with the next part that ends.
     blocked: Rc<Cell<Option<String>>>,
@@ -135,7 +135,7 @@ struct LoopOperation {
     /// Its number on the loop.
     number: u64,
     requests: Py<PyAny>,
-    /// The completion of each request, once known.
+    /// The completion of each request; `None` while it is in flight.
     completions: Vec<Option<Completion>>,
 }
 
@@ -230,8 +230,8 @@ impl LoopUser {
             return Ok(());
         };
         let index = (ticket - first) as usize;
-        if let Some(known) = operation.completions.get_mut(index) {
-            *known = Some(*completion);
+        if let Some(slot) = operation.completions.get_mut(index) {
+            *slot = Some(*completion);
         }
         let Some(completion) = operation.completion(py) else {
             return Ok(());
@@ -248,7 +248,7 @@ impl LoopUser {
         Ok(())
     }
 
-    /// Cancels its part, which is abandoned.
+    /// Cancels the part of an abandoned user.
     pub(super) fn leave(&self, py: Python<'_>) -> PyResult<()> {
         self.user.bind(py).call_method0("cancel")?;
         self.stirred.notify_one();

@@ -42,11 +42,12 @@ pub(crate) struct PyClient {
     /// Whether the user has cookies.
     pub(super) has_cookies: Cell<bool>,
     is_in_step: Cell<bool>,
-    /// Number of requests that were made and not awaited yet.
+    /// Number of requests that the user created and has not awaited yet.
     pub(super) unsent: Cell<i64>,
-    /// Requests that users of this scenario made before.
+    /// Requests that users of this scenario created before.
     cache: Rc<RequestCache>,
-    /// On an event loop: whether the user has news for the load engine, and the task that polls.
+    /// On an event loop: whether the user has an operation or has ended, and the waker of the task
+    /// that polls it.
     pub(super) stirred: Cell<bool>,
     pub(super) waker: RefCell<Option<Waker>>,
 }
@@ -85,8 +86,8 @@ impl PyClient {
         }
     }
 
-    /// Whether every request of the user carries more than its call says.
-    fn needs_more(&self) -> bool {
+    /// Whether requests get cookies or the name of a step beside the arguments of the call.
+    fn adds_to_requests(&self) -> bool {
         self.has_cookies.get() || self.is_in_step.get()
     }
 
@@ -98,8 +99,8 @@ impl PyClient {
     ) -> PyResult<()> {
         let conversation = self.conversation.bind(response.py());
         let path = request.0.path.as_str();
-        let kept = conversation.call_method1("keep_cookies", (response, path))?;
-        self.has_cookies.set(kept.is_truthy()?);
+        let has_cookies = conversation.call_method1("keep_cookies", (response, path))?;
+        self.has_cookies.set(has_cookies.is_truthy()?);
         Ok(())
     }
 
@@ -111,15 +112,15 @@ impl PyClient {
         path: &Bound<'py, PyAny>,
         extras: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyRequest>> {
-        if !self.needs_more()
+        if !self.adds_to_requests()
             && let Some(simple) = self.cache.simple(method, path, extras)?
         {
             return Ok(simple);
         }
         let conversation = self.conversation.bind(py);
         let extras = extras.map_or_else(|| PyDict::new(py), Clone::clone);
-        let written = conversation.call_method1("request", (method.name(), path, extras))?;
-        self.cache.shared(written.cast_into()?)
+        let request = conversation.call_method1("request", (method.name(), path, extras))?;
+        self.cache.shared(request.cast_into()?)
     }
 
     /// Whether redirects of this request are followed.
@@ -139,14 +140,14 @@ impl PyClient {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
         if client.follows_redirects(extras)? {
-            let how = match client.execution.get() {
+            let follow = match client.execution.get() {
                 Execution::Stack => "follow",
                 Execution::Engine | Execution::Loop => "follow_awaited",
             };
             let conversation = client.conversation.clone_ref(py);
             let first = client.request_of(py, method, path, extras)?;
             drop(client);
-            return conversation.bind(py).call_method1(how, (slf, first));
+            return conversation.bind(py).call_method1(follow, (slf, first));
         }
         let request = client.request_of(py, method, path, extras)?;
         drop(client);
@@ -322,7 +323,7 @@ impl PyClient {
             let one = one?;
             let client = slf.borrow();
             let simple = match one.cast::<PyDict>() {
-                Ok(fields) if fields.len() == 1 && !client.needs_more() => {
+                Ok(fields) if fields.len() == 1 && !client.adds_to_requests() => {
                     match fields.get_item(intern!(py, "path"))? {
                         Some(path) => client.cache.simple(Method::Get, &path, None)?,
                         None => None,

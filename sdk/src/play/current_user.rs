@@ -1,11 +1,13 @@
-//! The user whose Python code the firing thread executes: its draws, feed rows and metrics are that
-//! user's. Between two stretches of code there is no current user.
+//! The user whose Python code the firing thread executes, and the functions by which that code
+//! draws, reads feed rows and adds to metrics. Between two stretches of code, and on other threads,
+//! there is no current user.
 //!
 //! Tasks of an event loop set and clear the current user themselves (`loadpilot.play.loop`).
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use pyo3::exceptions::{PyLookupError, PyRuntimeError};
 use pyo3::prelude::*;
 
 use super::inputs::Inputs;
@@ -38,9 +40,45 @@ impl UserContext {
     }
 }
 
-/// Calls `read` with the current user, if there is one.
-pub(super) fn current<T>(read: impl FnOnce(Option<&UserContext>) -> T) -> T {
-    CURRENT.with_borrow(|current| read(current.as_deref()))
+fn current_inputs<T>(read: impl FnOnce(&Inputs) -> T) -> PyResult<T> {
+    let no_user = || {
+        PyRuntimeError::new_err(
+            "only on_start, tasks, checks and on_stop can draw, take rows and ask when they are \
+             due: nothing else belongs to an arrival or a user",
+        )
+    };
+    CURRENT.with_borrow(|current| {
+        let user = current.as_ref().ok_or_else(no_user)?;
+        Ok(read(&user.inputs))
+    })
+}
+
+/// The next value that the current part draws, uniform over 64 bits.
+#[pyfunction]
+pub(crate) fn drawn() -> PyResult<u64> {
+    current_inputs(Inputs::next_value)
+}
+
+/// When the current part is due, in µs since 1970.
+#[pyfunction]
+pub(crate) fn due_us() -> PyResult<u64> {
+    current_inputs(|inputs| inputs.due().0)
+}
+
+/// Row of the current part, from 0, in the feed at this index of the plan.
+#[pyfunction]
+pub(crate) fn row(feed: usize) -> PyResult<u64> {
+    let row = current_inputs(|inputs| inputs.row(feed))?;
+    row.ok_or_else(|| PyLookupError::new_err("this task takes no rows of it"))
+}
+
+/// Adds to a metric of the current user; without one it does nothing.
+#[pyfunction]
+pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
+    CURRENT.with_borrow(|current| match current {
+        Some(user) => user.samples.add(kind, name, value),
+        None => Ok(()),
+    })
 }
 
 /// One user, for the event loop that executes its tasks.

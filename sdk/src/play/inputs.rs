@@ -1,7 +1,7 @@
 //! Inputs of a part: random draws, its due time, rows of feeds.
 //!
-//! The current user draws ([`super::current_user`]). All inputs follow from the seed and the part's
-//! [`Occasion`]; nothing but the occasion is stored before the first draw.
+//! All inputs follow from the seed and the part's [`Occasion`]; nothing but the occasion is stored
+//! before the first draw.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,10 +11,6 @@ use loadpilot_agent::users::script::{Occasion, Source};
 use loadpilot_engine::schedule::feed::Feeder;
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 use loadpilot_events::Timestamp;
-use pyo3::exceptions::{PyLookupError, PyRuntimeError};
-use pyo3::prelude::*;
-
-use super::current_user::current;
 
 /// Seed and feeds of a scenario, which its users share.
 pub(super) struct Sources {
@@ -60,44 +56,24 @@ impl Inputs {
         self.draws.set(None);
     }
 
-    fn next_value(&self) -> u64 {
+    /// The next random value, uniform over 64 bits.
+    pub(super) fn next_value(&self) -> u64 {
         let first = || Draws::new(self.sources.seed, self.occasion.get().whose);
         let mut draws = self.draws.get().unwrap_or_else(first);
         let value = draws.next_value();
         self.draws.set(Some(draws));
         value
     }
-}
 
-fn of_current<T>(read: impl FnOnce(&Inputs) -> T) -> PyResult<T> {
-    let no_user = || {
-        PyRuntimeError::new_err(
-            "only on_start, tasks, checks and on_stop can draw, take rows and ask when they are \
-             due: nothing else belongs to an arrival or a user",
-        )
-    };
-    current(|user| user.map(|user| read(&user.inputs)).ok_or_else(no_user))
-}
+    /// When the part is due.
+    pub(super) fn due(&self) -> Timestamp {
+        self.occasion.get().due
+    }
 
-/// The next value that the current part draws, uniform over 64 bits.
-#[pyfunction]
-pub(crate) fn drawn() -> PyResult<u64> {
-    of_current(Inputs::next_value)
-}
-
-/// When the current part is due, in µs since 1970.
-#[pyfunction]
-pub(crate) fn due_us() -> PyResult<u64> {
-    of_current(|inputs| inputs.occasion.get().due.0)
-}
-
-/// Row of the current part, from 0, in the feed at this index of the plan.
-#[pyfunction]
-pub(crate) fn row(feed: usize) -> PyResult<u64> {
-    let row = of_current(|inputs| {
-        let mut feeders = inputs.sources.feeders.borrow_mut();
-        let feeder = feeders.get_mut(feed)?;
-        feeder.row(inputs.occasion.get().whose)
-    })?;
-    row.ok_or_else(|| PyLookupError::new_err("this task takes no rows of it"))
+    /// Row of the part, from 0, in the feed at this index of the plan; `None` if the part takes no
+    /// rows of the feed.
+    pub(super) fn row(&self, feed: usize) -> Option<u64> {
+        let mut feeders = self.sources.feeders.borrow_mut();
+        feeders.get_mut(feed)?.row(self.occasion.get().whose)
+    }
 }

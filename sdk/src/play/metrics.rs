@@ -1,7 +1,4 @@
 //! Samples that users add to own metrics of the scenario.
-//!
-//! A sample belongs to the current user ([`super::current_user`]); without one, or on another
-//! thread, it is discarded.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,8 +9,6 @@ use loadpilot_events::limits::METRIC_VALUES_MAX;
 use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-
-use super::current_user::current;
 
 /// Samples of one user in its current task; `None` outside of tasks.
 #[derive(Default)]
@@ -30,22 +25,11 @@ impl MetricSamples {
         let mut samples = self.0.borrow_mut();
         samples.as_mut().map(std::mem::take).unwrap_or_default()
     }
-}
 
-thread_local! {
-    /// Names used before, shared by their samples.
-    static NAMES: RefCell<BTreeSet<Arc<str>>> = RefCell::default();
-}
-
-/// Adds to a metric: `kind` is `counter`, `trend` or `rate`; of a rate everything but 0 is true.
-/// Outside of a task it does nothing.
-#[pyfunction]
-pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
-    current(|user| {
-        let Some(user) = user else {
-            return Ok(());
-        };
-        let mut samples = user.samples.0.borrow_mut();
+    /// Adds a sample: `kind` is `counter`, `trend` or `rate`; of a rate everything but 0 is true.
+    /// Outside of a task it does nothing.
+    pub(super) fn add(&self, kind: &str, name: &str, value: f64) -> PyResult<()> {
+        let mut samples = self.0.borrow_mut();
         let Some(samples) = samples.as_mut() else {
             return Ok(());
         };
@@ -63,15 +47,24 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
         let Some(value) = value else {
             return Err(PyValueError::new_err(format!("no value of a {kind}")));
         };
-        let name = NAMES.with_borrow_mut(|names| match names.get(name) {
-            Some(name) => Arc::clone(name),
-            None => {
-                let name = Arc::from(name);
-                names.insert(Arc::clone(&name));
-                name
-            }
-        });
+        let name = shared_name(name);
         samples.push(MetricSample { name, value });
         Ok(())
+    }
+}
+
+thread_local! {
+    /// Names used before, shared by their samples.
+    static NAMES: RefCell<BTreeSet<Arc<str>>> = RefCell::default();
+}
+
+fn shared_name(name: &str) -> Arc<str> {
+    NAMES.with_borrow_mut(|names| match names.get(name) {
+        Some(name) => Arc::clone(name),
+        None => {
+            let name = Arc::from(name);
+            names.insert(Arc::clone(&name));
+            name
+        }
     })
 }

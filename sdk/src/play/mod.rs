@@ -1,10 +1,10 @@
 //! Scenarios in Python: the agent's interface to players, implemented with the interpreter.
 //!
-//! - [`scenario`]: loads a scenario on a firing thread.
+//! - [`scenario`]: loads a scenario on a firing thread; [`parts`] its functions and checks.
 //! - [`user`]: executes one user from operation to operation; [`asyncio_bridge`] those on an event
-//!   loop.
+//!   loop; [`error_text`] what they raise.
 //! - [`current_user`], [`inputs`], [`metrics`]: draws, feed rows and metric samples of a user.
-//! - [`client`], [`request`], [`request_cache`]: what tasks send with.
+//! - [`client`], [`request`], [`request_cache`]: requests of tasks.
 //! - [`results`], [`response`]: completions as Python values.
 //! - [`in_python_flag`], [`interned`]: the watchdog's flag, imported attributes.
 //! - [`player`]: hooks that the command plays itself.
@@ -16,10 +16,12 @@
 mod asyncio_bridge;
 mod client;
 mod current_user;
+mod error_text;
 mod in_python_flag;
 mod inputs;
 mod interned;
 mod metrics;
+mod parts;
 mod player;
 mod rehearsal;
 mod request;
@@ -30,10 +32,8 @@ mod scenario;
 mod user;
 
 pub(crate) use client::PyClient;
-pub(crate) use current_user::{PyTurn, whose_turn};
+pub(crate) use current_user::{PyTurn, drawn, due_us, measure, row, whose_turn};
 pub(crate) use in_python_flag::{moves, note_blocking, raise_in};
-pub(crate) use inputs::{drawn, due_us, row};
-pub(crate) use metrics::measure;
 pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;

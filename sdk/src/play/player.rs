@@ -5,12 +5,9 @@
 //! Ctrl-C.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
-use loadpilot_agent::fire::{Hooks, HooksSetup, Program, VirtualUsersSetup};
-use loadpilot_agent::runs::bodies::Bodies;
-use loadpilot_agent::runs::secrets::Secrets;
+use loadpilot_agent::fire::{Bodies, Hooks, HooksSetup, Program, Secrets, VirtualUsersSetup};
 use loadpilot_agent::users::prepared_users::States;
 use loadpilot_agent::users::script::{Scenario, Scripting, Source};
 use loadpilot_engine::check;
@@ -21,9 +18,12 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use super::scenario::{Interpreter, PyScenario, error_text};
-use crate::python::{refused, run_id, wait};
-use crate::targets::target_policy;
+use super::error_text::error_text;
+use super::scenario::{Interpreter, PyScenario};
+use crate::python::blocking::wait;
+use crate::python::errors::refused;
+use crate::python::targets::target_policy;
+use crate::python::values::{run_id, seconds};
 
 /// A scenario whose class this process has loaded.
 #[derive(Debug)]
@@ -81,13 +81,13 @@ pub(crate) struct PyPlayer {
 impl PyPlayer {
     fn begin(
         &self,
-        ask: impl FnOnce(&Hooks) -> oneshot::Receiver<Result<(), String>>,
+        start: impl FnOnce(&Hooks) -> oneshot::Receiver<Result<(), String>>,
     ) -> PyResult<()> {
         let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         let hooks = hooks.as_ref();
         let hooks = hooks.ok_or_else(|| PyRuntimeError::new_err("the player is closed"))?;
         let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
-        *playing = Some(ask(hooks));
+        *playing = Some(start(hooks));
         Ok(())
     }
 }
@@ -109,7 +109,7 @@ impl PyPlayer {
         let mut plan: Plan =
             check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
         for task in &mut plan.tasks {
-            // They are not performed here, where the bodies beside the plan are missing.
+            // The player performs no steps: it has no bodies beside the plan.
             task.steps.clear();
         }
         let run = run_id(run)?;
@@ -168,7 +168,7 @@ impl PyPlayer {
     }
 
     fn told(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
-        let timeout = seconds(timeout_secs)?;
+        let timeout = seconds("timeout_secs", timeout_secs)?;
         let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(part) = playing.as_mut() else {
             return Err(PyRuntimeError::new_err("nothing is being played"));
@@ -178,13 +178,13 @@ impl PyPlayer {
             return Ok(None);
         };
         *playing = None;
-        let died = || Err("the thread of the scenario has ended".to_owned());
-        let result = result.unwrap_or_else(|_| died());
+        let thread_ended = |_| Err("the thread of the scenario has ended".to_owned());
+        let result = result.unwrap_or_else(thread_ended);
         Ok(Some(result.err().unwrap_or_default()))
     }
 
     fn close(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<bool> {
-        let timeout = seconds(timeout_secs)?;
+        let timeout = seconds("timeout_secs", timeout_secs)?;
         let hooks = self
             .hooks
             .lock()
@@ -197,11 +197,6 @@ impl PyPlayer {
         let ended = async { tokio::time::timeout(timeout, ended).await };
         Ok(wait(py, &self.runtime, ended)?.is_ok())
     }
-}
-
-fn seconds(secs: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(secs)
-        .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))
 }
 
 /// Opens sealed states with their key: what all users share, and the state of each.

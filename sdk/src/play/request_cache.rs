@@ -1,6 +1,6 @@
-//! Cache of the requests that tasks make, found by the arguments of the call.
+//! Cache of the requests that tasks create, by the arguments of the call.
 //!
-//! Must never run a user's code while it reads the arguments, nor take one request for another.
+//! Must never run a user's code while it reads the arguments, nor return a different request.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -20,8 +20,8 @@ const CACHED_MAX: usize = 16 << 10;
 /// Maximum bytes of the body of a cached request.
 const BODY_BYTES_MAX: usize = 1 << 10;
 
-/// Requests that were made before. Most users make few different ones, and the load engine compiles
-/// each object once.
+/// Requests that users created before. Most users create few different ones, and the load engine
+/// compiles each object once.
 #[derive(Default)]
 pub(super) struct RequestCache {
     table: RefCell<HashTable<Py<PyRequest>>>,
@@ -45,9 +45,9 @@ impl RequestCache {
         };
         {
             let table = self.table.borrow();
-            let is_it = |known: &Py<PyRequest>| is_same(&known.get().0, method, path, extras);
-            if let Some(known) = table.find(hash, is_it) {
-                return Ok(Some(known.bind(py).clone()));
+            let matches = |cached: &Py<PyRequest>| is_same(&cached.get().0, method, path, extras);
+            if let Some(cached) = table.find(hash, matches) {
+                return Ok(Some(cached.bind(py).clone()));
             }
         }
         let mut request = Request::new(method, path.to_owned());
@@ -58,7 +58,7 @@ impl RequestCache {
             Argument::Name(name) => request.name = Some(name.to_owned()),
         });
         match built {
-            Some(()) => Ok(Some(self.keep(py, hash, request)?)),
+            Some(()) => Ok(Some(self.store(py, hash, request)?)),
             None => Ok(None),
         }
     }
@@ -68,24 +68,21 @@ impl RequestCache {
         &self,
         request: Bound<'py, PyRequest>,
     ) -> PyResult<Bound<'py, PyRequest>> {
-        let (py, made) = (request.py(), &request.get().0);
-        let body_bytes = made.body.as_ref().map_or(0, Bytes::len);
+        let (py, content) = (request.py(), &request.get().0);
+        let body_bytes = content.body.as_ref().map_or(0, Bytes::len);
         if body_bytes > BODY_BYTES_MAX {
             return Ok(request);
         }
-        let hash = self.hash_of(made);
-        if let Some(known) = self
-            .table
-            .borrow()
-            .find(hash, |known| known.get().0 == *made)
-        {
-            return Ok(known.bind(py).clone());
+        let hash = self.hash_of(content);
+        let matches = |cached: &Py<PyRequest>| cached.get().0 == *content;
+        if let Some(cached) = self.table.borrow().find(hash, matches) {
+            return Ok(cached.bind(py).clone());
         }
         self.insert(hash, request.clone().unbind());
         Ok(request)
     }
 
-    fn keep<'py>(
+    fn store<'py>(
         &self,
         py: Python<'py>,
         hash: u64,
@@ -102,7 +99,7 @@ impl RequestCache {
             // A task whose requests all differ must not fill the memory.
             table.clear();
         }
-        table.insert_unique(hash, request, |known| self.hash_of(&known.get().0));
+        table.insert_unique(hash, request, |cached| self.hash_of(&cached.get().0));
     }
 
     fn hash_of(&self, request: &Request) -> u64 {
@@ -196,18 +193,18 @@ fn is_same(
     if !is_bare || request.method != method || request.path != path {
         return false;
     }
-    let (mut headers, mut named, mut is_same) = (request.headers.iter(), None, true);
+    let (mut headers, mut has_name, mut is_same) = (request.headers.iter(), false, true);
     let read = each(extras, |argument| match argument {
         Argument::Header(name, value) => {
-            let known = headers.next();
-            is_same &= known.is_some_and(|(other, known)| other == name && known == value);
+            let header = headers.next();
+            is_same &= header.is_some_and(|(n, v)| n == name && v == value);
         }
         Argument::Name(name) => {
-            named = Some(());
+            has_name = true;
             is_same &= request.name.as_deref() == Some(name);
         }
     });
-    let is_whole = headers.next().is_none() && named.is_some() == request.name.is_some();
+    let is_whole = headers.next().is_none() && has_name == request.name.is_some();
     read.is_some() && is_same && is_whole
 }
 

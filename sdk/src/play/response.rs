@@ -107,7 +107,7 @@ impl PyResponse {
         Ok(events.unbind())
     }
 
-    /// Its lines, without their ends.
+    /// The lines of the body, without their ends.
     fn iter_lines(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let lines = self.text(py)?.call_method0(py, "splitlines")?;
         Ok(lines.bind(py).try_iter()?.into_any().unbind())

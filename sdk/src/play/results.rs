@@ -75,7 +75,7 @@ fn one<'py>(
             let error = REQUEST_ERROR.of(py)?.call1((outcome.name(), cause))?;
             Err(PyErr::from_value(error))
         }
-        Completion::Unsendable(why) => Err(PyValueError::new_err(why)),
+        Completion::Unsendable(reason) => Err(PyValueError::new_err(reason)),
         Completion::Stopped
         | Completion::Awake
         | Completion::Batch(_)

@@ -6,17 +6,19 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadpilot_agent::users::script::{Part, Scenario, Scripting, Source, User};
+use loadpilot_agent::users::script::{Scenario, Scripting, Source, User};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::asyncio_bridge::EventLoop;
-use super::client::{Execution, PyClient};
+use super::client::PyClient;
 use super::current_user::UserContext;
+use super::error_text::error_text;
 use super::inputs::{Inputs, Sources};
+use super::parts::Parts;
 use super::request_cache::RequestCache;
-use super::user::{Check, PyUser};
+use super::user::PyUser;
 
 /// The module that plays scenarios.
 const PLAY: &str = "loadpilot.play";
@@ -68,54 +70,6 @@ pub(super) struct PyScenario {
     event_loop: Option<EventLoop>,
 }
 
-/// The function of each part of a user's life.
-pub(super) struct Parts {
-    start: PartFunction,
-    stop: PartFunction,
-    tasks: Vec<PartFunction>,
-    once: Vec<PartFunction>,
-}
-
-/// The function of one part, and its check.
-pub(super) struct PartFunction {
-    pub(super) function: Py<PyAny>,
-    pub(super) execution: Execution,
-    pub(super) check: Option<Check>,
-}
-
-impl Parts {
-    pub(super) fn of(&self, part: Part) -> &PartFunction {
-        match part {
-            Part::Start => &self.start,
-            Part::Stop => &self.stop,
-            Part::Task(task) => &self.tasks[usize::from(task)],
-            Part::Once(place) => &self.once[usize::from(place)],
-        }
-    }
-}
-
-/// A part of `loadpilot.play`: function, how it is executed, check, whether the check takes the
-/// response itself.
-type PartTuple = (Py<PyAny>, String, Option<Py<PyAny>>, bool);
-
-impl PartFunction {
-    fn new((function, execution, check, takes_response): PartTuple) -> Self {
-        let check = check.map(|function| Check {
-            function,
-            takes_response,
-        });
-        Self {
-            function,
-            execution: match execution.as_str() {
-                "LOOP" => Execution::Loop,
-                "ENGINE" => Execution::Engine,
-                _ => Execution::Stack,
-            },
-            check,
-        }
-    }
-}
-
 impl PyScenario {
     fn load(py: Python<'_>, source: &Source<'_>) -> PyResult<Self> {
         let bundle = PyBytes::new(py, source.bundle);
@@ -136,18 +90,8 @@ impl PyScenario {
 
     /// Takes a scenario that `loadpilot.play` has loaded.
     pub(super) fn of(scenario: &Bound<'_, PyAny>, source: &Source<'_>) -> PyResult<Self> {
-        let parts_of = |name: &str| -> PyResult<Vec<PartFunction>> {
-            let parts: Vec<PartTuple> = scenario.getattr(name)?.extract()?;
-            Ok(parts.into_iter().map(PartFunction::new).collect())
-        };
-        let parts = Parts {
-            start: PartFunction::new(scenario.getattr("start")?.extract()?),
-            stop: PartFunction::new(scenario.getattr("stop")?.extract()?),
-            tasks: parts_of("tasks")?,
-            once: parts_of("once")?,
-        };
         Ok(Self {
-            parts: Arc::new(parts),
+            parts: Arc::new(Parts::new(scenario)?),
             sources: Rc::new(Sources::new(source)),
             make: scenario.getattr("user")?.unbind(),
             cache: Rc::default(),
@@ -191,17 +135,5 @@ impl Scenario for PyScenario {
     fn background(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
         let event_loop = self.event_loop.as_ref()?;
         Some(Box::pin(event_loop.run()))
-    }
-}
-
-/// Type and text of an error, without its place in the scenario.
-pub(super) fn error_text(py: Python<'_>, error: &PyErr) -> String {
-    let kind = error.get_type(py).name();
-    let kind = kind.map_or_else(|_| "an error".to_owned(), |name| name.to_string());
-    let text = error.value(py).str().map(|text| text.to_string());
-    match text.unwrap_or_default() {
-        text if text.is_empty() => kind,
-        text if kind == "ScenarioError" => text,
-        text => format!("{kind}: {text}"),
     }
 }

@@ -1,7 +1,7 @@
 //! One virtual user: an instance of the scenario's class, executed from operation to operation.
 //!
-//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). What
-//! the user raises ends its part, as text.
+//! A coroutine is resumed here; any other function runs on a stack of its own (a greenlet). An
+//! error that the user's code raises ends its part, as text.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use loadpilot_agent::users::script::{
     Completion, MetricSample, Occasion, Operation, Part, PartResult, User,
 };
-use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
@@ -22,14 +22,12 @@ use pyo3::types::{PyFloat, PyList, PyTuple};
 use super::asyncio_bridge::LoopUser;
 use super::client::{Execution, PyClient};
 use super::current_user::UserContext;
+use super::error_text::{message, traceback};
 use super::in_python_flag::InPython;
+use super::parts::{PartFunction, Parts};
 use super::request::PyRequest;
 use super::response::PyResponse;
 use super::results::{is_stopped, result_of};
-use super::scenario::{PartFunction, Parts, error_text};
-
-/// Python module that formats errors.
-const TRACEBACKS: &str = "loadpilot.play.tracebacks";
 
 /// One user.
 pub(super) struct PyUser {
@@ -40,7 +38,7 @@ pub(super) struct PyUser {
     /// Switch to the user's own stack with a result, or with an error.
     switch: Py<PyAny>,
     throw: Py<PyAny>,
-    /// Whether it has a stack of its own already.
+    /// Whether the user has a stack of its own already.
     has_stack: bool,
     /// The current part, and its coroutine if it is one.
     part: Part,
@@ -88,21 +86,21 @@ impl PyUser {
     fn begin_part(&mut self, py: Python<'_>, part: Part) -> PyResult<Operation> {
         self.part = part;
         let parts = Arc::clone(&self.parts);
-        let of = parts.of(part);
+        let part_function = parts.of(part);
         self.last = None;
         {
             let client = self.client.bind(py).borrow();
             client.unsent.set(0);
-            client.execution.set(of.execution);
+            client.execution.set(part_function.execution);
             // Hooks follow redirects, as a browser does.
             client.follows.set(!matches!(part, Part::Task(_)));
         }
-        if let (Execution::Loop, Some(on_loop)) = (of.execution, &mut self.on_loop) {
-            on_loop.begin(py, &of.function, &self.instance)?;
+        if let (Execution::Loop, Some(on_loop)) = (part_function.execution, &mut self.on_loop) {
+            on_loop.begin(py, &part_function.function, &self.instance)?;
             return Ok(Operation::External);
         }
-        if of.execution == Execution::Stack {
-            let arguments = (&of.function, &self.instance, &self.client);
+        if part_function.execution == Execution::Stack {
+            let arguments = (&part_function.function, &self.instance, &self.client);
             let switch = || self.switch.bind(py).call1(arguments);
             let yielded = match std::mem::replace(&mut self.has_stack, true) {
                 true => switch(),
@@ -111,7 +109,7 @@ impl PyUser {
             return self.operation_of(py, &yielded?);
         }
         let arguments = (&self.instance, &self.client);
-        match of.function.bind(py).call1(arguments) {
+        match part_function.function.bind(py).call1(arguments) {
             Ok(coroutine) => {
                 let sent = send(&coroutine, &py.None().into_bound(py));
                 self.coroutine = Some(coroutine.unbind());
@@ -155,7 +153,7 @@ impl PyUser {
             let error = match sent {
                 Ok(Sent::Yielded(yielded)) => match self.operation_of(py, &yielded) {
                     Ok(next) => return Ok(next),
-                    // It awaits what needs an event loop: raised at its own line.
+                    // The task awaits an object of an event loop: raised at the line that does.
                     Err(_) => PyTypeError::new_err(format!(
                         "a task can await client calls and asyncio.sleep(); it awaits a {}, which \
                          needs an event loop",
@@ -204,7 +202,7 @@ impl PyUser {
         Ok(next)
     }
 
-    /// Notes that the user sends a request: the response before is not its last.
+    /// The user sends a request: the response before is not its last.
     fn note_request(&mut self, py: Python<'_>) {
         self.last = None;
         if self.coroutine.is_some() {
@@ -220,20 +218,21 @@ impl PyUser {
             .as_ref()
             .is_some_and(|on_loop| on_loop.is_cancelled);
         let raised = error.filter(|error| !is_stopped(py, error) && !was_cancelled);
-        let mut trace = raised.as_ref().and_then(|error| trace(py, error));
-        let mut raised = raised.map(|error| self.message(py, &error));
+        let mut trace = raised.as_ref().and_then(|error| traceback(py, error));
+        let mut raised = raised.map(|error| message(py, &error, self.part));
         let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
-            let what = "were made and never awaited, so never sent";
-            raised = Some(format!("{unsent} requests {what}"));
+            raised = Some(format!(
+                "{unsent} requests were made and never awaited, so never sent"
+            ));
         }
         let last = self.last.take();
         let check = match (&self.part().check, last, &raised) {
             (Some(check), Some(last), None) => {
                 let checked = check.run(py, &self.instance, &last);
                 Some(checked.map_err(|error| {
-                    trace = self::trace(py, &error);
-                    self.message(py, &error)
+                    trace = traceback(py, &error);
+                    message(py, &error, self.part)
                 }))
             }
             _ => None,
@@ -246,35 +245,6 @@ impl PyUser {
         })
     }
 
-    /// Text of an error: type, message and place; of hooks with the lines that led to it.
-    fn message(&self, py: Python<'_>, error: &PyErr) -> String {
-        let how = match self.part {
-            Part::Start | Part::Once(_) => "told_at_length",
-            Part::Task(_) | Part::Stop => "told",
-        };
-        let message = || {
-            // `into_value` attaches the traceback to the error.
-            let value = error.clone_ref(py).into_value(py);
-            let message = py.import(TRACEBACKS)?.call_method1(how, (value,))?;
-            message.extract::<String>()
-        };
-        message().unwrap_or_else(|_| error_text(py, error))
-    }
-}
-
-/// The scenario's lines that led to an error, if any.
-fn trace(py: Python<'_>, error: &PyErr) -> Option<String> {
-    let value = error.clone_ref(py).into_value(py);
-    let trace = py
-        .import(TRACEBACKS)
-        .ok()?
-        .call_method1("trace", (value,))
-        .ok()?;
-    let trace: String = trace.extract().ok()?;
-    Some(trace).filter(|trace| !trace.is_empty())
-}
-
-impl PyUser {
     /// On the loop: the end of the part, or its next operation, if any.
     fn poll_loop(&mut self, py: Python<'_>) -> PyResult<Option<Operation>> {
         let Some(on_loop) = &mut self.on_loop else {
@@ -292,10 +262,8 @@ impl PyUser {
         client.unsent.set(client.unsent.get() - count);
         Ok(next)
     }
-}
 
-impl PyUser {
-    /// Runs a stretch of the user's code as the current user, and keeps the watchdog's message
+    /// Runs a stretch of the user's code as the current user, and stores the watchdog's message
     /// about it. `None`: no operation yet.
     fn stretch(
         &mut self,
@@ -413,28 +381,4 @@ fn below_engine_stack<T>(work: impl FnOnce() -> T) -> T {
     let done = work();
     black_box(&mut gap);
     done
-}
-
-/// A check of the scenario.
-pub(super) struct Check {
-    pub(super) function: Py<PyAny>,
-    /// Whether it takes the response itself, not its status and JSON.
-    pub(super) takes_response: bool,
-}
-
-impl Check {
-    fn run(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyResponse>) -> PyResult<()> {
-        if self.takes_response {
-            return self.function.call1(py, (instance, last)).map(drop);
-        }
-        let response = last.bind(py).get();
-        let body = match response.json(py) {
-            Ok(body) => body,
-            // The body is not JSON.
-            Err(error) if error.is_instance_of::<PyValueError>(py) => py.None(),
-            Err(error) => return Err(error),
-        };
-        let status = response.status_code();
-        self.function.call1(py, (instance, status, body)).map(drop)
-    }
 }

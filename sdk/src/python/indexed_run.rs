@@ -1,4 +1,4 @@
-//! An indexed run for Python: JSON in, JSON out, from any thread.
+//! An indexed run for Python: JSON in, JSON out. Any thread may use it.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{failed, json, refused, wait};
+use super::blocking::wait;
+use super::errors::{Fault, failed, refused};
+use super::values::json;
 use crate::indexed_run::{IndexedRun, parse_query};
 
-/// One run's log, indexed.
+/// The log of one run, indexed.
 #[pyclass(name = "Reading", module = "loadpilot._native")]
 pub(super) struct PyReading {
     runtime: Arc<Runtime>,
@@ -22,36 +24,35 @@ impl PyReading {
         Self { runtime, indexed }
     }
 
-    /// The run, when no other thread uses it. Waited for without the GIL: whoever has it may need
-    /// the GIL to be done.
-    fn mine(&self, py: Python<'_>) -> PyResult<OwnedMutexGuard<IndexedRun>> {
+    /// The run, once no other thread uses it. Waits without the GIL, which that thread may need.
+    fn lock(&self, py: Python<'_>) -> PyResult<OwnedMutexGuard<IndexedRun>> {
         wait(py, &self.runtime, Arc::clone(&self.indexed).lock_owned())
     }
 }
 
-/// Waits for an answer and tells it as JSON.
+/// Waits for an answer; its JSON is made without the GIL.
 macro_rules! answer {
-    ($self:ident, $py:ident, $indexed:ident => $ask:expr) => {{
-        let mut $indexed = $self.mine($py)?;
-        let told = wait($py, &$self.runtime, async move {
-            let answer = $ask.await?;
+    ($self:ident, $py:ident, $indexed:ident => $query:expr) => {{
+        let mut $indexed = $self.lock($py)?;
+        let answer = wait($py, &$self.runtime, async move {
+            let answer = $query.await?;
             Ok(serde_json::to_string(&answer))
         })?;
-        let told = told.map_err(|error| failed($py, &error))?;
-        told.map_err(|error| super::Fault::new_err(error.to_string()))
+        let json = answer.map_err(|error| failed($py, &error))?;
+        json.map_err(|error| Fault::new_err(error.to_string()))
     }};
 }
 
 #[pymethods]
 impl PyReading {
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let mut indexed = self.mine(py)?;
+        let mut indexed = self.lock(py)?;
         let changed = wait(py, &self.runtime, indexed.refresh())?;
         changed.map_err(|error| failed(py, &error))
     }
 
     fn position(&self, py: Python<'_>) -> PyResult<String> {
-        json(&self.mine(py)?.position())
+        json(&self.lock(py)?.position())
     }
 
     #[pyo3(signature = (as_of_us = None))]
@@ -80,7 +81,7 @@ impl PyReading {
     }
 
     fn story(&self, py: Python<'_>, after: u64, limit: usize) -> PyResult<String> {
-        json(&self.mine(py)?.timeline_page(after, limit))
+        json(&self.lock(py)?.timeline_page(after, limit))
     }
 
     fn verdict(&self, py: Python<'_>, question_json: &str) -> PyResult<String> {

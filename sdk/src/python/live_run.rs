@@ -1,4 +1,4 @@
-//! A run as it goes on, for Python.
+//! A run in progress, for Python.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,10 +7,12 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
-use super::{Fault, json, secs, wait};
+use super::blocking::wait;
+use super::errors::Fault;
+use super::values::{json, seconds};
 use crate::follow::RunUpdate;
 
-/// A run as it goes on.
+/// Follows one run.
 #[pyclass(name = "Watch", module = "loadpilot._native")]
 pub(super) struct PyWatch {
     runtime: Arc<Runtime>,
@@ -27,7 +29,7 @@ impl PyWatch {
 #[pymethods]
 impl PyWatch {
     fn next(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
-        let deadline = Instant::now() + secs("timeout_secs", timeout_secs)?;
+        let deadline = Instant::now() + seconds("timeout_secs", timeout_secs)?;
         let next = async {
             let mut updates = self.updates.lock().await;
             tokio::time::timeout_at(deadline.into(), updates.recv()).await
@@ -36,7 +38,7 @@ impl PyWatch {
             Err(_elapsed) => Ok(None),
             Ok(None) => Err(Fault::new_err("the run is not followed any more")),
             Ok(Some(RunUpdate::Fault(reason))) => Err(Fault::new_err(reason)),
-            Ok(Some(change)) => json(&change).map(Some),
+            Ok(Some(update)) => json(&update).map(Some),
         }
     }
 }

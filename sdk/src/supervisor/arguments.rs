@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::{Config, Listen, LogFolder, ProvidedCertificate};
+use super::config::Config;
+use super::folder::LogFolder;
+use super::listen::{Listen, ProvidedCertificate};
 
 /// Maximum number of agents or coordinators of one local stack.
 const CHILDREN_MAX: i64 = 256;
@@ -22,7 +24,7 @@ struct Arguments {
     /// Use this folder and no other; exit with 5 when a running stack has it.
     #[arg(long)]
     log_dir: Option<PathBuf>,
-    /// The nats-server to run.
+    /// Path of nats-server.
     #[arg(long)]
     nats_server: PathBuf,
     #[arg(long, default_value_t = 0, value_parser = count())]
@@ -35,19 +37,19 @@ struct Arguments {
     /// Program and first arguments of a coordinator, as a JSON list.
     #[arg(long, value_parser = command, required_unless_present = "reader")]
     coordinator_command: Option<Command>,
-    /// Only the server, to read an old log.
+    /// Start the server only, to read an old log.
     #[arg(long, conflicts_with_all = ["agents", "coordinators"])]
     reader: bool,
-    /// Let agents of other machines in at HOST:PORT, with TLS and a token.
+    /// Listen for agents of other machines at HOST:PORT, with TLS and a token.
     #[arg(long, value_parser = Listen::parse, conflicts_with = "reader")]
     listen: Option<Listen>,
-    /// A certificate to show them instead of one that is made.
+    /// Certificate for --listen instead of a generated one.
     #[arg(long, requires = "listen", requires = "listen_key")]
     listen_cert: Option<PathBuf>,
-    /// Its private key.
+    /// Private key of --listen-cert.
     #[arg(long, requires = "listen_cert")]
     listen_key: Option<PathBuf>,
-    /// Its authority.
+    /// Authority of --listen-cert.
     #[arg(long, requires = "listen_cert")]
     listen_cacert: Option<PathBuf>,
 }
@@ -77,7 +79,7 @@ pub fn parse(argv: Vec<OsString>) -> Result<Config, clap::Error> {
     let log_folder = match (arguments.log_dir, arguments.root) {
         (Some(folder), _) => LogFolder::Exactly(folder),
         (None, Some(root)) => LogFolder::FirstFree(root),
-        (None, None) => unreachable!("clap demands one of the two"),
+        (None, None) => unreachable!("clap requires one of the two"),
     };
     let certificate = arguments.listen_cert.zip(arguments.listen_key);
     let cacert = arguments.listen_cacert;

@@ -1,36 +1,14 @@
 //! One child process: it dies with the supervisor, and its end is reported exactly once.
 
-use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 
-use tokio::process::{ChildStderr, Command};
+use tokio::process::{ChildStderr, ChildStdin, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::stack::Input;
-
-/// Name of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ChildName {
-    /// nats-server.
-    Server,
-    /// The n-th coordinator, from 1.
-    Coordinator(u32),
-    /// The n-th agent, from 1.
-    Agent(u32),
-}
-
-impl fmt::Display for ChildName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Server => f.write_str("nats-server"),
-            Self::Coordinator(1) => f.write_str("coordinator"),
-            Self::Coordinator(number) => write!(f, "coordinator-{number}"),
-            Self::Agent(number) => write!(f, "agent-{number}"),
-        }
-    }
-}
+use super::child_name::ChildName;
+use super::input::Input;
 
 /// A running child.
 pub(super) struct Child {
@@ -40,31 +18,31 @@ pub(super) struct Child {
 
 impl Child {
     /// Starts `command` in a process group of its own; its end becomes one input. Also
-    /// returns the child's standard error if `command` pipes it.
+    /// returns what `command` pipes: standard input and standard error.
     ///
     /// Must be called from the thread that lives as long as the stack: on Linux the kernel kills
     /// the child when the thread that started it ends.
     pub(super) fn start(
-        who: ChildName,
+        name: ChildName,
         command: &mut Command,
         inputs: UnboundedSender<Input>,
-    ) -> io::Result<(Self, Option<ChildStderr>)> {
+    ) -> io::Result<(Self, Option<ChildStdin>, Option<ChildStderr>)> {
         let parent = std::process::id();
-        command.stdin(Stdio::null()).process_group(0);
+        command.process_group(0);
         // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
         unsafe { command.pre_exec(move || die_with(parent)) };
         let mut child = command.spawn()?;
         let pid = child
             .id()
-            .ok_or_else(|| io::Error::other("it ended before it began"))?;
-        let stderr = child.stderr.take();
+            .ok_or_else(|| io::Error::other("it has no process id"))?;
+        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         let (signals, to_send) = unbounded_channel();
         tokio::spawn(async move {
             let because = watch(&mut child, to_send).await;
             // The receiver is gone once the stack has ended.
-            let _ = inputs.send(Input::Exited { who, because });
+            let _ = inputs.send(Input::Exited { name, because });
         });
-        Ok((Self { pid, signals }, stderr))
+        Ok((Self { pid, signals }, stdin, stderr))
     }
 
     /// Sends `signal`, unless the child has ended; SIGKILL goes to all of its process group.
@@ -74,7 +52,7 @@ impl Child {
     }
 }
 
-/// Waits for the end of `child` and forwards signals until then; returns how it ended.
+/// Forwards signals to `child` until it ends; returns its exit code or signal as text.
 async fn watch(
     child: &mut tokio::process::Child,
     mut to_send: UnboundedReceiver<libc::c_int>,

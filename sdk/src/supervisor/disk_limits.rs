@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::StackError;
+use super::error::StackError;
 
 const MIB: u64 = 1 << 20;
 

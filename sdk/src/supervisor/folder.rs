@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::disk_limits::Limits;
-use super::{LogFolder, StackError};
+use super::error::StackError;
 
 /// Maximum number of stacks in one directory at a time.
 const FOLDERS_MAX: u32 = 1024;
@@ -18,20 +18,29 @@ const STACK_FILE: &str = "stack.json";
 const SERVER_FILE: &str = "server.conf";
 const AGENTS_FOLDER: &str = "agents";
 
-/// A folder that this process has locked. The lock goes with the process, however that ends.
+/// Choice of the folder of the log.
+#[derive(Debug, Clone)]
+pub enum LogFolder {
+    /// The first folder `log-1`, `log-2`, … in this one that no other stack has locked.
+    FirstFree(PathBuf),
+    /// This folder and no other.
+    Exactly(PathBuf),
+}
+
+/// A folder that this process has locked. The lock ends with the process.
 pub(super) struct Folder {
     path: PathBuf,
     _lock: File,
 }
 
-/// Content of the stack file: all that a client of the stack needs.
+/// Content of the stack file, from which clients of the stack connect.
 #[derive(Debug, Serialize)]
 pub(super) struct StackFile<'a> {
-    /// Where the server listens.
+    /// URL of the server.
     pub(super) url: &'a str,
     /// The token for the server.
     pub(super) token: &'a str,
-    /// The authority of its certificate, if machines do not trust it anyway.
+    /// Authority of its certificate; `None`: machines trust it already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cacert: Option<&'a Path>,
     /// Process id of the supervisor.
@@ -61,11 +70,10 @@ impl From<Limits> for LimitsFile {
 }
 
 impl Folder {
-    /// Takes the folder that `place` names.
+    /// Locks the chosen folder.
     ///
     /// # Errors
-    /// `Busy` when it is exactly one and locked, a refusal when all are locked, a fault of the
-    /// file system.
+    /// `Busy` if the one folder is locked, a refusal if all are, a fault of the file system.
     pub(super) fn take(choice: &LogFolder) -> Result<Self, StackError> {
         match choice {
             LogFolder::Exactly(path) => {
@@ -88,7 +96,7 @@ impl Folder {
         }
     }
 
-    /// The folder, or none when another process has it.
+    /// Locks a folder; `None` if another process has locked it.
     fn lock(path: &Path) -> Result<Option<Self>, StackError> {
         let failed = |error| StackError::fault(path.display().to_string(), error);
         DirBuilder::new()
@@ -96,7 +104,7 @@ impl Folder {
             .mode(0o700)
             .create(path)
             .map_err(failed)?;
-        // It may be older than this program, or have been copied from elsewhere.
+        // The folder may come from an older version, or be a copy.
         fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
         let lock = private(
             OpenOptions::new().create(true).append(true),
@@ -110,7 +118,7 @@ impl Folder {
         }
         let path = path.canonicalize().map_err(failed)?;
         let folder = Self { path, _lock: lock };
-        folder.forget();
+        folder.remove_stack_files();
         Ok(Some(folder))
     }
 
@@ -161,8 +169,8 @@ impl Folder {
         written.map_err(|error| StackError::fault(path.display().to_string(), error))
     }
 
-    /// Removes the files that refer to the stack.
-    pub(super) fn forget(&self) {
+    /// Removes the stack file and the server's configuration.
+    pub(super) fn remove_stack_files(&self) {
         for file in [self.stack_file(), self.server_file()] {
             // Absent is fine; any other error shows when the file is written.
             let _ = fs::remove_file(file);

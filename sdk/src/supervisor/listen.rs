@@ -16,7 +16,7 @@ use rcgen::{
 };
 use sha2::{Digest, Sha256};
 
-use super::StackError;
+use super::error::StackError;
 use super::folder::{Folder, secret};
 
 /// Subfolder of a log's folder for certificate, authority and token.
@@ -25,7 +25,7 @@ const LISTEN_FOLDER: &str = "listen";
 /// Where a stack listens for other machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
-    /// An address of this machine, a name of it, or all of them (`0.0.0.0`, `::`).
+    /// Address or name of this machine, or all addresses (`0.0.0.0`, `::`).
     pub host: String,
     /// The port; 0: a free one.
     pub port: u16,
@@ -40,7 +40,7 @@ pub struct ProvidedCertificate {
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// Its authority, if machines do not trust it anyway.
+    /// Its authority; `None`: machines trust it already.
     pub cacert: Option<PathBuf>,
 }
 
@@ -75,7 +75,7 @@ impl Listen {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'));
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-        let sound = match bare {
+        let is_valid = match bare {
             Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
             None => !host.is_empty() && host.bytes().all(is_name),
         };
@@ -85,7 +85,7 @@ impl Listen {
             port,
             certificate: None,
         };
-        sound.then_some(listen).ok_or_else(rule)
+        is_valid.then_some(listen).ok_or_else(rule)
     }
 
     fn is_everywhere(&self) -> bool {
@@ -96,11 +96,11 @@ impl Listen {
 
     /// Chooses a port, and creates or reads the stack's identity.
     pub(super) fn open(&self, folder: &Folder) -> Result<Open, StackError> {
-        let place = folder.path().join(LISTEN_FOLDER);
-        private_folder(&place)?;
+        let path = folder.path().join(LISTEN_FOLDER);
+        private_folder(&path)?;
         let port = self.free_port()?;
         let addresses = addresses();
-        let (near, far) = match self.is_everywhere() {
+        let (local, remote) = match self.is_everywhere() {
             false => (self.host.clone(), self.host.clone()),
             true => {
                 let outside = addresses
@@ -112,10 +112,10 @@ impl Listen {
             }
         };
         let (cert, key, cacert, fingerprint) = match &self.certificate {
-            Some(given) => {
+            Some(provided) => {
                 self.require_named_host()?;
-                let given = given.clone();
-                (given.cert, given.key, given.cacert, None)
+                let provided = provided.clone();
+                (provided.cert, provided.key, provided.cacert, None)
             }
             None => {
                 let mut names = vec!["localhost".to_owned(), Ipv4Addr::LOCALHOST.to_string()];
@@ -123,22 +123,22 @@ impl Listen {
                     true => names.extend(addresses.iter().map(ToString::to_string)),
                     false => names.push(self.host.clone()),
                 }
-                let made = create_identity(folder, &place, names)?;
+                let identity = create_identity(folder, &path, names)?;
                 (
-                    made.cert,
-                    made.key,
-                    Some(made.authority),
-                    Some(made.fingerprint),
+                    identity.cert,
+                    identity.key,
+                    Some(identity.authority),
+                    Some(identity.fingerprint),
                 )
             }
         };
-        let token_file = place.join("token");
+        let token_file = path.join("token");
         let token = read_or_create(folder, &token_file, secret)?;
         Ok(Open {
             bind: bracketed(&self.host),
             port,
-            local_url: format!("tls://{}:{port}", bracketed(&near)),
-            remote_url: format!("tls://{}:{port}", bracketed(&far)),
+            local_url: format!("tls://{}:{port}", bracketed(&local)),
+            remote_url: format!("tls://{}:{port}", bracketed(&remote)),
             cert,
             key,
             cacert,
@@ -161,7 +161,7 @@ impl Listen {
         })
     }
 
-    /// A provided certificate is for a name, which clients compare: refuses a wildcard address.
+    /// Refuses a wildcard address: clients compare the host with the provided certificate.
     fn require_named_host(&self) -> Result<(), StackError> {
         if !self.is_everywhere() {
             return Ok(());
@@ -187,24 +187,24 @@ struct Identity {
 /// The authority of this folder, and a new certificate of it for `names`.
 fn create_identity(
     folder: &Folder,
-    place: &Path,
+    path: &Path,
     names: Vec<String>,
 ) -> Result<Identity, StackError> {
-    let made = |error: rcgen::Error| {
+    let failed = |error: rcgen::Error| {
         StackError::fault(
             "make a certificate",
             std::io::Error::other(error.to_string()),
         )
     };
-    let authority_file = place.join("ca.pem");
+    let authority_file = path.join("ca.pem");
     let new_key = || {
         KeyPair::generate()
             .map(|key| key.serialize_pem())
-            .map_err(made)
+            .map_err(failed)
     };
-    let authority_key = read_or_create(folder, &place.join("ca-key.pem"), new_key)?;
-    let authority_key = KeyPair::from_pem(&authority_key).map_err(made)?;
-    let mut params = CertificateParams::new(Vec::new()).map_err(made)?;
+    let authority_key = read_or_create(folder, &path.join("ca-key.pem"), new_key)?;
+    let authority_key = KeyPair::from_pem(&authority_key).map_err(failed)?;
+    let mut params = CertificateParams::new(Vec::new()).map_err(failed)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![
         KeyUsagePurpose::KeyCertSign,
@@ -219,17 +219,17 @@ fn create_identity(
         params
             .self_signed(&authority_key)
             .map(|cert| cert.pem())
-            .map_err(made)
+            .map_err(failed)
     };
     let authority = read_or_create(folder, &authority_file, new_authority)?;
     let issuer = Issuer::new(params, authority_key);
 
-    let mut params = CertificateParams::new(names).map_err(made)?;
+    let mut params = CertificateParams::new(names).map_err(failed)?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
-    let key = KeyPair::generate().map_err(made)?;
-    let cert = params.signed_by(&key, &issuer).map_err(made)?;
-    let (cert_file, key_file) = (place.join("cert.pem"), place.join("key.pem"));
+    let key = KeyPair::generate().map_err(failed)?;
+    let cert = params.signed_by(&key, &issuer).map_err(failed)?;
+    let (cert_file, key_file) = (path.join("cert.pem"), path.join("key.pem"));
     folder.write(&cert_file, cert.pem().as_bytes())?;
     folder.write(&key_file, key.serialize_pem().as_bytes())?;
     Ok(Identity {
@@ -259,11 +259,12 @@ fn read_or_create(
 
 fn private_folder(path: &Path) -> Result<(), StackError> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-    let made = fs::DirBuilder::new()
+    let created = fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path);
-    made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
+    created
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
         .map_err(|error| StackError::fault(path.display().to_string(), error))
 }
 
@@ -300,9 +301,9 @@ fn bracketed(host: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Broken if an address is taken for another one, or a mistake opens a stack somewhere.
+    /// Broken if an address is read as another one, or an invalid one opens a port.
     #[test]
-    fn a_place_is_a_host_and_a_port() {
+    fn the_flag_takes_a_host_and_a_port() {
         for (text, host, port) in [
             ("0.0.0.0:4222", "0.0.0.0", 4222),
             ("[::]:0", "::", 0),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::child::ChildName;
+use super::child_name::ChildName;
 
 /// Maximum number of restarts of one child within [`WINDOW`].
 pub(super) const PER_MINUTE_MAX: usize = 5;
@@ -16,7 +16,7 @@ pub(super) struct Restarts {
     deaths: BTreeMap<ChildName, VecDeque<Instant>>,
 }
 
-/// What to do about a child that died.
+/// Reaction to the death of a child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Start it again.
@@ -27,8 +27,8 @@ pub(super) enum Verdict {
 
 impl Restarts {
     /// Counts a death at `now` and decides.
-    pub(super) fn died(&mut self, who: ChildName, now: Instant) -> Verdict {
-        let deaths = self.deaths.entry(who).or_default();
+    pub(super) fn died(&mut self, name: ChildName, now: Instant) -> Verdict {
+        let deaths = self.deaths.entry(name).or_default();
         while deaths
             .front()
             .is_some_and(|&death| now.duration_since(death) >= WINDOW)
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_a_minute_are_forgiven_the_sixth_is_not_and_old_ones_are_forgotten() {
+    fn five_deaths_a_minute_are_restarts_and_the_sixth_is_not() {
         let (mut restarts, start) = (Restarts::default(), Instant::now());
         let at = |secs| start + Duration::from_secs(secs);
         for second in 0..5 {

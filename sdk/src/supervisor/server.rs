@@ -1,4 +1,4 @@
-//! nats-server as a child: its configuration, and how its output is read.
+//! nats-server as a child: its configuration and its output.
 //! Must never start without a token, nor listen off loopback without TLS.
 
 use std::fs::File;
@@ -11,17 +11,18 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::StackError;
-use super::child::{Child, ChildName};
+use super::child::Child;
+use super::child_name::ChildName;
+use super::error::StackError;
 use super::folder::Folder;
+use super::input::Input;
 use super::listen::{Listen, Open};
-use super::stack::Input;
 
 /// Line of the server when it accepts clients, after JetStream's recovery.
 const READY: &[u8] = b"Server is ready";
 
-/// Line of the server, before the reason, when a write to disk failed. The stream then takes
-/// nothing more for as long as the server runs, and publishers get no acknowledgement.
+/// Text before the reason in the server's line about a failed write to disk. From then until its
+/// restart the stream stores nothing, and publishers get no acknowledgement.
 const WRITE_ERROR: &str = "critical write error: ";
 
 /// Maximum bytes of the server's output that are stored.
@@ -31,8 +32,8 @@ const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// which follow the free disk already.
 const STORE_BYTES_MAX: u64 = 8 << 30;
 
-/// Maximum bytes that JetStream may reserve in memory: all assets are on disk, and the server needs
-/// some for itself.
+/// Maximum bytes that JetStream may reserve in memory, for the server itself: all assets are on
+/// disk.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
 
 /// Number of bytes of a child's output to show when it fails.
@@ -90,8 +91,9 @@ impl Server {
         let output = folder.output(&ChildName::Server.to_string(), fresh)?;
         let mut command = Command::new(program);
         command.arg("--config").arg(folder.server_file());
+        command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let (child, stderr) = Child::start(ChildName::Server, &mut command, inputs.clone())
+        let (child, _, stderr) = Child::start(ChildName::Server, &mut command, inputs.clone())
             .map_err(|error| StackError::fault(format!("start {}", program.display()), error))?;
         if let Some(stderr) = stderr {
             tokio::spawn(watch_output(stderr, output, inputs));

@@ -1,21 +1,26 @@
 //! The life of a stack: one loop that receives inputs and acts on them.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
+use tokio::process::{ChildStdin, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::child::{Child, ChildName};
+use super::child::Child;
+use super::child_name::ChildName;
+use super::config::Config;
 use super::disk_limits::{Limits, limits};
+use super::error::{End, StackError};
 use super::folder::{Folder, StackFile};
+use super::input::Input;
 use super::restarts::{Restarts, Verdict};
 use super::server::{Server, tail};
-use super::stdio_protocol::{EventWriter, Listening, listen};
-use super::{Config, End, Event, StackError};
+use super::stdio_protocol::{Event, EventWriter, Listening, listen};
 
 /// Timeout for nats-server to accept clients, the recovery of a large log included.
 const SERVER_READY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,29 +33,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The same when the owner is gone.
 const ORPHAN_STOP_TIMEOUT: Duration = Duration::from_millis(800);
-
-/// Input of a stack's loop.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// nats-server accepts clients.
-    ServerReady,
-    /// nats-server cannot write to its disk.
-    LogUnavailable {
-        /// The error of the disk.
-        reason: String,
-    },
-    /// A child ended.
-    Exited {
-        /// The child.
-        who: ChildName,
-        /// How it ended.
-        because: String,
-    },
-    /// The owner wrote `stop`, or a signal asks the process to end.
-    Stop,
-    /// The owner died.
-    OwnerGone,
-}
 
 /// How to end a stack.
 #[derive(Clone, Copy)]
@@ -67,14 +49,18 @@ struct Stack {
     limits: Limits,
     server: Server,
     children: BTreeMap<ChildName, Child>,
+    /// Standard inputs of coordinators and agents that were started before the server accepts
+    /// clients: each waits for the content of the stack file.
+    waiting: Vec<ChildStdin>,
     restarts: Restarts,
-    /// When it began, in µs since the Unix epoch: runs asked for before belong to an earlier stack.
+    /// Start of this stack, in µs since the Unix epoch: runs requested earlier belong to another
+    /// stack.
     started_at_us: u64,
-    /// Whether coordinators and agents have been started.
+    /// Whether the server has accepted clients.
     is_open: bool,
     /// Deadline for the server to accept clients, until it does.
     server_deadline: Option<Instant>,
-    /// How the server ended last, until it accepts clients again.
+    /// Exit code or signal of the server's last end, until it accepts clients again.
     server_died: Option<String>,
     inputs: UnboundedSender<Input>,
 }
@@ -86,7 +72,7 @@ pub(super) fn run(
     events: impl Write + 'static,
 ) -> End {
     let mut events = EventWriter(events);
-    // This thread must make the children: they die with the thread that made them.
+    // This thread must start the children: they die with the thread that started them.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -154,29 +140,43 @@ fn handle_signals(inputs: &UnboundedSender<Input>) -> Result<(), StackError> {
     Ok(())
 }
 
+/// Writes all that a child reads from its standard input. An error means that the child has ended,
+/// which is reported as an input of its own.
+fn hand_over(stdin: ChildStdin, content: &[u8]) {
+    if let Ok(pipe) = stdin.into_owned_fd() {
+        let _ = File::from(pipe).write_all(content);
+    }
+}
+
 impl Stack {
-    /// Takes a folder and starts the server in it.
+    /// Takes a folder and starts all processes in it, at the same time.
     fn start(config: Config, inputs: UnboundedSender<Input>) -> Result<Self, StackError> {
         let folder = Folder::take(&config.log_folder)?;
         let limits = limits(folder.path(), config.agents + config.coordinators > 0)?;
         let server = Server::choose(config.listen.as_ref(), &folder)?;
         let child = server.start(&config.nats_server, &folder, true, inputs.clone())?;
-        Ok(Self {
+        let mut stack = Self {
             config,
             folder,
             limits,
             server,
             children: BTreeMap::from([(ChildName::Server, child)]),
+            waiting: Vec::new(),
             restarts: Restarts::default(),
             started_at_us: crate::session::now().0,
             is_open: false,
             server_deadline: Some(Instant::now() + SERVER_READY_TIMEOUT),
             server_died: None,
             inputs,
-        })
+        };
+        let coordinators = (1..=stack.config.coordinators).map(ChildName::Coordinator);
+        for name in coordinators.chain((1..=stack.config.agents).map(ChildName::Agent)) {
+            stack.start_worker(name, true)?;
+        }
+        Ok(stack)
     }
 
-    /// Handles inputs until the stack has to end; returns how.
+    /// Handles inputs until the stack has to end.
     async fn run(
         &mut self,
         inputs: &mut UnboundedReceiver<Input>,
@@ -193,12 +193,12 @@ impl Stack {
                 Input::OwnerGone => return Ok(Shutdown::Immediate),
                 Input::ServerReady => self.server_ready(events)?,
                 Input::LogUnavailable { reason } => events.write(&Event::LogUnavailable { reason }),
-                Input::Exited { who, .. } if !self.is_open => {
-                    self.children.remove(&who);
+                Input::Exited { name, .. } if !self.is_open && name == ChildName::Server => {
+                    self.children.remove(&name);
                     self.retry_server(&mut ports)?;
                     true
                 }
-                Input::Exited { who, because } => self.restart(who, because, events)?,
+                Input::Exited { name, because } => self.restart(name, because, events)?,
             };
             if !is_read {
                 return Ok(Shutdown::Immediate); // the owner is gone
@@ -219,8 +219,8 @@ impl Stack {
         if !self.is_open {
             return Err(self.silent());
         }
-        // Its end counts like any other.
-        self.signal(|who| who == ChildName::Server, libc::SIGKILL);
+        // Its end is handled as any other.
+        self.signal(|name| name == ChildName::Server, libc::SIGKILL);
         Ok(())
     }
 
@@ -230,7 +230,7 @@ impl Stack {
         ))
     }
 
-    /// The server ended before it accepted clients: tries another port if that was the reason.
+    /// The server ended before it accepted clients: tries another port if its own was in use.
     fn retry_server(&mut self, ports: &mut u32) -> Result<(), StackError> {
         let silent = self.silent();
         if *ports == PORTS_MAX || !silent.to_string().contains("address already in use") {
@@ -253,17 +253,17 @@ impl Stack {
         Ok(())
     }
 
-    /// The server accepts clients: starts the other children, or reports its restart. False if the
-    /// owner is gone.
+    /// The server accepts clients: connects the waiting children, or reports its restart. False if
+    /// the owner is gone.
     fn server_ready(&mut self, events: &mut EventWriter<impl Write>) -> Result<bool, StackError> {
         self.server_deadline = None;
         if let Some(because) = self.server_died.take() {
             return Ok(self.report_restart(ChildName::Server, because, events));
         }
-        self.write_stack_file()?;
-        let coordinators = (1..=self.config.coordinators).map(ChildName::Coordinator);
-        for who in coordinators.chain((1..=self.config.agents).map(ChildName::Agent)) {
-            self.start_worker(who, true)?;
+        let content = self.stack_file()?;
+        self.folder.write(&self.folder.stack_file(), &content)?;
+        for stdin in std::mem::take(&mut self.waiting) {
+            hand_over(stdin, &content);
         }
         self.is_open = true;
         Ok(events.write(&Event::Ready {
@@ -274,7 +274,8 @@ impl Stack {
         }))
     }
 
-    fn write_stack_file(&self) -> Result<(), StackError> {
+    /// The content of the stack file.
+    fn stack_file(&self) -> Result<Vec<u8>, StackError> {
         let content = StackFile {
             url: &self.server.url(),
             token: &self.server.token,
@@ -288,34 +289,35 @@ impl Stack {
             started_at_us: self.started_at_us,
             limits: self.limits.into(),
         };
-        let content = serde_json::to_vec_pretty(&content)
-            .map_err(|error| StackError::fault("the stack file", error.into()))?;
-        self.folder.write(&self.folder.stack_file(), &content)
+        serde_json::to_vec_pretty(&content)
+            .map_err(|error| StackError::fault("the stack file", error.into()))
     }
 
-    /// Starts a coordinator or an agent, for the `first` time or again.
-    fn start_worker(&mut self, who: ChildName, first: bool) -> Result<(), StackError> {
-        let words = match who {
+    /// Starts a coordinator or an agent, for the `first` time or again. It loads while the server
+    /// starts, and reads the server's address from its standard input.
+    fn start_worker(&mut self, name: ChildName, first: bool) -> Result<(), StackError> {
+        let words = match name {
             ChildName::Agent(_) => &self.config.agent_command,
             ChildName::Coordinator(_) | ChildName::Server => &self.config.coordinator_command,
         };
         let Some((program, arguments)) = words.split_first() else {
             return Err(StackError::Refusal {
                 field: "command",
-                rule: format!("{who} needs a program to run"),
+                rule: format!("{name} needs a program to run"),
             });
         };
         let mut command = Command::new(program);
         command
             .args(arguments)
             .arg("--connect")
-            .arg(self.folder.stack_file());
-        match who {
+            .arg("/dev/stdin")
+            .stdin(Stdio::piped());
+        match name {
             ChildName::Agent(_) => {
-                command.arg("--id").arg(who.to_string());
+                command.arg("--id").arg(name.to_string());
                 command.arg("--state-dir").arg(self.folder.agents_dir());
                 if !first {
-                    // It was reaped: there is no need to wait until it would have fenced itself.
+                    // The process was reaped: its shards need not wait until it has fenced itself.
                     command.arg("--predecessor-dead");
                 }
             }
@@ -326,52 +328,57 @@ impl Stack {
             }
             ChildName::Server => {}
         }
-        let output = self.folder.output(&who.to_string(), first)?;
+        let output = self.folder.output(&name.to_string(), first)?;
         let failed =
-            |error| StackError::fault(format!("start {who} ({})", program.display()), error);
+            |error| StackError::fault(format!("start {name} ({})", program.display()), error);
         command
             .stdout(output.try_clone().map_err(failed)?)
             .stderr(output);
-        let (child, _) = Child::start(who, &mut command, self.inputs.clone()).map_err(failed)?;
-        self.children.insert(who, child);
+        let (child, stdin, _) =
+            Child::start(name, &mut command, self.inputs.clone()).map_err(failed)?;
+        self.children.insert(name, child);
+        match stdin {
+            Some(stdin) if self.is_open => hand_over(stdin, &self.stack_file()?),
+            stdin => self.waiting.extend(stdin),
+        }
         Ok(())
     }
 
     /// Restarts a child, within the limit. False if the owner is gone.
     fn restart(
         &mut self,
-        who: ChildName,
+        name: ChildName,
         because: String,
         events: &mut EventWriter<impl Write>,
     ) -> Result<bool, StackError> {
-        self.children.remove(&who);
-        if let Verdict::GiveUp(times) = self.restarts.died(who, Instant::now().into_std()) {
-            let output = tail(&self.folder.output_path(&who.to_string()));
+        self.children.remove(&name);
+        if let Verdict::GiveUp(times) = self.restarts.died(name, Instant::now().into_std()) {
+            let output = tail(&self.folder.output_path(&name.to_string()));
             return Err(StackError::GaveUp {
-                child: who.to_string(),
+                child: name.to_string(),
                 times,
                 because,
                 output,
             });
         }
-        if who == ChildName::Server {
+        if name == ChildName::Server {
             self.server_died = Some(because);
             self.start_server(false)?;
             return Ok(true);
         }
-        self.start_worker(who, false)?;
-        Ok(self.report_restart(who, because, events))
+        self.start_worker(name, false)?;
+        Ok(self.report_restart(name, because, events))
     }
 
     fn report_restart(
         &self,
-        who: ChildName,
+        name: ChildName,
         because: String,
         events: &mut EventWriter<impl Write>,
     ) -> bool {
-        let pid = self.children.get(&who).map_or(0, |child| child.pid);
+        let pid = self.children.get(&name).map_or(0, |child| child.pid);
         events.write(&Event::Restarted {
-            child: who.to_string(),
+            child: name.to_string(),
             pid,
             because,
         })
@@ -383,16 +390,16 @@ impl Stack {
             Shutdown::Graceful => (libc::SIGTERM, STOP_TIMEOUT),
             Shutdown::Immediate => (libc::SIGKILL, ORPHAN_STOP_TIMEOUT),
         };
-        let workers = |who| who != ChildName::Server;
+        let workers = |name| name != ChildName::Server;
         self.signal(workers, signal);
         self.wait_for(workers, &mut timeout, inputs).await;
         self.signal(|_| true, libc::SIGTERM);
         self.wait_for(|_| true, &mut timeout, inputs).await;
-        self.folder.forget();
+        self.folder.remove_stack_files();
     }
 
     fn signal(&self, which: impl Fn(ChildName) -> bool, signal: libc::c_int) {
-        for (_, child) in self.children.iter().filter(|(who, _)| which(**who)) {
+        for (_, child) in self.children.iter().filter(|(name, _)| which(**name)) {
             child.signal(signal);
         }
     }
@@ -405,10 +412,10 @@ impl Stack {
         inputs: &mut UnboundedReceiver<Input>,
     ) {
         let mut due = Instant::now() + *timeout;
-        while self.children.keys().any(|who| which(*who)) {
+        while self.children.keys().any(|name| which(*name)) {
             match timeout_at(due, inputs.recv()).await {
-                Ok(Some(Input::Exited { who, .. })) => {
-                    self.children.remove(&who);
+                Ok(Some(Input::Exited { name, .. })) => {
+                    self.children.remove(&name);
                 }
                 Ok(Some(Input::ServerReady | Input::LogUnavailable { .. } | Input::Stop)) => {}
                 Ok(Some(Input::OwnerGone)) | Ok(None) | Err(_) => {

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::input::Input;
 use super::listen::Open;
-use super::stack::Input;
 
 /// Maximum bytes of a line from the owner.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -19,13 +19,13 @@ const LINE_BYTES_MAX: u64 = 4096;
 pub enum Event {
     /// The server answers and every other child has been started.
     Ready {
-        /// Where the server listens; the token is in the stack file.
+        /// URL of the server; the token is in the stack file.
         url: String,
         /// File of mode 0600 with address and token.
         stack_file: PathBuf,
         /// The folder of this log, with the children's output.
         log_dir: PathBuf,
-        /// How other machines reach the stack, if they may.
+        /// Address for other machines; `None`: the stack listens on loopback only.
         #[serde(skip_serializing_if = "Option::is_none")]
         listening: Option<Listening>,
     },
@@ -35,7 +35,7 @@ pub enum Event {
         child: String,
         /// Its new process id.
         pid: u32,
-        /// How the process before ended.
+        /// Exit code or signal of the process before.
         because: String,
     },
     /// The server runs and cannot write to its disk: nothing is stored until it is restarted on a
@@ -46,27 +46,27 @@ pub enum Event {
     },
     /// The folder belongs to a running stack: connect to that one.
     Busy {
-        /// That stack's file. It may be about to appear.
+        /// File of that stack, which may not exist yet.
         stack_file: PathBuf,
     },
     /// The stack could not start or cannot continue; no process of it is left.
     Failed {
-        /// What happened, for the user.
+        /// The error, for the user.
         reason: String,
     },
 }
 
-/// What another machine needs to take part.
+/// Address and identity of a stack, for other machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listening {
-    /// Where it connects.
+    /// URL of the server.
     pub url: String,
     /// The file that holds the token.
     pub token_file: PathBuf,
-    /// The certificate to trust, if its machine does not do so anyway.
+    /// Certificate to trust; `None`: machines trust it already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cacert: Option<PathBuf>,
-    /// SHA-256 of that certificate, if it was made here.
+    /// SHA-256 of that certificate, if it is a generated one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
@@ -86,7 +86,7 @@ impl Listening {
 pub(super) struct EventWriter<W>(pub(super) W);
 
 impl<W: Write> EventWriter<W> {
-    /// Writes `event`; false if the owner reads no more.
+    /// Writes `event`; false if the owner no longer reads.
     pub(super) fn write(&mut self, event: &Event) -> bool {
         let mut line = match serde_json::to_vec(event) {
             Ok(line) => line,

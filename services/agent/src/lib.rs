@@ -5,8 +5,7 @@
 //! HTTP. Firing has its own threads, so that publishing cannot delay sending. An agent that loses
 //! contact stops by itself: the time counts from the last heartbeat that a coordinator answered.
 //!
-//! In the order of imports, the lowest first; a module imports only modules above its own line,
-//! except that [`users`] and [`fire`] share types and `fire` takes secrets and bodies of [`runs`]:
+//! In the order of imports, the lowest first; a module imports only modules above its own line:
 //! - [`wall_clock`]: times of events
 //! - `bugs`: faults that tests inject
 //! - [`crash`]: files that survive a killed process

@@ -12,10 +12,10 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Both.
+    /// Both streams.
     pub const ALL: [Stream; 2] = [Stream::Ctl, Stream::Data];
 
-    /// How long the server recognises a message id: longer than any retry of ours.
+    /// Time for which the server recognises a message id: longer than any retry of this product.
     pub(crate) fn dedup_window(self) -> Duration {
         match self {
             Stream::Ctl => Duration::from_secs(600),

@@ -12,14 +12,14 @@ pub(crate) enum Bug {
     WildcardConcurrency,
 }
 
-/// Whether to inject the bug: never.
+/// Whether to inject the bug: never in this build.
 #[cfg(not(feature = "bugbank"))]
 #[inline(always)]
 pub(crate) const fn bug(_: Bug) -> bool {
     false
 }
 
-/// Whether `LOADPILOT_BUG` names the mistake.
+/// Whether `LOADPILOT_BUG` names the bug.
 #[cfg(feature = "bugbank")]
 pub(crate) fn bug(bug: Bug) -> bool {
     static NAMED: std::sync::LazyLock<String> =

@@ -1,5 +1,5 @@
-//! The interface that every other crate uses: a real server or, with the feature `memory`, its twin
-//! in memory. It only chooses between the two and adds no behaviour of its own.
+//! The interface for the other crates: a real server or, with the feature `memory`, its twin in
+//! memory. It only chooses between the two and adds no behaviour of its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 #[cfg(feature = "memory")]
 use crate::Limits;
@@ -43,7 +43,8 @@ macro_rules! on_both {
 }
 
 impl Bus {
-    /// Connects once, without retrying; later losses are repaired for as long as a clone lives.
+    /// Connects once, without a retry. After a later loss the client reconnects, until the last
+    /// clone is dropped.
     ///
     /// # Errors
     /// [`Fault::Address`], [`Fault::Unreachable`], [`Fault::Unauthorized`], [`Fault::Version`].
@@ -51,7 +52,7 @@ impl Bus {
         Ok(Bus::Nats(Arc::new(Nats::connect(options).await?)))
     }
 
-    /// A connection to a fresh server in memory with the default names, prefix and limits.
+    /// A connection to a new server in memory with the default names, prefix and limits.
     #[cfg(feature = "memory")]
     pub fn memory() -> Bus {
         Bus::memory_with(Limits::default())
@@ -67,8 +68,7 @@ impl Bus {
     }
 
     /// Creates both streams if they are absent, else compares them with what the log needs.
-    /// Nothing is changed or deleted. Whether the server syncs each write to disk cannot be seen
-    /// from here.
+    /// Nothing is changed or deleted. A client cannot see whether the server syncs each write.
     ///
     /// # Errors
     /// [`Fault::Drift`] names asset, setting, found and wanted; [`Fault::NoJetStream`].
@@ -76,7 +76,7 @@ impl Bus {
         on_both!(self, bus => bus.open_log().await)
     }
 
-    /// The longest message that the server takes, in bytes, as it said last.
+    /// Maximum size in bytes of a message, as the server stated last.
     pub fn message_bytes_max(&self) -> u64 {
         match self {
             Bus::Nats(nats) => nats.message_bytes_max(),
@@ -86,7 +86,7 @@ impl Bus {
     }
 
     /// Stores an event at least once: a repeat with the same `msg_id` within the stream's window
-    /// (10 min for control, 2 min for data) is recognised. Answers within 5 s.
+    /// (10 min for control, 2 min for data) is recognised. Returns within 5 s.
     ///
     /// # Errors
     /// See [`AppendError`]; never `Conflict`.
@@ -105,9 +105,9 @@ impl Bus {
     }
 
     /// Stores an event in the control stream if the last event of exactly this subject has the
-    /// sequence `expected_last` (0: there is none). Of any number of racing writers one wins.
+    /// sequence `expected_last` (0: no such event). Of any number of racing writers one wins.
     /// Returns the sequence under which the event with this `msg_id` is stored. A repeat of an
-    /// append that was stored conflicts with itself: read again and look for the id.
+    /// stored append is a conflict: the caller reads again and looks for the id.
     ///
     /// # Errors
     /// See [`AppendError`].
@@ -125,11 +125,12 @@ impl Bus {
         on_both!(self, bus => bus.append_at(subject, expected_last, msg_id, payload).await)
     }
 
-    /// Follows the events of `subjects` (wildcards allowed, none overlapping another, empty: all)
-    /// from `from_seq` on, in order, each once, through reconnects and restarts.
+    /// Follows the events of `subjects` from `from_seq` on, in order, each once, through reconnects
+    /// and restarts. Subjects may contain wildcards, but must not overlap; an empty list selects
+    /// all.
     ///
     /// # Errors
-    /// [`Fault::Missing`], [`Fault::Disconnected`], or what the server says to the filters.
+    /// [`Fault::Missing`], [`Fault::Disconnected`], or the server's refusal of the filters.
     pub async fn tail(
         &self,
         stream: Stream,
@@ -143,11 +144,11 @@ impl Bus {
         })
     }
 
-    /// Everything that is stored now (up to `up_to_seq`, inclusive), in order, then ends. All of it
-    /// is held in memory; use [`Bus::tail`] for more than a run's control events.
+    /// Reads all events that are stored now (up to `up_to_seq`, inclusive), in order. The result is
+    /// in memory as a whole; use [`Bus::tail`] for more than a run's control events.
     ///
     /// # Errors
-    /// As [`Bus::tail`], and [`Fault::TimedOut`] when the server goes silent half-way.
+    /// As [`Bus::tail`], and [`Fault::TimedOut`] when the server delivers nothing for 10 s.
     pub async fn read(
         &self,
         stream: Stream,
@@ -169,10 +170,10 @@ impl Bus {
         }
     }
 
-    /// Sequence of the stream's last event, 0 if there never was one.
+    /// Sequence of the stream's last event, 0 if no event was ever stored.
     ///
     /// # Errors
-    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    /// [`Fault::Missing`], and any fault of the request.
     pub async fn head(&self, stream: Stream) -> Result<u64, Fault> {
         on_both!(self, bus => bus.head(stream).await)
     }
@@ -180,43 +181,43 @@ impl Bus {
     /// The last event of exactly this subject.
     ///
     /// # Errors
-    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    /// [`Fault::Missing`], and any fault of the request.
     pub async fn last(&self, stream: Stream, subject: &str) -> Result<Option<Stored>, Fault> {
         on_both!(self, bus => bus.last(stream, subject).await)
     }
 
-    /// When the stream was created, in microseconds since 1970: with another value the sequences
-    /// of a checkpoint mean nothing.
+    /// Time at which the stream was created, in microseconds since 1970. A checkpoint is void when
+    /// it differs.
     ///
     /// # Errors
-    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    /// [`Fault::Missing`], and any fault of the request.
     pub async fn created(&self, stream: Stream) -> Result<u64, Fault> {
         on_both!(self, bus => bus.created(stream).await)
     }
 
-    /// What the server that leads a stream takes the time to be, in microseconds since 1970.
+    /// Current time on the server that leads the stream, in microseconds since 1970.
     ///
     /// # Errors
-    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    /// [`Fault::Missing`], and any fault of the request.
     pub async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
         on_both!(self, bus => bus.time_of(stream).await)
     }
 
-    /// Removes every event under `subject_filter` and returns how many there were. Sequences are
+    /// Removes every event under `subject_filter` and returns their number. Their sequences are
     /// never used again.
     ///
     /// # Errors
-    /// [`Fault::Missing`], [`Fault::TimedOut`] (it may have happened).
+    /// [`Fault::Missing`], [`Fault::TimedOut`] (the events may be removed).
     pub async fn purge(&self, stream: Stream, subject_filter: &str) -> Result<u64, Fault> {
         on_both!(self, bus => bus.purge(stream, subject_filter).await)
     }
 
-    /// Sends a core message: at most once, to whoever listens now. While the connection is down it
-    /// is refused, since it would arrive stale.
+    /// Sends a core message, at most once, to all current listeners. While the connection is down
+    /// the call is refused: the message would arrive stale.
     ///
     /// # Errors
-    /// [`Fault::Disconnected`], [`Fault::TooLarge`], and [`Fault::Subject`] since a reply subject
-    /// is chosen by whoever asked.
+    /// [`Fault::Disconnected`], [`Fault::TooLarge`], and [`Fault::Subject`], since the sender of a
+    /// request chooses the reply subject.
     pub async fn publish(&self, subject: &str, payload: Bytes) -> Result<(), Fault> {
         if !is_exact(subject) {
             return Err(Fault::Subject {
@@ -226,10 +227,10 @@ impl Bus {
         on_both!(self, bus => bus.publish(subject, payload).await)
     }
 
-    /// Listens to core messages under `subject` (wildcards allowed), through reconnects.
+    /// Subscribes to core messages under `subject` (wildcards allowed), through reconnects.
     ///
     /// # Errors
-    /// When the client cannot send the wish; a denial shows in the log only.
+    /// When the client cannot send the subscription; a denial is only logged.
     pub async fn subscribe(&self, subject: &str) -> Result<Subscription, Fault> {
         let source = match self {
             Bus::Nats(bus) => Messages::Nats(bus.subscribe(subject).await?),
@@ -239,8 +240,8 @@ impl Bus {
         Ok(Subscription(source))
     }
 
-    /// Sends a core message and waits for the first reply. Whoever answers publishes to the
-    /// message's [`Message::reply`].
+    /// Sends a core message and waits for the first reply, which a listener publishes to
+    /// [`Message::reply`].
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -257,104 +258,104 @@ impl Bus {
         on_both!(self, bus => bus.request(subject, payload, timeout).await)
     }
 
-    /// Stores a short-lived value, erasing the one before it. It ends after `ttl`, rounded up to
-    /// whole seconds. The bucket is created at the first use.
+    /// Stores a short-lived value and erases the one before it. It expires after `ttl`, rounded up
+    /// to whole seconds. The bucket is created at the first use.
     ///
     /// # Errors
-    /// Whatever keeps the server from storing it; it may be stored after [`Fault::TimedOut`].
+    /// Any fault of the request; after [`Fault::TimedOut`] the value may be stored.
     ///
     /// # Panics
-    /// When `key` is not made of subject tokens.
+    /// When `key` is not an exact subject.
     pub async fn kv_put(&self, key: &str, value: Bytes, ttl: Duration) -> Result<(), Fault> {
         assert!(is_exact(key), "key {key:?}");
         on_both!(self, bus => bus.kv_put(key, value, ttl).await)
     }
 
-    /// The value of `key`, unless it was never put, has ended or was shredded.
+    /// The value of `key`; `None` if it was never put, has expired or was shredded.
     ///
     /// # Errors
-    /// Whatever keeps the server from answering.
+    /// Any fault of the request.
     ///
     /// # Panics
-    /// When `key` is not made of subject tokens.
+    /// When `key` is not an exact subject.
     pub async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
         assert!(is_exact(key), "key {key:?}");
         on_both!(self, bus => bus.kv_get(key).await)
     }
 
-    /// Removes the value of `key` and has the server overwrite its bytes. Nothing to remove is
-    /// fine.
+    /// Removes the value of `key` and has the server overwrite its bytes. An absent value is no
+    /// error.
     ///
     /// # Errors
-    /// Whatever keeps the server from doing it; then nothing is certain.
+    /// Any fault of the request; the value may or may not be removed.
     ///
     /// # Panics
-    /// When `key` is not made of subject tokens.
+    /// When `key` is not an exact subject.
     pub async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
         assert!(is_exact(key), "key {key:?}");
         on_both!(self, bus => bus.kv_shred(key).await)
     }
 
-    /// Stores an object: bytes too many for a message. It replaces what had the name, and is there
-    /// for readers as a whole or not at all. The store is created at the first use.
+    /// Stores an object, which may be larger than a message. It replaces the object of that name;
+    /// readers get one of the two as a whole. The store is created at the first use.
     ///
     /// # Errors
-    /// [`Fault::Full`], and whatever keeps the server from storing it; it may be stored after
-    /// [`Fault::TimedOut`].
+    /// [`Fault::Full`], and any fault of the request; after [`Fault::TimedOut`] the object may be
+    /// stored.
     ///
     /// # Panics
-    /// When `name` is not made of subject tokens.
+    /// When `name` is not an exact subject.
     pub async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
         assert!(is_exact(name), "object {name:?}");
         on_both!(self, bus => bus.object_put(name, content).await)
     }
 
-    /// How many bytes the object has, unless there is none.
+    /// Size of the object in bytes; `None` if it is absent.
     ///
     /// # Errors
-    /// Whatever keeps the server from answering; [`Fault::Broken`].
+    /// [`Fault::Broken`], and any fault of the request.
     ///
     /// # Panics
-    /// When `name` is not made of subject tokens.
+    /// When `name` is not an exact subject.
     pub async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
         assert!(is_exact(name), "object {name:?}");
         on_both!(self, bus => bus.object_bytes(name).await)
     }
 
-    /// Makes the object as young as if it were put now, so that nobody removes it who does not know
-    /// yet that it is needed; says how many bytes it has, unless there is none.
+    /// Resets the age of the object, so that a concurrent [`Bus::object_retain`] does not remove
+    /// it. Returns its size in bytes; `None` if it is absent.
     ///
     /// # Errors
     /// As [`Bus::object_put`] and [`Bus::object_bytes`].
     ///
     /// # Panics
-    /// When `name` is not made of subject tokens.
+    /// When `name` is not an exact subject.
     pub async fn object_touch(&self, name: &str) -> Result<Option<u64>, Fault> {
         assert!(is_exact(name), "object {name:?}");
         on_both!(self, bus => bus.object_touch(name).await)
     }
 
-    /// The object, unless there is none. It is held in memory as a whole.
+    /// The object, in memory as a whole; `None` if it is absent.
     ///
     /// # Errors
-    /// [`Fault::Broken`] when it is not whole or has more than `most_bytes`, and whatever keeps the
-    /// server from answering.
+    /// [`Fault::Broken`] when it is not whole or has more than `bytes_max` bytes, and any fault of
+    /// the request.
     ///
     /// # Panics
-    /// When `name` is not made of subject tokens.
-    pub async fn object_get(&self, name: &str, most_bytes: u64) -> Result<Option<Bytes>, Fault> {
+    /// When `name` is not an exact subject.
+    pub async fn object_get(&self, name: &str, bytes_max: u64) -> Result<Option<Bytes>, Fault> {
         assert!(is_exact(name), "object {name:?}");
-        on_both!(self, bus => bus.object_get(name, most_bytes).await)
+        on_both!(self, bus => bus.object_get(name, bytes_max).await)
     }
 
-    /// Removes every object whose name begins with `prefix` and is not in `keep`; says how many.
-    /// Objects younger than `leftovers_after` stay: whoever put or touched one may not have said
-    /// yet what for. Parts of no object, from a put that was cut off, leave at that age too: longer
-    /// than any put takes. What describes no object that can be read is left alone, and all loose
-    /// parts with it.
+    /// Removes every object whose name begins with `prefix` and is not in `keep`; returns their
+    /// number. Objects younger than `leftovers_after` stay: the plan that names one may not be
+    /// stored yet. Loose parts, of a put that was cut off, are removed from the same age on, which
+    /// is longer than any put takes. A description that cannot be read stays, and with it all loose
+    /// parts.
     ///
     /// # Errors
-    /// Whatever keeps the server from doing it; then some may be removed and others not.
+    /// Any fault of the request; some objects may be removed and others not.
     pub async fn object_retain(
         &self,
         prefix: &str,
@@ -364,23 +365,17 @@ impl Bus {
         on_both!(self, bus => bus.object_retain(prefix, keep, leftovers_after).await)
     }
 
-    /// Whether the server can be reached, as far as known.
+    /// State of the connection.
     pub fn link(&self) -> Link {
         on_both!(self, bus => bus.link())
     }
 
-    /// The same to wait on.
+    /// State of the connection, to wait for a change.
     pub fn watch_link(&self) -> watch::Receiver<Link> {
         on_both!(self, bus => bus.watch_link())
     }
 
-    /// When the server last answered or delivered anything to this connection. Only as fresh as
-    /// the traffic is: pings do not count.
-    pub fn last_heard(&self) -> Instant {
-        on_both!(self, bus => bus.last_heard())
-    }
-
-    /// Returns when the server has handled everything that this connection sent before.
+    /// Waits until the server has handled all earlier messages of this connection.
     ///
     /// # Errors
     /// [`Fault::Disconnected`], [`Fault::TimedOut`].
@@ -389,7 +384,7 @@ impl Bus {
     }
 }
 
-/// Stored events in order; see [`Bus::tail`]. Ends when dropped.
+/// Stored events in order, from [`Bus::tail`]. Ends when dropped.
 #[derive(Debug)]
 pub struct Tail(Events);
 
@@ -404,8 +399,8 @@ impl Tail {
     /// Waits for the next step, through any outage. May be cancelled without losing a step.
     ///
     /// # Errors
-    /// When the server is there but has refused for 10 s to deliver. The tail goes on trying and
-    /// may be asked again; nothing is skipped.
+    /// When the server is reachable but has refused to deliver for 10 s. The tail continues to
+    /// retry, and the next call waits again; no step is skipped.
     pub async fn next(&mut self) -> Result<Step, Fault> {
         match &mut self.0 {
             Events::Nats(tail) => tail.next().await,
@@ -415,7 +410,7 @@ impl Tail {
     }
 }
 
-/// Core messages as they come; see [`Bus::subscribe`]. Ends when dropped.
+/// Core messages as they arrive, from [`Bus::subscribe`]. Ends when dropped.
 #[derive(Debug)]
 pub struct Subscription(Messages);
 

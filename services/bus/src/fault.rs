@@ -1,16 +1,17 @@
-//! Everything that can go wrong on the bus.
+//! The errors of the bus.
 //!
-//! - [`Fault`]: the world. The server is away, too old, full, or not what we need.
-//! - [`AppendError`]: an append that did not succeed, or of which nobody knows whether it did.
-//! - [`RequestError`]: a request without an answer.
+//! - [`Fault`]: an error of the environment. The server is unreachable, too old, full, or has other
+//!   settings than the log needs.
+//! - [`AppendError`]: an append that failed, or whose outcome is unknown.
+//! - [`RequestError`]: a request without a reply.
 //!
-//! No text in here may ever hold a token, a password or a payload.
+//! No text of an error may contain a token, a password or a payload.
 
 use thiserror::Error;
 
 use crate::Stream;
 
-/// The world is not as it should be.
+/// An error of the environment.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Fault {
     /// The address cannot be parsed.
@@ -24,113 +25,114 @@ pub enum Fault {
     Unreachable {
         /// The address, without user and password.
         url: String,
-        /// What the network said.
+        /// Error of the network.
         why: String,
     },
     /// The credentials file cannot be used.
     #[error("{file} is not usable as a NATS credentials file: {why}")]
     Credentials {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Why, without anything that stands in it.
+        /// Reason, which quotes nothing of the file.
         why: String,
     },
-    /// The file of certificates cannot be used.
+    /// The certificate file cannot be used.
     #[error("{file} is not usable as the certificates of NATS: {why}")]
     Certificates {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// The server refused the token, or did not get one that it wants.
+    /// The server refused the token, or requires one that is absent.
     #[error("NATS at {url} refused the credentials")]
     Unauthorized {
         /// The address, without user and password.
         url: String,
     },
-    /// The server lacks what the log is built on.
+    /// The server is too old: the log needs fixes that this version lacks.
     #[error(
         "nats-server {found} cannot hold the log: at least 2.12.7 or 2.14 is needed (not 2.13)"
     )]
     Version {
-        /// What the server calls itself.
+        /// Version that the server reports.
         found: String,
     },
     /// The account has no JetStream.
     #[error("JetStream is not available: {why}")]
     NoJetStream {
-        /// What the server said.
+        /// Error of the server.
         why: String,
     },
     /// The connection is down; nothing was sent.
     #[error("the connection to NATS is down")]
     Disconnected,
-    /// No answer in time. For a write: use the error of the write, it may have happened.
+    /// No reply in time. A write may have been performed.
     #[error("NATS did not answer in time: {what}")]
     TimedOut {
-        /// What was asked.
+        /// Operation.
         what: String,
     },
-    /// The account may not do this.
+    /// The account lacks a permission.
     #[error("NATS denies {what}: {why}")]
     Denied {
-        /// What was asked.
+        /// Operation.
         what: String,
-        /// What the server said.
+        /// Error of the server.
         why: String,
     },
-    /// A stream that was never opened, or that somebody deleted.
+    /// The stream was never opened, or was deleted.
     #[error("stream {stream} does not exist")]
     Missing {
-        /// The server's name of it.
+        /// Name on the server.
         stream: String,
     },
-    /// An asset exists with settings under which the log could lose or forge events. It is left
-    /// as it is: an operator must decide.
+    /// An asset exists with settings under which the log could lose or forge events. The bus does
+    /// not change it: an operator must decide.
     #[error("{asset} has {field} = {found}, but {wanted} is needed; it was left untouched")]
     Drift {
-        /// The server's name of the stream.
+        /// Name of the stream on the server.
         asset: String,
-        /// The setting, as the server calls it.
+        /// Name of the setting on the server.
         field: &'static str,
-        /// Its value.
+        /// Value found.
         found: String,
-        /// The value that is needed.
+        /// Value needed.
         wanted: String,
     },
     /// An asset has reached its limit. Not stored.
     #[error("{asset} is full")]
     Full {
-        /// The server's name of it.
+        /// Name on the server.
         asset: String,
     },
-    /// An object is not whole: some of its parts are gone, or its description is no description.
+    /// An object cannot be read: parts of it are gone, its description is invalid, or it is larger
+    /// than the caller accepts.
     #[error("object {name} is broken: {why}")]
     Broken {
-        /// The object.
+        /// Name of the object.
         name: String,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// Nothing can be published there.
+    /// The subject is invalid for a publish.
     #[error("{subject:?} is not a subject to publish to")]
     Subject {
         /// The subject.
         subject: String,
     },
-    /// Larger than the server takes; it was not sent.
+    /// The message is larger than the server accepts; it was not sent.
     #[error("the message is larger than {limit} bytes")]
     TooLarge {
-        /// The largest payload, in bytes.
+        /// Maximum payload in bytes.
         limit: u64,
     },
     /// Any other refusal by the server.
     #[error("{what} failed: {why}")]
     Server {
-        /// What was asked.
+        /// Operation.
         what: String,
-        /// What the server said.
+        /// Error of the server.
         why: String,
     },
 }
@@ -138,26 +140,26 @@ pub enum Fault {
 /// An append without an acknowledgement.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AppendError {
-    /// Somebody else wrote to the subject first. Not stored: read again, decide again.
+    /// Another writer was first on this subject. Not stored: the caller reads and decides again.
     #[error("the subject's last sequence is not the expected one")]
     Conflict,
-    /// No answer: it may be stored, now or some seconds from now. Read again and look for the id,
-    /// or repeat with the same id.
+    /// No acknowledgement: it may be stored, now or some seconds later. The caller reads again and
+    /// looks for the id, or repeats with the same id.
     #[error("no acknowledgement in time; it may or may not be stored")]
     Unknown,
     /// The stream has reached its limit. Not stored.
     #[error("{stream:?} is full")]
     Full {
-        /// Which stream.
+        /// The stream.
         stream: Stream,
     },
-    /// Larger than the server takes. Not stored.
+    /// The event is larger than the server accepts. Not stored.
     #[error("the event is larger than {limit} bytes")]
     TooLarge {
-        /// The largest payload, in bytes.
+        /// Maximum payload in bytes.
         limit: u64,
     },
-    /// Not stored, for a reason outside the log's rules.
+    /// Not stored, because of the environment.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -165,13 +167,13 @@ pub enum AppendError {
 /// A request without a reply.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
-    /// Nobody listens on the subject.
-    #[error("nobody listens on {subject}")]
+    /// No process listens on the subject.
+    #[error("no process listens on {subject}")]
     NoResponders {
         /// The subject of the request.
         subject: String,
     },
-    /// Somebody listens, but nobody answered in time.
+    /// A process listens, but did not reply in time.
     #[error("no reply on {subject} in time")]
     TimedOut {
         /// The subject of the request.

@@ -1,13 +1,13 @@
 //! The one place that knows NATS: two streams, a key-value bucket, an object store, core publish
 //! and subscribe.
 //!
-//! It moves bytes and reports what happened to them. It must never decide anything: subjects are
-//! strings built by the caller, payloads are opaque, and a conflict or an unknown outcome is handed
-//! back, not resolved. Every operation exists twice, on a real server and on a memory twin, and one
-//! contract suite holds both to the same behaviour.
+//! It moves bytes and reports the outcome. It must never decide anything: the caller builds the
+//! subjects, payloads are opaque, and a conflict or an unknown outcome is returned, not resolved.
+//! Every operation exists twice, on a real server and on a memory twin, and one contract suite
+//! holds both to the same behaviour.
 //!
-//! Two promises the callers build on:
-//! - [`Bus::append_at`] lets exactly one of many racing writers win a subject's next place;
+//! Callers rely on two guarantees:
+//! - of many writers that race for a subject, [`Bus::append_at`] lets exactly one win;
 //! - a [`Tail`] delivers each stored event once and in order, through reconnects and restarts.
 
 mod asset;

@@ -1,7 +1,6 @@
-//! How to reach a server and what its assets are called. Read once, never changed afterwards.
+//! Address of the server, login, names and limits of the assets. Read once, never changed.
 //!
-//! It must never print a secret: `Debug` hides the token and whatever stands before `@` in an
-//! address.
+//! It must never print a secret: `Debug` hides the token, and user and password of an address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,24 +8,24 @@ use std::path::PathBuf;
 
 use crate::Stream;
 
-/// Everything [`crate::Bus::connect`] and [`crate::Bus::open_log`] need to know.
+/// Options of a connection, for [`crate::Bus::connect`] and [`crate::Bus::open_log`].
 #[derive(Clone)]
 pub struct Options {
     /// One address or several separated by commas, each `nats://host:port` or `tls://host:port`.
     pub url: String,
-    /// The token to log in with, if the server asks for one; or `user:password`.
+    /// Token for the login, if the server requires one; or `user:password`.
     pub token: Option<String>,
-    /// A credentials file, which holds a JWT and its key; goes before the token.
+    /// Credentials file, which contains a JWT and its key; takes precedence over the token.
     pub creds: Option<PathBuf>,
     /// Certificates in PEM to trust instead of those of this machine.
     pub cacert: Option<PathBuf>,
-    /// What this connection is called in the server's lists and logs.
+    /// Name of this connection in the server's lists and logs.
     pub name: String,
-    /// First token of every subject; decides which subjects the streams collect.
+    /// First token of every subject that the streams collect.
     pub prefix: String,
-    /// What the assets are called.
+    /// Names of the assets.
     pub names: Names,
-    /// How large the assets may grow and how often they are replicated.
+    /// Maximum sizes and number of replicas of the assets.
     pub limits: Limits,
 }
 
@@ -46,13 +45,13 @@ pub struct Names {
 /// Sizes that are fixed when an asset is created; an operator may change them later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes the control stream may store.
+    /// Maximum size of the control stream in bytes.
     pub ctl_bytes: u64,
-    /// Most bytes the data stream may store.
+    /// Maximum size of the data stream in bytes.
     pub data_bytes: u64,
-    /// Most bytes the object store may hold.
+    /// Maximum size of the object store in bytes.
     pub object_bytes: u64,
-    /// Copies of each asset; more than one needs a cluster.
+    /// Number of copies of each asset; more than one needs a cluster.
     pub replicas: usize,
 }
 
@@ -65,7 +64,7 @@ impl Options {
         }
     }
 
-    /// Subjects that `stream` collects: those of the design's table under this prefix.
+    /// Subjects that `stream` collects under this prefix.
     pub(crate) fn bound_subjects(&self, stream: Stream) -> Vec<String> {
         let run = format!("{}.*.run.*", self.prefix);
         match stream {
@@ -122,7 +121,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The server's name of `stream`.
+    /// Name of `stream` on the server.
     pub fn of(&self, stream: Stream) -> &str {
         match stream {
             Stream::Ctl => &self.ctl,
@@ -153,7 +152,7 @@ impl Limits {
     }
 }
 
-/// The addresses with `user:password@` cut out, fit for logs and errors.
+/// The addresses without `user:password@`, for logs and errors.
 pub fn without_userinfo(url: &str) -> String {
     let cut = |address: &str| match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -171,11 +170,11 @@ pub fn without_userinfo(url: &str) -> String {
 pub fn token_exposed_to(url: &str, has_token: bool) -> Option<String> {
     url.split(',').map(str::trim).find_map(|address| {
         let (scheme, rest) = address.split_once("://").unwrap_or(("nats", address));
-        let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let place = place.split('/').next().unwrap_or(place);
-        let host = match place.strip_prefix('[') {
-            Some(place) => place.split(']').next().unwrap_or(place),
-            None => place.split(':').next().unwrap_or(place),
+        let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let authority = rest.split('/').next().unwrap_or(rest);
+        let host = match authority.strip_prefix('[') {
+            Some(bracketed) => bracketed.split(']').next().unwrap_or(bracketed),
+            None => authority.split(':').next().unwrap_or(authority),
         };
         let is_encrypted = matches!(scheme, "tls" | "wss");
         let is_secret = has_token || !user.is_empty();
@@ -194,9 +193,9 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A token in the clear on a network belongs to everybody there.
+    /// Broken if a token can travel unencrypted over a network without a warning.
     #[test]
-    fn a_token_in_the_clear_stays_on_this_machine() {
+    fn an_unencrypted_token_stays_on_this_machine() {
         let exposed = |url, has_token| token_exposed_to(url, has_token);
         for url in [
             "nats://127.0.0.1:4222",
@@ -220,7 +219,7 @@ mod tests {
         assert_eq!(exposed("nats://bob@far", false).as_deref(), Some("far"));
     }
 
-    /// A token in a log file is a token lost.
+    /// Broken if a log file can contain a token.
     #[test]
     fn debug_hides_every_secret() {
         let mut options = Options::new("nats://bob:hunter2@one:4222, tls://tok@two");

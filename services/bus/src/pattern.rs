@@ -1,5 +1,5 @@
 //! Subject patterns as NATS defines them: `*` stands for one token, `>` for one or more at the end.
-//! Needed by the memory twin and by key checks only; it must never build a subject.
+//! Only the memory twin and the checks of subjects use it; it must never build a subject.
 
 /// Whether `subject` (without wildcards) falls under `pattern`.
 #[cfg(any(test, feature = "memory"))]
@@ -15,7 +15,7 @@ pub(crate) fn matches(pattern: &str, subject: &str) -> bool {
     }
 }
 
-/// Whether `subject` can be published to: tokens that are not empty, no wildcard, no white space.
+/// Whether messages can be published on `subject`: no empty token, no wildcard, no white space.
 pub(crate) fn is_exact(subject: &str) -> bool {
     let clean = |token: &str| {
         !token.is_empty()
@@ -30,7 +30,7 @@ pub(crate) fn is_exact(subject: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A pattern that matches too much would show one tenant the events of another.
+    /// Broken if a pattern matches too much, so that one tenant reads the events of another.
     #[test]
     fn wildcards_match_whole_tokens_only() {
         for (pattern, subject, expected) in [
@@ -52,9 +52,9 @@ mod tests {
         }
     }
 
-    /// A wildcard in a publish would be stored under a subject that no reader expects.
+    /// Broken if an event can be stored under a subject with a wildcard, which no reader expects.
     #[test]
-    fn exact_subjects_have_neither_wildcards_nor_holes() {
+    fn exact_subjects_have_no_wildcard_and_no_empty_token() {
         assert!(is_exact("lp.local.run.R.ctl"));
         for subject in ["", "a..b", "a.*", "a.>", "a b", ".a", "a."] {
             assert!(!is_exact(subject), "{subject:?}");

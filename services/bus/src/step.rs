@@ -1,67 +1,68 @@
-//! What travels over the bus and what happened to it. Plain data; it must never do I/O.
+//! Events, messages and states of the connection. Plain data; it must never do I/O.
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
-/// An event as the log holds it.
+/// An event of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The subject it was written to.
+    /// Subject of the event.
     pub subject: String,
-    /// Its place in the stream, from 1; grows by at least one from event to event.
+    /// Sequence in the stream, from 1; grows by at least one from event to event.
     pub seq: u64,
-    /// When the server stored it, in microseconds since 1970 by the server's clock.
+    /// Time at which the server stored it, in microseconds since 1970 by the server's clock.
     pub stored_at_us: u64,
-    /// The event itself.
+    /// Content of the event.
     pub payload: Bytes,
 }
 
-/// What an acknowledged append says.
+/// Acknowledgement of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// Where the event is stored.
+    /// Sequence of the event.
     pub seq: u64,
-    /// The stream held an event with this message id already; `seq` is that one's.
+    /// Whether the stream contained an event with this message id already; `seq` is then its
+    /// sequence.
     pub duplicate: bool,
 }
 
-/// What a [`crate::Tail`] yields.
+/// Step of a [`crate::Tail`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The next stored event.
     Event(Stored),
-    /// Everything that was stored when the tail began has been delivered. Comes exactly once.
+    /// All events that were stored when the tail began have been delivered. Comes exactly once.
     CaughtUp,
 }
 
-/// A core message: delivered at most once, stored nowhere.
+/// A core message: delivered at most once, not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The subject it was published to; the sender's identity stands there, not in the payload.
+    /// Subject of the message; it contains the sender's identity, the payload does not.
     pub subject: String,
-    /// Where to publish the answer, if the sender waits for one.
+    /// Subject for the reply, if the sender waits for one.
     pub reply: Option<String>,
-    /// The message itself.
+    /// Content of the message.
     pub payload: Bytes,
 }
 
 /// State of the connection to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// Connected. A different `since` means that a reconnect lies between.
+    /// Connected. A different `since` means that the client has reconnected.
     Up {
-        /// When this connection was made.
+        /// Time at which this connection was made.
         since: Instant,
     },
-    /// Not connected; the client tries to reconnect for as long as it lives.
+    /// Not connected. The client tries to reconnect until it is dropped.
     Down {
-        /// When the loss was noticed, which for a silent network is some 6 s after it began.
+        /// Time at which the loss was detected: on a silent network some 6 s after it began.
         since: Instant,
     },
 }
 
 impl Link {
-    /// Whether the server can be reached, as far as known.
+    /// Whether the client is connected.
     pub fn is_up(&self) -> bool {
         matches!(self, Link::Up { .. })
     }

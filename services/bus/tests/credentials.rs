@@ -11,7 +11,7 @@ use nkeys::KeyPair;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What `signer` says of `subject`, in the form that servers read.
+/// Claims of `signer` about `subject`, in the form that servers read.
 fn jwt(signer: &KeyPair, subject: &KeyPair, nats: &Value) -> String {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let head = part(&json!({"typ": "JWT", "alg": "ed25519-nkey"}));
@@ -20,7 +20,7 @@ fn jwt(signer: &KeyPair, subject: &KeyPair, nats: &Value) -> String {
         "iss": signer.public_key(), "sub": subject.public_key(), "nats": nats,
     }));
     let signed = format!("{head}.{claims}");
-    let signature = signer.sign(signed.as_bytes()).expect("it has a seed");
+    let signature = signer.sign(signed.as_bytes()).expect("the key has a seed");
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
@@ -35,7 +35,7 @@ fn account(operator: &KeyPair, account: &KeyPair, has_jetstream: bool) -> String
     jwt(operator, account, &nats)
 }
 
-/// A server and the file of somebody who may use it.
+/// A server, and the credentials file of one of its users.
 fn server(dir: &TempDir) -> Result<(TestServer, PathBuf), NoServer> {
     let (operator, system) = (KeyPair::new_operator(), KeyPair::new_account());
     let (team, user) = (KeyPair::new_account(), KeyPair::new_user());
@@ -61,13 +61,13 @@ fn server(dir: &TempDir) -> Result<(TestServer, PathBuf), NoServer> {
         "-----BEGIN NATS USER JWT-----\n{}\n------END NATS USER JWT------\n\n\
          -----BEGIN USER NKEY SEED-----\n{}\n------END USER NKEY SEED------\n",
         jwt(&team, &user, &nats),
-        user.seed().expect("it has one"),
+        user.seed().expect("the key has a seed"),
     );
     fs::write(&file, text).expect("a file");
     Ok((TestServer::start_open_to(&access)?, file))
 }
 
-/// Accounts of a hosted server know no tokens: without this nobody could use one.
+/// Broken if a hosted server, whose accounts have no tokens, cannot be used.
 #[tokio::test]
 async fn a_credentials_file_opens_the_log() {
     let dir = TempDir::new().expect("a folder");
@@ -84,16 +84,16 @@ async fn a_credentials_file_opens_the_log() {
     let bus = bus.expect("the server accepts");
     bus.open_log().await.expect("the account has JetStream");
 
-    let nobody = Bus::connect(&options(None)).await;
+    let refused = Bus::connect(&options(None)).await;
     assert!(
-        matches!(nobody, Err(Fault::Unauthorized { .. })),
-        "{nobody:?}"
+        matches!(refused, Err(Fault::Unauthorized { .. })),
+        "{refused:?}"
     );
     fs::write(&file, "s3cret").expect("a file");
     let broken = Bus::connect(&options(Some(file.clone()))).await;
-    let told = broken.expect_err("that is no such file").to_string();
-    assert!(told.contains("must hold a JWT and its key"), "{told}");
-    assert!(!told.contains("s3cret"), "{told}");
+    let error = broken.expect_err("the file is invalid").to_string();
+    assert!(error.contains("must hold a JWT and its key"), "{error}");
+    assert!(!error.contains("s3cret"), "{error}");
     fs::remove_file(&file).expect("it was there");
     let gone = Bus::connect(&options(Some(file))).await;
     assert!(matches!(gone, Err(Fault::Credentials { .. })), "{gone:?}");

@@ -106,29 +106,29 @@ mod tests {
         plan
     }
 
-    /// Broken if a body is removed that a run names or may name, or any other is kept for ever.
+    /// Broken if a body is removed that a run names or may name, or if any other stays for ever.
     #[tokio::test]
     async fn old_bodies_go_unless_a_plan_names_them() {
         let bus = Bus::memory();
         let subjects = Subjects::new("lp", "local").expect("tokens");
-        let [kept, gone] = ["kept", "gone"].map(Bytes::from);
+        let [named, unnamed] = ["named", "unnamed"].map(Bytes::from);
         let there = async |content: &Bytes| {
             let name = subjects.object(&Object::of(content).sha256);
             bus.object_get(&name, u64::MAX).await.expect("it answers")
         };
-        for content in [&kept, &gone] {
+        for content in [&named, &unnamed] {
             let bodies = BTreeMap::from([(Object::of(content).sha256, content.clone())]);
             let plan = plan_of(content);
             let stored = store(&bus, &subjects, &plan, &bodies).await;
             assert!(stored.is_ok(), "there is room");
         }
-        let plan = plan_of(&kept);
-        for (after, left) in [(LEFTOVERS_AFTER, Some(&gone)), (Duration::ZERO, None)] {
-            let named = plan.objects().into_iter();
-            let pruned = prune(&bus, &subjects, named, after).await;
+        let plan = plan_of(&named);
+        for (after, left) in [(LEFTOVERS_AFTER, Some(&unnamed)), (Duration::ZERO, None)] {
+            let objects = plan.objects().into_iter();
+            let pruned = prune(&bus, &subjects, objects, after).await;
             pruned.expect("it answers");
-            assert_eq!(there(&gone).await.as_ref(), left);
-            assert_eq!(there(&kept).await.as_ref(), Some(&kept));
+            assert_eq!(there(&unnamed).await.as_ref(), left);
+            assert_eq!(there(&named).await.as_ref(), Some(&named));
         }
     }
 }

@@ -21,17 +21,17 @@ use tokio::task::JoinSet;
 use super::session::{control_of, now, retry_unreachable};
 
 /// Interval between two snapshots.
-const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of updates that wait for a slow reader; following then pauses until it reads.
 const UPDATES_MAX: usize = 256;
 /// Timeout after which an unreadable log ends following: nodes of a cluster elect and come back.
-const UNREAD_FOR: Duration = Duration::from_secs(60);
+const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Minimum gap between two faults that makes the second one the start of a new streak. A failing
 /// tail reports a fault every 10 s, so it was sound in a longer gap even if it brought no record.
-const SOUND_AFTER: Duration = Duration::from_secs(25);
+const SOUND_GAP_MIN: Duration = Duration::from_secs(25);
 /// Time without a stored record of a running run after which the server's storage is probed: its
 /// agents report every second. A server that is frozen or gone shows as a fault of the tail.
-const SILENT_FOR: Duration = Duration::from_secs(15);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
 const PROBE_BYTES: usize = 64 * 1024;
 /// Time to live of a probe.
@@ -80,7 +80,7 @@ struct FaultStreak {
 /// The step that a tail brought; `None` after a transient fault, which the tail retries.
 ///
 /// # Errors
-/// A permanent fault, or a streak of transient ones of [`UNREAD_FOR`].
+/// A permanent fault, or a streak of transient ones of [`UNREADABLE_TIMEOUT`].
 fn step_or_retry(
     step: Result<Step, Fault>,
     fails: &mut Option<FaultStreak>,
@@ -93,11 +93,11 @@ fn step_or_retry(
         }
         Err(fault) => fault,
     };
-    let begun = fails.filter(|known| now - known.last < SOUND_AFTER);
+    let begun = fails.filter(|known| now - known.last < SOUND_GAP_MIN);
     let first = begun.map_or(now, |known| known.first);
     *fails = Some(FaultStreak { first, last: now });
     let passes = matches!(fault, Fault::TimedOut { .. } | Fault::Server { .. });
-    match passes && now - first < UNREAD_FOR {
+    match passes && now - first < UNREADABLE_TIMEOUT {
         true => Ok(None),
         false => Err(fault),
     }
@@ -167,7 +167,7 @@ impl Follower {
     }
 
     async fn follow(mut self) -> Result<(), Fault> {
-        let mut clock = tokio::time::interval(SNAPSHOT_EVERY);
+        let mut clock = tokio::time::interval(SNAPSHOT_INTERVAL);
         loop {
             let updates = tokio::select! {
                 step = self.control_tail.next() => {
@@ -248,7 +248,7 @@ impl Follower {
     fn probe(&mut self) {
         let start = self.control.state.start.as_ref();
         let has_begun = start.is_some_and(|start| start.start_at < now());
-        if !has_begun || self.stored_at.elapsed() < SILENT_FOR || !self.probes.is_empty() {
+        if !has_begun || self.stored_at.elapsed() < SILENCE_TIMEOUT || !self.probes.is_empty() {
             return;
         }
         let (bus, key) = (self.bus.clone(), self.subjects.probe_key(&self.control.run));

@@ -29,7 +29,7 @@ use super::{bodies, run_request};
 pub use super::session_error::SessionError;
 
 /// Interval of the heartbeats of a run's owner.
-const OWNER_BEAT: Duration = Duration::from_secs(1);
+const OWNER_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// Time that secrets outlive the planned end of their run.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
 /// Timeout for a server that does not answer or is being restarted.
@@ -315,7 +315,7 @@ impl Session {
         let bus = self.bus.clone();
         let (subject, beat) = self.owner_beat_of(run, owner);
         self.owner_beat = Some(tokio::spawn(async move {
-            let mut interval = tokio::time::interval(OWNER_BEAT);
+            let mut interval = tokio::time::interval(OWNER_HEARTBEAT_INTERVAL);
             loop {
                 interval.tick().await;
                 // The next heartbeat replaces one that is lost while the server is away.

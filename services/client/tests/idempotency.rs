@@ -127,7 +127,7 @@ async fn law(buses: &[Bus]) {
 
 /// Broken if a caller that repeats a request starts a second run.
 #[tokio::test]
-async fn a_key_asks_once_in_memory() {
+async fn a_key_submits_once_in_memory() {
     let Bus::Memory(memory) = Bus::memory() else {
         unreachable!("a memory bus is one")
     };
@@ -137,8 +137,8 @@ async fn a_key_asks_once_in_memory() {
 
 /// Broken if this holds on the bus in memory only.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_asks_once_of_a_server() {
-    let Some(server) = TestServer::start_or_skip("a_key_asks_once_of_a_server") else {
+async fn a_key_submits_once_on_a_server() {
+    let Some(server) = TestServer::start_or_skip("a_key_submits_once_on_a_server") else {
         return;
     };
     let mut buses = Vec::new();

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 const SHRED_TRIES_MAX: u32 = 5;
 
 /// Delay after the first failed attempt; it doubles.
-const SHRED_PAUSE: Duration = Duration::from_secs(1);
+const SHRED_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Answers clock requests until the connection closes.
 pub(crate) async fn clock_samples(bus: Bus, mut requests: Subscription, clock: Clock) {
@@ -49,7 +49,7 @@ pub(crate) async fn send_secrets(bus: &Bus, subjects: &Subjects, run: &RunId, re
 /// Shreds the secrets of a run that is over.
 pub(crate) async fn shred(bus: &Bus, subjects: &Subjects, run: &RunId) {
     let key = subjects.secret_key(run);
-    let mut delay = SHRED_PAUSE;
+    let mut delay = SHRED_RETRY_DELAY;
     for attempt in 1..=SHRED_TRIES_MAX {
         let fault: Fault = match bus.kv_shred(&key).await {
             Ok(()) => return,

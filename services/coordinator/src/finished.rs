@@ -1,5 +1,5 @@
-//! The runs that are over. The events of the newest ones are kept, so that an agent that is behind
-//! learns of the end of its run; of the others only their ids.
+//! The runs that are over. Of the newest ones their events stay in memory, so that an agent that is
+//! behind receives the end of its run; of the others only their ids.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,20 +7,20 @@ use loadpilot_events::RunId;
 
 use crate::feed::NewsFeed;
 
-/// Maximum number of finished runs whose events are kept.
-const KEPT_RUNS_MAX: usize = 256;
+/// Maximum number of finished runs whose events stay in memory.
+const FEEDS_MAX: usize = 256;
 
-/// Maximum number of bytes of events of finished runs that are kept.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+/// Maximum number of bytes of events of finished runs.
+const FEEDS_BYTES_MAX: usize = 64 << 20;
 
-/// Maximum number of finished runs that are known; the oldest are forgotten first.
+/// Maximum number of ids of finished runs; the oldest are forgotten first.
 const KNOWN_RUNS_MAX: usize = 200_000;
 
 /// The runs that are over.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
     known: BTreeSet<RunId>,
-    kept: BTreeMap<RunId, NewsFeed>,
+    feeds: BTreeMap<RunId, NewsFeed>,
     order: VecDeque<RunId>,
     bytes: usize,
 }
@@ -29,13 +29,13 @@ impl Finished {
     /// Adds a run that has just ended.
     pub(crate) fn add(&mut self, run: RunId, feed: NewsFeed) {
         self.bytes += feed.bytes();
-        self.kept.insert(run.clone(), feed);
+        self.feeds.insert(run.clone(), feed);
         self.order.push_back(run.clone());
-        while self.order.len() > KEPT_RUNS_MAX || self.bytes > KEPT_BYTES_MAX {
+        while self.order.len() > FEEDS_MAX || self.bytes > FEEDS_BYTES_MAX {
             let oldest = self
                 .order
                 .pop_front()
-                .and_then(|run| self.kept.remove(&run));
+                .and_then(|run| self.feeds.remove(&run));
             let Some(oldest) = oldest else { break };
             self.bytes -= oldest.bytes();
         }
@@ -51,9 +51,9 @@ impl Finished {
         self.known.contains(run)
     }
 
-    /// Its events, while they are kept.
+    /// Its events, while they are in memory.
     pub(crate) fn feed(&self, run: &RunId) -> Option<&NewsFeed> {
-        self.kept.get(run)
+        self.feeds.get(run)
     }
 }
 
@@ -61,15 +61,15 @@ impl Finished {
 mod tests {
     use super::*;
 
-    /// Broken if a coordinator keeps every run and runs out of memory.
+    /// Broken if the events of every run stay, so that a coordinator runs out of memory.
     #[test]
-    fn only_the_newest_are_kept_and_all_are_known() {
+    fn only_the_newest_have_events_and_all_are_known() {
         let mut finished = Finished::default();
         let run = |n: usize| RunId::parse(&format!("run{n:05}")).expect("a token");
-        for n in 0..KEPT_RUNS_MAX + 10 {
+        for n in 0..FEEDS_MAX + 10 {
             finished.add(run(n), NewsFeed::default());
         }
-        assert_eq!(finished.kept.len(), KEPT_RUNS_MAX);
+        assert_eq!(finished.feeds.len(), FEEDS_MAX);
         assert!(finished.contains(&run(0)) && finished.feed(&run(0)).is_none());
         assert!(finished.feed(&run(10)).is_some());
     }

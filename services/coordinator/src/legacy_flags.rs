@@ -26,13 +26,13 @@ const REPLACEMENTS: [(&str, &str); 5] = [
 
 /// A problem for each of these flags among `args`.
 pub(crate) fn problems(args: &[String]) -> Vec<Problem> {
-    let given = |flag: &str| {
-        let of = |word: &&String| word.split('=').next() == Some(flag);
-        args.iter().find(of)
+    let argument = |flag: &str| {
+        args.iter()
+            .find(|word| word.split('=').next() == Some(flag))
     };
-    let problem = |(flag, instead): &(&str, &str)| {
-        let rule = format!("has no meaning here: {instead}");
-        given(flag).map(|word| Problem::new(*flag, rule, word))
+    let problem = |(flag, advice): &(&str, &str)| {
+        let rule = format!("has no meaning here: {advice}");
+        argument(flag).map(|word| Problem::new(*flag, rule, word))
     };
     REPLACEMENTS.iter().filter_map(problem).collect()
 }

@@ -23,8 +23,8 @@
 //! - `run_state`: one run that is not over
 //! - `feed`: the control events of one run, for agents that lack them
 //! - `finished`: the runs that are over
-//! - `liveness`: when each agent and owner was last heard
-//! - `pause_detector`: notices a frozen process or a clock jump
+//! - `liveness`: times of the last heartbeats of agents and owners
+//! - `pause_detector`: detects a frozen process or a clock jump
 //!
 //! HTTP:
 //! - `http`: takes runs over HTTP for callers without NATS, through [`loadpilot_client`]
@@ -48,7 +48,7 @@ mod start;
 pub use self::http::{HttpConfig, Status, Token};
 pub use append::{Outcome, PendingAppend};
 pub use clock::Clock;
-pub use config::{Config, Mistakes, Settings};
+pub use config::{Config, ConfigError, Settings};
 pub use coordinator::{Coordinator, Poison};
 pub use run_state::Effect;
 pub use shell::{Io, run};

@@ -1,5 +1,5 @@
-//! When each process of an agent and each owner was last heard; this is not in the log. Identities
-//! come from the subjects of heartbeats, read by the caller, never from a payload.
+//! Times of the last heartbeats of agent processes and owners, which are not in the log. The caller
+//! takes identities from the subjects of heartbeats, never from a payload.
 
 use loadpilot_engine::control::decide::{LastSeen, Observations};
 use loadpilot_events::wire::heartbeat::AgentBeat;
@@ -13,7 +13,7 @@ const FORGET_AFTER_US: u64 = 600_000_000;
 const LIVE_MAX: usize = 65_536;
 
 /// Records a heartbeat of a process of `agent`; returns whether it may change a decision. A known
-/// process that is heard in time only postpones deadlines.
+/// process whose heartbeat is in time only postpones deadlines.
 pub(crate) fn note_agent(
     observations: &mut Observations,
     agent: AgentId,

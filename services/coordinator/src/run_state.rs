@@ -17,13 +17,13 @@ use crate::feed::NewsFeed;
 
 /// Timeout in µs for the tail to bring an event of another coordinator; then the last sequence of
 /// the subject is read.
-const TAIL_PATIENCE_US: u64 = 1_000_000;
+const TAIL_TIMEOUT_US: u64 = 1_000_000;
 
 /// Delay in µs before a retry after a fault.
-const RETRY_US: u64 = 1_000_000;
+const RETRY_DELAY_US: u64 = 1_000_000;
 
 /// Delay in µs before a retry of a run's last decision in a full log.
-const FULL_RETRY_US: u64 = 5_000_000;
+const FULL_RETRY_DELAY_US: u64 = 5_000_000;
 
 /// I/O that the shell performs.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +178,7 @@ impl OpenRun {
 
     /// Shortens waits that a clock set back has made too long.
     pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
-        let most = now.plus_us(FULL_RETRY_US);
+        let most = now.plus_us(FULL_RETRY_DELAY_US);
         match &mut self.activity {
             Activity::AwaitingTail {
                 ask_at: instant, ..
@@ -254,7 +254,7 @@ impl OpenRun {
         let Activity::Appending { expected, ends } = self.activity else {
             return;
         };
-        let ask_at = now.plus_us(TAIL_PATIENCE_US);
+        let ask_at = now.plus_us(TAIL_TIMEOUT_US);
         self.activity = match outcome {
             Outcome::Stored { seq } => Activity::AwaitingTail { seq: *seq, ask_at },
             Outcome::Lost => Activity::AwaitingTail {
@@ -263,14 +263,14 @@ impl OpenRun {
             },
             Outcome::NotStored => Activity::Idle,
             Outcome::Full | Outcome::TooLarge { .. } if ends => Activity::BackingOff {
-                until: now.plus_us(FULL_RETRY_US),
+                until: now.plus_us(FULL_RETRY_DELAY_US),
             },
             Outcome::Full => self.give_up(Unwritable::Full),
             &Outcome::TooLarge { bytes, limit } => {
                 self.give_up(Unwritable::TooLarge { bytes, limit })
             }
             Outcome::Fault(_) => Activity::BackingOff {
-                until: now.plus_us(RETRY_US),
+                until: now.plus_us(RETRY_DELAY_US),
             },
         };
         // The tail may have been faster than the acknowledgement.
@@ -290,7 +290,7 @@ impl OpenRun {
         self.activity = match head {
             Some(_) => Activity::Idle,
             None => Activity::BackingOff {
-                until: now.plus_us(RETRY_US),
+                until: now.plus_us(RETRY_DELAY_US),
             },
         };
         self.stale = true;
@@ -302,7 +302,7 @@ impl OpenRun {
         let Activity::ReadingLast { known } = self.activity else {
             return LogPresence::Present;
         };
-        let ask_at = now.plus_us(TAIL_PATIENCE_US);
+        let ask_at = now.plus_us(TAIL_TIMEOUT_US);
         self.activity = match last {
             None => Activity::AwaitingTail {
                 seq: known + 1,

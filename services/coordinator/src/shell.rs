@@ -30,10 +30,10 @@ const STEPS_MAX: usize = 256;
 const LIVE_HOLDERS_MAX: usize = 64;
 
 /// Delay before a failed tail is read again.
-const TAIL_PAUSE: Duration = Duration::from_secs(1);
+const TAIL_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Interval of the measurements of the log's clock while no run is open.
-const CLOCK_EVERY: Duration = Duration::from_secs(10);
+const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Maximum sleep in µs; the pulse wakes the loop earlier anyway.
 const SLEEP_US_MAX: u64 = 3_600_000_000;
@@ -43,9 +43,9 @@ const SLEEP_US_MAX: u64 = 3_600_000_000;
 pub struct Io {
     /// The connection.
     pub bus: Bus,
-    /// The clock that the whole run is counted on.
+    /// The clock of all runs.
     pub clock: Clock,
-    /// DrawScope runs it decides, and by which times.
+    /// Runs that it decides, and its time limits.
     pub settings: Settings,
     /// Figures of this process, updated by the loop.
     pub status: Status,
@@ -106,7 +106,7 @@ async fn measure_clock(bus: &Bus) -> ClockMeasurement {
             Ok(measured) => return measured,
             Err(fault) => {
                 tracing::warn!(%fault, "the time of the log cannot be read for now");
-                sleep(TAIL_PAUSE).await;
+                sleep(TAIL_RETRY_DELAY).await;
             }
         }
     }
@@ -144,7 +144,7 @@ impl Shell {
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if self.coordinator.is_idle() && measured_at.elapsed() >= CLOCK_EVERY {
+            if self.coordinator.is_idle() && measured_at.elapsed() >= CLOCK_INTERVAL {
                 measured_at = Instant::now();
                 let bus = self.io.bus.clone();
                 let measured = async move { Completion::Clock(clock::measure(&bus).await) };
@@ -365,13 +365,13 @@ async fn follow(bus: Bus, subjects: Vec<String>, steps: mpsc::Sender<Step>) {
                     // The tail continues after its last record: nothing is skipped.
                     Err(fault) => {
                         tracing::warn!(%fault, "the log cannot be read for now");
-                        sleep(TAIL_PAUSE).await;
+                        sleep(TAIL_RETRY_DELAY).await;
                     }
                 }
             },
             Err(fault) => {
                 tracing::warn!(%fault, "the log cannot be read for now");
-                sleep(TAIL_PAUSE).await;
+                sleep(TAIL_RETRY_DELAY).await;
             }
         }
     }

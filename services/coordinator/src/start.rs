@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
 use crate::clock::Clock;
-use crate::config::{Config, Mistakes};
+use crate::config::{Config, ConfigError};
 use crate::http::{HttpConfig, Interface, Status};
 use crate::shell::{Io, run};
 
@@ -29,13 +29,13 @@ const INFRASTRUCTURE: i32 = 4;
 pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
     let config = match Config::read(args, |name| std::env::var(name).ok()) {
         Ok(config) => config,
-        Err(Mistakes::Usage(error)) => {
+        Err(ConfigError::Usage(error)) => {
             // A closed output cannot be reported either.
             let _ = error.print();
             return error.exit_code();
         }
-        Err(mistakes) => {
-            eprintln!("{mistakes}");
+        Err(error) => {
+            eprintln!("{error}");
             return USAGE;
         }
     };

@@ -16,7 +16,7 @@ use rig::{Rig, STEP_TIMEOUT, UNDISTURBED, decision_names, decisions, end, reques
 use tokio::time::timeout;
 
 /// Timeout for a reply of a coordinator.
-const ANSWER: Duration = Duration::from_millis(50);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(50);
 
 macro_rules! laws {
     ($($law:ident),* $(,)?) => {
@@ -133,9 +133,9 @@ async fn poison_stops_nothing(rig: Rig) {
             stored.expect("a log takes any bytes");
         }
     };
-    let nobody = RunId::parse("nobody").expect("a token");
-    poison(subjects().req(&nobody)).await;
-    poison(subjects().ctl(&nobody)).await;
+    let unknown = RunId::parse("unknown").expect("a token");
+    poison(subjects().req(&unknown)).await;
+    poison(subjects().ctl(&unknown)).await;
     let first = rig.coordinator(false).await;
     let agent = rig.agent("a", false).await;
     let run = request_run(&bus).await;
@@ -196,7 +196,7 @@ async fn left_over_runs_go_on_where_it_is_not(rig: Rig) {
 async fn request_secrets(bus: &Bus, run: &RunId, agent: &str) -> Result<Bytes, RequestError> {
     let agent = AgentId::parse(agent).expect("a token");
     let subject = subjects().secret(run, &agent);
-    bus.request(&subject, Bytes::new(), ANSWER).await
+    bus.request(&subject, Bytes::new(), REPLY_TIMEOUT).await
 }
 
 /// Broken if an agent without shards gets secrets, one with shards does not, or they outlive the

@@ -6,7 +6,7 @@ use loadpilot_events::limits;
 use loadpilot_events::log::metrics::is_metric_name;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::code::{
-    Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Statement,
+    Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Send, Statement,
 };
 
 use super::secrecy::is_secret_entry;
@@ -158,18 +158,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
         let rule = "must not send requests or rest in a check";
         self.require(!asks || self.may_request, rule, "a request or a rest");
         match statement {
-            Statement::Send(send) => {
-                self.expression(&send.path, depth);
-                for argument in &send.given {
-                    self.expression(&argument.value, depth);
-                }
-                if let Some(local) = send.answer {
-                    self.local(local);
-                }
-                let us = send.timeout_us.unwrap_or(1_000);
-                let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
-                self.require(sound, "must have time-outs of 1 ms to 10 min", us);
-            }
+            Statement::Send(send) => self.send(send, depth),
             Statement::Sleep { us } => {
                 let sound = *us <= limits::SLEEP_US_MAX;
                 self.require(sound, "must rest at most a day at a time", us);
@@ -183,14 +172,8 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
             Statement::Measure {
                 kind, name, value, ..
             } => {
-                let rule = "must add to metrics with a name of letters, digits and _";
-                self.require(is_metric_name(name), rule, name);
-                let known = *self.metrics.entry(name.clone()).or_insert(*kind);
-                let rule = "must add to a metric of one kind under each name";
-                self.require(known == *kind, rule, name);
-                if let Some(value) = value {
-                    self.expression(value, depth);
-                }
+                self.metric(*kind, name);
+                value.iter().for_each(|value| self.expression(value, depth));
             }
             Statement::Set { local, to } => {
                 self.local(*local);
@@ -248,18 +231,35 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
             }
             Statement::Assert { test, says, .. } => {
                 self.expression(test, depth);
-                if let Some(says) = says {
-                    self.expression(says, depth);
-                }
+                says.iter().for_each(|says| self.expression(says, depth));
             }
             Statement::Raise { says, .. } => {
-                if let Some(says) = says {
-                    self.expression(says, depth);
-                }
+                says.iter().for_each(|says| self.expression(says, depth));
             }
             Statement::RaiseForStatus { local, .. } => self.local(*local),
             Statement::Return => {}
         }
+    }
+
+    fn send(&mut self, send: &Send, depth: usize) {
+        self.expression(&send.path, depth);
+        for given in &send.given {
+            self.expression(&given.value, depth);
+        }
+        if let Some(local) = send.answer {
+            self.local(local);
+        }
+        let us = send.timeout_us.unwrap_or(1_000);
+        let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
+        self.require(sound, "must have time-outs of 1 ms to 10 min", us);
+    }
+
+    fn metric(&mut self, kind: Metric, name: &str) {
+        let rule = "must add to metrics with a name of letters, digits and _";
+        self.require(is_metric_name(name), rule, name);
+        let known = *self.metrics.entry(name.to_owned()).or_insert(kind);
+        let rule = "must add to a metric of one kind under each name";
+        self.require(known == kind, rule, name);
     }
 
     /// The value of a secret header may be computed, but not be a literal.

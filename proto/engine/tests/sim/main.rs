@@ -49,9 +49,16 @@ fn play(seed: u64) {
     }
 }
 
-/// Plays those of the seeds below `count` that fall to this part of `parts`.
+/// The first seed: `LOADPILOT_SIM_FIRST` when this is built, else 0.
+fn first_seed() -> u64 {
+    let first = option_env!("LOADPILOT_SIM_FIRST").unwrap_or("0");
+    first.parse().expect("a seed is a number")
+}
+
+/// Plays those of `count` seeds that fall to this part of `parts`.
 fn play_part(count: u64, (part, parts): (u64, u64)) {
-    let seeds = STORIES.into_iter().chain(0..count);
+    let first = first_seed();
+    let seeds = STORIES.into_iter().chain(first..first + count);
     seeds.filter(|seed| seed % parts == part).for_each(play);
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use loadpilot_events::plan::Method;
 use loadpilot_events::plan::code::Extra;
 
+use super::cookies::Cookies;
 use super::response::ResponseView;
+use super::template;
 use crate::operation::Request;
-use crate::program::{self, Cookies};
 use crate::values::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use crate::values::value::{Dict, Value};
 
@@ -67,7 +68,7 @@ fn request(one: &Dict, steps: &str, cookies: &Cookies<'_>) -> Result<Request, Ex
         let found = extras.iter().find(|(known, _)| *known == what);
         found.map(|(_, value)| *value)
     };
-    let made = program::request((method, path), &get, steps, None, Some(cookies));
+    let made = template::request((method, path), &get, steps, None, Some(cookies));
     made.map(|(request, _)| request)
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct CookieJar {
 /// The current time in seconds of the Unix epoch.
 pub type Clock = fn() -> i64;
 
+/// Value of the user's cookie header for a path.
+pub(crate) type Cookies<'a> = dyn Fn(&str) -> Result<Option<String>, Exception> + 'a;
+
 /// Cookies by path.
 type Paths = Vec<(String, Vec<Cookie>)>;
 

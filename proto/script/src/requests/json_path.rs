@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use loadpilot_events::plan::code::{Function, Part};
 
-use crate::expression::{Scope, Slot, Term};
+use crate::context::{Scope, Slot};
+// Circle: a path into JSON contains the expression that it replaces.
+use crate::expression::Term;
 use crate::values::exceptions::Exception;
 use crate::values::json::Step;
 use crate::values::value::Value;

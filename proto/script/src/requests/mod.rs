@@ -1,5 +1,6 @@
 //! Requests that compiled code makes, and responses that it reads.
 //!
+//! - [`template`]: a request in the code.
 //! - [`encode`]: path, query, headers and body of a request.
 //! - [`request_cache`]: requests that a user makes again.
 //! - [`batch`]: several requests at a time.
@@ -15,3 +16,4 @@ pub(crate) mod json_path;
 pub(crate) mod redirect;
 pub(crate) mod request_cache;
 pub(crate) mod response;
+pub(crate) mod template;

@@ -23,16 +23,35 @@ pub(crate) fn location(response: &ResponseView) -> Option<String> {
     }
 }
 
-/// The request that a redirect leads to, without cookies.
+/// The request that a redirect leads to, without cookies; of the target, origin and base path.
 pub(crate) fn redirected(
     (origin, base): (&str, &str),
     request: &Request,
     status: u16,
     location: &str,
 ) -> Result<Request, Exception> {
+    let whole = resolved(origin, &full_path(base, &request.path), location)?;
+    let is_seen_elsewhere = matches!(status, 302 | 303) && request.method != Method::Head;
+    let is_read = is_seen_elsewhere || (status == 301 && request.method == Method::Post);
+    let headers = request.headers.iter();
+    let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
+    let method = if is_read { Method::Get } else { request.method };
+    let path = relative_path(base, &encode::path(&Value::text(&whole), None)?);
+    Ok(Request {
+        headers: headers.cloned().collect(),
+        body: request.body.clone().filter(|_| !is_read),
+        timeout_us: request.timeout_us,
+        ..Request::new(method, path)
+    })
+}
+
+/// Path and query of a `Location` in the response to `path` of the target.
+///
+/// # Errors
+/// It leads to another origin, or is unsupported.
+fn resolved(origin: &str, path: &str, location: &str) -> Result<String, Exception> {
     let unusual = || unsupported("a redirect that is written in an unusual way");
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "/-_~?=&.,:%+!$'()*#".contains(c);
-    let path = full_path(base, &request.path);
     if !location.chars().all(is_usual) || path.contains(';') {
         return Err(unusual());
     }
@@ -63,7 +82,7 @@ pub(crate) fn redirected(
             let (own, own_port) = host_port(authority).ok_or_else(unusual)?;
             if end == 0 {
                 // No authority at all is as if there were no slashes.
-                joined(&path, &rest[end..])
+                joined(path, &rest[end..])
             } else if (&host, port.unwrap_or(default)) == (&own, own_port.unwrap_or(default)) {
                 rest[end..].to_owned()
             } else {
@@ -71,28 +90,16 @@ pub(crate) fn redirected(
                 return Err(is_elsewhere(scheme, &host));
             }
         }
-        None => joined(&path, rest),
+        None => joined(path, rest),
     };
     let (path, query) = match whole.split_once('?') {
         Some((path, query)) => (path, query),
         None => (&whole[..], ""),
     };
     let path = if path.is_empty() { "/" } else { path };
-    let whole = match query.is_empty() {
+    Ok(match query.is_empty() {
         true => path.to_owned(),
         false => format!("{path}?{query}"),
-    };
-    let is_seen_elsewhere = matches!(status, 302 | 303) && request.method != Method::Head;
-    let is_read = is_seen_elsewhere || (status == 301 && request.method == Method::Post);
-    let headers = request.headers.iter();
-    let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
-    let method = if is_read { Method::Get } else { request.method };
-    let path = relative_path(base, &encode::path(&Value::text(&whole), None)?);
-    Ok(Request {
-        headers: headers.cloned().collect(),
-        body: request.body.clone().filter(|_| !is_read),
-        timeout_us: request.timeout_us,
-        ..Request::new(method, path)
     })
 }
 

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::expression::Scope;
+use super::cookies::Cookies;
+use super::template::RequestTemplate;
+use crate::context::Scope;
 use crate::operation::{Part, Request};
-use crate::program::{Cookies, RequestTemplate};
 use crate::values::exceptions::Exception;
 use crate::values::value::Value;
 

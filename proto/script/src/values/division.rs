@@ -5,8 +5,7 @@
 use loadpilot_events::plan::code::Binary;
 
 use super::exceptions::{Exception, Kind, unsupported};
-use super::operators::real;
-use super::value::Value;
+use super::value::{Value, real};
 
 /// Newest minor version of Python 3 whose error texts are known here.
 const MINOR_MAX: u8 = 13;

@@ -5,29 +5,23 @@ use loadpilot_events::plan::code::{Function, Kind as Type};
 use super::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use super::repr::{repr, str};
 use super::value::Value;
-use crate::expression::Scope;
 
-/// Result of a built-in function of Python or of `loadpilot`.
-pub(crate) fn called(
-    function: Function,
-    to: &[Value],
-    scope: &Scope<'_>,
-) -> Result<Value, Exception> {
+/// Result of a built-in function; `None` for other functions.
+pub(crate) fn builtin(function: Function, to: &[Value]) -> Option<Result<Value, Exception>> {
     let [of] = to else {
-        return scope.inputs()?.called(function, to);
+        return None;
     };
-    match function {
-        Function::Len => {
-            let length = of.length()?;
-            Ok(Value::Int(i128::try_from(length).unwrap_or(i128::MAX)))
-        }
-        Function::Str => Ok(Value::Text(str(of)?.into())),
-        Function::Repr => Ok(Value::Text(repr(of)?.into())),
+    Some(match function {
+        Function::Len => of
+            .length()
+            .map(|length| Value::Int(i128::try_from(length).unwrap_or(i128::MAX))),
+        Function::Str => str(of).map(|text| Value::Text(text.into())),
+        Function::Repr => repr(of).map(|text| Value::Text(text.into())),
         Function::Bool => Ok(Value::Bool(of.is_true())),
         Function::Int => int(of),
         Function::Get => Err(unsupported("get() called as a function")),
-        _ => scope.inputs()?.called(function, to),
-    }
+        _ => return None,
+    })
 }
 
 /// `int(of)`.

@@ -7,7 +7,7 @@ use loadpilot_events::plan::code::{Binary, Comparison};
 use super::division::{by_zero, divided, floor_divided, modulo, quotient};
 use super::exceptions::{Exception, Kind, type_error, unsupported};
 use super::repr::{fits, repr};
-use super::value::{LENGTH_MAX, Value};
+use super::value::{LENGTH_MAX, Value, real};
 
 /// A number in arithmetic: booleans are 0 and 1.
 enum Number {
@@ -34,16 +34,6 @@ pub(crate) fn real_of(value: &Value) -> Option<f64> {
 
 fn too_large() -> Exception {
     unsupported("a whole number of more than 128 bits")
-}
-
-/// A whole number as a float.
-pub(crate) fn real(value: i128) -> f64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "rounds to nearest even, as Python does"
-    )]
-    let real = value as f64;
-    real
 }
 
 /// `left operator right`; errors have the text of Python 3.`minor`.

@@ -268,3 +268,13 @@ impl Dict {
         });
     }
 }
+
+/// A whole number as a float.
+pub(crate) fn real(value: i128) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "rounds to nearest even, as Python does"
+    )]
+    let real = value as f64;
+    real
+}

@@ -1,4 +1,4 @@
-//! Whoever asks for the run of the crowd, follows it as a watcher does, and folds its report.
+//! Requests the run of the crowd, follows it as a watcher does, and folds its report.
 
 use std::time::Duration;
 

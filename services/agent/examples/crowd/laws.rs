@@ -190,7 +190,7 @@ impl Life {
         let map = control.assignments.first().ok_or("it was assigned")?;
         let (mut rows, mut deltas) = (Rows::default(), Vec::new());
         for holder in agents {
-            let held = map.of(holder).ok_or("everybody holds some")?;
+            let held = map.of(holder).ok_or("each agent holds shards")?;
             let mut books = Books::new(holder.boot_id.clone());
             let of = (&workload, created.shards);
             let delta = rows.delta(&mut books, of, 0, (1, &held.shards), (0, 1_000_000));

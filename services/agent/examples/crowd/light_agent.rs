@@ -204,7 +204,7 @@ impl Member {
             };
             with(&found, |found| found.beats.add(us(began.elapsed())));
             if let Ok(reply) = serde_json::from_slice(&reply) {
-                // Nobody listens any more once the run is over.
+                // Once the run is over there is no receiver.
                 let _ = tell.send(reply);
             }
         });

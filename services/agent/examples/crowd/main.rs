@@ -1,5 +1,5 @@
 //! A crowd of light agents for measuring: each speaks the real protocol on a connection of its own
-//! and sends real deltas, of calls that nobody makes. `./dev bench scale` starts
+//! and sends real deltas, of calls that are never made. `./dev bench scale` starts
 //! it against a real server and a real coordinator.
 //!
 //!     crowd agents COUNT         takes part in one run and says how its deltas fared
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A line for whoever started it.
+/// Prints a line for the parent process.
 fn say(found: &Value) {
     println!("{found}");
 }

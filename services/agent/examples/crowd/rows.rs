@@ -40,7 +40,7 @@ impl Books {
 }
 
 impl Rows {
-    /// The delta of a tick for whoever holds these shards; `window_us` is what it covers.
+    /// The delta of a tick for the holder of these shards; `window_us` is its duration.
     pub(crate) fn delta(
         &mut self,
         books: &mut Books,

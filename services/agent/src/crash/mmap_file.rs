@@ -1,14 +1,14 @@
-//! A memory-mapped file, preallocated on the disk, shared, written and never read. Its content
+//! A shared memory-mapped file, preallocated on the disk, that is only written. Its content
 //! survives the process without a sync, since each store reaches the kernel's page cache.
 //!
-//! The mapping is never longer than the allocation: a page without room on the disk kills the
-//! process at its first write (SIGBUS).
+//! The mapping must never be longer than the allocation: the first write to a page without room on
+//! the disk kills the process (SIGBUS).
 
 use std::io;
 use std::path::Path;
 
-/// FNV-1a of a position and of the bytes there; never 0. It is written last: a reader that finds it
-/// knows that the bytes are complete.
+/// Check value of the bytes at a position: FNV-1a, never 0. The writer stores it last, so that the
+/// reader recognises complete bytes.
 pub(crate) fn check(place: u64, bytes: &[u8]) -> u32 {
     let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     let place = place.to_le_bytes();
@@ -31,7 +31,7 @@ mod posix {
 
     use super::{Path, io};
 
-    /// A file mapped into memory, for one thread that writes.
+    /// A file mapped into memory, with one writing thread.
     #[derive(Debug)]
     pub(crate) struct Map {
         base: NonNull<u8>,
@@ -43,10 +43,10 @@ mod posix {
     unsafe impl Send for Map {}
 
     impl Map {
-        /// A new file of zeroes, for its owner only.
+        /// Creates a file of zeroes that only its owner may read.
         ///
         /// # Errors
-        /// What the file system says; a file that was begun is removed.
+        /// An error of the file system; the incomplete file is removed.
         pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<Self> {
             if let Some(folder) = path.parent() {
                 DirBuilder::new()
@@ -65,16 +65,18 @@ mod posix {
             map
         }
 
-        /// Locks the file, until the process dies or this is dropped.
+        /// Locks the file until the map is dropped or the process ends.
         ///
         /// # Errors
-        /// When another process holds the lock, or the file system has no locks.
+        /// Another process holds the lock, or the file system has no locks.
         pub(crate) fn lock(&self) -> io::Result<()> {
             self.file.try_lock().map_err(io::Error::from)
         }
 
+        /// Writes `data` at a position.
+        ///
         /// # Panics
-        /// When that is not inside the file.
+        /// Not inside the file.
         pub(crate) fn write(&self, at: usize, data: &[u8]) {
             assert!(at <= self.bytes && data.len() <= self.bytes - at, "inside");
             // SAFETY: the place is inside the mapping, and no reference to it exists.
@@ -84,10 +86,10 @@ mod posix {
             }
         }
 
-        /// A store after everything that was written before.
+        /// Stores a value after everything that was written before.
         ///
         /// # Panics
-        /// When that is not inside the file, at a multiple of 4.
+        /// Not inside the file, or not at a multiple of 4.
         pub(crate) fn store_u32(&self, at: usize, value: u32) {
             assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "inside");
             // SAFETY: inside the mapping, which begins on a page, and aligned.
@@ -95,10 +97,10 @@ mod posix {
             place.store(value.to_le(), Ordering::Release);
         }
 
-        /// A store after everything that was written before.
+        /// Stores a value after everything that was written before.
         ///
         /// # Panics
-        /// When that is not inside the file, at a multiple of 8.
+        /// Not inside the file, or not at a multiple of 8.
         pub(crate) fn store_u64(&self, at: usize, value: u64) {
             assert!(at.is_multiple_of(8) && at + 8 <= self.bytes, "inside");
             // SAFETY: inside the mapping, which begins on a page, and aligned.
@@ -109,8 +111,8 @@ mod posix {
 
     impl Drop for Map {
         fn drop(&mut self) {
-            // SAFETY: these are what mmap gave; nothing refers to them any more. The answer does
-            // not matter: there is nothing to do about it.
+            // SAFETY: address and length are those of mmap, and no reference to them exists. An
+            // error is ignored: the process cannot do anything about it.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
         }
     }
@@ -145,7 +147,7 @@ mod posix {
         }
     }
 
-    /// The same on systems without such a call: by writing zeroes.
+    /// Allocates by writing zeroes, on systems without `posix_fallocate`.
     #[cfg(not(target_os = "linux"))]
     fn allocate(mut file: &File, bytes: usize) -> io::Result<()> {
         use std::io::Write as _;
@@ -170,7 +172,7 @@ mod unsupported {
 
     impl Map {
         /// # Errors
-        /// Always: files are not mapped on this system.
+        /// Always: this system has no mapped files.
         pub(crate) fn create(_: &Path, _: usize) -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }

@@ -1,9 +1,9 @@
 //! Files that survive a killed process.
 //!
 //! - `mmap_file`: a preallocated memory-mapped file
-//! - [`spool`]: deltas until they are acknowledged
+//! - [`spool`]: deltas that are not acknowledged yet
 //!
-//! `runs::recovery` reads them in the next process of the agent.
+//! The next process of the agent reads them (`runs::recovery`).
 
 pub(crate) mod mmap_file;
 pub mod spool;

@@ -3,8 +3,8 @@
 //! - [`fault`]: why a core cannot be set up.
 //! - [`allocator_tuning`]: how much freed memory the process keeps.
 //! - [`futures`]: waits for several futures on one task.
-//! - [`arrival_id`]: the identity of one arrival.
 //! - [`clock`]: monotonic time, timers and the lease.
+//! - [`arrival_id`]: the identity of one arrival.
 //! - [`journal`]: every counted call in a memory-mapped file, so that a kill loses none.
 //! - [`request`]: the plan compiled to request templates, secrets and their redaction.
 //! - [`http`]: connections and the two HTTP engines behind one interface.
@@ -47,5 +47,6 @@ pub use journal::ring::{
     EXTENSION as RING_EXTENSION, RING_BYTES_DEFAULT, Ring, RingContents, RingError, RingEvent,
     RingEventKind, RingOwner, RingSettings, RingTexts, file_name as ring_name, read as read_ring,
 };
-pub use request::program::Program;
+pub use request::program::{Bodies, Program};
+pub use request::redaction::Secrets;
 pub(crate) use request::target_check::{check_target, with_own_servers};

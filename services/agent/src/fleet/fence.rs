@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// A coordinator that restarts must not fence anybody: NATS still says that nobody listens.
+    /// A restart of the coordinator must not fence an agent: NATS reports no responders meanwhile.
     #[test]
     fn a_restarting_coordinator_does_not_fence() {
         let timeouts = Timeouts::default();

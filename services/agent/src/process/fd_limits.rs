@@ -43,7 +43,7 @@ pub(crate) fn make_room(files: u64) -> io::Result<()> {
 
     let last = libc::c_int::try_from(files.saturating_sub(1)).map_err(io::Error::other)?;
     let any = io::pipe()?.0;
-    // SAFETY: an open file and a number; the copy is owned by nobody else.
+    // SAFETY: an open file and a number; the copy has no other owner.
     let copy = unsafe { libc::fcntl(any.as_raw_fd(), libc::F_DUPFD_CLOEXEC, last) };
     if copy < 0 {
         return Err(io::Error::last_os_error());

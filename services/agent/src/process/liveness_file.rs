@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Broken if a process that nobody has heard yet, or not since, is taken for one of use.
+    /// Broken if a process without a recent answer of a coordinator counts as alive.
     #[test]
     fn it_is_young_only_after_a_touch() {
         let folder = tempfile::tempdir().expect("a folder");

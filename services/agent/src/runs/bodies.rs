@@ -1,7 +1,5 @@
-//! The bodies that a plan keeps beside itself: fetched before the start, and proved by their hash.
-//! They must never be taken for what the plan names before they are.
-
-use std::collections::BTreeMap;
+//! Fetches the external bodies of a plan before the start. Must never use one whose hash differs
+//! from that in the plan.
 
 use bytes::Bytes;
 use loadpilot_bus as bus;
@@ -9,43 +7,41 @@ use loadpilot_events::plan::{Object, Plan};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
+use crate::fire::Bodies;
 use crate::process::shell::Shell;
 
-/// The bodies of a plan by their hash; each is in memory once, however many calls send it.
-pub type Bodies = BTreeMap<String, Bytes>;
-
-/// Why a plan's bodies could not be had.
+/// Why bodies could not be fetched.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// Nobody put it there, or somebody removed it.
+    /// It is not in the object store.
     #[error("body {sha256} is not in the object store")]
     Missing {
-        /// Which.
+        /// Hash in the plan.
         sha256: String,
     },
-    /// There are other bytes under its name.
+    /// The object store has other bytes under its name.
     #[error("what the object store has for body {sha256} has the hash {found}")]
     Other {
-        /// Which.
+        /// Hash in the plan.
         sha256: String,
-        /// What is there.
+        /// Hash of the content in the store.
         found: String,
     },
-    /// The store did not answer in time, or keeps nothing that can be read.
+    /// The object store did not answer in time, or its answer is invalid.
     #[error("body {sha256} cannot be read: {why}")]
     Unreadable {
-        /// Which.
+        /// Hash in the plan.
         sha256: String,
-        /// What the bus says.
+        /// Error of the bus.
         #[source]
         why: bus::Fault,
     },
 }
 
-/// The bodies of `plan` that are kept beside it; asks nobody when there are none.
+/// Fetches the external bodies of `plan`, if it has any.
 ///
 /// # Errors
-/// [`Fault`]; what may pass is tried again until the time for it is over.
+/// [`Fault`]; a failure of the store is retried until the timeout.
 pub async fn fetch(shell: &Shell, plan: &Plan) -> Result<Bodies, Fault> {
     let deadline = Instant::now() + shell.timeouts.bodies;
     let mut bodies = Bodies::new();
@@ -70,7 +66,7 @@ async fn read(shell: &Shell, object: &Object) -> Result<Bytes, Fault> {
     let sha256 = &object.sha256;
     let name = shell.subjects.object(sha256);
     match shell.bus.object_get(&name, object.bytes).await {
-        Ok(Some(content)) => proved(object, content),
+        Ok(Some(content)) => verified(object, content),
         Ok(None) => Err(Fault::Missing {
             sha256: sha256.clone(),
         }),
@@ -81,7 +77,7 @@ async fn read(shell: &Shell, object: &Object) -> Result<Bytes, Fault> {
     }
 }
 
-fn proved(object: &Object, content: Bytes) -> Result<Bytes, Fault> {
+fn verified(object: &Object, content: Bytes) -> Result<Bytes, Fault> {
     let found = Object::of(&content);
     if found == *object {
         Ok(content)

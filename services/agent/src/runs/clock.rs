@@ -1,7 +1,7 @@
-//! Two clocks of this machine and how far that of the run, which coordinators tell, is from them.
+//! Offset of the coordinator's clock, which is that of the run, from the clocks of this machine.
 //!
-//! Firing follows the monotonic clock, so that a step of the wall clock between "schedule" and
-//! "start" moves nothing. It must never guess: an alignment exists only after a measurement.
+//! Firing follows the monotonic clock: a step of the wall clock must never move an arrival. There
+//! is no alignment without a measurement.
 
 use loadpilot_bus::{Bus, RequestError};
 use loadpilot_events::Timestamp;
@@ -11,23 +11,23 @@ use loadpilot_events::wire::heartbeat::ClockSample;
 use crate::fire::MonoTime;
 use crate::process::timeouts::Timeouts;
 
-/// Requests in one burst; the one with the least round trip counts.
+/// Number of requests in one measurement; the one with the smallest bound counts.
 const BURST: usize = 8;
 
 /// One request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the request left.
+    /// Time of the request.
     pub sent: MonoTime,
-    /// When the reply came.
+    /// Time of the reply.
     pub got: MonoTime,
-    /// What the coordinator's clock said.
+    /// The coordinator's clock.
     pub theirs: ClockSample,
 }
 
 impl Exchange {
-    /// The error is no more: half of the time on the wire, which is there and back without the
-    /// coordinator's own, and how far that one may be off itself.
+    /// Bound of the error: half of the round trip without the coordinator's processing time, plus
+    /// the bound of the coordinator's clock.
     fn bound_us(&self) -> u64 {
         let own_us = self.theirs.replied_at.since_us(self.theirs.received_at);
         let round_trip_us = self.got.since_us(self.sent).saturating_sub(own_us);
@@ -36,17 +36,17 @@ impl Exchange {
     }
 }
 
-/// How the coordinator's clock stands to this machine's monotonic one.
+/// Offset of the coordinator's clock from the monotonic clock of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
     /// Coordinator's clock minus monotonic clock, in µs.
     offset_us: i128,
-    /// The truth is within this many µs of it.
+    /// Bound of the error, in µs.
     bound_us: u64,
 }
 
 impl Alignment {
-    /// From the least uncertain exchange; `None` when there is none.
+    /// Alignment by the exchange with the smallest bound; `None` without an exchange.
     #[must_use]
     pub fn of(exchanges: &[Exchange]) -> Option<Self> {
         let best = exchanges.iter().min_by_key(|e| e.bound_us())?;
@@ -58,21 +58,21 @@ impl Alignment {
         })
     }
 
-    /// When the coordinator's clock shows `at`. May lie in the past, even before this boot.
+    /// Time at which the coordinator's clock shows `at`. May lie before the boot of this machine.
     #[must_use]
     pub fn mono_of(&self, at: Timestamp) -> MonoTime {
         let ns = (i128::from(at.0) - self.offset_us) * 1_000;
         MonoTime::from_ns(i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX }))
     }
 
-    /// What the coordinator's clock shows at `mono`.
+    /// Time of the coordinator's clock at `mono`.
     #[must_use]
     pub fn shown_at(&self, mono: MonoTime) -> Timestamp {
         let us = i128::from(mono.as_ns() / 1_000) + self.offset_us;
         Timestamp(u64::try_from(us).unwrap_or(0))
     }
 
-    /// The same against the wall clock, for the log; the two arguments belong to one instant.
+    /// Offset from the wall clock, for the log. Both arguments are the same instant.
     #[must_use]
     pub fn estimate(&self, wall: Timestamp, mono: MonoTime) -> ClockEstimate {
         let offset_us = self.offset_us - ahead_us(wall, mono);
@@ -83,12 +83,12 @@ impl Alignment {
     }
 }
 
-/// What a wall clock shows minus what the monotonic clock shows, in µs.
+/// A wall clock minus the monotonic clock, in µs.
 fn ahead_us(wall: Timestamp, mono: MonoTime) -> i128 {
     i128::from(wall.0) - i128::from(mono.as_ns() / 1_000)
 }
 
-/// A burst of requests; tries again until at least one was answered.
+/// Measures the offset of the coordinator's clock; retries until a request is answered.
 pub async fn measure(bus: &Bus, subject: &str, timeouts: &Timeouts) -> Alignment {
     loop {
         let mut exchanges = Vec::with_capacity(BURST);
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The least delayed exchange bounds the error; a slow one must not win.
+    /// Broken if a slow exchange wins over a fast one.
     #[test]
     fn the_least_round_trip_counts() {
         let slow = exchange(1_000, 9_000, sample(1_008_000, 1_008_100));
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(Alignment::of(&[]), None);
     }
 
-    /// Of two coordinators the one that is surer of its own clock is believed, and not beyond that.
+    /// Broken if a coordinator with the greater bound wins, or if that bound is left out.
     #[test]
     fn the_bound_of_a_coordinator_counts() {
         let quick = |bound_us| ClockSample {
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(found.bound_us, 450);
     }
 
-    /// A late joiner may be younger than the run: its start must not wrap around.
+    /// Broken if the start of a run from before the boot of the machine wraps around.
     #[test]
     fn a_start_before_boot_lies_in_the_past() {
         let one = exchange(10, 10, sample(1_000_000, 1_000_000));

@@ -1,5 +1,5 @@
-//! The firing threads of one run: commands go to all, their counts are merged. Only harvests and
-//! the wait for the end wait for a thread; commands do not.
+//! The firing threads of one run: commands go to all, their counts are merged. Harvests and the
+//! wait for the end wait for threads; commands do not.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,58 +23,58 @@ use crate::process::gauges::CoreFigures;
 use crate::runs::RETIRE_TIMEOUT;
 use crate::runs::run_commands::RunCommands;
 
-/// Fewest users of an open loop on one thread of several.
+/// Minimum number of users of an open loop per thread, if there are several threads.
 const USERS_A_THREAD_MIN: u32 = 32;
 
-/// What the threads of a run have in common.
+/// Setup that the threads of a run share.
 pub(super) struct Common {
-    /// Which run.
+    /// Id of the run.
     pub(super) run: RunId,
     /// Its plan.
     pub(super) plan: Arc<Plan>,
-    /// Its arrivals.
+    /// Arrivals of the run.
     pub(super) workload: Arc<Workload>,
-    /// Its requests.
+    /// Compiled requests.
     pub(super) program: Arc<Program>,
-    /// The number of shards of the run.
+    /// Number of shards of the run.
     pub(super) shards: u32,
-    /// DrawScope threads they are.
+    /// Agent and boot of this process.
     pub(super) me: Holder,
-    /// Where they note the calls of the open tick, if anywhere.
+    /// Folder and size of the rings; `None`: calls are not recorded.
     pub(super) rings: Option<RingSettings>,
-    /// Who performs its arrivals, when the scenario runs in Python.
-    pub(super) troupe: Option<VirtualUsersSetup>,
-    /// Until when anything may be started.
+    /// Virtual users, if the scenario has them.
+    pub(super) users_setup: Option<VirtualUsersSetup>,
+    /// End of the time in which arrivals may be started.
     pub(super) lease: Lease,
 }
 
-/// All firing threads of one run.
+/// Firing threads of one run.
 pub(super) struct Cores {
     cores: Vec<Core>,
     shards: u32,
-    /// The files of their rings.
+    /// Files of the rings.
     rings: Vec<PathBuf>,
 }
 
-/// What all threads counted since the last time.
+/// Counts of all threads since the last harvest.
 #[derive(Debug, Default)]
 pub(super) struct Harvest {
-    /// The counts.
+    /// Counts of arrivals and calls.
     pub(super) rows: Rows,
-    /// What the threads say about themselves.
+    /// Gauges of the threads.
     pub(super) figures: CoreFigures,
-    /// Threads that died; what they had counted since their last harvest is gone.
+    /// Number of dead threads; their counts since the last harvest are lost.
     pub(super) dead: usize,
-    /// Up to where the ring of each thread holds what was counted.
+    /// Watermark of each thread's ring: the last record that these counts contain.
     pub(super) marks: Vec<Option<Watermark>>,
-    /// Calls that found no room in a ring.
+    /// Number of calls that found no room in a ring.
     pub(super) unrecorded: u64,
 }
 
 impl Common {
-    /// The ring of a thread; none without a place for it.
+    /// Creates the ring of a thread, if rings are written.
     fn ring(&self, core: u32, slots: u32) -> Result<Option<Ring>, Fault> {
-        let Some(place) = &self.rings else {
+        let Some(settings) = &self.rings else {
             return Ok(None);
         };
         let owner = RingOwner {
@@ -82,15 +82,15 @@ impl Common {
             holder: self.me.clone(),
             core,
         };
-        let most = self.workload.users().unwrap_or(slots);
-        // A user of a scenario in Python may make several requests at a time.
-        let most = match self.troupe {
-            Some(_) => most.saturating_mul(8),
-            None => most,
+        let calls_max = self.workload.users().unwrap_or(slots);
+        // A user of a scenario may make several requests at a time.
+        let calls_max = match self.users_setup {
+            Some(_) => calls_max.saturating_mul(8),
+            None => calls_max,
         };
-        let ring = Ring::create(place, &owner, &self.plan, most);
+        let ring = Ring::create(settings, &owner, &self.plan, calls_max);
         ring.map(Some).map_err(|error| Fault::Ring {
-            folder: place.folder.clone(),
+            folder: settings.folder.clone(),
             error,
         })
     }
@@ -117,8 +117,8 @@ impl Harvest {
 }
 
 impl Cores {
-    /// Starts the threads; no more than there are slots, or connections, since a thread without
-    /// one is useless.
+    /// Starts the threads: at most as many as there are slots and connections, since a thread needs
+    /// one of each.
     pub(super) fn spawn(
         common: &Common,
         cores: u32,
@@ -127,7 +127,7 @@ impl Cores {
     ) -> Result<Self, Fault> {
         let settings = &common.plan.connections;
         let cores = cores
-            .min(common.troupe.as_ref().map_or(u32::MAX, threads_max))
+            .min(common.users_setup.as_ref().map_or(u32::MAX, threads_max))
             .min(max_in_flight)
             .min(settings.max.unwrap_or(u32::MAX))
             .max(1);
@@ -139,15 +139,12 @@ impl Cores {
         };
         for index in 0..cores {
             let slots = portion(max_in_flight, index, cores);
-            let pool = ConnectionQuota::part(settings, index, cores);
-            let troupe = common.troupe.as_ref().map(|troupe| {
-                let users = users_at(common, &troupe.users, &homes, (index, cores));
-                VirtualUsersSetup {
-                    users,
-                    ..troupe.clone()
-                }
+            let quota = ConnectionQuota::part(settings, index, cores);
+            let users_setup = common.users_setup.as_ref().map(|setup| VirtualUsersSetup {
+                users: users_at(common, &setup.users, &homes, (index, cores)),
+                ..setup.clone()
             });
-            if let Err(fault) = sum.add(common, (index, cores), slots, pool, troupe) {
+            if let Err(fault) = sum.add(common, (index, cores), slots, quota, users_setup) {
                 sum.remove_rings();
                 return Err(fault);
             }
@@ -160,8 +157,8 @@ impl Cores {
         common: &Common,
         (index, cores): (u32, u32),
         slots: u32,
-        pool: ConnectionQuota,
-        troupe: Option<VirtualUsersSetup>,
+        quota: ConnectionQuota,
+        users_setup: Option<VirtualUsersSetup>,
     ) -> Result<(), Fault> {
         let ring = common.ring(index, slots)?;
         self.rings
@@ -172,22 +169,22 @@ impl Cores {
             workload: common.workload.clone(),
             program: common.program.clone(),
             max_in_flight: slots,
-            quota: pool,
+            quota,
             name: format!("fire-{index}"),
             place: (index, cores),
             ring,
-            users_setup: troupe,
+            users_setup,
             lease: common.lease.clone(),
         })?);
         Ok(())
     }
 
-    /// How many they are.
+    /// Number of threads.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
     }
 
-    /// What was harvested up to `marks` is in a delta.
+    /// Everything up to `marks` is in a delta: the rings may reuse that space.
     pub(super) fn close(&self, marks: &[Option<Watermark>]) {
         for (core, mark) in self.cores.iter().zip(marks) {
             if let Some(mark) = mark {
@@ -196,7 +193,7 @@ impl Cores {
         }
     }
 
-    /// Nothing is open any more: removes the files of the rings.
+    /// Removes the files of the rings: every record of them is in a stored delta.
     pub(super) fn remove_rings(&self) {
         for path in &self.rings {
             if let Err(error) = std::fs::remove_file(path) {
@@ -205,9 +202,9 @@ impl Cores {
         }
     }
 
-    /// What became of the connections to open before the start, once that is known. A thread that
-    /// died is told of by the next harvest.
-    pub(super) async fn warmed(&self) -> Preconnected {
+    /// Waits for the connections that are opened before the start. The next harvest reports a dead
+    /// thread.
+    pub(super) async fn preconnected(&self) -> Preconnected {
         let mut sum = Preconnected::default();
         for core in &self.cores {
             sum = sum.and(core.preconnected().await.unwrap_or_default());
@@ -215,10 +212,10 @@ impl Cores {
         sum
     }
 
-    /// Waits until the users of a scenario in Python are prepared.
+    /// Waits until the users of a scenario are prepared.
     ///
     /// # Errors
-    /// What it raised.
+    /// The error that the scenario raised.
     pub(super) async fn users_prepared(&self) -> Result<(), String> {
         for core in &self.cores {
             core.users_prepared().await?;
@@ -226,7 +223,7 @@ impl Cores {
         Ok(())
     }
 
-    /// Lets them clean up, in bounded time.
+    /// Lets the users clean up, in bounded time.
     pub(super) async fn retire(&self) {
         for core in &self.cores {
             if timeout(RETIRE_TIMEOUT, core.retire()).await.is_err() {
@@ -235,7 +232,7 @@ impl Cores {
         }
     }
 
-    /// Replaces what is held and at which rate; each shard goes to one thread. Pauses or goes on.
+    /// Applies shards, rates and pause; each shard goes to one thread.
     pub(super) fn apply(&self, commands: &RunCommands) {
         let holds = &commands.holds;
         let rates: Arc<[RateChange]> = commands.rates.clone().into();
@@ -255,22 +252,22 @@ impl Cores {
         }
     }
 
-    /// Due times count from here.
+    /// Starts the threads; due times count from `at`.
     pub(super) fn start(&self, at: MonoTime, shown: Timestamp) {
         self.cores.iter().for_each(|core| core.start(at, shown));
     }
 
-    /// Nothing more is dispatched.
+    /// Stops the dispatch of arrivals.
     pub(super) fn stop(&self, reason: DropReason) {
         self.cores.iter().for_each(|core| core.stop(reason));
     }
 
-    /// What is in flight ends at once.
+    /// Ends calls in flight at once.
     pub(super) fn cancel(&self) {
         self.cores.iter().for_each(Core::cancel);
     }
 
-    /// Everything counted since the last harvest.
+    /// Fetches all counts since the last harvest.
     pub(super) async fn harvest(&self) -> Harvest {
         let mut sum = Harvest::default();
         for core in &self.cores {
@@ -279,7 +276,7 @@ impl Cores {
         sum
     }
 
-    /// The same when threads may hang: who does not answer within `patience` counts as dead.
+    /// Like [`Cores::harvest`]; a thread that does not answer within `limit` counts as dead.
     pub(super) async fn harvest_living(&self, limit: Duration) -> Harvest {
         let mut sum = Harvest::default();
         for core in &self.cores {
@@ -288,7 +285,7 @@ impl Cores {
         sum
     }
 
-    /// Returns when no thread paces any more and nothing is in flight or waiting.
+    /// Returns when no thread paces and no arrival is in flight or waiting.
     pub(super) async fn idle(&self) {
         for core in &self.cores {
             core.idle().await;
@@ -296,20 +293,21 @@ impl Cores {
     }
 }
 
-/// On how many threads users may live. An interpreter has one: more cores are more agents. In an
-/// open loop an arrival is served by whoever is idle on its thread, which few could not do well.
-fn threads_max(troupe: &VirtualUsersSetup) -> u32 {
-    if !troupe.scripting.is_spread() {
+/// Maximum number of threads for these users. An interpreter has one thread: more cores need more
+/// agents. In an open loop an idle user of the thread serves an arrival, which takes several users
+/// per thread.
+fn threads_max(setup: &VirtualUsersSetup) -> u32 {
+    if !setup.scripting.is_spread() {
         return 1;
     }
-    let users = u32::try_from(troupe.users.len()).unwrap_or(u32::MAX);
-    match troupe.workload.users() {
+    let users = u32::try_from(setup.users.len()).unwrap_or(u32::MAX);
+    match setup.workload.users() {
         Some(_) => users,
         None => users / USERS_A_THREAD_MIN,
     }
 }
 
-/// The users of one thread of several: in a closed loop those whose shards are at home there.
+/// The users of one of `cores` threads; in a closed loop those of the thread's shards.
 fn users_at(
     common: &Common,
     users: &[u32],
@@ -325,8 +323,8 @@ fn users_at(
     here.map(|(_, user)| *user).collect()
 }
 
-/// The thread of each shard. Once given, a shard keeps its thread through all generations: only
-/// that thread knows which of its arrivals were sent. A new one goes where the fewest are.
+/// The thread of each shard. A shard keeps its thread through all generations: only that thread
+/// knows which of its arrivals were sent. A new shard goes to the thread with the fewest.
 fn homes(holds: &[Hold], cores: usize) -> BTreeMap<u32, usize> {
     let mut homes = BTreeMap::new();
     for hold in holds {

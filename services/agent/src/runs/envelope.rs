@@ -3,7 +3,7 @@
 use loadpilot_events::log::envelope::EVENT_VERSION;
 use loadpilot_events::{Envelope, EventId};
 
-/// `event` with a new id and the wall clock of now.
+/// Wraps `event`, with a new id and the current time.
 #[must_use]
 pub(crate) fn envelope<E>(event: E) -> Envelope<E> {
     Envelope {

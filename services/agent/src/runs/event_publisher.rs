@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use crate::process::shell::Shell;
 use crate::runs::envelope::envelope;
 
-/// Queue of events of one run, shared by its clones. It ends with [`EventPublisher::discard`], or
-/// with the last clone once everything is stored.
+/// Queue of events of one run, shared by its clones. Ends with [`EventPublisher::discard`], or with
+/// the last clone once all events are stored.
 #[derive(Debug, Clone)]
 pub struct EventPublisher {
     shell: Shell,
@@ -23,7 +23,7 @@ pub struct EventPublisher {
 }
 
 impl EventPublisher {
-    /// Begins to work for `run`. Must be called inside a runtime.
+    /// Starts the queue of `run`. Must be called inside a runtime.
     #[must_use]
     pub fn new(shell: Shell, run: RunId) -> Self {
         let (queue, facts) = mpsc::unbounded_channel();
@@ -47,7 +47,7 @@ impl EventPublisher {
     pub fn publish_for(&self, boot_id: BootId, what: What) {
         tracing::info!(run = %self.run, boot = %boot_id, fact = name(&what), "states");
         self.open.send_modify(|open| *open += 1);
-        // The other side ends only when it was dismissed: then nobody wants the fact any more.
+        // The receiver ends only with `discard`: the event is obsolete then.
         if self.queue.send(envelope(Fact { boot_id, what })).is_err() {
             self.open.send_modify(|open| *open -= 1);
         }
@@ -82,7 +82,7 @@ async fn publish_in_order(
     }
 }
 
-/// Retries with the same id until it is stored; gives up only on messages that are too large.
+/// Stores a message, retrying with the same id; gives up only on one that is too large.
 pub(crate) async fn store(shell: &Shell, stream: Stream, subject: &str, id: &str, payload: Bytes) {
     loop {
         let stored = shell.bus.append(stream, subject, id, payload.clone()).await;

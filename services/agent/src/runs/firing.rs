@@ -1,7 +1,7 @@
-//! From the start of a run to its last acknowledged delta: one loop over what may happen.
+//! Fires a run, from its start to its last acknowledged delta: one loop over all that may wake it.
 //!
-//! Everything here is either a command that returns at once or a future that the loop polls
-//! beside the others: it must never wait for one thing while another could be obeyed.
+//! Each step is a call that returns at once or a future that the loop polls beside the others. The
+//! loop must never wait for one of them alone: a command must be followed at once.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,51 +19,51 @@ use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
 use crate::process::shell::Shell;
 use crate::process::sleep_until::sleep_until_opt;
+use crate::runs::assignment::Assignment;
 use crate::runs::cores::{Cores, Harvest};
 use crate::runs::longest_timeout;
 use crate::runs::prepare::Prepared;
 use crate::runs::reports::{Reports, next_close, phase_us};
 use crate::runs::run_commands::{RunCommands, Stop, When};
-use crate::runs::worker::{Assignment, publish_failure, publish_isolation};
 
 /// Timeout after a cancel; a thread that is busy then counts as hung.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Counts are fetched this long after the start (µs), before the end of the first tick: a run whose
-/// calls all fail to connect reports that at once.
-const FIRST_LOOK_US: u64 = 500_000;
+/// Delay of the first harvest after the start, in µs; less than a tick: a run whose calls all fail
+/// to connect reports that at once.
+const FIRST_HARVEST_US: u64 = 500_000;
 
-/// How it ended.
+/// End of firing.
 pub(super) enum Fired {
     /// All deltas are stored.
     Done {
-        /// Why it stopped.
+        /// Reason of the stop.
         reason: FinishReason,
-        /// The last delta's number.
+        /// Number of the last delta.
         last_seq: u64,
-        /// What it counted.
+        /// Totals of all deltas.
         totals: Totals,
     },
-    /// Threads died: what they had counted cannot be known, and was said so.
+    /// Threads died, and their counts are unknown; `ShardsFailed` is published.
     Broken,
-    /// It never began: the users of its scenario could not be prepared, which was said so.
+    /// The users of the scenario could not be prepared; `ShardsFailed` is published.
     Unprepared,
-    /// Nobody needs it any more.
+    /// The run is over.
     RunOver,
 }
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// How far the end has come.
+/// Progress of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// Arrivals are started.
     Pacing,
-    /// Nothing is started; what is in flight may end.
+    /// No arrival is started; calls in flight may end.
     Draining { cancel_at: Instant },
-    /// What is in flight was told to end.
+    /// Calls in flight are cancelled.
     Cancelled { idle_by: Instant },
-    /// No thread does anything; the last rows are still with the threads.
+    /// All threads are idle; the last rows are not fetched yet.
     Idle,
     /// The last rows are being fetched.
     LastHarvest,
@@ -84,14 +84,14 @@ struct Firing<'a> {
     broken: bool,
     refused: bool,
     close_at: MonoTime,
-    /// When the first look is due, until it was taken.
-    look_at: Option<MonoTime>,
-    /// When the counts that are being fetched were asked for.
-    asked_at: MonoTime,
+    /// Time of the first harvest; `None` after it.
+    first_harvest_at: Option<MonoTime>,
+    /// Begin of the latest harvest.
+    harvest_begun_at: MonoTime,
     retry_at: Option<Instant>,
 }
 
-/// What woke the loop.
+/// Event that wakes the loop.
 enum Wake {
     RunCommands(bool),
     Harvest(Box<Harvest>),
@@ -100,7 +100,7 @@ enum Wake {
     Alarm,
 }
 
-/// Fires from `start` on until all is over and stored.
+/// Fires from `start` until all deltas are stored.
 pub(super) async fn fire(
     shell: &Shell,
     task: &mut Assignment,
@@ -124,8 +124,8 @@ pub(super) async fn fire(
         broken: false,
         refused: false,
         close_at: start,
-        look_at: Some(start.plus_us(FIRST_LOOK_US)),
-        asked_at: start,
+        first_harvest_at: Some(start.plus_us(FIRST_HARVEST_US)),
+        harvest_begun_at: start,
         retry_at: None,
     };
     firing.schedule_close();
@@ -174,7 +174,7 @@ impl Firing<'_> {
         }
     }
 
-    /// Acts upon the orders as they are now, and upon stops that have come due.
+    /// Applies the current commands, and stops that are due.
     fn apply_commands(&mut self) {
         let commands = self.task.commands.borrow_and_update().clone();
         self.cores.apply(&commands);
@@ -192,8 +192,8 @@ impl Firing<'_> {
         }
     }
 
-    /// Every stop with its instant, the earliest first. A takeover is none: what was due before it
-    /// runs to its end.
+    /// Stops with their times, the earliest first. A takeover has no time: arrivals due before it
+    /// run to their end.
     fn stops(&self, commands: &RunCommands) -> Vec<(MonoTime, Stop)> {
         let at = |stop: &Stop| match stop.when {
             When::Now => Some(MonoTime::from_ns(i64::MIN)),
@@ -216,7 +216,7 @@ impl Firing<'_> {
             cancel_at: Instant::now() + drain_timeout,
         };
         if reason == FinishReason::Isolated {
-            publish_isolation(self.task);
+            self.task.publish_isolation();
         }
     }
 
@@ -259,8 +259,8 @@ impl Firing<'_> {
         self.progress = Progress::Idle;
     }
 
-    /// A harvest is due at the end of each tick, and one more when all is quiet: a harvest that
-    /// was under way by then may have missed the last rows.
+    /// Begins a harvest at the end of each tick, and a last one when all threads are idle: an
+    /// earlier harvest may have missed the last rows.
     fn begin_harvest(&mut self, harvest: &mut Pending<Harvest>) {
         let cores = self.cores.clone();
         let idle = harvest.is_none();
@@ -272,24 +272,26 @@ impl Firing<'_> {
         } else if harvest.is_none() && self.progress == Progress::Idle {
             self.progress = Progress::LastHarvest;
             *harvest = Some(Box::pin(async move { cores.harvest().await }));
-        } else if harvest.is_none() && self.closes_ticks() && MonoTime::now() >= self.next_look() {
+        } else if harvest.is_none() && self.closes_ticks() && MonoTime::now() >= self.next_harvest()
+        {
             *harvest = Some(Box::pin(async move { cores.harvest().await }));
         }
         if idle && harvest.is_some() {
-            self.asked_at = MonoTime::now();
+            self.harvest_begun_at = MonoTime::now();
         }
     }
 
-    /// When counts are to be fetched next.
-    fn next_look(&self) -> MonoTime {
-        self.look_at
+    /// Time of the next harvest.
+    fn next_harvest(&self) -> MonoTime {
+        self.first_harvest_at
             .map_or(self.close_at, |at| at.min(self.close_at))
     }
 
-    /// Notes whether a call has reached a server; returns whether calls have finished and none did.
+    /// Records whether a call has reached a server; returns whether calls have finished and none
+    /// did.
     fn record_reach(&self, sum: &Harvest) -> bool {
         let tick_us = self.task.created.plan.tick_us;
-        let until_us = self.asked_at.since_us(self.start);
+        let until_us = self.harvest_begun_at.since_us(self.start);
         let Ok(mut reach) = self.task.reach.lock() else {
             return false;
         };
@@ -307,8 +309,8 @@ impl Firing<'_> {
     fn on_harvest(&mut self, sum: Harvest) {
         let marks = sum.marks.clone();
         let dead = sum.dead;
-        let quiet = sum.figures.in_flight + sum.figures.waiting == 0;
-        let in_vain = self.record_reach(&sum);
+        let is_quiet = sum.figures.in_flight + sum.figures.waiting == 0;
+        let is_unreached = self.record_reach(&sum);
         self.reports.add(sum);
         if dead > 0 {
             self.on_threads_lost(format!("{dead} of its firing threads died"));
@@ -319,20 +321,20 @@ impl Firing<'_> {
             self.cores.close(&marks);
             self.progress = Progress::Closed;
         } else {
-            let only_looks = now < self.close_at && !in_vain;
-            if !only_looks && self.reports.close(now) {
+            let is_tick_over = now >= self.close_at;
+            if (is_tick_over || is_unreached) && self.reports.close(now) {
                 self.cores.close(&marks);
             }
-            self.look_at = None;
+            self.first_harvest_at = None;
             self.schedule_close();
         }
-        if quiet && self.progress == Progress::Pacing && self.is_taken_over(now) {
+        if is_quiet && self.progress == Progress::Pacing && self.is_taken_over(now) {
             self.stop(FinishReason::Superseded, DropReason::Stopped);
         }
     }
 
-    /// Whether everything that is due from now on belongs to others. The threads pace until then
-    /// and carry what they began to its end; only then is there nothing left to stop.
+    /// Whether the takeover tick has begun: arrivals due from now on belong to other agents. The
+    /// threads pace until then and finish the arrivals that they began.
     fn is_taken_over(&self, now: MonoTime) -> bool {
         let tick_us = self.task.created.plan.tick_us;
         let begin = |tick: u32| self.start.plus_us(u64::from(tick).saturating_mul(tick_us));
@@ -342,21 +344,21 @@ impl Firing<'_> {
             .any(|stop| matches!(stop.when, When::Takeover(tick) if begin(tick) <= now))
     }
 
-    /// Threads do not answer any more: says so, and saves what the others have.
+    /// Threads are lost: publishes that, and saves the counts of the others.
     fn on_threads_lost(&mut self, reason: String) {
         if self.broken {
             return;
         }
         self.broken = true;
         tracing::error!(run = %self.task.run, reason, "breaks down");
-        publish_failure(self.task, FailureCause::Broken, reason);
+        self.task.publish_failure(FailureCause::Broken, reason);
         if let Progress::Pacing | Progress::Draining { .. } = self.progress {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
             self.cancel();
         }
     }
 
-    /// Sends the oldest delta that is not stored.
+    /// Publishes the oldest delta that is not stored.
     fn send(&self) -> Pending<Result<Appended, AppendError>> {
         let delta = self.reports.front()?.clone();
         let bus = self.shell.bus.clone();
@@ -378,7 +380,7 @@ impl Firing<'_> {
                 return;
             }
             Err(_) if bug(Bug::AckBeforeEffect) => return self.reports.acknowledge(),
-            // It took its time already.
+            // The attempt lasted long enough.
             Err(AppendError::Unknown) => return,
             Err(error @ (AppendError::Full { .. } | AppendError::TooLarge { .. })) => {
                 self.on_refused(&error);
@@ -392,7 +394,7 @@ impl Firing<'_> {
         self.retry_at = Some(Instant::now() + pause);
     }
 
-    /// The log takes nothing more: firing on would make load that no report can show.
+    /// The log refuses deltas: stops, since no report could show further load.
     fn on_refused(&mut self, error: &AppendError) {
         if self.refused {
             return;
@@ -403,7 +405,7 @@ impl Firing<'_> {
             AppendError::Full { .. } => FailureCause::LogFull,
             _ => FailureCause::LogRefuses,
         };
-        publish_failure(self.task, cause, error.to_string());
+        self.task.publish_failure(cause, error.to_string());
         if self.progress == Progress::Pacing {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
         }
@@ -424,7 +426,7 @@ impl Firing<'_> {
         self.close_at = next_close(self.start, tick_us, phase_us, MonoTime::now());
     }
 
-    /// The next instant at which something is to be done by time alone.
+    /// Next time at which the loop must wake.
     fn alarm(&self, may_harvest: bool) -> Option<Instant> {
         let commands = self.task.commands.borrow();
         let mut alarms: Vec<Option<Instant>> = vec![self.retry_at];
@@ -432,7 +434,7 @@ impl Firing<'_> {
             alarms.push(Some(instant_of(self.start)));
         }
         if may_harvest && self.closes_ticks() {
-            alarms.push(Some(instant_of(self.next_look())));
+            alarms.push(Some(instant_of(self.next_harvest())));
         }
         match self.progress {
             Progress::Pacing => {
@@ -463,7 +465,7 @@ fn watch_idle(cores: Arc<Cores>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move { cores.idle().await })
 }
 
-/// Waits for `pending`, for ever when there is none, and takes it away once it is done.
+/// Awaits `pending` and clears it; waits for ever if it is `None`.
 async fn finished<T>(pending: &mut Pending<T>) -> T {
     match pending {
         Some(future) => {
@@ -475,7 +477,7 @@ async fn finished<T>(pending: &mut Pending<T>) -> T {
     }
 }
 
-/// The same instant on the runtime's clock; now for what lies in the past.
+/// The same time on the runtime's clock; now if it is in the past.
 fn instant_of(at: MonoTime) -> Instant {
     Instant::now() + Duration::from_micros(at.since_us(MonoTime::now()))
 }

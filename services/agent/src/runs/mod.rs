@@ -1,13 +1,14 @@
 //! One run on this agent, from its assignment to its last event. One task, the [`worker`], owns the
 //! run: it receives commands as a state and does not share its counts.
 //!
-//! - [`run_commands`]: what the agent tells a worker, pure
+//! - [`run_commands`], `assignment`: commands to a worker, and its run
 //! - `prepare`, `preflight`, [`secrets`], [`bodies`], [`clock`]: from the assignment to ready
 //! - `firing`, `cores`: from the start to the last delta
 //! - `reports`, [`outbox`]: deltas, from counts to the acknowledgement
 //! - [`event_publisher`], `envelope`: this agent's events
 //! - `recovery`: reports for killed processes
 
+mod assignment;
 pub mod bodies;
 pub mod clock;
 mod cores;
@@ -27,8 +28,9 @@ use std::time::Duration;
 
 use loadpilot_events::Plan;
 
+pub use assignment::Assignment;
 pub use reports::phase_us;
-pub use worker::{Assignment, work};
+pub use worker::work;
 
 /// Timeout for users to clean up.
 const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);
@@ -36,15 +38,15 @@ const RETIRE_TIMEOUT: Duration = Duration::from_secs(12);
 /// Maximum time from the stop of a run to its end here.
 #[must_use]
 pub fn longest_end(plan: &Plan) -> Duration {
-    let farewell = plan
+    let retire = plan
         .scenario_users()
         .map_or(Duration::ZERO, |_| RETIRE_TIMEOUT);
-    longest_timeout(plan) + farewell
+    longest_timeout(plan) + retire
 }
 
 /// Longest timeout of a call of `plan`.
 #[must_use]
 pub fn longest_timeout(plan: &Plan) -> Duration {
-    let own = plan.calls().filter_map(|(_, step)| step.timeout_us);
-    Duration::from_micros(own.fold(plan.timeout_us, u64::max))
+    let timeouts = plan.calls().filter_map(|(_, step)| step.timeout_us);
+    Duration::from_micros(timeouts.fold(plan.timeout_us, u64::max))
 }

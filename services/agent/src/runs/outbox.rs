@@ -1,7 +1,7 @@
-//! Deltas that wait for their acknowledgement, in order, bounded. Pure.
+//! Bounded queue of deltas that wait for their acknowledgement. Pure.
 //!
-//! When it is full nothing is thrown away: the caller keeps merging rows and closes them later.
-//! It must never give up a parcel that was not acknowledged.
+//! While it is full the caller merges rows and closes them later. Must never drop a delta that is
+//! not acknowledged.
 
 use std::collections::VecDeque;
 
@@ -11,23 +11,23 @@ use loadpilot_events::{BootId, RunId};
 /// One encoded delta.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingDelta {
-    /// Its number.
+    /// Number of the delta.
     pub seq: u64,
-    /// The same at every try, so that a repeat is recognised.
+    /// Message id, the same at every try: the log ignores a repeat.
     pub msg_id: String,
-    /// The event.
+    /// Encoded event.
     pub payload: Bytes,
-    /// Whether it is the last delta of its tick.
+    /// Whether the delta is the last one of its tick.
     pub ends_tick: bool,
 }
 
-/// The id of a delta in the log, whichever process publishes it.
+/// Message id of a delta, the same for all processes that publish it.
 #[must_use]
 pub fn msg_id(run: &RunId, boot_id: &BootId, seq: u64) -> String {
     format!("{run}.{boot_id}.{seq}")
 }
 
-/// Parcels, the oldest first.
+/// Deltas, the oldest first.
 #[derive(Debug)]
 pub struct Outbox {
     deltas: VecDeque<PendingDelta>,
@@ -38,7 +38,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An empty one that is full at `ticks_max` ticks or `bytes_max` bytes.
+    /// An empty outbox that is full at `ticks_max` ticks or `bytes_max` bytes.
     #[must_use]
     pub fn new(ticks_max: usize, bytes_max: usize) -> Self {
         Self {
@@ -56,26 +56,26 @@ impl Outbox {
         self.ticks < self.ticks_max && self.bytes < self.bytes_max
     }
 
-    /// Whether everything was acknowledged.
+    /// Whether all deltas are acknowledged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.deltas.is_empty()
     }
 
-    /// Adds the newest parcel.
+    /// Adds the newest delta.
     pub fn push(&mut self, delta: PendingDelta) {
         self.bytes += delta.payload.len();
         self.ticks += usize::from(delta.ends_tick);
         self.deltas.push_back(delta);
     }
 
-    /// The oldest parcel: the only one that may be sent.
+    /// The oldest delta: the only one that may be sent.
     #[must_use]
     pub fn front(&self) -> Option<&PendingDelta> {
         self.deltas.front()
     }
 
-    /// The oldest parcel is stored; gives its number.
+    /// Removes the oldest delta, which is stored; returns its number.
     pub fn acknowledge(&mut self) -> Option<u64> {
         let delta = self.deltas.pop_front()?;
         self.bytes -= delta.payload.len();
@@ -97,9 +97,9 @@ mod tests {
         }
     }
 
-    /// A delta that overtook another, or left before its acknowledgement, would be lost.
+    /// Broken if a delta overtakes another, or leaves before its acknowledgement.
     #[test]
-    fn parcels_leave_in_order_and_only_when_acknowledged() {
+    fn deltas_leave_in_order_and_only_when_acknowledged() {
         let mut outbox = Outbox::new(10, 1_000);
         outbox.push(delta(1, 1, true));
         outbox.push(delta(2, 1, true));
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(first(&outbox).as_deref(), Some("2"));
     }
 
-    /// An outbox without a bound eats the machine while NATS is away.
+    /// Broken if the outbox fills the memory while NATS is unavailable.
     #[test]
     fn it_is_full_by_ticks_or_by_bytes_and_empties_again() {
         let mut outbox = Outbox::new(2, 1_000);

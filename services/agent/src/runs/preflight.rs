@@ -1,7 +1,7 @@
-//! Whether this machine can hold its share of a run: open files, and ports to connect from.
+//! Checks whether this machine has the open files and local ports that its share of a run needs.
+//! Without the check, calls of the run would fail.
 //!
-//! A run that cannot be held would find out by the failures of its calls. Must never judge what
-//! nobody asked for: an agent's own limits fit its machine.
+//! Must never judge more than the plan requires: the agent's own limits fit its machine.
 
 use loadpilot_engine::control::agent_view::Hold;
 use loadpilot_engine::schedule::share::Share;
@@ -13,19 +13,19 @@ use crate::fire::{STREAMS_MAX, system_port_range};
 use crate::process::config::SPARE_FDS;
 use crate::process::shell::Shell;
 
-/// What a share needs, and what there is.
+/// A share that needs more open files than this process may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooFewFiles {
-    /// Open files that it needs.
+    /// Number of open files that it needs.
     pub(super) needed: u64,
-    /// Open files that this process may have.
+    /// Maximum number of open files of this process.
     pub(super) limit: u64,
 }
 
-/// Judges the share of `created` that is `holds`.
+/// Checks the share `holds` of a run.
 ///
 /// # Errors
-/// When its connections need more open files than this process may have.
+/// Its connections need more open files than this process may have.
 pub(super) fn check(
     shell: &Shell,
     created: &RunCreated,
@@ -58,14 +58,14 @@ pub(super) fn check(
     Ok(())
 }
 
-/// How many of `users` belong to what is held.
+/// Number of `users` in the shards of `holds`.
 fn users_of(users: u32, shards: u32, holds: &[Hold]) -> u64 {
     let held = holds.iter().flat_map(|hold| hold.shards.iter().copied());
     Share::new(shards, held.collect()).count_below(u64::from(users))
 }
 
-/// Most calls of an open loop at a time, where the plan says it. An operator who allows fewer than
-/// the machine can hold has the last word.
+/// Maximum number of calls of an open loop at a time, if the plan sets it. A lower limit of the
+/// operator applies where it fits the machine.
 fn calls_of_plan(plan: &Plan, shell: &Shell) -> Option<u64> {
     let wanted = u64::from(plan.max_in_flight?);
     let allowed = u64::from(shell.max_in_flight);
@@ -75,7 +75,7 @@ fn calls_of_plan(plan: &Plan, shell: &Shell) -> Option<u64> {
     }
 }
 
-/// Most connections at a time for so many calls, if the plan says anything about either.
+/// Number of connections that `calls` calls at a time need, if the plan limits either.
 fn connections_needed(plan: &Plan, calls: Option<u64>) -> Option<u64> {
     let settings = &plan.connections;
     let calls_of_one = match (settings.http, settings.reuse) {
@@ -88,8 +88,8 @@ fn connections_needed(plan: &Plan, calls: Option<u64>) -> Option<u64> {
     needed.max(settings.open_first.map(u64::from))
 }
 
-/// Ports from which one address of the target can be connected to; `None` when that needs none, or
-/// the system does not say.
+/// Number of local ports for connections to one address of the target; `None` if they need none, or
+/// if the system's range is unknown.
 fn ports(plan: &Plan, systems: Option<(u16, u16)>) -> Option<u64> {
     let settings = &plan.connections;
     let place = settings.connect_to.as_deref().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Everything that must be there before a holder is ready: secrets, bodies, compiled requests,
-//! threads, connections if the plan wants some open, users of a scenario in Python, and how far the
-//! clocks are apart. It must never send a request to the target but what those users send.
+//! Prepares a holder for the start: secrets, bodies, compiled requests, threads, users of the
+//! scenario, connections that the plan opens first, and the offset of the clocks. Must never send a
+//! request to the target, apart from those of the users.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,59 +14,57 @@ use loadpilot_events::plan::script;
 use loadpilot_events::plan::{Object, Plan, Text};
 use thiserror::Error;
 
-use crate::fire::{self, Lease, Preconnected, Program, VirtualUsersSetup};
-use crate::runs::bodies;
+use crate::crash::spool::{SPOOL_BYTES_DEFAULT, Spool};
+use crate::fire::{self, Bodies, Lease, Preconnected, Program, Secrets, VirtualUsersSetup};
+use crate::process::shell::Shell;
 use crate::runs::clock::{self, Alignment};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
+use crate::runs::{bodies, secrets};
 use crate::users::compiled::Compiled;
-
-use crate::crash::spool::{SPOOL_BYTES_DEFAULT, Spool};
-use crate::process::shell::Shell;
-use crate::runs::secrets::{self, Secrets};
 use crate::users::prepared_users::{self, States};
 
-/// A holder that only waits for the start.
+/// A holder that is ready for the start.
 pub(super) struct Prepared {
-    /// Its threads.
+    /// Firing threads.
     pub(super) cores: Arc<Cores>,
-    /// The file of its spool.
+    /// File of the spool.
     spool_path: Option<PathBuf>,
-    /// How the coordinator's clock stands to ours.
+    /// Offset of the coordinator's clock.
     pub(super) alignment: Alignment,
-    /// Most arrivals in flight over all threads.
+    /// Maximum number of arrivals in flight over all threads.
     pub(super) max_in_flight: u32,
 }
 
-/// Why a holder cannot do its shards. Names no secret's value.
+/// Why a holder cannot execute its shards. Shows no value of a secret.
 #[derive(Debug, Error)]
 pub(super) enum PrepareError {
-    /// The plan is not the one that its hash names.
+    /// The plan and its hash differ.
     #[error("the plan does not match its hash")]
     OtherPlan,
-    /// This machine cannot hold it.
+    /// The process may have too few open files.
     #[error(
         "its share needs {} open files, connections and the agent's own, but it may have {}: \
          raise the limit (ulimit -n {}), or spread the run over more agents",
         .0.needed, .0.limit, .0.needed
     )]
     Files(TooFewFiles),
-    /// The secrets are not there.
+    /// The secrets are absent.
     #[error(transparent)]
     Secrets(#[from] secrets::Fault),
-    /// The bodies are not there.
+    /// The bodies are absent or invalid.
     #[error(transparent)]
     Bodies(#[from] bodies::Fault),
-    /// The scenario runs in Python, and this agent does not.
+    /// The scenario is in Python, and this agent has no interpreter.
     #[error("the scenario runs in Python, and this agent has none")]
     NoPython,
-    /// What was prepared for the scenario cannot be used.
+    /// The states of prepared users are unusable.
     #[error(transparent)]
     States(#[from] prepared_users::Fault),
-    /// There are prepared users, and none of them is this agent's.
+    /// The run has prepared users, but none for this agent.
     #[error("the run has {users} prepared users, and none of them belongs to this agent")]
     NoUser {
-        /// How many.
+        /// Number of users of the run.
         users: u32,
     },
     /// The requests cannot be compiled, or the threads cannot be started.
@@ -75,8 +73,8 @@ pub(super) enum PrepareError {
 }
 
 impl Prepared {
-    /// Nothing of it is open any more: removes its files. The spool goes first: without one nobody
-    /// takes what is in the rings for something that was never reported.
+    /// Removes the files: everything in them is reported. The spool goes first: recovery ignores
+    /// rings without a spool.
     pub(super) fn remove_files(&self) {
         if let Some(path) = &self.spool_path
             && let Err(error) = std::fs::remove_file(path)
@@ -93,8 +91,8 @@ impl From<TooFewFiles> for PrepareError {
     }
 }
 
-/// Gets ready for `created`, of which it has `holds`; with the spool for what it will count. The
-/// threads start nothing beyond the end of `lease`.
+/// Prepares for the shards `holds` of a run; returns its spool, too. The threads start no arrival
+/// beyond the end of `lease`.
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
@@ -113,7 +111,7 @@ pub(super) async fn prepare(
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
     fire::check_target(&program).await?;
     let workload = Arc::new(Workload::new(plan, created.seed));
-    let troupe = troupe(shell, (created, &workload), holds, &bodies, &secrets)?;
+    let users_setup = virtual_users(shell, (created, &workload), holds, &bodies, &secrets)?;
     let common = Common {
         run: run.clone(),
         plan: Arc::new(plan.clone()),
@@ -122,7 +120,7 @@ pub(super) async fn prepare(
         shards: created.shards,
         me: shell.me.clone(),
         rings: shell.rings.clone(),
-        troupe,
+        users_setup,
         lease: lease.clone(),
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
@@ -130,7 +128,7 @@ pub(super) async fn prepare(
     let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight, holds)?);
     let spool = spool(shell, run, &cores).inspect_err(|_| cores.remove_rings())?;
     if plan.connections.open_first.is_some() {
-        log_preconnect(run, cores.warmed().await);
+        log_preconnect(run, cores.preconnected().await);
     }
     let subject = shell.subjects.clock();
     let prepared = Prepared {
@@ -142,26 +140,26 @@ pub(super) async fn prepare(
     Ok((prepared, spool))
 }
 
-/// The spool for what these threads count; none without a place for it.
+/// Creates the spool for these threads, if rings are written.
 fn spool(shell: &Shell, run: &RunId, cores: &Cores) -> Result<Option<Spool>, fire::Fault> {
-    let Some(place) = &shell.rings else {
+    let Some(settings) = &shell.rings else {
         return Ok(None);
     };
-    let whose = (run, &shell.me);
-    let spool = Spool::create(&place.folder, whose, cores.count(), SPOOL_BYTES_DEFAULT);
+    let owner = (run, &shell.me);
+    let spool = Spool::create(&settings.folder, owner, cores.count(), SPOOL_BYTES_DEFAULT);
     spool.map(Some).map_err(|error| fire::Fault::Ring {
-        folder: place.folder.clone(),
+        folder: settings.folder.clone(),
         error,
     })
 }
 
-/// Who performs the arrivals of a scenario whose tasks look at answers: its users whose shards are
-/// held. A user belongs to a shard as an arrival does.
-fn troupe(
+/// Setup of the virtual users whose shards are held, if the scenario has users. A user belongs to a
+/// shard as an arrival does.
+fn virtual_users(
     shell: &Shell,
     (created, workload): (&RunCreated, &Arc<Workload>),
     holds: &[Hold],
-    bodies: &bodies::Bodies,
+    bodies: &Bodies,
     secrets: &Secrets,
 ) -> Result<Option<VirtualUsersSetup>, PrepareError> {
     let plan = &created.plan;
@@ -197,7 +195,7 @@ fn troupe(
     let is_held = |user: &u32| held.contains(&(user % created.shards));
     let mut users: Vec<u32> = (0..count).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
-        // Its arrivals need somebody, however few users the plan has.
+        // Arrivals of these shards need a user, however few users the plan has.
         if plan.prepared().is_some_and(|one| one.users) {
             return Err(PrepareError::NoUser { users: count });
         }
@@ -218,22 +216,22 @@ fn troupe(
     }))
 }
 
-/// The parameters of a plan by name; the values of its secrets were proved to be there.
+/// Parameters of a plan by name. `secrets` contains all secrets of the plan.
 fn parameters(plan: &Plan, secrets: &Secrets) -> Secrets {
     let value = |text: &Text| match text {
         Text::Literal(text) => Some(text.clone()),
         Text::Secret { secret } => secrets.0.get(secret).cloned(),
     };
-    let given = plan.parameters.iter();
-    let values = given.filter_map(|(name, text)| Some((name.clone(), value(text)?)));
+    let parameters = plan.parameters.iter();
+    let values = parameters.filter_map(|(name, text)| Some((name.clone(), value(text)?)));
     Secrets(values.collect())
 }
 
-/// A connection that could not be opened ahead of time is no reason not to start: the calls that
-/// need one try again, and are counted. But it must not go unsaid.
-fn log_preconnect(run: &RunId, warmed: Preconnected) {
-    let Preconnected { opened, failed, .. } = warmed;
-    match warmed.last_failure {
+/// Logs connections that could not be opened before the start. The run starts nevertheless: the
+/// calls that need one try again, and are counted.
+fn log_preconnect(run: &RunId, preconnected: Preconnected) {
+    let Preconnected { opened, failed, .. } = preconnected;
+    match preconnected.last_failure {
         None => tracing::info!(%run, opened, "connections opened before the start"),
         Some(failure) => tracing::warn!(
             %run, opened, failed, last_failure = ?failure,

@@ -1,7 +1,7 @@
-//! From what the threads counted to numbered deltas that wait for their acknowledgement.
+//! Closes the counts of the threads into numbered deltas, which wait for their acknowledgement.
 //!
-//! A full outbox closes nothing: rows go on merging and come in a later delta. A delta is in the
-//! spool before anybody can publish it. It must never throw a row away.
+//! While the outbox is full no tick is closed: rows merge and go into a later delta. A delta is in
+//! the spool before it is published. Must never drop a row.
 
 use loadpilot_engine::tally::crash_recovery::{Checkpoint, Watermark};
 use loadpilot_engine::tally::{Ledger, Rows};
@@ -16,7 +16,7 @@ use crate::runs::cores::Harvest;
 use crate::runs::envelope::envelope;
 use crate::runs::outbox::{Outbox, PendingDelta, msg_id};
 
-/// What one run has counted and not yet handed over.
+/// Counts of one run that are not stored yet.
 pub(super) struct Reports {
     run: RunId,
     start: MonoTime,
@@ -27,14 +27,14 @@ pub(super) struct Reports {
     closed_at: MonoTime,
     outbox: Outbox,
     boot: BootId,
-    /// Where a kill cannot reach what is not acknowledged, if anywhere.
+    /// Holds deltas that are not acknowledged, in case of a kill.
     spool: Option<Spool>,
-    /// Up to where each thread had told what is merged here.
+    /// Watermark of each thread: the last record that is merged here.
     marks: Vec<Watermark>,
 }
 
 impl Reports {
-    /// Of a run that starts at `start` and has counted nothing.
+    /// Reports of a run that starts at `start`.
     pub(super) fn new(shell: &Shell, run: RunId, start: MonoTime, spool: Option<Spool>) -> Self {
         let timeouts = &shell.timeouts;
         Self {
@@ -52,7 +52,7 @@ impl Reports {
         }
     }
 
-    /// Takes over what the threads counted.
+    /// Merges a harvest.
     pub(super) fn add(&mut self, harvest: Harvest) {
         if harvest.unrecorded > 0 {
             let calls = harvest.unrecorded;
@@ -60,7 +60,7 @@ impl Reports {
         }
         self.marks.resize(harvest.marks.len(), Watermark::default());
         for (known, mark) in self.marks.iter_mut().zip(&harvest.marks) {
-            // A thread that died has told nothing more.
+            // A dead thread has no mark.
             *known = mark.unwrap_or(*known);
         }
         self.pending.merge(harvest.rows);
@@ -68,7 +68,7 @@ impl Reports {
         self.figures = harvest.figures;
     }
 
-    /// Closes the tick, unless too much waits already; says whether it did.
+    /// Closes the tick, unless the outbox is full; returns whether it did.
     pub(super) fn close(&mut self, now: MonoTime) -> bool {
         let has_room = self.outbox.has_room();
         if has_room {
@@ -79,7 +79,7 @@ impl Reports {
         has_room
     }
 
-    /// Closes the tick, however much waits: nothing comes after it.
+    /// Closes the last tick, even if the outbox is full.
     pub(super) fn close_last(&mut self, now: MonoTime) {
         let rows = std::mem::take(&mut self.pending);
         let gauges = self.meter.close(&self.figures, ProcessFigures::read());
@@ -107,8 +107,8 @@ impl Reports {
             .for_each(|delta| self.outbox.push(delta));
     }
 
-    /// Puts what is closed where a kill cannot reach it. The books come last: with them the rings
-    /// begin anew, in one store.
+    /// Writes closed deltas to the spool. The checkpoint comes last: with it the rings begin anew,
+    /// in one store.
     fn save(&mut self, pending_deltas: &[PendingDelta], to_us: u64) {
         let Some(spool) = &mut self.spool else {
             return;
@@ -132,12 +132,12 @@ impl Reports {
         });
     }
 
-    /// The delta that is to be stored next.
+    /// The delta to store next.
     pub(super) fn front(&self) -> Option<&PendingDelta> {
         self.outbox.front()
     }
 
-    /// That delta is stored.
+    /// The delta at the front is stored.
     pub(super) fn acknowledge(&mut self) {
         if let (Some(seq), Some(spool)) = (self.outbox.acknowledge(), &mut self.spool) {
             spool.acknowledge(seq);
@@ -149,14 +149,14 @@ impl Reports {
         self.outbox.is_empty()
     }
 
-    /// The number of the last delta and what all of them counted.
+    /// Number of the last delta, and totals of all deltas.
     pub(super) fn sums(&self) -> (u64, Totals) {
         (self.ledger.last_seq(), self.ledger.totals().clone())
     }
 }
 
-/// The next instant after `now` at which an agent closes a tick: its end plus a delay of the
-/// agent's own, so that a fleet does not publish all at once.
+/// The next instant after `now` at which an agent closes a tick: the end of the tick plus the
+/// agent's delay, so that a fleet does not publish all at once.
 pub(super) fn next_close(start: MonoTime, tick_us: u64, phase_us: u64, now: MonoTime) -> MonoTime {
     let first = start.plus_us(tick_us.saturating_add(phase_us));
     if now < first {
@@ -166,7 +166,7 @@ pub(super) fn next_close(start: MonoTime, tick_us: u64, phase_us: u64, now: Mono
     first.plus_us(ticks.saturating_mul(tick_us))
 }
 
-/// The delay of `agent` inside a tick, in µs: the same for all of its processes.
+/// Delay of `agent` inside a tick, in µs; the same for all of its processes.
 #[must_use]
 pub fn phase_us(agent: &AgentId, tick_us: u64) -> u64 {
     // FNV-1a, 64 bits: only its spread matters.

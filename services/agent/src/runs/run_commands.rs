@@ -1,7 +1,7 @@
-//! Commands to the worker of one run, and the stops that follow from them. Pure, without a clock.
+//! Commands to the worker of one run, and the stops that follow from them. Pure.
 //!
-//! RunCommands are a state, not a list of commands: whoever reads them late sees the latest, and no
-//! command can be lost. It must never look at a clock.
+//! [`RunCommands`] are a state, not a queue: a worker that reads late reads the latest state, and
+//! no command is lost. Must never read a clock.
 
 use loadpilot_engine::control::agent_view::{Hold, Stage};
 use loadpilot_engine::schedule::rate_change::RateChange;
@@ -9,37 +9,37 @@ use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::evt::FinishReason;
 use loadpilot_events::{DropReason, Timestamp};
 
-/// Everything that the worker of one run acts upon.
+/// Commands to the worker of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunCommands {
-    /// The newest assignment.
+    /// The newest generation.
     pub generation: Generation,
-    /// What this process holds, by due tick.
+    /// Shards of this process, by due tick.
     pub holds: Vec<Hold>,
-    /// Every change of the rate, in order.
+    /// Changes of the rate, in order.
     pub rates: Vec<RateChange>,
-    /// Whether arrivals are dropped for now.
+    /// Whether the run is paused: arrivals are dropped.
     pub paused: bool,
-    /// Where the run stands.
+    /// Stage of the run.
     pub stage: Stage,
-    /// Whether others hold its shards, now or from a tick on.
+    /// Whether other agents hold its shards, now or from a tick on.
     pub superseded: bool,
-    /// Whether it stopped by itself, and why.
+    /// Why this agent stopped by itself, if it did.
     pub isolated: Option<Fenced>,
-    /// Whether its operator ends it.
+    /// Whether the operator ends this agent.
     pub leaving: bool,
     /// Whether the kill switch was used.
     pub halted: bool,
 }
 
-/// A stop by itself.
+/// A stop of an agent by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced {
-    /// Why.
+    /// Reason of the stop.
     pub why: Isolation,
-    /// When, by its own clock.
+    /// Time of the stop, by the agent's clock.
     pub at: Timestamp,
-    /// The last control event it had seen.
+    /// Sequence of the last control event that it had read.
     pub ctl_seq: u64,
 }
 
@@ -48,45 +48,45 @@ pub struct Fenced {
 pub enum Isolation {
     /// No answer of any kind for the fence time.
     CutOff,
-    /// NATS answers, but no coordinator did for its time.
+    /// NATS answers, but no coordinator did within its time.
     NoCoordinator,
-    /// Decisions are known to exist that this agent has not been able to get.
+    /// Decisions exist that this agent could not fetch.
     Behind,
 }
 
 impl Isolation {
-    /// For people to read, in the log.
+    /// Text for the log of the run.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::CutOff => "no answer to heartbeats for the fence time",
-            Self::NoCoordinator => "no coordinator on_reply for its time",
+            Self::NoCoordinator => "no coordinator answered for its time",
             Self::Behind => "decisions exist that could not be fetched in time",
         }
     }
 }
 
-/// From when on nothing more is started.
+/// Time from which no arrival is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// At once.
     Now,
-    /// At an instant of the coordinators' clock.
+    /// At a time of the coordinator's clock.
     At(Timestamp),
-    /// When a due tick begins that belongs to others. What was due before runs to its end.
+    /// At the begin of the takeover tick. Arrivals due before it run to their end.
     Takeover(u32),
 }
 
-/// An order to start nothing more.
+/// Command to start no more arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
-    /// From when on.
+    /// Time of the stop.
     pub when: When,
-    /// What the holder says in its last words.
+    /// Reason in the final event of the holder.
     pub reason: FinishReason,
-    /// What becomes of arrivals that wait.
+    /// Drop reason of waiting arrivals.
     pub drop: DropReason,
-    /// Whether what is in flight ends too, without a wait for its time-out.
+    /// Whether calls in flight end at once, too.
     pub cancel: bool,
 }
 
@@ -97,7 +97,7 @@ impl RunCommands {
         self.stage == Stage::Over
     }
 
-    /// When the run starts, once that is decided.
+    /// Start of the run, once decided.
     #[must_use]
     pub fn start_at(&self) -> Option<Timestamp> {
         match self.stage {
@@ -113,7 +113,7 @@ impl RunCommands {
         self.holds.last().map(|hold| hold.generation)
     }
 
-    /// Every reason to stop, the more urgent first; the one that comes due first counts.
+    /// All stops, the more urgent first; the first that comes due counts.
     #[must_use]
     pub fn stops(&self) -> Vec<Stop> {
         let stop = |when, reason, drop, cancel| Stop {
@@ -182,16 +182,16 @@ pub(crate) mod tests {
         (stop.when, stop.reason, stop.drop, stop.cancel)
     }
 
-    /// A holder with nothing against it must go on.
+    /// Broken if a holder stops without a command.
     #[test]
-    fn no_order_means_no_stop() {
+    fn without_a_command_there_is_no_stop() {
         assert!(scheduled().stops().is_empty());
         assert_eq!(scheduled().start_at(), Some(Timestamp(10)));
     }
 
-    /// What each order means, one row each; the kill switch beats them all.
+    /// Broken if a command has another stop, or does not yield to the kill switch.
     #[test]
-    fn each_order_has_its_own_stop() {
+    fn each_command_has_its_own_stop() {
         let mut commands = scheduled();
         commands.stage = Stage::Stopping {
             start_at: Some(Timestamp(10)),

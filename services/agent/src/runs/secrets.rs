@@ -1,8 +1,7 @@
-//! The hand-over of a run's secrets. They live in memory only; they must never reach a log, an
-//! error, an event or a command line.
+//! Fetches the secrets of a run. They are in memory only. Must never write one to a log, an error,
+//! an event or a command line.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bytes::Bytes;
 use loadpilot_bus::RequestError;
@@ -10,52 +9,43 @@ use loadpilot_events::RunId;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
+use crate::fire::Secrets;
 use crate::process::shell::Shell;
 
-/// The values by handle. `Debug` shows no value.
-#[derive(Clone, Default)]
-pub struct Secrets(pub BTreeMap<String, String>);
-
-impl fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-/// Why a run's secrets could not be had. Names handles, never values.
+/// Why secrets could not be fetched. Names handles, never values.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// Nobody handed them over in time.
-    #[error("nobody handed over the secrets: {0}")]
+    /// No reply in time.
+    #[error("no reply to the request for the secrets: {0}")]
     Refused(#[source] RequestError),
-    /// The reply was no map of handles to values.
+    /// The reply is not a map of handles to values.
     #[error("the reply with the secrets cannot be read")]
     Unreadable,
     /// The reply lacks handles of the plan.
     #[error("the secrets {} were not handed over", .missing.join(", "))]
     Missing {
-        /// The handles.
+        /// Missing handles.
         missing: Vec<String>,
     },
 }
 
-/// The values of `handles`; asks nobody when there are none.
+/// Fetches the values of `handles`; sends no request without handles.
 ///
 /// # Errors
-/// [`Fault`], once the time for it is over.
+/// [`Fault`], after the timeout.
 pub async fn fetch(shell: &Shell, run: &RunId, handles: &[String]) -> Result<Secrets, Fault> {
     if handles.is_empty() {
         return Ok(Secrets::default());
     }
-    let own = shell.subjects.secret(run, &shell.me.agent);
+    let subject = shell.subjects.secret(run, &shell.me.agent);
     let deadline = Instant::now() + shell.timeouts.secrets;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let wait = shell.timeouts.clock_reply.min(left);
-        let mut reply = shell.bus.request(&own, Bytes::new(), wait).await;
+        let mut reply = shell.bus.request(&subject, Bytes::new(), wait).await;
         if let Err(RequestError::NoResponders { .. }) = reply {
-            let before = shell.subjects.secret_of_any_agent(run);
-            reply = shell.bus.request(&before, Bytes::new(), wait).await;
+            let shared = shell.subjects.secret_of_any_agent(run);
+            reply = shell.bus.request(&shared, Bytes::new(), wait).await;
         }
         match reply {
             Ok(reply) => return check(&reply, handles),
@@ -69,7 +59,7 @@ pub async fn fetch(shell: &Shell, run: &RunId, handles: &[String]) -> Result<Sec
 }
 
 fn check(reply: &[u8], handles: &[String]) -> Result<Secrets, Fault> {
-    // The parser's error may quote the reply: it is dropped on purpose.
+    // The parser's error may quote the reply, so it is dropped.
     let values: BTreeMap<String, String> =
         serde_json::from_slice(reply).map_err(|_| Fault::Unreadable)?;
     let missing: Vec<String> = handles
@@ -88,7 +78,7 @@ fn check(reply: &[u8], handles: &[String]) -> Result<Secrets, Fault> {
 mod tests {
     use super::*;
 
-    /// A value in an error message ends up in the log stream, for ever.
+    /// Broken if an error shows a value: it is stored in the log of the run.
     #[test]
     fn no_error_and_no_debug_shows_a_value() {
         let handles = ["token".to_owned(), "cookie".to_owned()];

@@ -1,52 +1,28 @@
 //! One run on this agent: prepare, wait for the start, fire, publish the final event.
 
-use std::sync::{Arc, Mutex};
-
-use loadpilot_engine::tally::unreached::Reach;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::delta::Totals;
-use loadpilot_events::log::evt::IsolationStop;
-use loadpilot_events::log::evt::{
-    FailureCause, FinishReason, ShardsFailed, ShardsFinished, ShardsReady, What,
-};
-use loadpilot_events::{RunId, Timestamp};
+use loadpilot_events::log::evt::{FailureCause, FinishReason, ShardsFinished, ShardsReady, What};
 use tokio::sync::watch;
 
 use crate::crash::spool::Spool;
-use crate::fire::{Lease, MonoTime};
+use crate::fire::MonoTime;
 use crate::process::shell::Shell;
-use crate::runs::event_publisher::EventPublisher;
+use crate::runs::assignment::Assignment;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
 use crate::runs::run_commands::RunCommands;
 use crate::wall_clock;
 
-/// What a worker needs to know about its run.
-pub struct Assignment {
-    /// Which run.
-    pub run: RunId,
-    /// What it is.
-    pub created: RunCreated,
-    /// What to do; the worker gives up when the other side is gone.
-    pub commands: watch::Receiver<RunCommands>,
-    /// Who writes down what it states.
-    pub publisher: EventPublisher,
-    /// Until when anything may be started.
-    pub lease: Lease,
-    /// Where it notes whether a call has reached a server.
-    pub reach: Arc<Mutex<Reach>>,
-}
-
-/// Why a run ended here without the whole story.
+/// End of a run on this agent before its start.
 enum EarlyEnd {
-    /// Nobody needs it any more.
+    /// The run is over.
     RunOver,
-    /// It ended before it began.
+    /// A stop came before the start.
     Finished(FinishReason),
 }
 
-/// Does what is ordered until the run is over for this agent; says why it is, in case it could do
-/// its shards.
+/// Follows the commands until the run is over for this agent; returns the reason, unless its shards
+/// failed.
 pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
     let run = task.run.clone();
     let end = match prepare_and_fire(&shell, &mut task).await {
@@ -57,9 +33,9 @@ pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
         return None;
     };
     tracing::info!(%run, ?reason, "ends before the start");
-    publish_isolation(&task);
-    let words = shards_finished(reason, 0, Totals::default());
-    task.publisher.publish(What::ShardsFinished(words));
+    task.publish_isolation();
+    let finished = shards_finished(reason, 0, Totals::default());
+    task.publisher.publish(What::ShardsFinished(finished));
     Some(reason)
 }
 
@@ -77,7 +53,7 @@ async fn prepare_and_fire(
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
-            publish_failure(task, FailureCause::NotPrepared, error.to_string());
+            task.publish_failure(FailureCause::NotPrepared, error.to_string());
             return Ok(None);
         }
     };
@@ -93,13 +69,13 @@ async fn prepare_and_fire(
     }) = &outcome
     {
         tracing::info!(run = %task.run, ?reason, last_seq, "done");
-        let words = shards_finished(*reason, *last_seq, totals.clone());
-        task.publisher.publish(What::ShardsFinished(words));
-        // Killed before that is stored, a later process says it.
+        let finished = shards_finished(*reason, *last_seq, totals.clone());
+        task.publisher.publish(What::ShardsFinished(finished));
+        // After a kill before that is stored, a later process publishes it.
         task.publisher.flush().await;
     }
     if !is_broken {
-        // If it is, what its rings hold is in no delta.
+        // The rings of dead threads contain calls that are in no delta.
         prepared.remove_files();
     }
     match outcome? {
@@ -124,7 +100,7 @@ async fn run_until_done(
         };
         if let Err(reason) = users {
             tracing::error!(run = %task.run, reason, "its users cannot be prepared");
-            publish_failure(task, FailureCause::Scenario, reason);
+            task.publish_failure(FailureCause::Scenario, reason);
             return Ok(Fired::Unprepared);
         }
     }
@@ -158,7 +134,7 @@ async fn await_start(
     }
 }
 
-/// Returns when the orders say that this run will not be fired here.
+/// Returns when a command ends the run on this agent before its start.
 async fn until_cancelled(commands: &mut watch::Receiver<RunCommands>) -> EarlyEnd {
     loop {
         if let Some(end) = early_end(&commands.borrow_and_update()) {
@@ -170,7 +146,7 @@ async fn until_cancelled(commands: &mut watch::Receiver<RunCommands>) -> EarlyEn
     }
 }
 
-/// Before the start every reason to stop is one to end at once: nothing is due yet.
+/// Before the start every stop ends the run at once: no arrival is due yet.
 fn early_end(commands: &RunCommands) -> Option<EarlyEnd> {
     if commands.over() {
         return Some(EarlyEnd::RunOver);
@@ -196,29 +172,6 @@ fn publish_ready(shell: &Shell, task: &Assignment, commands: &RunCommands, prepa
         generation,
         clock: estimate,
         max_in_flight: prepared.max_in_flight,
-    }));
-}
-
-/// States that it cannot do its shards.
-pub(super) fn publish_failure(task: &Assignment, cause: FailureCause, reason: String) {
-    let generation = task.commands.borrow().held_generation().unwrap_or_default();
-    task.publisher.publish(What::ShardsFailed(ShardsFailed {
-        generation,
-        cause,
-        reason,
-    }));
-}
-
-/// States that it stopped by itself, if it did.
-pub(super) fn publish_isolation(task: &Assignment) {
-    let Some(fenced) = task.commands.borrow().isolated else {
-        return;
-    };
-    let at: Timestamp = fenced.at;
-    task.publisher.publish(What::IsolationStop(IsolationStop {
-        fenced_at: at,
-        ctl_seq: fenced.ctl_seq,
-        reason: fenced.why.reason().to_owned(),
     }));
 }
 

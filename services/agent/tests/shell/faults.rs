@@ -72,8 +72,8 @@ async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
     assert_eq!(world.target.total(), 0);
 }
 
-/// NATS says that nobody listens: a restart may be under way, so the fence must not fall; but a
-/// fleet without anybody to stop it must not fire for ever.
+/// NATS reports no responders: a coordinator may be restarting, so the agent must not fence; but
+/// without a coordinator it must not fire for ever.
 #[tokio::test]
 async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     let timeouts = Timeouts {
@@ -85,7 +85,7 @@ async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     world.begin(world.plan(30)).await;
     world.target.seen(10).await;
     world.script.die().await;
-    // Well past the fence, and still firing: NATS says that nobody listens.
+    // Well past the fence time, and still firing: NATS reports no responders.
     world.target.seen(world.target.total() + 120).await;
     let fenced = world.script.fact(|what| match what {
         What::IsolationStop(stop) => Some(stop.reason.clone()),
@@ -97,7 +97,7 @@ async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     world.adds_up(&words).await;
 }
 
-/// Somebody listens but never answers: it cannot know whether it was heard.
+/// A coordinator listens but never answers: the agent cannot know whether it is connected.
 #[tokio::test]
 async fn a_coordinator_that_never_answers_fences() {
     let timeouts = Timeouts {
@@ -172,7 +172,7 @@ async fn too_few_open_files_fail_before_the_start() {
     assert_eq!(world.target.total(), 0);
 }
 
-/// Secrets that nobody hands over: the run cannot be done, and says which handle is missing.
+/// Missing secrets: the run fails, and names the missing handle.
 #[tokio::test]
 async fn missing_secrets_fail_and_present_ones_do_not() {
     let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;

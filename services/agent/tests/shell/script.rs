@@ -100,7 +100,7 @@ impl Script {
             .await;
         let seq = stored.expect("the log takes it").seq;
         let news = {
-            let mut known = self.news.lock().expect("nobody panics with it");
+            let mut known = self.news.lock().expect("no panic under this lock");
             let previous_seq = known.last().map_or(0, |news| news.seq);
             let run = self.run.clone();
             known.push(News {
@@ -214,7 +214,7 @@ async fn answer_beats(
             continue;
         };
         let lacking = {
-            let known = news.lock().expect("nobody panics with it");
+            let known = news.lock().expect("no panic under this lock");
             let seen = |news: &News| {
                 let seen = beat.seen.iter().find(|seen| seen.run == news.run);
                 seen.map_or(0, |seen| seen.ctl_seq)
@@ -260,6 +260,6 @@ async fn answer_secrets(bus: Bus, mut requests: Subscription, payload: Vec<u8>) 
 
 async fn reply_to(bus: &Bus, message: &Message, payload: Vec<u8>) {
     let reply = message.reply.as_ref().expect("it was a request");
-    // Whoever asked may be cut off by now.
+    // The requester may be cut off by now.
     let _ = bus.publish(reply, payload.into()).await;
 }

@@ -18,7 +18,7 @@ const HELD_MAX_BYTES: usize = 2 << 20;
 /// Time-out of a call whose attacker has to be outlasted.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Time-out of a call that nobody answers, and which must outlive the other one.
+/// Time-out of an unanswered call that must outlive the other one.
 const LONG: Duration = Duration::from_millis(700);
 
 /// How often an attack is tried, should the machine stall until its time-out has passed.

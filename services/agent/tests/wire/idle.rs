@@ -1,4 +1,4 @@
-//! What happens to a connection while nobody uses it, and to the request that finds out.
+//! What happens to an idle connection, and to the next request on it.
 //!
 //! Two tasks of one core: the first one leaves a connection idle; the second one holds the core's
 //! other connection until the server has done something to the idle one, and then makes the next

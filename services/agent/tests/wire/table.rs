@@ -42,8 +42,8 @@ fn serve(peer: &mut Peer, case: &Case, cuttings: &[Cutting]) {
         }
         let number = usize::try_from(seen.arrival).expect("few");
         let mut pieces = cuttings[number].pieces(&case.answer);
-        // What nobody asked for comes with the last bytes of the answer: later it could hit the
-        // next request, and no client could tell.
+        // Unrequested bytes come with the last bytes of the answer: later they could hit the next
+        // request, and no client could tell.
         let last = [pieces.pop().unwrap_or_default(), &case.surplus].concat();
         pieces.push(&last);
         match case.then {

@@ -1,4 +1,4 @@
-//! A stream in memory: events in order, a window of message ids, a limit. Pure but for the clock.
+//! A stream in memory: events in order, a window of message ids, a limit. Only its clock is impure.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::pattern::matches;
 use crate::{AppendError, Appended, Stored, Stream};
 
-/// What a stored message costs beside subject and payload, roughly as on a real server.
+/// Size in bytes of a stored message beside subject and payload, roughly as on a real server.
 const OVERHEAD_BYTES: u64 = 64;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Log {
             .find(|stored| stored.subject == subject)
     }
 
-    /// The first event from `from_seq` on under one of `subjects`; none means all.
+    /// The first event from `from_seq` on under one of `subjects`; an empty list selects all.
     pub(super) fn next(&self, subjects: &[String], from_seq: u64) -> Option<&Stored> {
         let start = self.events.partition_point(|stored| stored.seq < from_seq);
         let wanted = |stored: &&Stored| {
@@ -65,7 +65,7 @@ impl Log {
         self.events[start..].iter().find(wanted)
     }
 
-    /// The expected sequence first, then the message id, then the limit: the order of the server.
+    /// Checks the expected sequence, then the message id, then the limit: the order of the server.
     pub(super) fn append(
         &mut self,
         subject: &str,

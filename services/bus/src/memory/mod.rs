@@ -1,10 +1,11 @@
-//! The bus inside one process: what a nats-server would do, without a server.
+//! A nats-server and its connections inside one process, for tests and simulations.
 //!
-//! For tests and simulations. It must behave as the real one wherever the contract suite looks, and
-//! it must never be kinder: a stream that was not opened is missing, a full one refuses, a cut
-//! connection hears nothing. It checks no permissions and survives nothing.
+//! It must behave as a real server in all that the contract suite checks, and must never be more
+//! lenient: a stream that was not opened is missing, a full one refuses, a cut connection receives
+//! nothing. It checks no permissions and stores nothing on disk.
 
 mod core;
+mod listeners;
 mod log;
 mod objects;
 
@@ -17,11 +18,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::{AppendError, Appended, Fault, Link, Options, Step, Stored, Stream};
-use core::Listeners;
-pub(crate) use core::MemorySubscription;
+use listeners::Listeners;
+pub(crate) use listeners::MemorySubscription;
 use log::Log;
 
-/// Largest payload in bytes, as nats-server has it by default.
+/// Maximum payload in bytes: the default of nats-server.
 const PAYLOAD_MAX: usize = 1 << 20;
 
 /// A connection to a server in memory. Clones share it; [`Memory::peer`] makes another one.
@@ -35,7 +36,7 @@ pub struct Memory {
 struct Server {
     options: Options,
     state: Mutex<State>,
-    /// Changes with every write, so that tails wake up.
+    /// Number of writes; a change wakes the tails.
     written: watch::Sender<u64>,
 }
 
@@ -44,7 +45,7 @@ struct State {
     logs: HashMap<Stream, Log>,
     listeners: Listeners,
     values: HashMap<String, (Bytes, Instant)>,
-    /// With when they were put or touched.
+    /// Content, and when it was put or touched.
     objects: BTreeMap<String, (Bytes, Instant)>,
 }
 
@@ -72,7 +73,7 @@ impl Connection {
 }
 
 impl Memory {
-    /// A fresh server and a first connection to it. Only prefix, names and limits matter.
+    /// A new server and a first connection to it. Of the options it reads prefix, names and limits.
     pub fn new(options: &Options) -> Memory {
         let server = Server {
             options: options.clone(),
@@ -97,14 +98,14 @@ impl Memory {
         }
     }
 
-    /// Cuts this connection: calls are refused, core messages pass it by, tails stand still.
+    /// Cuts this connection: calls are refused, core messages are lost, tails pause.
     pub fn cut(&self) {
         self.connection.link.send_replace(Link::Down {
             since: Instant::now(),
         });
     }
 
-    /// Ends a cut; tails deliver what they missed.
+    /// Ends a cut; tails deliver the events that were stored meanwhile.
     pub fn heal(&self) {
         self.connection.link.send_replace(Link::Up {
             since: Instant::now(),
@@ -176,7 +177,7 @@ impl Memory {
         if !appended.duplicate {
             self.server.written.send_modify(|writes| *writes += 1);
         }
-        // A server routes every message to core listeners before its streams look at it.
+        // As on a real server, core listeners receive appends too.
         state.listeners.deliver(subject, None, &payload);
         Ok(appended)
     }
@@ -257,24 +258,17 @@ impl Memory {
         self.connection.link.subscribe()
     }
 
-    pub(crate) fn last_heard(&self) -> Instant {
-        match self.link() {
-            Link::Up { .. } => Instant::now(),
-            Link::Down { since } => since,
-        }
-    }
-
     pub(crate) async fn flush(&self) -> Result<(), Fault> {
         self.connection.must_be_up()
     }
 
-    fn with_log<T>(&self, stream: Stream, ask: impl FnOnce(&mut Log) -> T) -> Result<T, Fault> {
+    fn with_log<T>(&self, stream: Stream, query: impl FnOnce(&mut Log) -> T) -> Result<T, Fault> {
         self.connection.must_be_up()?;
         let mut state = self.state();
         state
             .logs
             .get_mut(&stream)
-            .map(ask)
+            .map(query)
             .ok_or_else(|| self.missing(stream))
     }
 
@@ -284,7 +278,7 @@ impl Memory {
         }
     }
 
-    /// A panic while it was held left whole values behind: every change is one assignment.
+    /// A panic under the lock leaves whole values behind: every change is one assignment.
     fn state(&self) -> MutexGuard<'_, State> {
         self.server
             .state
@@ -302,7 +296,7 @@ pub(crate) struct MemoryTail {
     stream: Stream,
     subjects: Vec<String>,
     from_seq: u64,
-    /// The head at the start, until everything up to there has been delivered.
+    /// Head at the start, until all events up to it have been delivered.
     catch_up_to: Option<u64>,
 }
 
@@ -353,16 +347,16 @@ mod tests {
     const SUBJECT: &str = "lp.local.run.R.ctl";
 
     async fn next(tail: &mut Tail) -> Step {
-        tail.next().await.expect("the tail goes on")
+        tail.next().await.expect("the tail continues")
     }
 
-    async fn heard(messages: &mut Subscription) -> Bytes {
+    async fn next_message(messages: &mut Subscription) -> Bytes {
         messages.next().await.expect("the server lives").payload
     }
 
-    /// Whoever simulates a cut must get one: refused calls, lost messages, a tail that catches up.
+    /// Broken if a cut is incomplete: calls fail, messages are lost, the tail catches up later.
     #[tokio::test]
-    async fn a_cut_connection_hears_nothing_until_it_heals() {
+    async fn a_cut_connection_receives_nothing_until_it_heals() {
         let near = Memory::new(&Options::default());
         let (bus, far) = (Bus::Memory(near.clone()), Bus::Memory(near.peer()));
         bus.open_log().await.expect("opens");
@@ -401,6 +395,6 @@ mod tests {
         far.publish("lp.local.hb.a", Bytes::from("found"))
             .await
             .expect("the other publishes");
-        assert_eq!(heard(&mut messages).await, "found");
+        assert_eq!(next_message(&mut messages).await, "found");
     }
 }

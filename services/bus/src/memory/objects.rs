@@ -1,4 +1,4 @@
-//! Objects in memory. A put is one assignment, so that nothing is ever left over.
+//! Objects in memory. A put is one assignment, so that it never leaves parts behind.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Memory;
 use crate::Fault;
 
-/// What the description of an object costs beside its bytes, roughly as on a real server.
+/// Size in bytes of an object's description, roughly as on a real server.
 const DESCRIPTION_BYTES: u64 = 512;
 
 impl Memory {
@@ -17,7 +17,7 @@ impl Memory {
         self.connection.must_be_up()?;
         let options = &self.server.options;
         let mut state = self.state();
-        // The one before is replaced only when the new one is there: both need room.
+        // The new object replaces the old one only when it is complete: both need room.
         let stored = state.objects.values();
         let taken: u64 = stored
             .map(|(object, _)| object.len() as u64 + DESCRIPTION_BYTES)
@@ -50,15 +50,15 @@ impl Memory {
     pub(crate) async fn object_get(
         &self,
         name: &str,
-        most_bytes: u64,
+        bytes_max: u64,
     ) -> Result<Option<Bytes>, Fault> {
         self.connection.must_be_up()?;
         let found = self.state().objects.get(name).cloned();
         match found.map(|(object, _)| object) {
-            Some(object) if object.len() as u64 > most_bytes => Err(Fault::Broken {
+            Some(object) if object.len() as u64 > bytes_max => Err(Fault::Broken {
                 name: name.to_owned(),
                 why: format!(
-                    "it has {} bytes, {most_bytes} at most were wanted",
+                    "it has {} bytes, {bytes_max} at most were expected",
                     object.len()
                 ),
             }),

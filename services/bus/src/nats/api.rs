@@ -1,4 +1,5 @@
-//! Turns the errors of the JetStream API into ours. It must never hide an error code.
+//! Converts errors, messages and times of the JetStream API into the types of this crate. It must
+//! never hide an error code.
 
 use std::error::Error;
 
@@ -9,28 +10,25 @@ use async_nats::jetstream::account::Account;
 use async_nats::jetstream::context::{
     GetStreamErrorKind, PublishError, PublishErrorKind, RequestErrorKind,
 };
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::Info;
 use serde::Deserialize;
 
 use super::Nats;
-use super::log::micros;
-use crate::{AppendError, Fault, Stream};
+use crate::{AppendError, Fault, Stored, Stream};
 
-/// What else the state of a stream says: when it was so. The client's own type leaves it out.
+/// Time of a stream's state, which the client library's own type leaves out.
 #[derive(Deserialize)]
-struct Told {
+struct StateTime {
     ts: String,
 }
 
 impl Nats {
-    /// The account's JetStream state; also the cheapest question every server answers.
+    /// The account's JetStream state; also the cheapest request to any server.
     pub(super) async fn account(&self) -> Result<Account, Fault> {
         match self.jetstream.query_account().await {
-            Ok(account) => {
-                self.line.heard();
-                Ok(account)
-            }
+            Ok(account) => Ok(account),
             Err(err) => Err(match fault("read the account", &err) {
                 Fault::Server { why, .. } => Fault::NoJetStream { why },
                 other => other,
@@ -41,10 +39,7 @@ impl Nats {
     /// Settings and state of the stream called `asset`.
     pub(super) async fn stream_info(&self, asset: &str) -> Result<Info, Fault> {
         match self.jetstream.get_stream(asset).await {
-            Ok(stream) => {
-                self.line.heard();
-                Ok(stream.cached_info().clone())
-            }
+            Ok(stream) => Ok(stream.cached_info().clone()),
             Err(err) => Err(match err.kind() {
                 GetStreamErrorKind::JetStream(reason)
                     if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
@@ -58,15 +53,14 @@ impl Nats {
         }
     }
 
-    /// What the leader of the stream called `asset` takes the time to be.
+    /// Current time on the leader of the stream called `asset`, in microseconds since 1970.
     pub(super) async fn asset_time(&self, asset: &str) -> Result<u64, Fault> {
-        let what = format!("ask stream {asset} for the time");
-        let asked = format!("STREAM.INFO.{asset}");
-        let told = self.jetstream.request(asked, &()).await;
-        let told: Response<Told> = told.map_err(|err| fault(&what, &err))?;
-        self.line.heard();
-        match told {
-            Response::Ok(Told { ts }) => match parse_rfc3339(&ts) {
+        let what = format!("read the time of stream {asset}");
+        let subject = format!("STREAM.INFO.{asset}");
+        let response = self.jetstream.request(subject, &()).await;
+        let response: Response<StateTime> = response.map_err(|err| fault(&what, &err))?;
+        match response {
+            Response::Ok(StateTime { ts }) => match parse_rfc3339(&ts) {
                 Ok(time) => Ok(micros(time.unix_timestamp_nanos())),
                 Err(err) => Err(Fault::Server {
                     what,
@@ -85,7 +79,7 @@ impl Nats {
         }
     }
 
-    /// What a refused or unanswered publish means for the event.
+    /// Outcome of an append whose publish was refused or not acknowledged.
     pub(super) fn append_error(&self, stream: Stream, err: &PublishError) -> AppendError {
         let asset = self.options.names.of(stream).to_owned();
         let limit = self.client.max_payload() as u64;
@@ -105,11 +99,11 @@ impl Nats {
 fn refusal(stream: Stream, asset: &str, limit: u64, reason: &jetstream::Error) -> AppendError {
     let text = reason.to_string();
     match reason.error_code() {
-        // Two codes for one meaning: the second is what a cluster's leader says early.
+        // Two codes for one meaning: the leader of a cluster sends the second one early.
         ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
             AppendError::Conflict
         }
-        // Our own earlier attempt with this message id is still on its way.
+        // An earlier attempt with this message id is still in process.
         ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT => AppendError::Unknown,
         _ if is_full(reason) => AppendError::Full { stream },
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => AppendError::TooLarge { limit },
@@ -121,7 +115,7 @@ fn refusal(stream: Stream, asset: &str, limit: u64, reason: &jetstream::Error) -
     }
 }
 
-/// Whether the asset has no room for what was to be stored.
+/// Whether the server refused a message because the asset is full.
 pub(super) fn is_full(reason: &jetstream::Error) -> bool {
     match reason.error_code() {
         ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
@@ -132,12 +126,12 @@ pub(super) fn is_full(reason: &jetstream::Error) -> bool {
     }
 }
 
-/// The server's own error in the chain, if it sent one.
+/// The error that the server sent, if the chain contains one.
 pub(super) fn api_error<'a>(err: &'a (dyn Error + 'static)) -> Option<&'a jetstream::Error> {
     chain(err).find_map(|cause| cause.downcast_ref())
 }
 
-/// Any failed call that no caller treats specially.
+/// Fault of a call whose error no caller distinguishes further.
 pub(super) fn fault(what: &str, err: &(dyn Error + 'static)) -> Fault {
     let what = what.to_owned();
     let timed_out = chain(err).any(|cause| {
@@ -161,8 +155,23 @@ pub(super) fn fault(what: &str, err: &(dyn Error + 'static)) -> Fault {
 fn chain<'a>(
     err: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> + 'a {
-    // Without the explicit dereference this would ask the reference, which lives too short.
+    // Without the explicit dereference `source` would borrow from the short-lived reference.
     std::iter::successors(Some(err), |cause| (**cause).source())
+}
+
+/// A message as the API returns it.
+pub(super) fn stored(found: StreamMessage) -> Stored {
+    Stored {
+        subject: found.subject.to_string(),
+        seq: found.sequence,
+        stored_at_us: micros(found.time.unix_timestamp_nanos()),
+        payload: found.payload,
+    }
+}
+
+/// Converts nanoseconds since 1970 to microseconds; a time before 1970 becomes 0.
+pub(super) fn micros(nanos: i128) -> u64 {
+    u64::try_from(nanos / 1_000).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -171,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    /// A conflict that passes for a fault would make a coordinator give up a run it only lost a
-    /// race in; and the second code is one that a single server never sends.
+    /// Broken if a coordinator gives up a run after a lost race, because a conflict became a fault.
+    /// A single server never sends the second code of a conflict.
     #[test]
     fn each_code_has_its_meaning() {
         let full = AppendError::Full {

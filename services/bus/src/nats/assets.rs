@@ -1,28 +1,26 @@
-//! The streams, the bucket and the object store: created if absent, else compared, never changed,
-//! never deleted.
+//! Creates the streams, the bucket and the object store if they are absent, else compares them with
+//! the settings that the log needs. It never changes and never deletes one.
 //!
 //! A stream with other settings can lose or forge events (memory storage, asynchronous persistence,
 //! an age limit, discard *old*), and deleting it to "repair" it would lose them all: a drift is
 //! reported and left to an operator. Sizes are an operator's choice; they only have to exist.
 //!
-//! Not visible from a client: whether the server syncs each write to disk (`sync_interval`). Who
-//! writes the server's configuration has to see to that.
+//! A client cannot see whether the server syncs each write to disk (`sync_interval`): that is up to
+//! the author of the server's configuration.
 
 use std::fmt::Debug;
-use std::time::Duration;
+use std::iter::zip;
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::CreateStreamErrorKind;
-use async_nats::jetstream::stream::{
-    Config, DiscardPolicy, PersistenceMode, RetentionPolicy, StorageType,
-};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 
 use super::{Nats, api};
 use crate::{Fault, Stream};
 
-/// Most consumers a stream may have; tails are few, so more is a leak.
+/// Maximum number of consumers of a stream. Tails are few: more is a leak.
 const MAX_CONSUMERS: i32 = 256;
-/// Most bytes of the bucket, which holds secret values only.
+/// Maximum size of the bucket in bytes. It contains secret values only.
 const KV_MAX_BYTES: i64 = 16 << 20;
 
 impl Nats {
@@ -58,7 +56,7 @@ impl Nats {
             Ok(info) => info.config,
             Err(Fault::Missing { .. }) => match self.create(&wanted).await? {
                 Some(created) => created,
-                // Somebody else was faster.
+                // Another client created it meanwhile.
                 None => self.stream_info(&wanted.name).await?.config,
             },
             Err(fault) => return Err(fault),
@@ -66,6 +64,7 @@ impl Nats {
         compare(&found, &wanted)
     }
 
+    /// Returns the settings of the new stream, or `None` if the name exists already.
     async fn create(&self, wanted: &Config) -> Result<Option<Config>, Fault> {
         match self.jetstream.create_stream(wanted).await {
             Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
@@ -91,8 +90,8 @@ impl Nats {
         }
     }
 
-    /// A bucket as every key-value client reads it, except that messages may be deleted: that is
-    /// the only way to overwrite the bytes of a value.
+    /// A bucket that every key-value client can read, except that messages may be deleted: only a
+    /// deletion overwrites the bytes of a value.
     fn wanted_bucket(&self) -> Config {
         Config {
             name: self.bucket_asset(),
@@ -108,7 +107,7 @@ impl Nats {
         }
     }
 
-    /// An object store as every client reads it.
+    /// An object store that every client can read.
     fn wanted_objects(&self) -> Config {
         let name = &self.options.names.objects;
         Config {
@@ -137,91 +136,36 @@ impl Nats {
     }
 }
 
-/// The first setting of `found` under which the log would not hold what it promises.
+/// Refuses the first setting of `found` under which the log could lose or forge events.
 fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
-    let asset = wanted.name.as_str();
-    let (mut found_subjects, mut wanted_subjects) =
-        (found.subjects.clone(), wanted.subjects.clone());
-    found_subjects.sort();
-    wanted_subjects.sort();
-    same(asset, "subjects", &found_subjects, &wanted_subjects)?;
-    same(asset, "storage", &found.storage, &wanted.storage)?;
-    same(
-        asset,
-        "persist_mode",
-        &persistence(found),
-        &PersistenceMode::Default,
-    )?;
-    same(asset, "retention", &found.retention, &wanted.retention)?;
-    same(asset, "discard", &found.discard, &wanted.discard)?;
-    same(asset, "max_age", &found.max_age, &Duration::ZERO)?;
-    same(asset, "max_msgs", &unlimited(found.max_messages), &-1)?;
-    let (kept, wanted_kept) = (
-        found.max_messages_per_subject,
-        wanted.max_messages_per_subject,
-    );
-    same(
-        asset,
-        "max_msgs_per_subject",
-        &unlimited(kept),
-        &wanted_kept,
-    )?;
-    same(
-        asset,
-        "max_msg_size",
-        &unlimited(found.max_message_size.into()),
-        &-1,
-    )?;
-    same(
-        asset,
-        "max_consumers",
-        &found.max_consumers,
-        &wanted.max_consumers,
-    )?;
-    same(
-        asset,
-        "duplicate_window",
-        &found.duplicate_window,
-        &wanted.duplicate_window,
-    )?;
-    same(
-        asset,
-        "allow_msg_ttl",
-        &found.allow_message_ttl,
-        &wanted.allow_message_ttl,
-    )?;
-    for (field, set) in [
-        ("no_ack", found.no_ack),
-        ("sealed", found.sealed),
-        ("deny_delete", found.deny_delete),
-        ("deny_purge", found.deny_purge),
-        ("mirror", found.mirror.is_some()),
-        (
-            "sources",
-            found
-                .sources
-                .as_ref()
-                .is_some_and(|sources| !sources.is_empty()),
-        ),
-        ("subject_transform", found.subject_transform.is_some()),
-    ] {
-        same(asset, field, &set, &false)?;
+    let drift = |field, found, needed| {
+        Err(Fault::Drift {
+            asset: wanted.name.clone(),
+            field,
+            found,
+            wanted: needed,
+        })
+    };
+    for ((field, value), (_, needed)) in zip(exact_settings(found), exact_settings(wanted)) {
+        if value != needed {
+            return drift(field, value, needed);
+        }
     }
-    if found.max_bytes <= 0 {
-        return Err(drift(
-            asset,
+    let (bytes, replicas) = (found.max_bytes, found.num_replicas);
+    if bytes <= 0 {
+        return drift(
             "max_bytes",
-            &found.max_bytes,
+            bytes.to_string(),
             "an explicit limit".to_owned(),
-        ));
+        );
     }
-    if found.num_replicas < wanted.num_replicas {
+    if replicas < wanted.num_replicas {
         let at_least = format!("at least {}", wanted.num_replicas);
-        return Err(drift(asset, "num_replicas", &found.num_replicas, at_least));
+        return drift("num_replicas", replicas.to_string(), at_least);
     }
-    if found.max_bytes != wanted.max_bytes {
+    if bytes != wanted.max_bytes {
         tracing::info!(
-            asset,
+            asset = wanted.name,
             found.max_bytes,
             wanted.max_bytes,
             "stream has another size limit"
@@ -230,33 +174,39 @@ fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The settings that must be as wanted: each by the server's name, with its value as text.
+fn exact_settings(config: &Config) -> [(&'static str, String); 19] {
+    let mut subjects = config.subjects.clone();
+    subjects.sort();
+    let has_sources = config.sources.as_ref().is_some_and(|all| !all.is_empty());
+    let table: [(&'static str, &dyn Debug); 19] = [
+        ("subjects", &subjects),
+        ("storage", &config.storage),
+        ("persist_mode", &config.persist_mode.unwrap_or_default()),
+        ("retention", &config.retention),
+        ("discard", &config.discard),
+        ("max_age", &config.max_age),
+        ("max_msgs", &unlimited(config.max_messages)),
+        (
+            "max_msgs_per_subject",
+            &unlimited(config.max_messages_per_subject),
+        ),
+        ("max_msg_size", &unlimited(config.max_message_size.into())),
+        ("max_consumers", &config.max_consumers),
+        ("duplicate_window", &config.duplicate_window),
+        ("allow_msg_ttl", &config.allow_message_ttl),
+        ("no_ack", &config.no_ack),
+        ("sealed", &config.sealed),
+        ("deny_delete", &config.deny_delete),
+        ("deny_purge", &config.deny_purge),
+        ("mirror", &config.mirror.is_some()),
+        ("sources", &has_sources),
+        ("subject_transform", &config.subject_transform.is_some()),
+    ];
+    table.map(|(field, value)| (field, format!("{value:?}")))
+}
+
 /// Servers write "no limit" as 0 or as -1.
 fn unlimited(limit: i64) -> i64 {
     if limit <= 0 { -1 } else { limit }
-}
-
-fn persistence(config: &Config) -> PersistenceMode {
-    config.persist_mode.unwrap_or_default()
-}
-
-fn same<T: PartialEq + Debug>(
-    asset: &str,
-    field: &'static str,
-    found: &T,
-    wanted: &T,
-) -> Result<(), Fault> {
-    if found == wanted {
-        Ok(())
-    } else {
-        Err(drift(asset, field, found, format!("{wanted:?}")))
-    }
-}
-
-fn drift(asset: &str, field: &'static str, found: &dyn Debug, wanted: String) -> Fault {
-    Fault::Drift {
-        asset: asset.to_owned(),
-        field,
-        found: format!("{found:?}"),
-        wanted,
-    }
 }

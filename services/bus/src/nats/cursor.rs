@@ -1,7 +1,7 @@
 //! One ephemeral ordered consumer: the shortest-lived part of a tail.
 //!
-//! It delivers events in order until it notices that it missed something, and then says so; it must
-//! never skip an event and never deliver one twice. Building the next one is the tail's work.
+//! It delivers events in order until it detects a gap, and reports the gap. It must never skip an
+//! event and never deliver one twice. The tail creates the next one.
 
 use std::time::Duration;
 
@@ -15,57 +15,56 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::log::micros;
 use super::{Nats, api};
 use crate::{Fault, Link, Stored, Stream};
 
-/// How often the server says that it is there when it has nothing to deliver.
-const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Without event or heartbeat for so long the consumer counts as lost.
-pub(super) const SILENCE: Duration = Duration::from_secs(2);
-/// The server drops a consumer that nobody listens to after this time.
-const INACTIVE: Duration = Duration::from_secs(30);
+/// Interval of the server's heartbeats while it has nothing to deliver.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
+/// Timeout for the next event or heartbeat, after which the consumer counts as lost.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time after which the server removes a consumer without a subscriber.
+const INACTIVE_THRESHOLD: Duration = Duration::from_secs(30);
 
-/// What to read.
+/// Selection of events.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) stream: Stream,
     pub(super) subjects: Vec<String>,
-    /// Sequence to go on from.
+    /// Sequence of the first event to deliver.
     pub(super) from_seq: u64,
 }
 
-/// A consumer on the server and our subscription to what it delivers.
+/// A consumer on the server and the subscription to its deliveries.
 #[derive(Debug)]
 pub(super) struct Cursor {
     nats: Nats,
     asset: String,
     name: String,
     deliveries: Subscriber,
-    /// Deliveries so far; the server numbers them, so a gap shows.
+    /// Number of deliveries so far. The server numbers them, which reveals a gap.
     delivered: u64,
-    /// Events that matched when the consumer was made.
+    /// Number of matching events when the consumer was created.
     pub(super) pending_at_start: u64,
     link: watch::Receiver<Link>,
-    /// The connection this consumer belongs to.
-    line_since: Link,
+    /// Connection on which the consumer was created.
+    opened_on: Link,
 }
 
-/// What a cursor yields.
+/// Outcome of [`Cursor::next`].
 #[derive(Debug)]
 pub(super) enum Delivery {
-    /// The next event and how many more match.
+    /// The next event, and the number of further matching events.
     Event(Stored, u64),
     /// Nothing to deliver for now.
     Idle,
-    /// Something was missed, or the consumer is gone: make another.
+    /// An event was missed, or the consumer is gone: the tail creates another.
     Broken,
 }
 
 impl Cursor {
     pub(super) async fn open(nats: &Nats, spec: &Spec) -> Result<Cursor, Fault> {
         let mut link = nats.watch_link();
-        let line_since = *link.borrow_and_update();
+        let opened_on = *link.borrow_and_update();
         nats.line.must_be_up()?;
         let asset = nats.options.names.of(spec.stream).to_owned();
         let what = || format!("read {asset}");
@@ -74,11 +73,11 @@ impl Cursor {
         let deliveries = nats.client.subscribe(inbox.clone()).await;
         let deliveries = deliveries.map_err(|err| api::fault(&what(), &err))?;
         let config = consumer(&name, inbox, spec);
-        let made = nats
+        let consumer = nats
             .jetstream
             .create_consumer_on_stream(config, &asset)
             .await;
-        let made = made.map_err(|err| match err.kind() {
+        let consumer = consumer.map_err(|err| match err.kind() {
             ConsumerErrorKind::JetStream(reason)
                 if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
             {
@@ -94,25 +93,24 @@ impl Cursor {
             name,
             deliveries,
             delivered: 0,
-            pending_at_start: made.cached_info().num_pending,
+            pending_at_start: consumer.cached_info().num_pending,
             link,
-            line_since,
+            opened_on,
         })
     }
 
     /// The next delivery. Not to be cancelled half-way: the tail's task owns it.
     pub(super) async fn next(&mut self) -> Delivery {
-        let quiet_until = Instant::now() + SILENCE;
+        let silent_at = Instant::now() + SILENCE_TIMEOUT;
         loop {
             let message = tokio::select! {
                 biased;
-                _ = reconnected(&mut self.link, self.line_since) => return Delivery::Broken,
-                message = tokio::time::timeout_at(quiet_until, self.deliveries.next()) => message,
+                _ = reconnected(&mut self.link, self.opened_on) => return Delivery::Broken,
+                message = tokio::time::timeout_at(silent_at, self.deliveries.next()) => message,
             };
             let Ok(Some(message)) = message else {
                 return Delivery::Broken;
             };
-            self.nats.line.heard();
             let delivery = match message.status {
                 None => self.event(message),
                 Some(StatusCode::IDLE_HEARTBEAT) => self.heartbeat(message).await,
@@ -137,21 +135,21 @@ impl Cursor {
         let stored = Stored {
             subject: message.subject.to_string(),
             seq: info.stream_sequence,
-            stored_at_us: micros(info.published.unix_timestamp_nanos()),
+            stored_at_us: api::micros(info.published.unix_timestamp_nanos()),
             payload: message.payload.clone(),
         };
         Some(Delivery::Event(stored, info.pending))
     }
 
-    /// Answers flow control; a plain heartbeat tells how many deliveries there should have been.
+    /// Replies to flow control, or compares the count of deliveries in a plain heartbeat.
     async fn heartbeat(&self, message: async_nats::Message) -> Option<Delivery> {
         if let Some(reply) = message.reply {
-            self.answer(reply.to_string()).await;
+            self.reply(reply.to_string()).await;
             return None;
         }
         let headers = message.headers.unwrap_or_default();
         if let Some(stalled) = header(&headers, "Nats-Consumer-Stalled") {
-            self.answer(stalled.to_owned()).await;
+            self.reply(stalled.to_owned()).await;
             return None;
         }
         let sent = header(&headers, "Nats-Last-Consumer").and_then(|sent| sent.parse().ok());
@@ -162,12 +160,12 @@ impl Cursor {
         }
     }
 
-    async fn answer(&self, reply: String) {
-        // If it is lost the server asks again in the next heartbeat.
-        let _ = self.nats.client.publish(reply, Bytes::new()).await;
+    async fn reply(&self, subject: String) {
+        // If the reply is lost, the server requests it again in the next heartbeat.
+        let _ = self.nats.client.publish(subject, Bytes::new()).await;
     }
 
-    /// How many stored events still wait for delivery, by the server's own count.
+    /// Number of stored events that are not delivered yet, as the server counts them.
     pub(super) async fn pending(&self) -> Result<u64, Fault> {
         let what = || format!("read consumer {}", self.name);
         let stream = self.nats.jetstream.get_stream_no_info(&self.asset).await;
@@ -181,23 +179,23 @@ impl Cursor {
         Ok(info.num_pending + undelivered)
     }
 
-    /// Removes the consumer; if that fails the server does it after [`INACTIVE`].
+    /// Removes the consumer; if that fails, the server removes it after [`INACTIVE_THRESHOLD`].
     pub(super) fn close(self) {
         tokio::spawn(async move {
             let delete = self
                 .nats
                 .jetstream
                 .delete_consumer_from_stream(&self.name, &self.asset);
-            let _ = timeout(SILENCE, delete).await;
+            let _ = timeout(SILENCE_TIMEOUT, delete).await;
         });
     }
 }
 
-/// Returns when the connection is another one than `line_since`.
-async fn reconnected(link: &mut watch::Receiver<Link>, line_since: Link) {
-    let other = |link: &Link| link.is_up() && *link != line_since;
+/// Waits until the client has reconnected since `opened_on`.
+async fn reconnected(link: &mut watch::Receiver<Link>, opened_on: Link) {
+    let other = |link: &Link| link.is_up() && *link != opened_on;
     if link.wait_for(other).await.is_err() {
-        // The client is gone; its subscription ends, and that is noticed there.
+        // The client is dropped: the subscription ends, and `next` returns for that reason.
         std::future::pending::<()>().await;
     }
 }
@@ -223,8 +221,8 @@ fn consumer(name: &str, inbox: String, spec: &Spec) -> Config {
         filter_subjects,
         replay_policy: ReplayPolicy::Instant,
         flow_control: true,
-        idle_heartbeat: HEARTBEAT,
-        inactive_threshold: INACTIVE,
+        idle_heartbeat: HEARTBEAT_INTERVAL,
+        inactive_threshold: INACTIVE_THRESHOLD,
         num_replicas: 1,
         memory_storage: true,
         ..Config::default()
@@ -236,8 +234,8 @@ mod tests {
     use super::*;
     use crate::testserver::TestServer;
 
-    /// After lost deliveries the next number is not the expected one: to hand that event over
-    /// would skip the lost ones, and a heartbeat that counts more must not pass for quiet.
+    /// Broken if the cursor delivers an event behind a gap, or takes a heartbeat with a higher
+    /// count for an idle one.
     #[tokio::test]
     async fn a_gap_breaks_the_cursor() {
         let Some(server) = TestServer::start_or_skip("a_gap_breaks_the_cursor") else {
@@ -253,8 +251,8 @@ mod tests {
         for lost in [0, 3] {
             let mut cursor = Cursor::open(&nats, &spec).await.expect("a consumer");
             cursor.delivered = lost;
-            let quiet = matches!(cursor.next().await, Delivery::Idle);
-            assert_eq!(quiet, lost == 0, "heartbeat, {lost} lost");
+            let is_idle = matches!(cursor.next().await, Delivery::Idle);
+            assert_eq!(is_idle, lost == 0, "heartbeat, {lost} lost");
         }
         let subject = "lp.local.run.R.ctl";
         nats.append(Stream::Ctl, subject, "id", Bytes::new())
@@ -263,8 +261,8 @@ mod tests {
         for lost in [0, 3] {
             let mut cursor = Cursor::open(&nats, &spec).await.expect("a consumer");
             cursor.delivered = lost;
-            let handed_over = matches!(cursor.next().await, Delivery::Event(..));
-            assert_eq!(handed_over, lost == 0, "event, {lost} lost");
+            let is_delivered = matches!(cursor.next().await, Delivery::Event(..));
+            assert_eq!(is_delivered, lost == 0, "event, {lost} lost");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What is known about the connection: up or down, last sign of life, last complaint.
+//! State of the connection: up or down, and the last errors of the server.
 //!
-//! The server reports a missing permission as an event beside the call, which itself only times
-//! out; the complaint is kept so that the call can name the true reason.
+//! The server reports a missing permission as an event, while the call itself only times out. The
+//! line stores such errors, so that the call can report the cause.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -12,30 +12,29 @@ use tokio::time::Instant;
 
 use crate::{Fault, Link};
 
-/// Complaints that are kept: more calls than these do not wait at once for a denied subject.
-const COMPLAINTS_MAX: usize = 32;
+/// Maximum number of stored errors: fewer calls wait at a time for a denied subject.
+const ERRORS_MAX: usize = 32;
 
 /// Shared by all clones of one connection.
 #[derive(Debug)]
 pub(super) struct Line {
     link: watch::Sender<Link>,
-    heard_at: Mutex<Instant>,
-    complaints: Mutex<VecDeque<Complaint>>,
+    errors: Mutex<VecDeque<ReportedError>>,
 }
 
 #[derive(Debug)]
-struct Complaint {
+struct ReportedError {
     at: Instant,
     text: String,
 }
 
 impl Line {
     pub(super) fn new() -> Line {
-        let now = Instant::now();
         Line {
-            link: watch::Sender::new(Link::Up { since: now }),
-            heard_at: Mutex::new(now),
-            complaints: Mutex::new(VecDeque::new()),
+            link: watch::Sender::new(Link::Up {
+                since: Instant::now(),
+            }),
+            errors: Mutex::new(VecDeque::new()),
         }
     }
 
@@ -47,7 +46,7 @@ impl Line {
         self.link.subscribe()
     }
 
-    /// Refuses while down: a message would wait in the client and arrive stale.
+    /// Refuses while the connection is down: a message would wait in the client and arrive stale.
     pub(super) fn must_be_up(&self) -> Result<(), Fault> {
         if self.link().is_up() {
             Ok(())
@@ -56,20 +55,11 @@ impl Line {
         }
     }
 
-    /// Something came from the server just now.
-    pub(super) fn heard(&self) {
-        *lock(&self.heard_at) = Instant::now();
-    }
-
-    pub(super) fn last_heard(&self) -> Instant {
-        *lock(&self.heard_at)
-    }
-
     pub(super) fn note(&self, event: Event) {
         let since = Instant::now();
         match event {
             Event::Connected => {
-                // The first connection reports itself too, after the link was born up.
+                // The client reports the first connection too, and the link starts as up.
                 self.link.send_if_modified(|link| {
                     let was_down = !link.is_up();
                     if was_down {
@@ -77,7 +67,6 @@ impl Line {
                     }
                     was_down
                 });
-                self.heard();
             }
             Event::Disconnected | Event::Closed => {
                 tracing::warn!("NATS connection lost");
@@ -90,34 +79,30 @@ impl Line {
                 });
             }
             Event::ServerError(ServerError::Other(text)) => {
-                tracing::warn!(text, "NATS server complains");
-                let mut complaints = lock(&self.complaints);
-                complaints.truncate(COMPLAINTS_MAX - 1);
-                complaints.push_front(Complaint { at: since, text });
+                tracing::warn!(text, "NATS server reports an error");
+                let mut errors = lock(&self.errors);
+                errors.truncate(ERRORS_MAX - 1);
+                errors.push_front(ReportedError { at: since, text });
             }
             other => tracing::info!(event = %other, "NATS"),
         }
     }
 
-    /// The permission that was missing for `subject`, if the server said so after `asked_at`.
-    pub(super) fn denial(&self, subject: &str, asked_at: Instant) -> Option<Fault> {
-        let complaints = lock(&self.complaints);
-        let complaint = complaints.iter().find(|complaint| {
-            complaint.at >= asked_at
-                && complaint
-                    .text
-                    .to_ascii_lowercase()
-                    .contains("permissions violation")
-                && complaint.text.contains(subject)
+    /// The missing permission for `subject`, if the server reported one after `sent_at`.
+    pub(super) fn denial(&self, subject: &str, sent_at: Instant) -> Option<Fault> {
+        let is_denial = |text: &str| text.to_ascii_lowercase().contains("permissions violation");
+        let errors = lock(&self.errors);
+        let denial = errors.iter().find(|error| {
+            error.at >= sent_at && is_denial(&error.text) && error.text.contains(subject)
         })?;
         Some(Fault::Denied {
             what: subject.to_owned(),
-            why: complaint.text.clone(),
+            why: denial.text.clone(),
         })
     }
 }
 
-/// Nothing that holds these locks can panic, and if it did the value would still be whole.
+/// No code panics under this lock, and a panic would leave the value whole.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

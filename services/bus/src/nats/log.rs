@@ -1,6 +1,6 @@
-//! Writing to the log and asking about it. Reading it in order is the tail's work.
+//! Appends to the log, purges it and reads single events. The tail reads it in order.
 
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, PurgeErrorKind};
 use bytes::Bytes;
@@ -57,7 +57,7 @@ impl Nats {
         message: PublishMessage,
     ) -> Result<PublishAck, AppendError> {
         self.line.must_be_up()?;
-        let asked_at = Instant::now();
+        let sent_at = Instant::now();
         let message = message.expected_stream(self.options.names.of(stream));
         let acked = async {
             self.jetstream
@@ -66,14 +66,11 @@ impl Nats {
                 .await
         };
         let error = match timeout(ACK_TIMEOUT, acked).await {
-            Ok(Ok(ack)) => {
-                self.line.heard();
-                return Ok(ack);
-            }
+            Ok(Ok(ack)) => return Ok(ack),
             Ok(Err(err)) => self.append_error(stream, &err),
             Err(_elapsed) => AppendError::Unknown,
         };
-        match (error, self.line.denial(subject, asked_at)) {
+        match (error, self.line.denial(subject, sent_at)) {
             (AppendError::Unknown, Some(denied)) => Err(denied.into()),
             (error, _) => Err(error),
         }
@@ -86,7 +83,7 @@ impl Nats {
 
     pub(crate) async fn created(&self, stream: Stream) -> Result<u64, Fault> {
         let info = self.stream_info(self.options.names.of(stream)).await?;
-        Ok(micros(info.created.unix_timestamp_nanos()))
+        Ok(api::micros(info.created.unix_timestamp_nanos()))
     }
 
     pub(crate) async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
@@ -101,7 +98,7 @@ impl Nats {
         self.last_in(self.options.names.of(stream), subject).await
     }
 
-    /// Asks the leader: a replica may lag, and an append decided on its answer would conflict.
+    /// Reads from the leader: a replica may lag, and the next append would conflict.
     pub(super) async fn last_in(
         &self,
         asset: &str,
@@ -112,10 +109,7 @@ impl Nats {
         let stream = self.jetstream.get_stream_no_info(asset).await;
         let stream = stream.map_err(|err| api::fault(&what(), &err))?;
         match stream.get_last_raw_message_by_subject(subject).await {
-            Ok(found) => {
-                self.line.heard();
-                Ok(Some(stored(found)))
-            }
+            Ok(found) => Ok(Some(api::stored(found))),
             Err(err) => match err.kind() {
                 LastRawMessageErrorKind::NoMessageFound => Ok(None),
                 LastRawMessageErrorKind::JetStream(reason) if reason.code() == 404 => {
@@ -145,19 +139,4 @@ impl Nats {
             }),
         }
     }
-}
-
-/// A message as the leader gave it.
-pub(super) fn stored(found: StreamMessage) -> Stored {
-    Stored {
-        subject: found.subject.to_string(),
-        seq: found.sequence,
-        stored_at_us: micros(found.time.unix_timestamp_nanos()),
-        payload: found.payload,
-    }
-}
-
-/// Nanoseconds since 1970 as microseconds; a time before 1970 is none of ours.
-pub(super) fn micros(nanos: i128) -> u64 {
-    u64::try_from(nanos / 1_000).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! The bus on a real server. One connection, shared by every clone.
+//! The bus on a real server: one connection, shared by all clones.
 //!
-//! It must never retry a write by itself: only the caller knows whether a repeat is wanted.
+//! It must never retry a write by itself: only the caller knows whether a repeat is safe.
 
 mod api;
 mod assets;
@@ -28,13 +28,14 @@ use crate::{Fault, Link, Message, Options, RequestError};
 use line::Line;
 pub(crate) use tail::NatsTail;
 
-/// Two unanswered pings end a connection: with this a silent network shows within some 6 s.
+/// Interval of pings. Two without a reply end a connection, so that a silent network is detected
+/// within some 6 s.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
-/// Longest wait for one TCP connection and its handshake.
+/// Timeout of one TCP connection with its handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest wait for a publish acknowledgement and for an answer of the JetStream API.
+/// Timeout of a publish acknowledgement and of a reply of the JetStream API.
 pub(crate) const ACK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest pause between two attempts to reconnect.
+/// Maximum delay between two attempts to reconnect.
 const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// A connection to a nats-server. Cheap to clone.
@@ -90,10 +91,6 @@ impl Nats {
         self.line.watch()
     }
 
-    pub(crate) fn last_heard(&self) -> Instant {
-        self.line.last_heard()
-    }
-
     pub(crate) async fn publish(&self, subject: &str, payload: Bytes) -> Result<(), Fault> {
         self.line.must_be_up()?;
         let sent = self.client.publish(subject.to_owned(), payload).await;
@@ -111,10 +108,7 @@ impl Nats {
             .flush()
             .await
             .map_err(|err| api::fault(&what(), &err))?;
-        Ok(NatsSubscription {
-            inner,
-            line: self.line.clone(),
-        })
+        Ok(NatsSubscription { inner })
     }
 
     pub(crate) async fn request(
@@ -125,21 +119,15 @@ impl Nats {
     ) -> Result<Bytes, RequestError> {
         use async_nats::RequestErrorKind as Kind;
         self.line.must_be_up()?;
-        let asked_at = Instant::now();
+        let sent_at = Instant::now();
         let request = Request::new().payload(payload).timeout(Some(timeout));
         match self.client.send_request(subject.to_owned(), request).await {
-            Ok(reply) => {
-                self.line.heard();
-                Ok(reply.payload)
-            }
+            Ok(reply) => Ok(reply.payload),
             Err(err) => Err(match err.kind() {
-                Kind::NoResponders => {
-                    self.line.heard();
-                    RequestError::NoResponders {
-                        subject: subject.to_owned(),
-                    }
-                }
-                Kind::TimedOut => match self.line.denial(subject, asked_at) {
+                Kind::NoResponders => RequestError::NoResponders {
+                    subject: subject.to_owned(),
+                },
+                Kind::TimedOut => match self.line.denial(subject, sent_at) {
                     Some(denied) => RequestError::Fault(denied),
                     None => RequestError::TimedOut {
                         subject: subject.to_owned(),
@@ -151,8 +139,8 @@ impl Nats {
         }
     }
 
-    /// Returns when the server has handled everything sent before. The server takes the commands
-    /// of a connection in order, so that its answer to one more of them proves it.
+    /// The server handles the commands of a connection in order, so that its reply to one more
+    /// command proves that it has handled all earlier ones.
     pub(crate) async fn flush(&self) -> Result<(), Fault> {
         self.line.must_be_up()?;
         self.client
@@ -177,13 +165,11 @@ impl Nats {
 #[derive(Debug)]
 pub(crate) struct NatsSubscription {
     inner: Subscriber,
-    line: Arc<Line>,
 }
 
 impl NatsSubscription {
     pub(crate) async fn next(&mut self) -> Option<Message> {
         let message = self.inner.next().await?;
-        self.line.heard();
         Some(Message {
             subject: message.subject.to_string(),
             reply: message.reply.map(|reply| reply.to_string()),
@@ -208,14 +194,14 @@ fn settings(
             std::future::ready(())
         });
     if let Some(file) = &options.cacert {
-        readable(file)?;
+        check_certificates(file)?;
         settings = settings.add_root_certificates(file.clone());
     }
     if let Some(file) = &options.creds {
-        return identified(settings, file);
+        return with_credentials(settings, file);
     }
     Ok(match login(options, addresses) {
-        // A server with a token reads the one, a server with users the other.
+        // A server with a token reads the whole text, a server with users its two parts.
         Login::Token(token) => match token.split_once(':') {
             Some((user, password)) => {
                 let (user, password) = (user.to_owned(), password.to_owned());
@@ -228,7 +214,8 @@ fn settings(
     })
 }
 
-/// Answers come to inboxes under the user's own name: permissions then keep them from other users.
+/// Replies arrive on inboxes under the user's name, so that permissions can hide them from other
+/// users.
 fn as_user(settings: ConnectOptions, user: String, password: String) -> ConnectOptions {
     let is_token = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
     let settings = match !user.is_empty() && user.chars().all(is_token) {
@@ -238,8 +225,8 @@ fn as_user(settings: ConnectOptions, user: String, password: String) -> ConnectO
     settings.user_and_password(user, password)
 }
 
-/// The client library reads it when it connects, and would then speak of no file.
-fn readable(file: &Path) -> Result<(), Fault> {
+/// Checks the certificate file, since the client library's own error does not name it.
+fn check_certificates(file: &Path) -> Result<(), Fault> {
     let unusable = |why: String| Fault::Certificates {
         file: file.display().to_string(),
         why,
@@ -252,8 +239,8 @@ fn readable(file: &Path) -> Result<(), Fault> {
     }
 }
 
-/// With the JWT and the key of a file, of which no message may quote anything.
-fn identified(settings: ConnectOptions, file: &Path) -> Result<ConnectOptions, Fault> {
+/// Adds the JWT and the key of a credentials file. No error may quote its content.
+fn with_credentials(settings: ConnectOptions, file: &Path) -> Result<ConnectOptions, Fault> {
     let unusable = |why: String| Fault::Credentials {
         file: file.display().to_string(),
         why,
@@ -269,8 +256,8 @@ enum Login {
     Nothing,
 }
 
-/// The explicit token, else what an address carries: `token@host` or `user:password@host`. The
-/// client library ignores the latter.
+/// The explicit token, else the login in an address: `token@host` or `user:password@host`, which
+/// the client library ignores.
 fn login(options: &Options, addresses: &[ServerAddr]) -> Login {
     if let Some(token) = &options.token {
         return Login::Token(token.clone());
@@ -279,14 +266,16 @@ fn login(options: &Options, addresses: &[ServerAddr]) -> Login {
         .iter()
         .find_map(|address| Some((address.username()?, address.password())));
     match first {
-        Some((user, Some(password))) => Login::User(decoded(user), decoded(password)),
-        Some((token, None)) => Login::Token(decoded(token)),
+        Some((user, Some(password))) => {
+            Login::User(percent_decoded(user), percent_decoded(password))
+        }
+        Some((token, None)) => Login::Token(percent_decoded(token)),
         None => Login::Nothing,
     }
 }
 
-/// Undoes the `%2F` form that a URL needs for special characters.
-fn decoded(text: &str) -> String {
+/// Decodes the percent-encoding of a URL.
+fn percent_decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
@@ -316,8 +305,8 @@ fn addresses(url: &str) -> Result<Vec<ServerAddr>, Fault> {
     url.split(',').map(parse).collect()
 }
 
-/// At once, then 20 ms, 40 ms … 1 s: a restarted local server is found soon, a dead one costs
-/// little.
+/// Delay before an attempt to reconnect: none, then 20 ms, 40 ms … 1 s. A restarted local server is
+/// found soon, an absent one costs little.
 fn reconnect_delay(attempts: usize) -> Duration {
     match attempts {
         0 | 1 => Duration::ZERO,
@@ -325,8 +314,8 @@ fn reconnect_delay(attempts: usize) -> Duration {
     }
 }
 
-/// 2.12.7 and later patches of it, or 2.14 and later; 2.13 never got the fixes that appends at an
-/// expected sequence rely on.
+/// Whether the version is 2.12.7 or a later patch of 2.12, or 2.14 or later. 2.13 lacks the fixes
+/// on which appends at an expected sequence rely.
 fn is_supported(version: &str) -> bool {
     let release = version.split(['-', '+']).next().unwrap_or_default();
     let mut numbers = release.split('.').map(|number| number.parse::<u32>().ok());
@@ -346,9 +335,9 @@ fn is_supported(version: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A server without the fixes accepts two winners of one race.
+    /// Broken if a server is accepted that lets two writers win one race.
     #[test]
-    fn only_fixed_servers_are_taken() {
+    fn only_servers_with_the_fixes_are_supported() {
         for (version, expected) in [
             ("2.12.6", false),
             ("2.12.7", true),
@@ -366,20 +355,20 @@ mod tests {
         }
     }
 
-    /// A password with a slash could otherwise not be written into an address.
+    /// Broken if an address cannot contain a password with a slash.
     #[test]
-    fn percent_signs_in_addresses_are_undone() {
+    fn a_login_in_an_address_is_percent_decoded() {
         for (text, expected) in [
             ("a%2Fb", "a/b"),
             ("%40", "@"),
             ("50%", "50%"),
             ("%zz", "%zz"),
         ] {
-            assert_eq!(decoded(text), expected, "{text}");
+            assert_eq!(percent_decoded(text), expected, "{text}");
         }
     }
 
-    /// A growing pause that overflowed would panic after some seconds without a server.
+    /// Broken if the delay overflows, and so panics, after some seconds without a server.
     #[test]
     fn reconnect_delay_grows_to_its_limit() {
         assert_eq!(reconnect_delay(1), Duration::ZERO);

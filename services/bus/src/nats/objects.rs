@@ -1,9 +1,9 @@
-//! Objects: bytes that are too many for a message, under a name, until nobody needs them.
+//! Objects: content that may be larger than a message, under a name, until it is removed.
 //!
 //! The layout is that of NATS' own object stores, so that its tools can list and read them: parts
-//! under a subject of their own, then a description under the object's name. A description comes
-//! last, so that what is described is whole. Reading leaves no consumer behind. It must never put
-//! anything under a name again by itself.
+//! under a subject of their own, then a description under the object's name. The description is
+//! stored last, so that a described object is whole. Reading leaves no consumer behind. It must
+//! never repeat a put by itself.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,19 +22,17 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::log::stored;
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::{Fault, Stored};
 
-/// Bytes of one part: with base64 around it, it must fit into the smallest message that servers
-/// are usually told to take.
+/// Size of one part in bytes. In base64 it must fit into a message of any usual server.
 const PART_BYTES: usize = 256 << 10;
-/// Most parts that wait for their acknowledgement.
+/// Maximum number of parts that wait for their acknowledgement.
 const PARTS_IN_FLIGHT_MAX: usize = 16;
-/// Most parts that are asked for at a time: a far server takes its round trip once for all of them.
+/// Maximum number of parts that are requested at a time, to save round trips to a distant server.
 const READS_IN_FLIGHT_MAX: u64 = 8;
 
-/// What object stores write about an object; what others may have added is not needed here.
+/// The description of an object, as object stores write it; other fields are ignored.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
     name: String,
@@ -56,7 +54,7 @@ impl Nats {
     pub(crate) async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
         self.line.must_be_up()?;
         self.open_objects().await?;
-        // Whatever was there before under this name, readable or not, is replaced.
+        // An object of this name is replaced, whether its description is readable or not.
         let before = self.described(name).await.unwrap_or_default();
         let inbox = self.client.new_inbox();
         let description = Description {
@@ -80,7 +78,8 @@ impl Nats {
             Err(fault @ Fault::Full { .. }) => {
                 return Err(self.without_parts(&parts, fault).await);
             }
-            // It may be stored yet, and then it needs its parts; else they leave as leftovers do.
+            // The description may be stored, and then needs its parts; else `object_retain`
+            // removes them later.
             Err(fault) => return Err(fault),
         }
         match before {
@@ -89,7 +88,7 @@ impl Nats {
         }
     }
 
-    /// What nobody can read only takes room; if it cannot be removed now, it is later.
+    /// Removes the parts of a failed put; if that fails too, `object_retain` removes them later.
     async fn without_parts(&self, parts: &str, fault: Fault) -> Fault {
         let _ = self.purge_objects(parts).await;
         fault
@@ -113,7 +112,7 @@ impl Nats {
         let ack = sent.map_err(|err| self.object_fault(name, &err))?;
         match timeout(ACK_TIMEOUT, ack).await {
             Ok(Ok(_ack)) => Ok(Some(found.size)),
-            // Somebody removed it just now, or put it anew, so that it is young.
+            // Another client has just removed it, or put it again, so that it is young.
             Ok(Err(err)) if is_conflict(&err) => self.object_bytes(name).await,
             Ok(Err(err)) => Err(self.object_fault(name, &err)),
             Err(_elapsed) => Err(Fault::TimedOut {
@@ -125,7 +124,7 @@ impl Nats {
     pub(crate) async fn object_get(
         &self,
         name: &str,
-        most_bytes: u64,
+        bytes_max: u64,
     ) -> Result<Option<Bytes>, Fault> {
         let Some((found, _)) = self.described(name).await? else {
             return Ok(None);
@@ -134,9 +133,9 @@ impl Nats {
             name: name.to_owned(),
             why,
         };
-        if found.size > most_bytes {
+        if found.size > bytes_max {
             let why = format!(
-                "it has {} bytes, {most_bytes} at most were wanted",
+                "it has {} bytes, {bytes_max} at most were expected",
                 found.size
             );
             return Err(broken(why));
@@ -145,12 +144,12 @@ impl Nats {
         let mut content = BytesMut::new();
         let (mut read, mut from_seq) = (0, 1);
         while read < found.chunks && content.len() as u64 <= found.size {
-            // Nobody knows where the first one stands: who asks ahead of it finds only itself.
-            let most = match read {
+            // The sequence of the first part is unknown: requests ahead of it would all find it.
+            let count = match read {
                 0 => 1,
                 read => READS_IN_FLIGHT_MAX.min(found.chunks - read),
             };
-            let parts = self.parts(&subject, from_seq, most).await?;
+            let parts = self.parts(&subject, from_seq, count).await?;
             let Some((last, _)) = parts.last_key_value() else {
                 let why = format!("part {} of {} is gone", read + 1, found.chunks);
                 return Err(broken(why));
@@ -176,16 +175,16 @@ impl Nats {
     ) -> Result<u64, Fault> {
         let mut removed = 0;
         let mut owned = BTreeSet::new();
-        let mut all_are_read = true;
+        let mut are_all_readable = true;
         for subject in self.object_subjects("M").await? {
             let found = match self.description(&subject).await {
                 Err(Fault::Broken { why, .. }) => {
                     tracing::warn!(
                         subject,
                         why,
-                        "not a description of ours; nor are loose parts"
+                        "unreadable description: it and all loose parts stay"
                     );
-                    all_are_read = false;
+                    are_all_readable = false;
                     continue;
                 }
                 found => found?,
@@ -204,8 +203,8 @@ impl Nats {
                 owned.insert(parts);
             }
         }
-        if !all_are_read {
-            // Which parts belong to what cannot be read, nobody knows.
+        if !are_all_readable {
+            // Any loose part may belong to the unreadable description.
             return Ok(removed);
         }
         for parts in self.object_subjects("C").await? {
@@ -220,7 +219,7 @@ impl Nats {
         Ok(removed)
     }
 
-    /// Removes a description unless it was put anew since it was read; says whether.
+    /// Removes a description unless it was put again since it was read; returns whether it did.
     async fn remove_description(&self, stored: &Stored) -> Result<bool, Fault> {
         let what = format!("purge {}", stored.subject);
         let stream = self.objects_handle(&what).await?;
@@ -291,7 +290,7 @@ impl Nats {
         self.description(&self.description_of(name)).await
     }
 
-    /// The description under `subject`; what was deleted by another tool is not there.
+    /// The description under `subject`; `None` also if another tool marked it as deleted.
     async fn description(&self, subject: &str) -> Result<Option<Described>, Fault> {
         let stored = match self.last_in(&self.objects_asset(), subject).await {
             Ok(Some(stored)) => stored,
@@ -306,22 +305,22 @@ impl Nats {
         Ok((!description.deleted).then_some((description, stored)))
     }
 
-    /// The parts of `subject` that stand at `from_seq` or later, by where they stand: `most` at
-    /// most, asked for together, and none between them is left out.
+    /// The next parts of `subject` from `from_seq` on, by sequence: at most `count`, requested
+    /// together, without a gap.
     async fn parts(
         &self,
         subject: &str,
         from_seq: u64,
-        most: u64,
+        count: u64,
     ) -> Result<BTreeMap<u64, Bytes>, Fault> {
-        // Parts stand side by side, so that each question finds another one. Where something else
-        // stands between them, two find the same.
-        let asked = (0..most).map(|ahead| self.part(subject, from_seq + ahead));
-        let found = try_join_all(asked).await?.into_iter().flatten();
+        // Parts usually have consecutive sequences, so that each request finds another one. If
+        // other messages are between them, two requests find the same part.
+        let requests = (0..count).map(|ahead| self.part(subject, from_seq + ahead));
+        let found = try_join_all(requests).await?.into_iter().flatten();
         Ok(found.map(|stored| (stored.seq, stored.payload)).collect())
     }
 
-    /// Asks the leader: on a replica that lags, a part would seem to be gone.
+    /// Reads from the leader: on a replica that lags, a part would seem to be gone.
     async fn part(&self, subject: &str, from_seq: u64) -> Result<Option<Stored>, Fault> {
         let what = || format!("read an object's part from {subject}");
         let stream = self.objects_handle(&what()).await?;
@@ -329,16 +328,13 @@ impl Nats {
             .get_first_raw_message_by_subject(subject, from_seq)
             .await
         {
-            Ok(found) => {
-                self.line.heard();
-                Ok(Some(stored(found)))
-            }
+            Ok(found) => Ok(Some(api::stored(found))),
             Err(err) if matches!(err.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
             Err(err) => Err(api::fault(&what(), &err)),
         }
     }
 
-    /// All subjects of descriptions (`M`) or of parts (`C`) that hold anything.
+    /// All subjects of stored descriptions (`M`) or parts (`C`).
     async fn object_subjects(&self, kind: &str) -> Result<Vec<String>, Fault> {
         let asset = self.objects_asset();
         match self.stream_info(&asset).await {
@@ -391,7 +387,7 @@ fn is_conflict(err: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// How long ago that was, by this machine's clock; nothing when it is in the future.
+/// Age by this machine's clock; zero for a time in the future.
 fn age(stored_at_us: u64) -> Duration {
     let stored_at = UNIX_EPOCH + Duration::from_micros(stored_at_us);
     SystemTime::now()

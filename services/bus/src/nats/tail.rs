@@ -1,8 +1,8 @@
 //! A tail on a real server: a task that replaces its consumer whenever one is lost.
 //!
-//! The client library's own ordered consumer takes 15 to 19 s to notice a restarted server; here a
-//! reconnect or 2 s of silence is enough. The task remembers the last sequence it handed over, so
-//! that the next consumer starts right behind it: none lost, none twice.
+//! The client library's own ordered consumer takes 15 to 19 s to detect a restarted server; here a
+//! reconnect or 2 s of silence is enough. The task stores the last sequence that it delivered, and
+//! the next consumer starts right behind it: no event is lost or repeated.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use super::Nats;
 use super::cursor::{Cursor, Delivery, Spec};
 use crate::{Fault, Step, Stored, Stream};
 
-/// Events that may wait for a slow reader here; more wait on the server.
+/// Maximum number of events that wait here for a slow reader; more wait on the server.
 const WAITING_MAX: usize = 64;
-/// Pause after a consumer could not be made; doubles up to the second.
-const RETRY_MIN: Duration = Duration::from_millis(50);
-const RETRY_MAX: Duration = Duration::from_secs(1);
-/// So long a tail tries on a connection that is up before it tells its reader.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Delay after a consumer could not be created; doubles up to [`RETRY_DELAY_MAX`].
+const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
+const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
+/// Time without success on a connection that is up, after which the reader gets the fault.
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The reader's end of the task.
 #[derive(Debug)]
@@ -65,14 +65,14 @@ impl Nats {
 /// The task behind a tail.
 struct Pump {
     nats: Nats,
-    /// Its `from_seq` moves on with each event handed over.
+    /// Its `from_seq` advances with each delivered event.
     spec: Spec,
-    /// The head at the start, until everything up to there has been handed over.
+    /// Head at the start, until all events up to it have been delivered.
     catch_up_to: Option<u64>,
     out: mpsc::Sender<Result<Step, Fault>>,
 }
 
-/// The reader is gone.
+/// The reader has dropped the tail.
 struct Closed;
 
 impl Pump {
@@ -90,7 +90,7 @@ impl Pump {
         }
     }
 
-    /// Hands over what `cursor` delivers until it breaks.
+    /// Passes on the deliveries of `cursor` until it breaks.
     async fn drain(&mut self, cursor: &mut Cursor) -> Result<(), Closed> {
         if cursor.pending_at_start == 0 {
             self.caught_up().await?;
@@ -103,7 +103,7 @@ impl Pump {
             };
             match delivery {
                 Delivery::Event(stored, pending) => self.event(stored, pending).await?,
-                // Events that were purged before they could be delivered leave no last one.
+                // Purged events are never delivered, so that no delivery reaches the head.
                 Delivery::Idle if self.catch_up_to.is_some() => match cursor.pending().await {
                     Ok(0) => self.caught_up().await?,
                     Ok(_) => {}
@@ -139,28 +139,28 @@ impl Pump {
         self.out.send(step).await.map_err(|_| Closed)
     }
 
-    /// Tries until there is a consumer again, however long the server stays away.
+    /// Retries until a consumer is created, however long the server is unreachable.
     async fn reopen(&self) -> Result<Cursor, Closed> {
-        let mut pause = RETRY_MIN;
-        let mut patient_until = Instant::now() + PATIENCE;
+        let mut delay = RETRY_DELAY_MIN;
+        let mut overdue_at = Instant::now() + REOPEN_TIMEOUT;
         loop {
             self.link_up().await?;
             let fault = match Cursor::open(&self.nats, &self.spec).await {
                 Ok(cursor) => return Ok(cursor),
                 Err(fault) => fault,
             };
-            tracing::debug!(%fault, "tail tries again");
+            tracing::debug!(%fault, "tail retries");
             if !self.nats.link().is_up() {
-                patient_until = Instant::now() + PATIENCE;
-            } else if Instant::now() >= patient_until {
+                overdue_at = Instant::now() + REOPEN_TIMEOUT;
+            } else if Instant::now() >= overdue_at {
                 self.send(Err(fault)).await?;
-                patient_until = Instant::now() + PATIENCE;
+                overdue_at = Instant::now() + REOPEN_TIMEOUT;
             }
             tokio::select! {
-                () = sleep(pause) => {}
+                () = sleep(delay) => {}
                 () = self.out.closed() => return Err(Closed),
             }
-            pause = (pause * 2).min(RETRY_MAX);
+            delay = (delay * 2).min(RETRY_DELAY_MAX);
         }
     }
 

@@ -1,8 +1,7 @@
-//! The bucket of short-lived secrets: put with an end, read, shred.
+//! The bucket of short-lived secrets: put with a time to live, read, shred.
 //!
-//! It must never leave bytes behind knowingly: an overwritten or shredded value is erased on disk
-//! by the server, not only marked as deleted. A value whose time runs out is dropped by the server
-//! without that; who needs certainty shreds.
+//! The server erases the bytes of a replaced or shredded value on disk, and does not only mark it
+//! as deleted. It does not erase an expired value: a caller that needs certainty must shred it.
 
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use tokio::time::timeout;
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::Fault;
 
-/// One value per key is kept, so more than one round means that somebody writes meanwhile.
+/// Maximum number of deletions per shred. A key has one value: a second round is needed only if
+/// another client writes meanwhile.
 const SHRED_ROUNDS_MAX: usize = 16;
 
 impl Nats {
@@ -63,10 +63,10 @@ impl Nats {
             };
             let stream = self.jetstream.get_stream_no_info(&asset).await;
             let stream = stream.map_err(|err| api::fault(&what(), &err))?;
-            // Deleting a message overwrites its bytes unless told not to.
+            // By default, deleting a message overwrites its bytes.
             match stream.delete_message(seq).await {
                 Ok(_) => {}
-                // Perhaps somebody else shredded it in the meantime: looked at again, it is gone.
+                // Another client may have shredded it meanwhile: the next round reads again.
                 Err(err) if is_gone(&err.kind()) => {}
                 Err(err) => return Err(api::fault(&what(), &err)),
             }

@@ -1,6 +1,7 @@
 //! The contract of the bus, held against the memory twin and against a real nats-server.
 //!
-//! Each law is one function over a rig; a law that only one of the two keeps is a bug in the other.
+//! Each law is one function over a rig. A law that holds for only one of the two is a bug in the
+//! other.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -39,25 +40,25 @@ laws!(
     writing::a_conflict_stores_nothing,
     writing::a_repeat_is_recognised_by_its_id,
     writing::a_purge_frees_the_subject,
-    writing::a_full_stream_says_so,
+    writing::a_full_stream_is_an_error,
     writing::an_event_too_large_is_refused,
     writing::a_log_must_be_opened,
-    writing::anybody_may_open_the_log,
+    writing::all_clients_may_open_the_log,
     reads::a_tail_delivers_each_event_once_and_in_order,
-    reads::a_tail_starts_where_it_is_told,
+    reads::a_tail_starts_at_its_sequence,
     reads::a_tail_on_nothing_is_caught_up_at_once,
     reads::a_tail_of_purged_events_catches_up,
     reads::a_late_reader_misses_nothing,
     reads::filters_select,
     reads::a_read_ends,
-    reads::heads_and_births,
-    reads::the_time_goes_on,
+    reads::heads_and_creation_times,
+    reads::the_time_advances,
     messages::core_messages_reach_their_listeners,
     messages::a_request_gets_its_first_reply,
     messages::a_request_without_listeners_fails_at_once,
-    messages::what_is_published_to_a_stream_is_stored,
+    messages::a_core_message_on_a_stream_subject_is_stored,
     messages::a_secret_lives_until_it_is_shredded,
-    messages::a_secret_ends_by_itself,
+    messages::a_secret_expires,
     objects::an_object_is_read_as_it_was_put,
     objects::an_object_replaces_the_one_before,
     objects::equal_objects_may_be_put_at_the_same_time,
@@ -65,10 +66,10 @@ laws!(
     objects::only_unneeded_objects_of_the_prefix_are_removed,
     objects::a_young_object_stays,
     objects::a_touched_object_is_young_again,
-    objects::a_full_store_says_so_and_can_be_emptied,
+    objects::a_full_store_is_an_error_and_can_be_emptied,
 );
 
-/// A server of one kind, fresh for each test.
+/// A server of one kind, new for each test.
 enum Rig {
     /// The memory twin.
     Memory,

@@ -1,4 +1,4 @@
-//! Laws of what is not in the log: core messages and short-lived secrets.
+//! Laws of core messages and short-lived secrets, which are not in the log.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use loadpilot_bus::{AppendError, Bus, Limits, RequestError, Stream};
 use tokio::time::timeout;
 
 use crate::Rig;
-use crate::rig::{PATIENCE, contents, ctl, delta, put, text};
+use crate::rig::{TIMEOUT, contents, ctl, delta, put, text};
 
-/// Heartbeats and the kill switch travel this way.
+/// Broken if heartbeats or the kill switch do not arrive.
 pub(crate) async fn core_messages_reach_their_listeners(rig: Rig) {
     let (bus, other) = {
         let bus = rig.connect(Limits::default()).await;
@@ -24,15 +24,11 @@ pub(crate) async fn core_messages_reach_their_listeners(rig: Rig) {
     other.publish("lp.local.hb.a", text("4")).await.unwrap();
     for expected in ["1", "2", "4"] {
         assert_eq!(
-            timeout(PATIENCE, all.next())
-                .await
-                .unwrap()
-                .unwrap()
-                .payload,
+            timeout(TIMEOUT, all.next()).await.unwrap().unwrap().payload,
             expected
         );
     }
-    let message = timeout(PATIENCE, one.next()).await.unwrap().unwrap();
+    let message = timeout(TIMEOUT, one.next()).await.unwrap().unwrap();
     assert_eq!(
         (message.subject.as_str(), message.reply),
         ("lp.local.hb.b", None)
@@ -43,38 +39,38 @@ pub(crate) async fn core_messages_reach_their_listeners(rig: Rig) {
     );
 }
 
-/// The heartbeat's reply brings what an agent lacks.
+/// Broken if an agent does not get the reply to its heartbeat.
 pub(crate) async fn a_request_gets_its_first_reply(rig: Rig) {
-    let asking = rig.connect(Limits::default()).await;
-    let answering = rig.peer(&asking).await;
-    let mut asked = answering.subscribe("lp.local.clock").await.unwrap();
-    answering.flush().await.unwrap();
-    let answerer = tokio::spawn(async move {
-        while let Some(message) = asked.next().await {
+    let client = rig.connect(Limits::default()).await;
+    let server = rig.peer(&client).await;
+    let mut requests = server.subscribe("lp.local.clock").await.unwrap();
+    server.flush().await.unwrap();
+    let responder = tokio::spawn(async move {
+        while let Some(message) = requests.next().await {
             if message.payload == "silent" {
                 continue;
             }
             let reply = message.reply.unwrap();
-            answering.publish(&reply, text("first")).await.unwrap();
-            answering.publish(&reply, text("second")).await.unwrap();
+            server.publish(&reply, text("first")).await.unwrap();
+            server.publish(&reply, text("second")).await.unwrap();
         }
     });
     for _ in 0..20 {
-        let reply = asking.request("lp.local.clock", text("?"), PATIENCE).await;
+        let reply = client.request("lp.local.clock", text("?"), TIMEOUT).await;
         assert_eq!(reply.unwrap(), "first");
     }
-    let unanswered = asking.request("lp.local.clock", text("silent"), Duration::from_millis(50));
+    let timed_out = client.request("lp.local.clock", text("silent"), Duration::from_millis(50));
     let subject = "lp.local.clock".to_owned();
-    assert_eq!(unanswered.await, Err(RequestError::TimedOut { subject }));
-    answerer.abort();
+    assert_eq!(timed_out.await, Err(RequestError::TimedOut { subject }));
+    responder.abort();
 }
 
-/// "Nobody is there" must not look like "somebody is slow".
+/// Broken if an absent listener looks like a slow one.
 pub(crate) async fn a_request_without_listeners_fails_at_once(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
     let outcome = timeout(
-        PATIENCE,
-        bus.request("lp.local.clock", text("?"), PATIENCE * 10),
+        TIMEOUT,
+        bus.request("lp.local.clock", text("?"), TIMEOUT * 10),
     )
     .await;
     let subject = "lp.local.clock".to_owned();
@@ -84,10 +80,10 @@ pub(crate) async fn a_request_without_listeners_fails_at_once(rig: Rig) {
     );
 }
 
-/// Storing depends on the subject alone; and who listens to a stored subject hears appends.
-pub(crate) async fn what_is_published_to_a_stream_is_stored(rig: Rig) {
+/// Storing depends on the subject alone, and a listener on a stream's subject receives appends.
+pub(crate) async fn a_core_message_on_a_stream_subject_is_stored(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
-    let mut heard = bus.subscribe("lp.local.run.*.ctl").await.unwrap();
+    let mut messages = bus.subscribe("lp.local.run.*.ctl").await.unwrap();
     bus.publish(&ctl("R"), text("core")).await.unwrap();
     bus.flush().await.unwrap();
     put(&bus, Stream::Ctl, &ctl("R"), "append").await;
@@ -95,7 +91,7 @@ pub(crate) async fn what_is_published_to_a_stream_is_stored(rig: Rig) {
     assert_eq!(contents(&stored), ["core", "append"]);
     for expected in ["core", "append"] {
         assert_eq!(
-            timeout(PATIENCE, heard.next())
+            timeout(TIMEOUT, messages.next())
                 .await
                 .unwrap()
                 .unwrap()
@@ -118,7 +114,7 @@ pub(crate) async fn what_is_published_to_a_stream_is_stored(rig: Rig) {
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A secret outlives its run only if nobody shreds it.
+/// Broken if a shredded secret can still be read.
 pub(crate) async fn a_secret_lives_until_it_is_shredded(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     assert_eq!(
@@ -138,8 +134,8 @@ pub(crate) async fn a_secret_lives_until_it_is_shredded(rig: Rig) {
     bus.kv_shred("a.b").await.unwrap();
 }
 
-/// A secret whose run was lost must not stay for ever.
-pub(crate) async fn a_secret_ends_by_itself(rig: Rig) {
+/// Broken if the secret of a lost run stays for ever.
+pub(crate) async fn a_secret_expires(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     bus.kv_put("short", text("x"), Duration::from_millis(10))
         .await
@@ -150,6 +146,6 @@ pub(crate) async fn a_secret_ends_by_itself(rig: Rig) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, gone).await.unwrap();
+    timeout(TIMEOUT, gone).await.unwrap();
     assert_eq!(bus.kv_get("long").await.unwrap(), Some(text("y")));
 }

@@ -1,4 +1,4 @@
-//! Laws of objects: whole or not there, until nobody needs them.
+//! Laws of objects: whole or absent, and removed when no run needs them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const MIB: usize = 1 << 20;
 const ANY_SIZE: u64 = u64::MAX;
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Bytes without a pattern that could hide a part in the wrong place.
+/// Pseudo-random bytes, in which a part in the wrong place shows.
 fn noise(bytes: usize, seed: u32) -> Bytes {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let next = || {
@@ -29,7 +29,7 @@ async fn whole(bus: &Bus, name: &str) -> Option<Bytes> {
     bus.object_get(name, ANY_SIZE).await.unwrap()
 }
 
-/// A body that arrives changed makes two runs incomparable.
+/// Broken if a body arrives changed, which makes runs incomparable.
 pub(crate) async fn an_object_is_read_as_it_was_put(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
     assert_eq!(whole(&bus, "lp.a.body.0").await, None, "before first use");
@@ -51,7 +51,7 @@ pub(crate) async fn an_object_is_read_as_it_was_put(rig: Rig) {
     }
 }
 
-/// What somebody put under the name before must not mix with what is there now.
+/// Broken if parts of an earlier object of the name mix with those of the new one.
 pub(crate) async fn an_object_replaces_the_one_before(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
     for seed in 1..4 {
@@ -63,7 +63,7 @@ pub(crate) async fn an_object_replaces_the_one_before(rig: Rig) {
     }
 }
 
-/// Several who submit the same body at a time must all find it whole.
+/// Broken if submitters of the same body damage each other's object.
 pub(crate) async fn equal_objects_may_be_put_at_the_same_time(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
     let putting: Vec<_> = (0..4)
@@ -78,7 +78,7 @@ pub(crate) async fn equal_objects_may_be_put_at_the_same_time(rig: Rig) {
     assert!(whole(&bus, "lp.a.body.x").await == Some(noise(MIB, 3)));
 }
 
-/// A reader's memory is bounded by what it expects, not by what somebody stored.
+/// Broken if a stored object, and not the reader's limit, bounds the reader's memory.
 pub(crate) async fn an_object_larger_than_expected_is_refused(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
     bus.object_put("lp.a.body.x", noise(1_000, 1))
@@ -90,26 +90,26 @@ pub(crate) async fn an_object_larger_than_expected_is_refused(rig: Rig) {
     assert_eq!(fits.map(|content| content.len()), Some(1_000));
 }
 
-/// What no run needs must go, and nothing else: not what is needed, and not another tenant's.
+/// Broken if unneeded objects stay, or if needed ones or those of another tenant are removed.
 pub(crate) async fn only_unneeded_objects_of_the_prefix_are_removed(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
-    let keep = BTreeSet::from(["lp.a.body.kept".to_owned()]);
+    let keep = BTreeSet::from(["lp.a.body.needed".to_owned()]);
     let none = bus.object_retain("lp.a.body.", &keep, HOUR).await;
     assert_eq!(none, Ok(0), "before first use");
-    for name in ["lp.a.body.kept", "lp.a.body.gone", "lp.b.body.gone"] {
+    for name in ["lp.a.body.needed", "lp.a.body.gone", "lp.b.body.gone"] {
         bus.object_put(name, text(name)).await.unwrap();
     }
     for removed in [1, 0] {
         let done = bus.object_retain("lp.a.body.", &keep, Duration::ZERO).await;
         assert_eq!(done, Ok(removed));
         assert_eq!(whole(&bus, "lp.a.body.gone").await, None);
-        for name in ["lp.a.body.kept", "lp.b.body.gone"] {
+        for name in ["lp.a.body.needed", "lp.b.body.gone"] {
             assert_eq!(whole(&bus, name).await, Some(text(name)));
         }
     }
 }
 
-/// Who has put an object may not have said yet what for: it must not go in between.
+/// Broken if an object is removed between its put and the event that names it.
 pub(crate) async fn a_young_object_stays(rig: Rig) {
     let (bus, none) = (rig.connect(Limits::default()).await, BTreeSet::new());
     bus.object_put("lp.a.body.x", noise(MIB, 1)).await.unwrap();
@@ -119,7 +119,7 @@ pub(crate) async fn a_young_object_stays(rig: Rig) {
     assert_eq!(gone, Ok(1));
 }
 
-/// An object that somebody needs again is as good as one that was just put.
+/// Broken if an old object that is needed again is removed as old.
 pub(crate) async fn a_touched_object_is_young_again(rig: Rig) {
     let (bus, none) = (rig.connect(Limits::default()).await, BTreeSet::new());
     let old = Duration::from_secs(2);
@@ -138,8 +138,8 @@ pub(crate) async fn a_touched_object_is_young_again(rig: Rig) {
     }
 }
 
-/// A full store must be an error, and room must come back when objects go.
-pub(crate) async fn a_full_store_says_so_and_can_be_emptied(rig: Rig) {
+/// Broken if a put in a full store succeeds, or if removed objects still take room.
+pub(crate) async fn a_full_store_is_an_error_and_can_be_emptied(rig: Rig) {
     let limits = Limits {
         object_bytes: 3 << 20,
         ..Limits::default()
@@ -152,7 +152,7 @@ pub(crate) async fn a_full_store_says_so_and_can_be_emptied(rig: Rig) {
             Ok(()) => stored += 1,
             Err(refusal) => break refusal,
         }
-        assert!(stored < 5, "the limit is not kept");
+        assert!(stored < 5, "the limit is exceeded");
     };
     let asset = "OBJ_LP".to_owned();
     assert_eq!(refusal, Fault::Full { asset });

@@ -1,4 +1,4 @@
-//! Laws of reading: everything, once, in order, and an end.
+//! Laws of reading: each event once, in order, and a defined end.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::Rig;
 use crate::rig::{contents, ctl, delta, event, put, step, text};
 
-/// A report is a fold of the tail: a missing or repeated event is a wrong report.
+/// Broken if a report, a fold of the tail, misses an event or counts one twice.
 pub(crate) async fn a_tail_delivers_each_event_once_and_in_order(rig: Rig) {
     const BEFORE: usize = 40;
     const WRITERS: usize = 3;
@@ -62,8 +62,8 @@ pub(crate) async fn a_tail_delivers_each_event_once_and_in_order(rig: Rig) {
     );
 }
 
-/// A checkpoint that resumes one off loses or repeats an event.
-pub(crate) async fn a_tail_starts_where_it_is_told(rig: Rig) {
+/// Broken if a resumed checkpoint loses or repeats an event.
+pub(crate) async fn a_tail_starts_at_its_sequence(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     for n in 1..=9 {
         put(&bus, Stream::Ctl, &ctl("R"), &n.to_string()).await;
@@ -81,7 +81,7 @@ pub(crate) async fn a_tail_starts_where_it_is_told(rig: Rig) {
     assert_eq!(event(&mut tail).await.seq, 10);
 }
 
-/// A coordinator on a fresh log would wait for ever before it starts to work.
+/// Broken if a coordinator on a new log waits for ever before it starts to work.
 pub(crate) async fn a_tail_on_nothing_is_caught_up_at_once(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     put(&bus, Stream::Ctl, &ctl("other"), "x").await;
@@ -94,7 +94,7 @@ pub(crate) async fn a_tail_on_nothing_is_caught_up_at_once(rig: Rig) {
     }
 }
 
-/// Pruning while somebody reads must not leave the reader waiting for what is gone.
+/// Broken if a reader waits for ever for events that were purged meanwhile.
 pub(crate) async fn a_tail_of_purged_events_catches_up(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     let large = "x".repeat(100_000);
@@ -115,7 +115,7 @@ pub(crate) async fn a_tail_of_purged_events_catches_up(rig: Rig) {
     assert_eq!(event(&mut tail).await.seq, 201);
 }
 
-/// A reader that pauses while much is written gets everything, whatever queues lie between.
+/// Broken if a queue drops events while the reader pauses.
 pub(crate) async fn a_late_reader_misses_nothing(rig: Rig) {
     const EVENTS: usize = 400;
     let bus = rig.open(Limits::default()).await;
@@ -140,7 +140,7 @@ pub(crate) async fn a_late_reader_misses_nothing(rig: Rig) {
     }
 }
 
-/// A tenant must not see another's events, nor a fold the wrong kind.
+/// Broken if a tenant reads another's events, or a fold gets events of the wrong kind.
 pub(crate) async fn filters_select(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     for subject in [
@@ -168,7 +168,7 @@ pub(crate) async fn filters_select(rig: Rig) {
     assert_eq!(read(&[]).await.len(), 5);
 }
 
-/// A read that waits for more than there is would hang every report.
+/// Broken if a read waits for events beyond the end, so that every report hangs.
 pub(crate) async fn a_read_ends(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     let run = || vec![ctl("R")];
@@ -195,35 +195,35 @@ pub(crate) async fn a_read_ends(rig: Rig) {
     );
 }
 
-/// Who starts a run is told when by this clock, so it must be one that goes.
-pub(crate) async fn the_time_goes_on(rig: Rig) {
+/// Broken if the clock from which coordinators derive the start of a run stands still.
+pub(crate) async fn the_time_advances(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
-    let born = bus.created(Stream::Ctl).await.unwrap();
+    let created = bus.created(Stream::Ctl).await.unwrap();
     let early = bus.time_of(Stream::Ctl).await.unwrap();
     let seq = put(&bus, Stream::Ctl, &ctl("R"), "x").await;
     let late = bus.time_of(Stream::Ctl).await.unwrap();
     let last = bus.last(Stream::Ctl, &ctl("R")).await.unwrap().unwrap();
     assert_eq!(last.seq, seq);
-    let told = [born, early, last.stored_at_us, late];
-    assert!(told.is_sorted(), "{told:?}");
+    let times = [created, early, last.stored_at_us, late];
+    assert!(times.is_sorted(), "{times:?}");
 }
 
-/// A checkpoint is only good for the stream it was taken from.
-pub(crate) async fn heads_and_births(rig: Rig) {
+/// Broken if a checkpoint cannot be matched with the stream that it was taken from.
+pub(crate) async fn heads_and_creation_times(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     assert_eq!(bus.head(Stream::Ctl).await.unwrap(), 0);
-    let born = bus.created(Stream::Ctl).await.unwrap();
+    let created = bus.created(Stream::Ctl).await.unwrap();
     let seq = put(&bus, Stream::Ctl, &ctl("R"), "x").await;
     let last = bus.last(Stream::Ctl, &ctl("R")).await.unwrap().unwrap();
     assert_eq!((last.seq, bus.head(Stream::Ctl).await.unwrap()), (seq, seq));
     assert_eq!(last.payload, text("x"));
     let hour_us = 3_600_000_000;
     assert!(
-        last.stored_at_us >= born && last.stored_at_us < born + hour_us,
-        "{last:?} {born}"
+        last.stored_at_us >= created && last.stored_at_us < created + hour_us,
+        "{last:?} {created}"
     );
     assert_eq!(bus.read(Stream::Ctl, vec![], None).await.unwrap(), [last]);
-    assert_eq!(bus.created(Stream::Ctl).await.unwrap(), born);
+    assert_eq!(bus.created(Stream::Ctl).await.unwrap(), created);
     assert_eq!(
         bus.head(Stream::Data).await.unwrap(),
         0,

@@ -1,4 +1,4 @@
-//! Laws of writing: who wins, what is recognised, what is refused.
+//! Laws of writing: races, repeats, refusals.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::Rig;
 use crate::rig::{ctl, delta, put, text};
 
-/// Two winners would be two coordinators deciding one run.
+/// Broken if two coordinators can decide one run.
 pub(crate) async fn a_race_has_exactly_one_winner(rig: Rig) {
     const WRITERS: usize = 6;
     const ROUNDS: usize = 100;
@@ -22,7 +22,7 @@ pub(crate) async fn a_race_has_exactly_one_winner(rig: Rig) {
             let mut outcomes = Vec::new();
             for round in 0..ROUNDS {
                 let last = bus.last(Stream::Ctl, &ctl("R")).await.unwrap();
-                // All have read before anybody writes, and all write before anybody reads on.
+                // All writers read before the first one writes, and write before the next read.
                 start.wait().await;
                 let id = format!("{writer}/{round}");
                 let expected = last.map_or(0, |stored| stored.seq);
@@ -47,7 +47,7 @@ pub(crate) async fn a_race_has_exactly_one_winner(rig: Rig) {
     assert_eq!(stored.len(), ROUNDS, "as many decisions as rounds");
 }
 
-/// A loser whose event were stored anyway would have decided without being allowed to.
+/// Broken if the event of a loser is stored.
 pub(crate) async fn a_conflict_stores_nothing(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     let seq = bus.append_at(&ctl("R"), 0, "a", text("a")).await.unwrap();
@@ -58,14 +58,14 @@ pub(crate) async fn a_conflict_stores_nothing(rig: Rig) {
         assert_eq!(refused, Err(AppendError::Conflict), "expected {wrong}");
     }
     assert_eq!(bus.head(Stream::Ctl).await.unwrap(), seq);
-    // The id of a loser is not burnt: it may win with the right sequence.
+    // The id of a loser stays usable: it may win with the right sequence.
     assert_eq!(
         bus.append_at(&ctl("R"), seq, "b0", text("b")).await,
         Ok(seq + 1)
     );
 }
 
-/// An event that is repeated after an unknown outcome would be counted twice.
+/// Broken if an event that is repeated after an unknown outcome is counted twice.
 pub(crate) async fn a_repeat_is_recognised_by_its_id(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     let subject = delta("R", "a");
@@ -82,7 +82,7 @@ pub(crate) async fn a_repeat_is_recognised_by_its_id(rig: Rig) {
     assert_eq!(bus.head(Stream::Data).await.unwrap(), first.seq);
 
     let decided = bus.append_at(&ctl("R"), 0, "d1", text("1")).await.unwrap();
-    // The first write moved the subject on, so that its repeat conflicts like anybody else's.
+    // The first write advanced the subject, so that its repeat conflicts like any other write.
     let repeated = bus.append_at(&ctl("R"), 0, "d1", text("1")).await;
     assert_eq!(repeated, Err(AppendError::Conflict));
     // Even where the sequence fits, an id is stored once.
@@ -111,8 +111,8 @@ pub(crate) async fn a_purge_frees_the_subject(rig: Rig) {
     assert_eq!(bus.append_at(&ctl("R"), 0, "anew", text("x")).await, Ok(7));
 }
 
-/// A full log must end runs by an error, never by silently dropping the oldest events.
-pub(crate) async fn a_full_stream_says_so(rig: Rig) {
+/// Broken if a full log silently drops its oldest events.
+pub(crate) async fn a_full_stream_is_an_error(rig: Rig) {
     let limits = Limits {
         ctl_bytes: 100_000,
         data_bytes: 100_000,
@@ -130,7 +130,7 @@ pub(crate) async fn a_full_stream_says_so(rig: Rig) {
             Ok(_) => stored += 1,
             Err(refusal) => break refusal,
         }
-        assert!(stored < 200, "the limit is not kept");
+        assert!(stored < 200, "the limit is exceeded");
     };
     assert_eq!(
         refusal,
@@ -144,14 +144,14 @@ pub(crate) async fn a_full_stream_says_so(rig: Rig) {
         &bus,
         Stream::Ctl,
         &ctl("R"),
-        "the other stream still takes events",
+        "the other stream still accepts events",
     )
     .await;
     bus.purge(Stream::Data, &delta("R", "*")).await.unwrap();
     put(&bus, Stream::Data, &delta("R", "a"), "room again").await;
 }
 
-/// An outbox that cannot tell "too large" from "away" would retry for ever.
+/// Broken if an outbox retries for ever, because "too large" looks like "unreachable".
 pub(crate) async fn an_event_too_large_is_refused(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
     let large = "x".repeat((1 << 20) + 1);
@@ -164,7 +164,7 @@ pub(crate) async fn an_event_too_large_is_refused(rig: Rig) {
     assert_eq!(bus.head(Stream::Data).await.unwrap(), 0);
 }
 
-/// A log that springs into being at the first write would have nobody's settings.
+/// Broken if the first write creates a log, with settings that no operator chose.
 pub(crate) async fn a_log_must_be_opened(rig: Rig) {
     let bus = rig.connect(Limits::default()).await;
     let missing = |stream: &str| Fault::Missing {
@@ -187,8 +187,8 @@ pub(crate) async fn a_log_must_be_opened(rig: Rig) {
     assert_eq!(refused, Err(missing("LP_CTL").into()));
 }
 
-/// Any number of coordinators start at once, and none may fail for it.
-pub(crate) async fn anybody_may_open_the_log(rig: Rig) {
+/// Broken if a coordinator fails because others start at the same time.
+pub(crate) async fn all_clients_may_open_the_log(rig: Rig) {
     let first = rig.connect(Limits::default()).await;
     let mut openers = JoinSet::new();
     for _ in 0..6 {
@@ -198,11 +198,11 @@ pub(crate) async fn anybody_may_open_the_log(rig: Rig) {
     for outcome in openers.join_all().await {
         assert_eq!(outcome, Ok(()));
     }
-    put(&first, Stream::Ctl, &ctl("R"), "kept").await;
+    put(&first, Stream::Ctl, &ctl("R"), "x").await;
     first.open_log().await.unwrap();
     assert_eq!(
         first.head(Stream::Ctl).await.unwrap(),
         1,
-        "opening again keeps what is there"
+        "opening again removes no event"
     );
 }

@@ -1,4 +1,4 @@
-//! What a real server, or who else writes to it, can do to objects.
+//! Faults of objects that a real server or another of its clients can produce.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -19,12 +19,12 @@ use crate::rig::{connect, text};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// How often the client has said something, told to both directions of its connection.
+/// Number of markers that the client has sent, shared by both directions of its connection.
 type Seen = Arc<(Mutex<usize>, Condvar)>;
 
-/// A way to `server` on which its words are held while the client's first connection has said
-/// `marker` at least `from` times and less than `until` times. Later connections are free.
-fn held(server: &TestServer, marker: &'static str, from: usize, until: usize) -> Options {
+/// Options of a proxy to `server` that holds replies back while the client's first connection has
+/// sent `marker` at least `from` times and less than `until` times. Later connections are free.
+fn delayed(server: &TestServer, marker: &'static str, from: usize, until: usize) -> Options {
     let address = server.url.replace("nats://", "");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("nats://{}", listener.local_addr().unwrap());
@@ -33,11 +33,11 @@ fn held(server: &TestServer, marker: &'static str, from: usize, until: usize) ->
         for client in listener.incoming().flatten() {
             let upstream = TcpStream::connect(&address).unwrap();
             let seen = Seen::default();
-            let (asks, hears) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
-            let told = Arc::clone(&seen);
-            thread::spawn(move || carry_questions(asks, upstream, marker, &told));
-            let held = from..until;
-            thread::spawn(move || carry_answers(hears, client, &seen, &held));
+            let (requests, replies) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+            let seen_requests = Arc::clone(&seen);
+            thread::spawn(move || forward_requests(requests, upstream, marker, &seen_requests));
+            let blocked = from..until;
+            thread::spawn(move || forward_replies(replies, client, &seen, &blocked));
             from = until;
         }
     });
@@ -47,9 +47,9 @@ fn held(server: &TestServer, marker: &'static str, from: usize, until: usize) ->
     }
 }
 
-fn carry_questions(mut client: TcpStream, mut server: TcpStream, marker: &str, seen: &Seen) {
+fn forward_requests(mut client: TcpStream, mut server: TcpStream, marker: &str, seen: &Seen) {
     let mut buffer = vec![0; 64 << 10];
-    // What may be the beginning of a marker.
+    // The last bytes, which may be the beginning of a marker.
     let mut open = Vec::new();
     while let Ok(count @ 1..) = client.read(&mut buffer) {
         open.extend_from_slice(&buffer[..count]);
@@ -69,18 +69,18 @@ fn carry_questions(mut client: TcpStream, mut server: TcpStream, marker: &str, s
     let _ = server.shutdown(Shutdown::Both);
 }
 
-fn carry_answers(
+fn forward_replies(
     mut server: TcpStream,
     mut client: TcpStream,
     seen: &Seen,
-    held: &std::ops::Range<usize>,
+    blocked: &std::ops::Range<usize>,
 ) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(count @ 1..) = server.read(&mut buffer) {
         let times = seen.0.lock().unwrap();
         drop(
             seen.1
-                .wait_while(times, |times| held.contains(times))
+                .wait_while(times, |times| blocked.contains(times))
                 .unwrap(),
         );
         if client.write_all(&buffer[..count]).is_err() {
@@ -89,28 +89,27 @@ fn carry_answers(
     }
 }
 
-/// A description that is stored although its writer never heard so stands for a whole object: it
-/// must not lose its parts, or every later run trusts it and fails.
+/// Broken if a put removes the parts of a description that was stored but not acknowledged: every
+/// later run relies on that object and fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_put_without_answer_is_whole_or_not_there() {
-    let name = "a_put_without_answer_is_whole_or_not_there";
+async fn a_put_without_acknowledgement_is_whole_or_absent() {
+    let name = "a_put_without_acknowledgement_is_whole_or_absent";
     let Some(server) = TestServer::start_or_skip(name) else {
         return;
     };
-    let cut = connect(&held(&server, "HPUB $O.LP.M.", 1, usize::MAX)).await;
+    let cut = connect(&delayed(&server, "HPUB $O.LP.M.", 1, usize::MAX)).await;
     let content = Bytes::from(vec![7; 1 << 20]);
     let put = cut.object_put("lp.a.body.x", content.clone()).await;
-    assert!(put.is_err(), "nobody has said that it is stored");
+    assert!(put.is_err(), "no acknowledgement has arrived");
     let bus = connect(&server.options()).await;
     let read = bus.object_get("lp.a.body.x", u64::MAX).await.unwrap();
     assert!(read == Some(content), "the server had it all");
 }
 
-/// One part after the other takes as many round trips as there are parts: a far store would not
-/// be read before the time for it is over.
+/// Broken if a read takes one round trip for each part: a distant store would exceed the time-out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parts_are_asked_for_together() {
-    let Some(server) = TestServer::start_or_skip("parts_are_asked_for_together") else {
+async fn parts_are_requested_together() {
+    let Some(server) = TestServer::start_or_skip("parts_are_requested_together") else {
         return;
     };
     let bus = connect(&server.options()).await;
@@ -118,21 +117,21 @@ async fn parts_are_asked_for_together() {
     bus.object_put("lp.a.body.x", content.clone())
         .await
         .unwrap();
-    // The description, the first part, and then nothing is answered before four are asked for.
-    let asks = "PUB $JS.API.STREAM.MSG.GET.OBJ_LP ";
-    let far = connect(&held(&server, asks, 3, 6)).await;
+    // Replies with the description and the first part pass; the next one waits for four requests.
+    let marker = "PUB $JS.API.STREAM.MSG.GET.OBJ_LP ";
+    let far = connect(&delayed(&server, marker, 3, 6)).await;
     let read = far.object_get("lp.a.body.x", u64::MAX).await.unwrap();
     assert!(read == Some(content));
 }
 
-/// What was touched must be as young as what was put, and nothing else may change.
+/// Broken if a touch does not reset the age, or changes anything else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_touch_stores_the_description_anew() {
-    let Some(server) = TestServer::start_or_skip("a_touch_stores_the_description_anew") else {
+async fn a_touch_stores_the_description_again() {
+    let Some(server) = TestServer::start_or_skip("a_touch_stores_the_description_again") else {
         return;
     };
     let bus = connect(&server.options()).await;
-    bus.object_put("lp.a.body.x", text("kept")).await.unwrap();
+    bus.object_put("lp.a.body.x", text("body")).await.unwrap();
     let store = raw(&server).await.get_stream("OBJ_LP").await.unwrap();
     let subject = format!("$O.LP.M.{}", BASE64_URL_SAFE.encode("lp.a.body.x"));
     let described = async || {
@@ -152,10 +151,10 @@ async fn a_touch_stores_the_description_anew() {
     assert_eq!(store.get_info().await.unwrap().state.messages, 2);
 }
 
-/// What another tool wrote must not keep ours from going, and must not go itself.
+/// Broken if a description of another tool is removed, or stops the removal of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_description_that_nobody_can_read_is_left_alone() {
-    let name = "a_description_that_nobody_can_read_is_left_alone";
+async fn an_unreadable_description_is_left_alone() {
+    let name = "an_unreadable_description_is_left_alone";
     let Some(server) = TestServer::start_or_skip(name) else {
         return;
     };
@@ -164,7 +163,7 @@ async fn a_description_that_nobody_can_read_is_left_alone() {
     let raw = raw(&server).await;
     let strange = format!("$O.LP.M.{}", BASE64_URL_SAFE.encode("lp.a.body.0"));
     for subject in [strange, "$O.LP.C.its-parts".to_owned()] {
-        let put = raw.publish(subject, text("not ours")).await.unwrap();
+        let put = raw.publish(subject, text("unreadable")).await.unwrap();
         put.await.unwrap();
     }
     let none = BTreeSet::new();
@@ -173,10 +172,10 @@ async fn a_description_that_nobody_can_read_is_left_alone() {
         assert_eq!(done, Ok(removed));
     }
     let store = raw.get_stream("OBJ_LP").await.unwrap();
-    assert_eq!(store.cached_info().state.messages, 2, "what is not ours");
+    assert_eq!(store.cached_info().state.messages, 2, "of the other tool");
 }
 
-/// An object whose parts somebody purged must be an error, not a shorter body.
+/// Broken if an object whose parts were purged is read as a shorter body.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_that_lost_a_part_is_broken_and_can_be_put_again() {
     let name = "an_object_that_lost_a_part_is_broken_and_can_be_put_again";
@@ -209,15 +208,15 @@ async fn an_object_that_lost_a_part_is_broken_and_can_be_put_again() {
     );
 }
 
-/// What a put that was killed left behind takes room that nobody could ever free.
+/// Broken if the parts of a killed put take room for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leftovers_of_a_put_go_when_they_are_old() {
-    let Some(server) = TestServer::start_or_skip("leftovers_of_a_put_go_when_they_are_old") else {
+async fn old_leftovers_of_a_put_are_removed() {
+    let Some(server) = TestServer::start_or_skip("old_leftovers_of_a_put_are_removed") else {
         return;
     };
     let bus = connect(&server.options()).await;
     let keep = BTreeSet::from(["lp.a.body.x".to_owned()]);
-    bus.object_put("lp.a.body.x", text("kept")).await.unwrap();
+    bus.object_put("lp.a.body.x", text("body")).await.unwrap();
     let raw = raw(&server).await;
     let left = raw.publish("$O.LP.C.left", text("x")).await.unwrap();
     left.await.unwrap();
@@ -226,11 +225,11 @@ async fn leftovers_of_a_put_go_when_they_are_old() {
         store.cached_info().state.messages
     };
     bus.object_retain("lp.a.", &keep, HOUR).await.unwrap();
-    assert_eq!(messages().await, 3, "a put may still go on");
+    assert_eq!(messages().await, 3, "the put may still be running");
     bus.object_retain("lp.a.", &keep, Duration::ZERO)
         .await
         .unwrap();
     assert_eq!(messages().await, 2);
-    let kept = bus.object_get("lp.a.body.x", u64::MAX).await.unwrap();
-    assert_eq!(kept, Some(text("kept")));
+    let needed = bus.object_get("lp.a.body.x", u64::MAX).await.unwrap();
+    assert_eq!(needed, Some(text("body")));
 }

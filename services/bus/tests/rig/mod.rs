@@ -1,4 +1,4 @@
-//! What the suites share: subjects, and ways to write and read that fail instead of hanging.
+//! Helpers of all suites: subjects, and writes and reads that fail instead of hanging.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,8 +7,8 @@ use bytes::Bytes;
 use loadpilot_bus::{Bus, Options, Step, Stored, Stream, Tail};
 use tokio::time::timeout;
 
-/// No step of a test takes so long on any machine; a hang fails instead of blocking.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of one step of a test, so that a hang fails.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn connect(options: &Options) -> Bus {
     Bus::connect(options)
@@ -41,10 +41,10 @@ pub(crate) async fn put(bus: &Bus, stream: Stream, subject: &str, content: &str)
 }
 
 pub(crate) async fn step(tail: &mut Tail) -> Step {
-    let step = timeout(PATIENCE, tail.next())
+    let step = timeout(TIMEOUT, tail.next())
         .await
         .expect("a step comes in time");
-    step.expect("the tail goes on")
+    step.expect("the tail continues")
 }
 
 pub(crate) async fn event(tail: &mut Tail) -> Stored {

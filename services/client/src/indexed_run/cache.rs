@@ -213,7 +213,7 @@ mod tests {
 
     fn load(folder: &Path, name: &str, created: u64, control: &Control) -> Option<u64> {
         let mut cache = Cache::new(folder.to_owned(), run(name), created);
-        cache.load(control).map(|kept| kept.data_seq)
+        cache.load(control).map(|fold| fold.data_seq)
     }
 
     fn sealed(control: &Control, data_seq: u64) -> Control {
@@ -258,21 +258,21 @@ mod tests {
 
     /// Broken if a torn file is used or ends the program.
     #[test]
-    fn a_torn_file_is_as_good_as_none() {
+    fn a_torn_file_is_ignored() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let control = write_cache(folder);
         let path = folder.join("01run.reading");
-        let whole = fs::read(&path).expect("it was kept");
+        let whole = fs::read(&path).expect("the file was written");
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).expect("a file");
             assert_eq!(load(folder, "01run", CREATED, &control), None, "{length}");
         }
-        for place in 0..whole.len() {
+        for offset in 0..whole.len() {
             let mut flipped = whole.clone();
-            flipped[place] ^= 0x10;
+            flipped[offset] ^= 0x10;
             fs::write(&path, &flipped).expect("a file");
-            assert_eq!(load(folder, "01run", CREATED, &control), None, "{place}");
+            assert_eq!(load(folder, "01run", CREATED, &control), None, "{offset}");
         }
         fs::write(&path, &whole).expect("a file");
         assert_eq!(load(folder, "01run", CREATED, &control), Some(900));

@@ -335,7 +335,7 @@ impl IndexedRun {
         Ok(what_if(folded.run(), question)?)
     }
 
-    /// The run as of an instant, folded from the log; the last one is kept.
+    /// The run as of an instant, folded from the log; the last one stays in memory.
     async fn as_of(&mut self, us: Option<u64>) -> Result<&Folded, SessionError> {
         let Some(us) = us else {
             return Ok(&self.now);

@@ -25,11 +25,12 @@ use super::session::{
 };
 
 /// Time that the inputs of a teardown outlive the planned end of the run: a long weekend and a day.
-const KEPT_AFTER_RUN: Duration = Duration::from_secs(5 * 24 * 3600);
-/// Time without a heartbeat after which a command is gone; it sends one every second.
-const GONE_AFTER: Duration = Duration::from_secs(10);
+const INPUTS_AFTER_RUN: Duration = Duration::from_secs(5 * 24 * 3600);
+/// Timeout for a heartbeat of a command, which sends one every second; after it the command is
+/// gone.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of appends of a request that lose to requests of other clients.
-const TRIES_MAX: usize = 64;
+const ATTEMPTS_MAX: usize = 64;
 
 /// State of the teardown of a run.
 #[derive(Debug, Clone, Serialize)]
@@ -183,7 +184,7 @@ impl Session {
         is_gone: bool,
     ) -> Result<ClaimResult, SessionError> {
         let mut silent: Option<OwnerId> = None;
-        for _ in 0..TRIES_MAX {
+        for _ in 0..ATTEMPTS_MAX {
             let (control, last) = self.control_at(run).await?;
             let debt = &control.teardown;
             let gone = match is_gone {
@@ -307,12 +308,12 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a command sends heartbeats; listens for [`GONE_AFTER`].
+    /// Whether a command sends heartbeats; listens for [`HEARTBEAT_TIMEOUT`].
     async fn is_heard(&self, owner: &OwnerId) -> Result<bool, SessionError> {
         let (bus, subjects) = self.parts();
         let mut beats = bus.subscribe(&subjects.owner_heartbeat(owner)).await?;
         bus.flush().await?;
-        Ok(timeout(GONE_AFTER, beats.next())
+        Ok(timeout(HEARTBEAT_TIMEOUT, beats.next())
             .await
             .is_ok_and(|beat| beat.is_some()))
     }
@@ -324,7 +325,7 @@ impl Session {
         claimant: &OwnerId,
         request: impl Fn() -> Request,
     ) -> Result<(), SessionError> {
-        for _ in 0..TRIES_MAX {
+        for _ in 0..ATTEMPTS_MAX {
             let (control, last) = self.control_at(run).await?;
             let debt = &control.teardown;
             let request = request();
@@ -393,7 +394,7 @@ impl Session {
 }
 
 fn inputs_ttl(setup: &SetupClaimed) -> Duration {
-    Duration::from_micros(setup.plan.profile.duration_us()) + KEPT_AFTER_RUN
+    Duration::from_micros(setup.plan.profile.duration_us()) + INPUTS_AFTER_RUN
 }
 
 fn taken(run: &RunId) -> SessionError {

@@ -74,8 +74,8 @@ async fn a_debt_ends_with_all_that_it_needed() {
     let mut setter = set_up(&bus).await;
     let me = owner("cli-1");
     let sealed = Bytes::from_static(b"sealed");
-    let kept = setter.store_setup_states(&run, &me, sealed.clone(), "0f");
-    kept.await.expect("it is on this command");
+    let stored = setter.store_setup_states(&run, &me, sealed.clone(), "0f");
+    stored.await.expect("it is on this command");
     let mut heir = session(&bus);
     let means = heir.teardown_inputs(&run).await.expect("it answers");
     let values = means.secrets.expect("they have not ended");
@@ -119,8 +119,8 @@ async fn a_debt_ends_with_all_that_it_needed() {
         no_early_abort: false,
     };
     let bodies = BTreeMap::from([(Object::of(FILES).sha256, Bytes::from_static(FILES))]);
-    let asked = setter.submit(request, &none, &bodies, Some(run.clone()));
-    let refused = asked.await.expect_err("its teardown was taken");
+    let submitted = setter.submit(request, &none, &bodies, Some(run.clone()));
+    let refused = submitted.await.expect_err("its teardown was taken");
     assert!(
         refused.to_string().contains("claimed its teardown"),
         "{refused}"

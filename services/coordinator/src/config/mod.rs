@@ -1,5 +1,5 @@
-//! The configuration: read once from arguments and environment before anything is opened. A bad
-//! one names every mistake. The token must never be printed.
+//! The configuration: read once from flags and environment, before anything opens. An invalid one
+//! lists all problems. No message contains the token.
 
 use clap::Parser;
 use loadpilot_bus::{InvalidSetting, NatsFlags, Options};
@@ -14,122 +14,121 @@ use thiserror::Error;
 use crate::http::{HttpArgs, HttpConfig};
 use crate::legacy_flags;
 
-/// Says which targets the agents open when no flag does.
+/// Variable with the targets that agents open, where no flag names one.
 const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
-/// Decides what happens next in the load tests of one tenant. Any number may run at once.
+
+/// Decides the next steps of the load tests of one tenant. Any number of coordinators may run.
 #[derive(Parser)]
 #[command(name = "loadpilot-coordinator", version)]
 struct Args {
     #[command(flatten)]
     nats: NatsFlags,
-    /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
+    /// Refuse runs that need Python on agents: no user's code runs there, only requests.
     ///
-    /// Say it to all coordinators of a tenant: any of them decides.
+    /// Give it to all coordinators of a tenant: any of them decides.
     #[arg(long)]
     compiled_only: bool,
-    /// What the agents of this fleet open of link-local, cloud metadata and other addresses that
-    /// are closed everywhere, or unix:/folder; repeatable (or env COORDINATOR_ALLOW_TARGET, by
-    /// commas).
+    /// Accept plans for targets that are closed by default: link-local, cloud metadata or other
+    /// addresses, or unix:/folder; repeatable (or env COORDINATOR_ALLOW_TARGET, by commas).
     ///
-    /// Plans that name such an address are refused otherwise. Each agent has the last word.
+    /// Each agent still refuses a target that it does not open itself.
     #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
     allow_target: Vec<String>,
-    /// Say what is wrong with flags and environment, and start nothing.
+    /// List all problems of flags and environment, and start nothing.
     #[arg(long)]
     check_config: bool,
     #[command(flatten)]
     http: HttpArgs,
-    /// DrawScope runs.
+    /// Tenant: second token of every subject.
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
-    /// The first token of every subject.
+    /// First token of every subject.
     #[arg(long, default_value = DEFAULT_PREFIX)]
     prefix: String,
-    /// Seal the unfinished runs that were asked for before this instant (µs since the Unix epoch),
-    /// instead of going on with them: a local stack names its own start.
+    /// Seal unfinished runs that were requested before this instant (µs since the Unix epoch)
+    /// instead of continuing them: a local stack gives its own start.
     #[arg(long, value_name = "MICROSECONDS")]
     seal_asked_before: Option<u64>,
-    /// Go on with this one of them all the same.
+    /// Continue this run, although it was requested before that instant.
     #[arg(long, value_name = "RUN", requires = "seal_asked_before")]
     spare: Option<String>,
-    /// An agent that is not heard for this long is lost [default: 10s]
+    /// Time without a heartbeat after which an agent is lost [default: 10s]
     #[arg(long, value_name = "DURATION")]
     lost_after: Option<String>,
-    /// Agents that hear nothing stop by themselves after this long: what they are given as --fence
+    /// Time without a message after which agents stop by themselves: the same as their --fence
     /// [default: 7s]
     #[arg(long, value_name = "DURATION")]
     fence_after: Option<String>,
-    /// Agents that know of decisions which they cannot get stop by themselves after this long
-    /// [default: 2s]
+    /// Time after which agents that cannot read a decision stop by themselves [default: 2s]
     #[arg(long, value_name = "DURATION")]
     behind_after: Option<String>,
-    /// Room between a decision and the tick at which it takes effect [default: 1s]
+    /// Time between a decision and the tick at which it takes effect [default: 1s]
     #[arg(long, value_name = "DURATION")]
     takeover_room: Option<String>,
-    /// A command that is not heard for this long is gone, and its run stops [default: 10s]
+    /// Time without a heartbeat of a command after which its run stops [default: 10s]
     #[arg(long, value_name = "DURATION")]
     owner_gone_after: Option<String>,
-    /// How long agents may take to get ready [default: 15s]
+    /// Timeout for agents to get ready [default: 15s]
     #[arg(long, value_name = "DURATION")]
     ready_within: Option<String>,
-    /// How long agents may take to say their last words [default: 15s]
+    /// Timeout for agents to report their final totals [default: 15s]
     #[arg(long, value_name = "DURATION")]
     finish_within: Option<String>,
-    /// How long a run waits for an agent when it has none left [default: 30s]
+    /// Timeout for a new agent when a run has none left [default: 30s]
     #[arg(long, value_name = "DURATION")]
     nobody_for: Option<String>,
 }
 
-/// What a coordinator is to do.
+/// Validated configuration of a coordinator.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How to reach the server.
+    /// Settings of the NATS server.
     pub bus: Options,
-    /// DrawScope runs it decides, and by which times.
+    /// Settings of the loop.
     pub settings: Settings,
-    /// Where it takes runs over HTTP, if it does.
+    /// Settings of the HTTP interface; `None`: it is off.
     pub http: Option<HttpConfig>,
-    /// Whether this is all that was asked for: nothing is to be started.
+    /// Whether only the configuration is to be checked.
     pub is_check: bool,
 }
 
-/// What the loop needs of the configuration.
+/// Settings of the loop.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The subjects of the tenant.
     pub subjects: Subjects,
-    /// The times by which the fleet lives.
+    /// Timeouts and rules of the decisions.
     pub policy: Policy,
-    /// Unfinished runs that were asked for before this instant are sealed, not continued.
+    /// Unfinished runs that were requested before this instant are sealed, not continued.
     pub seal_asked_before: Option<Timestamp>,
-    /// But this one is continued.
+    /// Exception: this run is continued.
     pub spared: Option<RunId>,
 }
 
-/// Everything that is wrong with the configuration.
+/// Why the configuration is invalid.
 #[derive(Debug, Error)]
-pub enum Mistakes {
-    /// The arguments cannot be parsed, or ask for help.
+pub enum ConfigError {
+    /// Unknown or conflicting flags, or a request for help or version.
     #[error(transparent)]
     Usage(#[from] clap::Error),
-    /// Their values are wrong.
+    /// All invalid values.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Values(Vec<Problem>),
 }
 
 impl Config {
-    /// Reads the configuration from `args` (the first is the program's name) and `env`.
+    /// Reads `args` (program name first) and `env`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// [`ConfigError`] with all invalid values.
     pub fn read(
         args: impl IntoIterator<Item = String>,
         env: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, Mistakes> {
+    ) -> Result<Self, ConfigError> {
         let args: Vec<String> = args.into_iter().collect();
         let mut problems = legacy_flags::problems(&args);
         if !problems.is_empty() {
-            return Err(Mistakes::Values(problems));
+            return Err(ConfigError::Values(problems));
         }
         let args = Args::try_parse_from(args)?;
         let bus = connection(&args, &env, &mut problems);
@@ -158,7 +157,7 @@ impl Config {
                     is_check: args.check_config,
                 })
             }
-            _ => Err(Mistakes::Values(problems)),
+            _ => Err(ConfigError::Values(problems)),
         }
     }
 }
@@ -191,7 +190,7 @@ fn targets(
     let from_env = env(TARGETS_VARIABLE).unwrap_or_default();
     let policy = TargetPolicy::local();
     let allowed = match args.allow_target.is_empty() {
-        // What a flag says goes before all of the environment.
+        // A flag replaces the whole variable.
         false => policy.allow(
             "--allow-target",
             args.allow_target.iter().map(String::as_str),
@@ -201,8 +200,8 @@ fn targets(
             policy.allow(TARGETS_VARIABLE, words)
         }
     };
-    allowed.unwrap_or_else(|wrong| {
-        problems.extend(wrong);
+    allowed.unwrap_or_else(|invalid| {
+        problems.extend(invalid);
         TargetPolicy::local()
     })
 }
@@ -212,7 +211,7 @@ fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
         compiled_only: args.compiled_only,
         ..Policy::default()
     };
-    let given = [
+    let flags = [
         ("--lost-after", &args.lost_after, &mut policy.lost_us),
         ("--fence-after", &args.fence_after, &mut policy.fence_us),
         ("--behind-after", &args.behind_after, &mut policy.behind_us),
@@ -234,7 +233,7 @@ fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
         ),
         ("--nobody-for", &args.nobody_for, &mut policy.no_holder_us),
     ];
-    for (flag, text, time_us) in given {
+    for (flag, text, time_us) in flags {
         let Some(text) = text else { continue };
         match parse_duration_us(flag, text) {
             Ok(us) if us > 0 => *time_us = us,

@@ -1,23 +1,23 @@
-//! What arguments and variables configure, and which of them are refused.
+//! Effects of flags and variables, and their problems.
 
 use super::*;
 
-fn read(args: &[&str], token: Option<&str>) -> Result<Config, Mistakes> {
+fn read(args: &[&str], token: Option<&str>) -> Result<Config, ConfigError> {
     let args = std::iter::once("coordinator").chain(args.iter().copied());
     let env = |name: &str| token.filter(|_| name == "NATS_TOKEN").map(str::to_owned);
     Config::read(args.map(str::to_owned), env)
 }
 
-fn fields(mistakes: Mistakes) -> Vec<String> {
-    match mistakes {
-        Mistakes::Values(problems) => problems.into_iter().map(|p| p.field).collect(),
-        Mistakes::Usage(error) => panic!("parsed by clap: {error}"),
+fn fields(error: ConfigError) -> Vec<String> {
+    match error {
+        ConfigError::Values(problems) => problems.into_iter().map(|p| p.field).collect(),
+        ConfigError::Usage(error) => panic!("parsed by clap: {error}"),
     }
 }
 
-/// A user who fixes one mistake must not be told of the next one only then.
+/// Broken if a user who fixes one problem learns of the next one only then.
 #[test]
-fn every_mistake_is_named_at_once() {
+fn all_problems_are_listed_at_once() {
     let args = [
         "--tenant",
         "A b",
@@ -28,7 +28,7 @@ fn every_mistake_is_named_at_once() {
         "--fence-after",
         "1h",
     ];
-    let found = fields(read(&args, None).expect_err("four mistakes and no server"));
+    let found = fields(read(&args, None).expect_err("four problems and no server"));
     let expected = [
         "--nats-url",
         "--lost-after",
@@ -41,9 +41,9 @@ fn every_mistake_is_named_at_once() {
     assert_eq!(fields(read(&both, None).expect_err("both")), ["--connect"]);
 }
 
-/// A shared fleet that runs Python after all is worse than one that says so.
+/// Broken if a flag has no effect, such as a shared fleet that runs Python after all.
 #[test]
-fn what_is_said_to_it_is_what_it_does() {
+fn flags_take_effect() {
     let args = [
         "--nats-url",
         "nats://localhost:1",
@@ -67,17 +67,17 @@ fn what_is_said_to_it_is_what_it_does() {
     assert_eq!(fields(read(&none, None).expect_err("no file")), ["--creds"]);
 }
 
-/// A token in the clear on a network belongs to everybody there.
+/// Broken if other machines of a network can read the token.
 #[test]
-fn a_token_in_the_clear_is_refused_unless_the_user_insists() {
+fn an_unencrypted_token_is_refused_unless_the_user_insists() {
     let args = ["--nats-url", "nats://far:4222", "--insecure-nats"];
-    let refused = read(&args[..2], Some("s3cret")).expect_err("far and in the clear");
+    let refused = read(&args[..2], Some("s3cret")).expect_err("off loopback and unencrypted");
     assert_eq!(fields(refused), ["--nats-url"]);
     assert!(read(&args, Some("s3cret")).is_ok());
     assert!(read(&args[..2], None).is_ok());
 }
 
-/// The token must reach the connection and no text.
+/// Broken if the token does not reach the connection, or reaches a text.
 #[test]
 fn the_token_comes_from_file_or_environment_and_is_not_shown() {
     let config = read(
@@ -119,6 +119,6 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
         ("nats://127.0.0.1:7", 9)
     );
     std::fs::write(&file, r#"{"token":"s3cret"}"#).expect("a file");
-    let mistakes = read(&["--connect", path], None).expect_err("no url");
-    assert!(!format!("{mistakes} {mistakes:?}").contains("s3cret"));
+    let error = read(&["--connect", path], None).expect_err("no url");
+    assert!(!format!("{error} {error:?}").contains("s3cret"));
 }

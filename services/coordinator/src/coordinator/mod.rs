@@ -133,8 +133,8 @@ impl Coordinator {
         }
         // The coordinator that ended these may have died before it shredded their secrets.
         let unshredded = std::mem::take(&mut self.unshredded).into_iter();
-        let kept = unshredded.filter(|run| self.finished.feed(run).is_some());
-        self.ready.extend(kept.map(Effect::Shred));
+        let recent = unshredded.filter(|run| self.finished.feed(run).is_some());
+        self.ready.extend(recent.map(Effect::Shred));
     }
 
     /// Takes a heartbeat of a process of `agent`.
@@ -249,13 +249,13 @@ impl Coordinator {
     /// Figures for the status page.
     pub(crate) fn facts(&self, now: Timestamp) -> Facts {
         let lost_us = self.settings.policy.lost_us;
-        let heard = self.observations.agents.values();
+        let processes = self.observations.agents.values();
         Facts {
             caught_up: self.caught_up,
             linked: self.linked,
             runs_open: self.open_runs.len(),
-            agents_heard: heard
-                .filter(|heard| now < heard.at.plus_us(lost_us))
+            agents_heard: processes
+                .filter(|process| now < process.at.plus_us(lost_us))
                 .count(),
         }
     }

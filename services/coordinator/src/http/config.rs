@@ -1,5 +1,5 @@
-//! Address, token and certificate of the HTTP interface, read once. A token must never be printed,
-//! nor be taken from the command line.
+//! Address, token and certificate of the HTTP interface, read once. No message contains a token,
+//! and no flag takes one.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -28,14 +28,14 @@ pub(crate) struct HttpArgs {
     /// Off loopback it needs a token and TLS.
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
-    /// The file of the bearer token of callers; only its owner may read it (or env
+    /// File with the bearer token of callers, readable by its owner only (or env
     /// LOADPILOT_COORDINATOR_TOKEN).
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token_file: Option<PathBuf>,
-    /// The certificate of the server, a PEM file; with --http-key.
+    /// Certificate of the interface, a PEM file; with --http-key.
     #[arg(long, value_name = "FILE", requires = "http", requires = "http_key")]
     http_cert: Option<PathBuf>,
-    /// Its private key, a PEM file.
+    /// Private key of --http-cert, a PEM file.
     #[arg(long, value_name = "FILE", requires = "http_cert")]
     http_key: Option<PathBuf>,
 }
@@ -86,13 +86,11 @@ impl HttpConfig {
         env: impl Fn(&str) -> Option<String>,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
-        let wanted = args.http.as_ref()?;
-        let mut found = |read: Result<_, Problem>| read.map_err(|problem| problems.push(problem));
-        let address = found(address(wanted)).ok();
-        let token = token(args, env)
-            .map_err(|problem| problems.push(problem))
-            .ok();
-        let tls = tls(args).map_err(|problem| problems.push(problem)).ok();
+        let text = args.http.as_ref()?;
+        let mut note = |problem| problems.push(problem);
+        let address = address(text).map_err(&mut note).ok();
+        let token = token(args, env).map_err(&mut note).ok();
+        let tls = tls(args).map_err(&mut note).ok();
         let config = Self {
             address: address?,
             token: token?,
@@ -103,9 +101,9 @@ impl HttpConfig {
                 (config.token.is_none(), "a token (--http-token-file)"),
                 (config.tls.is_none(), "TLS (--http-cert, --http-key)"),
             ];
-            for (_, what) in missing.into_iter().filter(|(is_missing, _)| *is_missing) {
-                let rule = format!("must be on loopback, or have {what}");
-                problems.push(Problem::new("--http", rule, wanted));
+            for (_, missing) in missing.into_iter().filter(|(is_missing, _)| *is_missing) {
+                let rule = format!("must be on loopback, or have {missing}");
+                problems.push(Problem::new("--http", rule, text));
             }
         }
         Some(config)
@@ -114,7 +112,7 @@ impl HttpConfig {
     /// Binds the port, before anything else is opened.
     ///
     /// # Errors
-    /// When the port cannot be bound, in words.
+    /// When the port cannot be bound.
     pub(crate) fn bind(&self) -> Result<TcpListener, String> {
         TcpListener::bind(self.address).map_err(|error| format!("--http {}: {error}", self.address))
     }
@@ -126,14 +124,14 @@ fn address(text: &str) -> Result<SocketAddr, Problem> {
         let rule = format!("must be HOST:PORT such as 127.0.0.1:{port}");
         return Err(problem(&rule));
     }
-    let found = text.to_socket_addrs();
-    let first = found.ok().and_then(|mut addresses| addresses.next());
+    let addresses = text.to_socket_addrs();
+    let first = addresses.ok().and_then(|mut addresses| addresses.next());
     first.ok_or_else(|| problem("must be HOST:PORT of this machine, such as 127.0.0.1:8080"))
 }
 
-/// Reads the token from the file, or else from the environment. Must never quote it.
+/// Reads the token from the file, or else from the environment.
 fn token(args: &HttpArgs, env: impl Fn(&str) -> Option<String>) -> Result<Option<Token>, Problem> {
-    let (place, text) = match &args.http_token_file {
+    let (field, text) = match &args.http_token_file {
         Some(file) => (
             "--http-token-file",
             Some(secret_file("--http-token-file", file)?),
@@ -145,22 +143,20 @@ fn token(args: &HttpArgs, env: impl Fn(&str) -> Option<String>) -> Result<Option
     };
     let Some(text) = text else { return Ok(None) };
     let text = text.trim_end_matches(['\r', '\n']);
-    let is_sound = (TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&text.len())
+    let is_valid = (TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_sound {
+    if is_valid {
         return Ok(Some(Token::new(text)));
     }
     let rule = "must be a token of 16 to 512 letters, digits and signs without spaces";
-    Err(Problem::new(place, rule, format!("{} bytes", text.len())))
+    Err(Problem::new(field, rule, format!("{} bytes", text.len())))
 }
 
 fn tls(args: &HttpArgs) -> Result<Option<Arc<ServerConfig>>, Problem> {
     let (Some(cert), Some(key)) = (&args.http_cert, &args.http_key) else {
         return Ok(None);
     };
-    let problem =
-        |place: &'static str, file: &Path, rule: String| Problem::new(place, rule, file.display());
-    let bad_cert = |rule: String| problem("--http-cert", cert, rule);
+    let bad_cert = |rule: String| Problem::new("--http-cert", rule, cert.display());
     let text = std::fs::read(cert).map_err(|error| {
         bad_cert(format!(
             "must be a file that can be read ({})",
@@ -171,7 +167,7 @@ fn tls(args: &HttpArgs) -> Result<Option<Arc<ServerConfig>>, Problem> {
     let chain = chain.ok().filter(|chain| !chain.is_empty());
     let chain = chain.ok_or_else(|| bad_cert("must hold a certificate in PEM".to_owned()))?;
     let text = secret_file("--http-key", key)?;
-    let bad_key = |rule: String| problem("--http-key", key, rule);
+    let bad_key = |rule: String| Problem::new("--http-key", rule, key.display());
     let private = PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|_| bad_key("must hold a private key in PEM".to_owned()))?;
     let provider = Arc::new(ring::default_provider());
@@ -186,8 +182,8 @@ fn tls(args: &HttpArgs) -> Result<Option<Arc<ServerConfig>>, Problem> {
 }
 
 /// Reads a file with a secret; its mode must exclude group and others.
-fn secret_file(place: &'static str, file: &Path) -> Result<String, Problem> {
-    let problem = |rule: String| Problem::new(place, rule, file.display());
+fn secret_file(field: &'static str, file: &Path) -> Result<String, Problem> {
+    let problem = |rule: String| Problem::new(field, rule, file.display());
     let unreadable = |error: std::io::Error| {
         problem(format!(
             "must be a file that can be read ({})",

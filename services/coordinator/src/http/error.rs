@@ -19,7 +19,7 @@ pub(super) enum HttpError {
     NotFound(String),
     /// The body exceeds this number of bytes.
     TooLarge(usize),
-    /// The body exceeds this number of seconds.
+    /// The body did not arrive within this number of seconds.
     TooSlow(u64),
     /// The Content-Type is not JSON.
     NotJson,
@@ -66,9 +66,9 @@ impl HttpError {
                 let error = "the fleet cannot serve this run; nothing was started".to_owned();
                 (StatusCode::CONFLICT, error, problems)
             }
-            Self::NotFound(what) => (StatusCode::NOT_FOUND, what, none),
-            Self::TooLarge(most) => {
-                let error = format!("the body must be at most {most} bytes");
+            Self::NotFound(error) => (StatusCode::NOT_FOUND, error, none),
+            Self::TooLarge(max) => {
+                let error = format!("the body must be at most {max} bytes");
                 (StatusCode::PAYLOAD_TOO_LARGE, error, none)
             }
             Self::TooSlow(secs) => {
@@ -83,8 +83,8 @@ impl HttpError {
                 let error = "authenticate by Authorization: Bearer TOKEN".to_owned();
                 (StatusCode::UNAUTHORIZED, error, none)
             }
-            Self::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned(), none),
-            Self::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why, none),
+            Self::Forbidden(error) => (StatusCode::FORBIDDEN, error.to_owned(), none),
+            Self::Unavailable(error) => (StatusCode::SERVICE_UNAVAILABLE, error, none),
         }
     }
 }
@@ -96,8 +96,9 @@ impl IntoResponse for HttpError {
         let body = Body { error, problems };
         let mut response = (code, Json(body)).into_response();
         if code == StatusCode::UNAUTHORIZED {
-            let how = HeaderValue::from_static("Bearer");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
+            let scheme = HeaderValue::from_static("Bearer");
+            let headers = response.headers_mut();
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
         if matches!(
             code,

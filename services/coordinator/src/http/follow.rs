@@ -1,5 +1,5 @@
-//! The stream of `POST /run`: a line of JSON a second, for as long as the caller reads. When the
-//! connection ends, the run is stopped. Must never buffer lines for a slow caller.
+//! The stream of `POST /run`: a line of JSON a second, for as long as the caller reads. The end of
+//! the connection stops the run. Must never buffer lines for a slow caller.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
-use super::Api;
+use super::api::Api;
 use super::error::HttpError;
 use super::status::Following;
 use loadpilot_client::follow::{RunUpdate, follow_run};
@@ -27,14 +27,14 @@ const LINES_TYPE: &str = "application/x-ndjson";
 /// Author of the stop of a run whose caller is gone.
 const GONE: &str = "the HTTP API: its caller is gone";
 /// Author of the stop of a run that cannot be followed any more.
-const LEFT: &str = "the HTTP API: it cannot follow the run any more";
+const UNFOLLOWED: &str = "the HTTP API: it cannot follow the run any more";
 
-/// A run, and the session that keeps it owned. Dropping it before the end stops the run.
+/// A run, and the session that renews its ownership. Dropping it before the end stops the run.
 #[derive(Debug)]
 pub(super) struct Attached {
     session: Option<Session>,
     run: RunId,
-    over: bool,
+    is_over: bool,
 }
 
 impl Attached {
@@ -42,7 +42,7 @@ impl Attached {
         Self {
             session: Some(session),
             run,
-            over: false,
+            is_over: false,
         }
     }
 
@@ -51,51 +51,50 @@ impl Attached {
         let Some(session) = &self.session else {
             return;
         };
-        self.over = true;
-        if let Err(error) = session.stop(&self.run, by).await {
-            let run = &self.run;
-            tracing::warn!(%run, %error, "not stopped: it stops when its owner is missed");
-        }
+        self.is_over = true;
+        request_stop(session, &self.run, by).await;
     }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        let Some(session) = self.session.take().filter(|_| !self.over) else {
+        let Some(session) = self.session.take().filter(|_| !self.is_over) else {
             return;
         };
         let run = self.run.clone();
-        // Without a runtime the process ends, and the run with its owner's beat.
+        // Without a runtime the process ends, and the run stops without its owner's heartbeat.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        runtime.spawn(async move {
-            if let Err(error) = session.stop(&run, GONE).await {
-                tracing::warn!(%run, %error, "not stopped: it stops when its owner is missed");
-            }
-        });
+        runtime.spawn(async move { request_stop(&session, &run, GONE).await });
     }
 }
 
-/// Answers with the stream of a run: with `events` at once; else when agents have the run, since
-/// until then it may be refused.
+async fn request_stop(session: &Session, run: &RunId, by: &str) {
+    if let Err(error) = session.stop(run, by).await {
+        tracing::warn!(%run, %error, "stop not stored: the run ends without its owner");
+    }
+}
+
+/// Answers with the stream of a run. Without `events` the answer begins when agents have the run:
+/// until then the run may be refused, which is an answer of its own.
 pub(super) async fn answer(
     api: Api,
     attached: Attached,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
     events: bool,
 ) -> Result<Response, HttpError> {
-    let changes = follow_run(api.bus.clone(), api.subjects.clone(), attached.run.clone());
+    let updates = follow_run(api.bus.clone(), api.subjects.clone(), attached.run.clone());
     let run = attached.run.clone();
     let mut lines = Lines {
         attached,
-        changes,
+        updates,
         events,
         ready: VecDeque::new(),
-        ended: false,
+        is_last: false,
         ending: api.ending.clone(),
         _following: api.status.follow(),
-        _place: place,
+        _permit: permit,
     };
     if events {
         lines.ready.push_back(line(&json!({ "accepted": run })));
@@ -106,30 +105,31 @@ pub(super) async fn answer(
         let line = lines.next().await?;
         Some((Ok::<Bytes, Infallible>(line), lines))
     });
-    let kind = [(header::CONTENT_TYPE, LINES_TYPE)];
-    Ok((kind, Body::from_stream(stream)).into_response())
+    let headers = [(header::CONTENT_TYPE, LINES_TYPE)];
+    Ok((headers, Body::from_stream(stream)).into_response())
 }
 
+/// The lines of one run.
 struct Lines {
     attached: Attached,
-    changes: mpsc::Receiver<RunUpdate>,
+    updates: mpsc::Receiver<RunUpdate>,
     events: bool,
     ready: VecDeque<Bytes>,
-    /// Whether `ready` holds the last lines.
-    ended: bool,
+    /// Whether `ready` contains the last line.
+    is_last: bool,
     ending: watch::Receiver<bool>,
     _following: Following,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Lines {
     /// Waits until agents have the run.
     ///
     /// # Errors
-    /// When it was refused, or cannot be followed.
+    /// When the run was refused, or cannot be followed.
     async fn admitted(&mut self) -> Result<(), HttpError> {
         loop {
-            match self.change().await {
+            match self.update().await {
                 RunUpdate::Snapshot(snapshot) => {
                     let waits = matches!(snapshot.state, RunState::Requested | RunState::Gathering);
                     if !waits {
@@ -139,18 +139,18 @@ impl Lines {
                 }
                 RunUpdate::Story(_) | RunUpdate::Unstored(_) => {}
                 RunUpdate::Sealed(_) => {
-                    self.attached.over = true;
-                    self.ended = true;
+                    self.attached.is_over = true;
+                    self.is_last = true;
                     let report = self.report().await?;
                     if report.run.state == RunState::Refused {
                         return Err(HttpError::Refused(report.run.refused));
                     }
-                    self.ready.push_back(line(&Ended::of(&report)));
+                    self.ready.push_back(line(&LastLine::of(&report)));
                     return Ok(());
                 }
-                RunUpdate::Fault(why) => {
-                    self.attached.stop(LEFT).await;
-                    return Err(HttpError::Unavailable(why));
+                RunUpdate::Fault(reason) => {
+                    self.attached.stop(UNFOLLOWED).await;
+                    return Err(HttpError::Unavailable(reason));
                 }
             }
         }
@@ -162,46 +162,46 @@ impl Lines {
             if let Some(line) = self.ready.pop_front() {
                 return Some(line);
             }
-            if self.ended {
+            if self.is_last {
                 return None;
             }
-            match self.change().await {
+            match self.update().await {
                 RunUpdate::Snapshot(snapshot) if !self.events => {
                     self.ready.push_back(line(&snapshot))
                 }
                 RunUpdate::Story(_) if !self.events => {}
-                RunUpdate::Unstored(why) if !self.events => {
-                    self.ready.push_back(line(&json!({ "warning": why })));
+                RunUpdate::Unstored(reason) if !self.events => {
+                    self.ready.push_back(line(&json!({ "warning": reason })));
                 }
                 RunUpdate::Sealed(_) => {
-                    self.attached.over = true;
-                    self.ended = true;
+                    self.attached.is_over = true;
+                    self.is_last = true;
                     let last = match (self.events, self.report().await) {
                         (true, _) => line(&RunUpdate::Sealed(true)),
-                        (false, Ok(report)) => line(&Ended::of(&report)),
+                        (false, Ok(report)) => line(&LastLine::of(&report)),
                         (false, Err(_)) => line(&json!({ "error": "its log cannot be read" })),
                     };
                     self.ready.push_back(last);
                 }
-                RunUpdate::Fault(why) => {
-                    self.attached.stop(LEFT).await;
-                    self.ended = true;
+                RunUpdate::Fault(reason) => {
+                    self.attached.stop(UNFOLLOWED).await;
+                    self.is_last = true;
                     let last = match self.events {
-                        true => line(&RunUpdate::Fault(why)),
-                        false => line(&json!({ "error": why })),
+                        true => line(&RunUpdate::Fault(reason)),
+                        false => line(&json!({ "error": reason })),
                     };
                     self.ready.push_back(last);
                 }
-                change => self.ready.push_back(line(&change)),
+                update => self.ready.push_back(line(&update)),
             }
         }
     }
 
-    /// The next change; a fault when this coordinator ends.
-    async fn change(&mut self) -> RunUpdate {
+    /// The next update; a fault when this coordinator ends.
+    async fn update(&mut self) -> RunUpdate {
         let fault = || RunUpdate::Fault("this coordinator ends; the run is stopped".to_owned());
         tokio::select! {
-            change = self.changes.recv() => change.unwrap_or_else(|| {
+            update = self.updates.recv() => update.unwrap_or_else(|| {
                 RunUpdate::Fault(Fault::Disconnected.to_string())
             }),
             _ = self.ending.wait_for(|ends| *ends) => fault(),
@@ -210,14 +210,15 @@ impl Lines {
 
     async fn report(&self) -> Result<Report, HttpError> {
         let session = self.attached.session.as_ref();
-        let session = session.ok_or_else(|| HttpError::Unavailable("it is over".to_owned()))?;
+        let session =
+            session.ok_or_else(|| HttpError::Unavailable("the run is over".to_owned()))?;
         Ok(session.report(&self.attached.run).await?)
     }
 }
 
 /// The last line: how the run ended, and figures under their names in the report.
 #[derive(Serialize)]
-struct Ended<'a> {
+struct LastLine<'a> {
     run_id: &'a RunId,
     state: RunState,
     ending: Option<Ending>,
@@ -238,7 +239,7 @@ struct Ended<'a> {
     duration_secs: f64,
 }
 
-impl<'a> Ended<'a> {
+impl<'a> LastLine<'a> {
     fn of(report: &'a Report) -> Self {
         Self {
             run_id: &report.run.id,

@@ -6,10 +6,12 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::api::Api;
 use super::config::Token;
 use super::error::HttpError;
-use super::{Api, routes};
 
+/// Paths without a token: the probes.
+const TOKENLESS: [&str; 2] = ["/healthz", "/readyz"];
 /// Names of loopback, beside its IPv4 addresses.
 const LOOPBACK: [&str; 2] = ["localhost", "[::1]"];
 
@@ -19,7 +21,7 @@ pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) 
     let route = route.map_or("other", |path| path.as_str()).to_owned();
     let response = match authorize(&api, &request, &route) {
         Ok(()) => next.run(request).await,
-        Err(no) => no.into_response(),
+        Err(error) => error.into_response(),
     };
     api.status.answered(route, response.status().as_u16());
     response
@@ -37,9 +39,9 @@ fn authorize(api: &Api, request: &Request, route: &str) -> Result<(), HttpError>
             "Host must be localhost or a loopback address",
         ));
     }
-    let is_open = routes::OPEN.contains(&route);
+    let is_tokenless = TOKENLESS.contains(&route);
     match &api.token {
-        Some(token) if !is_open && !has_token(headers, token) => Err(HttpError::Unauthorized),
+        Some(token) if !is_tokenless && !has_token(headers, token) => Err(HttpError::Unauthorized),
         _ => Ok(()),
     }
 }
@@ -60,10 +62,10 @@ fn is_loopback(headers: &HeaderMap) -> bool {
 }
 
 fn has_token(headers: &HeaderMap, token: &Token) -> bool {
-    let shown = headers.get(header::AUTHORIZATION);
-    let shown = shown.and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
-    shown.is_some_and(|shown| Token::new(shown) == *token)
+    let value = headers.get(header::AUTHORIZATION);
+    let value = value.and_then(|value| value.to_str().ok());
+    let bearer = value.and_then(|value| value.strip_prefix("Bearer "));
+    bearer.is_some_and(|bearer| Token::new(bearer) == *token)
 }
 
 #[cfg(test)]
@@ -76,9 +78,9 @@ mod tests {
         HeaderMap::from_iter([(name, HeaderValue::from_str(value).expect("a value"))])
     }
 
-    /// Broken if a page that calls this machine by a name of its own may start load from here.
+    /// Broken if a page whose own host name resolves to loopback may start load.
     #[test]
-    fn only_names_of_loopback_are_taken_for_it() {
+    fn only_names_of_loopback_are_accepted() {
         for host in [
             "localhost:8080",
             "LOCALHOST",
@@ -100,12 +102,12 @@ mod tests {
         assert!(!is_loopback(&HeaderMap::new()));
     }
 
-    /// Broken if anything but the token itself opens the door.
+    /// Broken if a request without the whole token is accepted.
     #[test]
-    fn only_the_token_is_the_token() {
+    fn only_the_whole_token_is_accepted() {
         let token = Token::new("0123456789abcdef");
-        let shown = |value: &str| has_token(&with(header::AUTHORIZATION, value), &token);
-        assert!(shown("Bearer 0123456789abcdef"));
+        let accepts = |value: &str| has_token(&with(header::AUTHORIZATION, value), &token);
+        assert!(accepts("Bearer 0123456789abcdef"));
         for wrong in [
             "0123456789abcdef",
             "Bearer 0123456789abcde",
@@ -113,7 +115,7 @@ mod tests {
             "Basic x",
             "Bearer",
         ] {
-            assert!(!shown(wrong), "{wrong}");
+            assert!(!accepts(wrong), "{wrong}");
         }
     }
 }

@@ -22,11 +22,11 @@ use tokio_rustls::rustls::ServerConfig;
 const CONNECTIONS_MAX: usize = 256;
 /// Timeout for a TLS handshake, and for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout for TCP acknowledgements of the caller; then the connection is cut.
+/// Timeout for TCP acknowledgements of the caller; then the kernel closes the connection.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes that one connection buffers of its requests.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// Pause after a failed accept, which most likely lacks a file descriptor.
+/// Pause after a failed accept: most likely no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves connections until `ending`; returns when all of them have ended.
@@ -37,14 +37,14 @@ pub(super) async fn serve(
     mut ending: watch::Receiver<bool>,
 ) {
     let acceptor = tls.map(TlsAcceptor::from);
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
         let accepted = async {
-            let place = places.clone().acquire_owned().await;
-            (place, listener.accept().await)
+            let permit = permits.clone().acquire_owned().await;
+            (permit, listener.accept().await)
         };
-        let (place, accepted) = tokio::select! {
+        let (permit, accepted) = tokio::select! {
             accepted = accepted => accepted,
             Some(_) = connections.join_next() => continue,
             _ = ending.wait_for(|ends| *ends) => break,
@@ -55,16 +55,15 @@ pub(super) async fn serve(
         };
         let (app, acceptor, ending) = (app.clone(), acceptor.clone(), ending.clone());
         connections.spawn(async move {
-            let _place = place;
-            let noticing = detect_absence(&stream);
-            if let Err(error) = noticing {
+            let _permit = permit;
+            if let Err(error) = set_tcp_options(&stream) {
                 tracing::debug!(%error, "a vanished caller will be detected late");
             }
             match acceptor {
                 None => serve_connection(stream, app, ending).await,
                 Some(acceptor) => {
-                    let shaken = timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
-                    if let Ok(Ok(stream)) = shaken {
+                    let handshake = timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
+                    if let Ok(Ok(stream)) = handshake {
                         serve_connection(stream, app, ending).await;
                     }
                 }
@@ -75,14 +74,14 @@ pub(super) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// Lets the kernel detect callers whose machine vanished.
-fn detect_absence(stream: &TcpStream) -> std::io::Result<()> {
+/// Sends without delay, and lets the kernel detect callers whose machine vanished.
+fn set_tcp_options(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
-    let asking = TcpKeepalive::new()
+    let keepalive = TcpKeepalive::new()
         .with_time(ACKNOWLEDGE_TIMEOUT / 2)
         .with_interval(ACKNOWLEDGE_TIMEOUT / 4);
-    socket.set_tcp_keepalive(&asking)?;
+    socket.set_tcp_keepalive(&keepalive)?;
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT))?;
     Ok(())

@@ -1,14 +1,16 @@
 //! Runs over HTTP: the caller posts a plan and reads snapshots as lines of JSON (ADR 0034).
 //!
-//! The interface asks through the log, by the functions of the command line ([`loadpilot_client`]).
-//! It has a thread and a connection to NATS of its own, so that it cannot delay decisions. It must
-//! never decide anything, nor hold state that is not in the log.
+//! The interface submits runs to the log, as the command line does ([`loadpilot_client`]). It has a
+//! thread and a connection to NATS of its own, so that it cannot delay decisions. It must never
+//! decide anything, nor hold state that is not in the log.
 
+mod api;
 mod config;
 mod error;
 mod follow;
 mod guard;
 mod listen;
+mod request_body;
 mod routes;
 mod status;
 mod teardown;
@@ -21,39 +23,14 @@ use loadpilot_bus::{Bus, Options};
 use loadpilot_events::wire::subject::Subjects;
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use api::{Api, BODIES_MAX, FOLLOWED_MAX};
 pub(crate) use config::HttpArgs;
 pub use config::{HttpConfig, Token};
 pub(crate) use status::Facts;
 pub use status::Status;
 
-use loadpilot_client::session::Session;
-
-/// Timeout for answers under way when the coordinator ends.
+/// Timeout for unfinished answers when the coordinator ends.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of bodies that are read at a time: each is held in memory.
-const READERS_MAX: usize = 8;
-/// Maximum number of runs that are followed at a time.
-const FOLLOWED_MAX: usize = 64;
-
-/// Shared state of the routes.
-#[derive(Debug, Clone)]
-struct Api {
-    bus: Bus,
-    subjects: Subjects,
-    status: Status,
-    token: Option<Token>,
-    is_tls: bool,
-    readers: Arc<Semaphore>,
-    followed: Arc<Semaphore>,
-    ending: watch::Receiver<bool>,
-}
-
-impl Api {
-    /// A session on the connection of the interface.
-    fn session(&self) -> Session {
-        Session::on(self.bus.clone(), self.subjects.clone())
-    }
-}
 
 /// A running HTTP interface.
 #[derive(Debug)]
@@ -66,7 +43,7 @@ impl Interface {
     /// Serves `listener`, with a connection to NATS of its own.
     ///
     /// # Errors
-    /// When the connection or the thread cannot be made.
+    /// When NATS cannot be reached or the thread cannot be started.
     pub(crate) async fn start(
         config: HttpConfig,
         listener: TcpListener,
@@ -75,13 +52,13 @@ impl Interface {
         status: Status,
     ) -> Result<Self, String> {
         let (end, ending) = watch::channel(false);
-        let (tell_ended, ended) = oneshot::channel();
-        let (tell_ready, ready) = oneshot::channel();
+        let (ended_sender, ended) = oneshot::channel();
+        let (ready_sender, ready) = oneshot::channel();
         let serve = async move {
             let opened = open(&nats, listener).await;
             let (bus, listener) = match opened {
                 Ok(opened) => opened,
-                Err(why) => return drop(tell_ready.send(Err(why))),
+                Err(error) => return drop(ready_sender.send(Err(error))),
             };
             let api = Api {
                 bus,
@@ -89,12 +66,12 @@ impl Interface {
                 status,
                 token: config.token,
                 is_tls: config.tls.is_some(),
-                readers: Arc::new(Semaphore::new(READERS_MAX)),
-                followed: Arc::new(Semaphore::new(FOLLOWED_MAX)),
+                body_permits: Arc::new(Semaphore::new(BODIES_MAX)),
+                follow_permits: Arc::new(Semaphore::new(FOLLOWED_MAX)),
                 ending: ending.clone(),
             };
-            // Without a receiver the caller is gone, and the interface ends.
-            let _ = tell_ready.send(Ok(()));
+            // The receiver is gone when `start` was cancelled.
+            let _ = ready_sender.send(Ok(()));
             listen::serve(listener, config.tls, routes::routes(api), ending).await;
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -105,8 +82,8 @@ impl Interface {
             .name("loadpilot-http".to_owned())
             .spawn(move || {
                 runtime.block_on(serve);
-                // The receiver may be gone.
-                let _ = tell_ended.send(());
+                // The receiver is gone when `end` timed out.
+                let _ = ended_sender.send(());
             })
             .map_err(|error| error.to_string())?;
         let is_ready = ready.await;
@@ -114,14 +91,15 @@ impl Interface {
         Ok(Self { end, ended })
     }
 
-    /// Accepts no connections, and waits up to `END_TIMEOUT` for answers under way.
+    /// Closes the listener, and waits up to [`END_TIMEOUT`] for unfinished answers.
     pub(crate) async fn end(self) {
-        // Without a receiver it has ended.
+        // The receiver is gone once the thread has ended.
         let _ = self.end.send(true);
         let _ = tokio::time::timeout(END_TIMEOUT, self.ended).await;
     }
 }
 
+/// Connects to NATS and registers the listener with the runtime of the thread.
 async fn open(
     nats: &Options,
     listener: TcpListener,

@@ -1,33 +1,24 @@
-//! The routes, and how a run is asked for.
+//! The routes of the interface: submits, stops and reports runs.
 
-use std::time::Duration;
-
-use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
-use loadpilot_bus::Stream;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::timeout;
 
-use super::Api;
+use super::api::Api;
 use super::error::HttpError;
 use super::follow::{self, Attached};
 use super::guard::guard;
+use super::request_body;
 use super::teardown;
-use loadpilot_client::run_request::{self, POST_BYTES_MAX, PostedRun, RequestDefaults};
-use loadpilot_client::session::Session;
+use loadpilot_client::run_request::{self, PostedRun, RequestDefaults};
 
-/// Paths without a token: the probes.
-pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
-/// Timeout for a whole body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Author of a stop over HTTP.
@@ -48,7 +39,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/run/{run}/halt", post(halt))
         .nest("/run/{run}/owed", teardown::routes())
         .fallback(|| async {
-            HttpError::NotFound("unknown path; POST /run asks for a run".to_owned())
+            HttpError::NotFound("unknown path; POST /run submits a run".to_owned())
         })
         .layer(guard)
         .with_state(api)
@@ -58,17 +49,17 @@ pub(super) fn routes(api: Api) -> Router {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunQuery {
-    /// Answer at once; the run goes on when the caller is gone.
+    /// Answer at once; the run continues without the caller.
     #[serde(default)]
     detach: bool,
-    /// Send all changes, the story and snapshots, from the request on.
+    /// Send all updates, timeline and snapshots, from the request on.
     #[serde(default)]
     events: bool,
 }
 
 async fn ready(State(api): State<Api>) -> Result<&'static str, HttpError> {
     match api.status.unready() {
-        Some(why) => Err(HttpError::Unavailable(why.to_owned())),
+        Some(reason) => Err(HttpError::Unavailable(reason.to_owned())),
         None => Ok("ready\n"),
     }
 }
@@ -87,73 +78,31 @@ async fn run(
         Problem::new("query", rule, error.body_text())
     });
     let Query(query) = query?;
-    if let Some(why) = api.status.unready() {
-        return Err(HttpError::Unavailable(why.to_owned()));
+    if let Some(reason) = api.status.unready() {
+        return Err(HttpError::Unavailable(reason.to_owned()));
     }
-    let place = api.followed.clone().try_acquire_owned();
-    let place =
-        place.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
-    let asked = read(&api, request).await?;
-    let (attached, run) = ask(&api, asked, query.detach).await?;
+    let permit = api.follow_permits.clone().try_acquire_owned();
+    let permit =
+        permit.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
+    let posted = read(&api, request).await?;
+    let (attached, run) = submit(&api, posted, query.detach).await?;
     let Some(attached) = attached else {
         return Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response());
     };
-    follow::answer(api, attached, place, query.events).await
+    follow::answer(api, attached, permit, query.events).await
 }
 
 async fn read(api: &Api, request: Request) -> Result<PostedRun, HttpError> {
-    let body = body(api, request).await?;
-    let drawn = ulid::Ulid::generate().0;
-    let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
+    let body = request_body::read(api, request).await?;
+    let random = ulid::Ulid::generate().0;
+    let seed = u64::try_from(random & u128::from(u64::MAX)).unwrap_or_default();
     Ok(run_request::read(&body, &RequestDefaults::for_fleet(seed))?)
 }
 
-/// Reads a body of `application/json`, within its limits of size and time.
-pub(super) async fn body(api: &Api, request: Request) -> Result<Bytes, HttpError> {
-    let headers = request.headers();
-    if !is_json(headers) {
-        return Err(HttpError::NotJson);
-    }
-    let length = headers.get(header::CONTENT_LENGTH);
-    let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|bytes| bytes > POST_BYTES_MAX) {
-        return Err(HttpError::TooLarge(POST_BYTES_MAX));
-    }
-    let reading = async {
-        // Never closed: it lives as long as the interface.
-        let _permit = api.readers.acquire().await;
-        read_whole(request.into_body()).await
-    };
-    let body = timeout(BODY_TIMEOUT, reading).await;
-    body.map_err(|_| HttpError::TooSlow(BODY_TIMEOUT.as_secs()))?
-}
-
-async fn read_whole(body: Body) -> Result<Bytes, HttpError> {
-    to_bytes(body, POST_BYTES_MAX).await.map_err(|error| {
-        let mut cause: Option<&dyn std::error::Error> = Some(&error);
-        while let Some(one) = cause {
-            if one.is::<http_body_util::LengthLimitError>() {
-                return HttpError::TooLarge(POST_BYTES_MAX);
-            }
-            cause = one.source();
-        }
-        Problem::new("body", "must be complete", "cut off").into()
-    })
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let said = headers.get(header::CONTENT_TYPE);
-    let said = said
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
-}
-
-/// Stores the request. Unless it is detached, the run lives as long as `Attached`.
-async fn ask(
+/// Stores the request. A run that is not detached stops with [`Attached`].
+async fn submit(
     api: &Api,
-    asked: PostedRun,
+    posted: PostedRun,
     detach: bool,
 ) -> Result<(Option<Attached>, RunId), HttpError> {
     let PostedRun {
@@ -162,16 +111,12 @@ async fn ask(
         secrets,
         bodies,
         claimant,
-    } = asked;
-    // A run with a setup is known already, and its claim decides whether it may be asked for.
-    if let Some(run) = run.as_ref().filter(|_| claimant.is_none()) {
-        let known = api.bus.last(Stream::Ctl, &api.subjects.req(run)).await;
-        if known
-            .map_err(|fault| HttpError::Unavailable(fault.to_string()))?
-            .is_some()
-        {
-            return Err(Problem::new("run", "must be new", run).into());
-        }
+    } = posted;
+    // A run with a setup is in the log already; its claim decides whether it may be requested.
+    if let (Some(run), None) = (&run, &claimant)
+        && api.has_request(run).await?
+    {
+        return Err(Problem::new("run", "must be new", run).into());
     }
     if !detach {
         let owner = format!("http-{}", ulid::Ulid::generate()).to_ascii_lowercase();
@@ -180,36 +125,26 @@ async fn ask(
     let mut session = api.session();
     session.set_up = run.clone().zip(claimant);
     let run = session.submit(request, &secrets, &bodies, run).await?;
-    tracing::info!(%run, detach, "asked for over HTTP");
+    tracing::info!(%run, detach, "requested over HTTP");
     let attached = (!detach).then(|| Attached::new(session, run.clone()));
     Ok((attached, run))
 }
 
 async fn report(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(Json(session.report(&run).await?).into_response())
 }
 
 async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     session.stop(&run, BY).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
 }
 
 async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     session.halt(&run).await?;
     // The kill switch is no event: this request stores its author.
     session.stop(&run, BY_HALT).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
-}
-
-/// The run of this name, if the log holds it, and a session for it.
-pub(super) async fn known(api: &Api, run: &str) -> Result<(Session, RunId), HttpError> {
-    let unknown = || HttpError::NotFound("unknown run in this log".to_owned());
-    let run = RunId::parse(run).map_err(|_| unknown())?;
-    let asked = api.bus.last(Stream::Ctl, &api.subjects.req(&run)).await;
-    let asked = asked.map_err(|fault| HttpError::Unavailable(fault.to_string()))?;
-    asked.ok_or_else(unknown)?;
-    Ok((api.session(), run))
 }

@@ -1,5 +1,5 @@
-//! Readiness and metrics of this coordinator; none of a single run. Must never hold an input of a
-//! decision, nor a label with unbounded values.
+//! Readiness and metrics of this coordinator, none of a single run. Must never contain an input of
+//! a decision, nor a label with unbounded values.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 
 type Named<const N: usize> = [(&'static str, String); N];
 
-/// Written by the loop that decides, read by the HTTP interface.
+/// State and counters: the loop writes them, the HTTP interface reads them.
 #[derive(Debug, Clone)]
 pub struct Status {
     caught_up: Gauge,
@@ -60,7 +60,7 @@ impl Default for Status {
             ),
             (
                 "coordinator_agents_heard",
-                "Processes of agents heard lately",
+                "Agent processes with a recent heartbeat",
                 &agents_heard,
             ),
             (
@@ -72,7 +72,7 @@ impl Default for Status {
         for (name, help, gauge) in gauges {
             registry.register(name, help, gauge.clone());
         }
-        let help = "Appends of this process, by how they ended";
+        let help = "Appends of this process, by result";
         registry.register("coordinator_decisions", help, decisions.clone());
         let help = "Answers over HTTP, by route and status code";
         registry.register("coordinator_http_answers", help, requests.clone());
@@ -98,9 +98,9 @@ impl Status {
     }
 
     /// Counts an append by its result.
-    pub(crate) fn decided(&self, how: &'static str) {
+    pub(crate) fn decided(&self, result: &'static str) {
         self.decisions
-            .get_or_create(&[("end", how.to_owned())])
+            .get_or_create(&[("end", result.to_owned())])
             .inc();
     }
 

@@ -1,6 +1,6 @@
 //! Setup and teardown of a run for a caller without NATS: the claims of [`loadpilot_client`], as
-//! paths. The caller beats once a second over HTTP, so that any coordinator can answer any path.
-//! Must never hand out a secret to a caller without a token.
+//! paths. The caller sends a heartbeat once a second, so that any coordinator can answer any path.
+//! Must never send a secret to a caller without a token.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Api;
+use super::api::Api;
 use super::error::HttpError;
-use super::routes::{body, known};
+use super::request_body;
 use loadpilot_client::run_request;
 use loadpilot_client::teardown::{ClaimResult, TeardownInputs, TeardownStatus};
 
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Router<Api> {
 #[serde(deny_unknown_fields)]
 struct SetupForm {
     claim: Box<SetupClaimed>,
-    /// Archive that the claim names, base64.
+    /// Archive that the claim names, in base64.
     bundle: String,
     #[serde(default)]
     secrets: BTreeMap<String, String>,
@@ -50,12 +50,12 @@ struct SetupForm {
 #[serde(deny_unknown_fields)]
 struct StatesForm {
     claimant: OwnerId,
-    /// Sealed with `key`, base64.
+    /// Sealed with `key`, in base64.
     states: String,
     key: String,
 }
 
-/// A beat of the claimant.
+/// A heartbeat of the claimant.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AliveForm {
@@ -67,7 +67,7 @@ struct AliveForm {
 #[serde(deny_unknown_fields)]
 struct ClaimForm {
     claimant: OwnerId,
-    /// User and machine of the claimant, for people.
+    /// User and machine of the claimant, for messages.
     by: String,
 }
 
@@ -80,10 +80,10 @@ struct FinishForm {
     failed: Vec<String>,
 }
 
-/// Selects one of two objects.
+/// Selects one of two archives.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ArchiveQuery {
     /// The states that the setup produced, instead of the scenario's files.
     #[serde(default)]
     states: bool,
@@ -93,7 +93,7 @@ async fn owed(
     State(api): State<Api>,
     Path(run): Path<String>,
 ) -> Result<Json<TeardownStatus>, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(Json(session.teardown_status(&run).await?))
 }
 
@@ -121,7 +121,7 @@ async fn keep(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<StatusCode, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     let form: StatesForm = read(&api, request).await?;
     let states = run_request::from_base64("states", &form.states, "not shown")?;
     session
@@ -147,7 +147,7 @@ async fn claim(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<Json<ClaimResult>, HttpError> {
-    let (mut session, run) = known(&api, &run).await?;
+    let (mut session, run) = api.known_run(&run).await?;
     let form: ClaimForm = read(&api, request).await?;
     let claimed = session.claim_teardown(&run, &form.claimant, &form.by, false);
     Ok(Json(claimed.await?))
@@ -158,7 +158,7 @@ async fn finish(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<StatusCode, HttpError> {
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     let form: FinishForm = read(&api, request).await?;
     session
         .finish_teardown(&run, &form.claimant, form.failed)
@@ -171,22 +171,23 @@ async fn means(
     Path(run): Path<String>,
 ) -> Result<Json<TeardownInputs>, HttpError> {
     if api.token.is_none() {
-        let why = "a teardown is played with secrets, which only a coordinator with a token gives";
-        return Err(HttpError::Forbidden(why));
+        let reason =
+            "a teardown is played with secrets, which only a coordinator with a token gives";
+        return Err(HttpError::Forbidden(reason));
     }
-    let (session, run) = known(&api, &run).await?;
+    let (session, run) = api.known_run(&run).await?;
     Ok(Json(session.teardown_inputs(&run).await?))
 }
 
 async fn kept(
     State(api): State<Api>,
     Path(run): Path<String>,
-    Query(which): Query<Which>,
+    Query(query): Query<ArchiveQuery>,
 ) -> Result<impl IntoResponse, HttpError> {
-    let (session, run) = known(&api, &run).await?;
-    Ok(session.teardown_archive(&run, which.states).await?)
+    let (session, run) = api.known_run(&run).await?;
+    Ok(session.teardown_archive(&run, query.states).await?)
 }
 
 async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, HttpError> {
-    Ok(run_request::form(&body(api, request).await?)?)
+    Ok(run_request::form(&request_body::read(api, request).await?)?)
 }

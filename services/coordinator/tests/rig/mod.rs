@@ -23,7 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Interval of the heartbeats of a scripted agent.
-const BEAT: Duration = Duration::from_millis(50);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Length of every run, in µs.
 const PROFILE_US: u64 = 300_000;
@@ -36,7 +36,7 @@ pub(crate) const UNDISTURBED: [&str; 4] = [
     "RunSealed",
 ];
 
-/// A server of one kind, fresh for each test.
+/// A server of one kind, new for each test.
 pub(crate) enum Rig {
     /// The memory twin.
     Memory(Bus),
@@ -138,7 +138,7 @@ impl Agent {
             subjects().live_all()
         };
         let mut live = self.bus.subscribe(&subject).await.expect("it may listen");
-        let mut beat = interval(BEAT);
+        let mut beat = interval(HEARTBEAT_INTERVAL);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -262,7 +262,7 @@ pub(crate) async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Valu
         loop {
             match bus.append(stream, subject, &id, payload.clone()).await {
                 Ok(stored) => return stored.seq,
-                Err(_) => tokio::time::sleep(BEAT).await,
+                Err(_) => tokio::time::sleep(HEARTBEAT_INTERVAL).await,
             }
         }
     };

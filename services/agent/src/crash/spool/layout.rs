@@ -1,20 +1,20 @@
-//! Where things are in a spool's file. Pure.
+//! Layout of a spool's file. Pure.
 //!
-//! One page of header, then two places for books, then two halves for deltas:
+//! One page of header, then two slots for checkpoints, then two halves for deltas:
 //!
 //! | bytes | field, little-endian |
 //! |---|---|
 //! | 0–7 | `lp-spool` |
 //! | 8–11 | version |
-//! | 12–15 | threads whose marks the books hold |
+//! | 12–15 | number of threads, each with a watermark in the checkpoint |
 //! | 16–23 | bytes of each half |
-//! | 32–39 | the last delta that is acknowledged |
+//! | 32–39 | number of the last acknowledged delta |
 //! | 64, 256, 448 | run, agent, boot: one byte for the length, then the text |
 //!
-//! Books and deltas are frames: a check value (4 bytes, written last), the length of the content
-//! (4), a number (8), the content, and zeroes up to a multiple of 8. The number of books counts
-//! them, that of a delta is its own. Halves are used by turns: behind the last frame of one may
-//! stand older ones.
+//! Checkpoints and deltas are frames: a check value (4 bytes, written last), the length of the
+//! content (4), a number (8), the content, and zeroes up to a multiple of 8. Checkpoints are
+//! numbered from 1; a delta has its own number. The halves are used in turn: older frames may
+//! follow the last frame of one.
 
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
@@ -26,18 +26,19 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const THREADS_AT: usize = 12;
 pub(super) const HALF_AT: usize = 16;
 pub(super) const ACKED_AT: usize = 32;
-/// Where run, agent and boot stand.
+/// Positions of run, agent and boot.
 pub(super) const NAMES_AT: [usize; 3] = [64, 256, 448];
 pub(super) const FRAME_HEAD_BYTES: usize = 16;
-/// Books without marks, and a mark in them, in bytes of JSON, generously.
-const BOOKS_BYTES: usize = 4_096;
+/// Maximum bytes of JSON of a checkpoint without watermarks.
+const CHECKPOINT_BYTES: usize = 4_096;
+/// Maximum bytes of JSON of a watermark.
 const MARK_BYTES: usize = 128;
 
-/// How a file is divided.
+/// Sizes of the parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) threads: u32,
-    /// Bytes of each place for books.
+    /// Bytes of each slot for a checkpoint.
     pub(super) slot: usize,
     /// Bytes of each half.
     pub(super) half: usize,
@@ -47,7 +48,7 @@ impl Layout {
     pub(super) fn new(threads: u32, bytes_max: usize) -> Self {
         Self {
             threads,
-            slot: BOOKS_BYTES + MARK_BYTES * threads as usize,
+            slot: CHECKPOINT_BYTES + MARK_BYTES * threads as usize,
             half: (bytes_max / 2).next_multiple_of(8),
         }
     }
@@ -56,17 +57,17 @@ impl Layout {
         self.half_at(2)
     }
 
-    /// Where books stand.
+    /// Position of a slot.
     pub(super) fn slot_at(&self, place: usize) -> usize {
         HEADER_BYTES + place * self.slot
     }
 
-    /// Where a half begins.
+    /// Position of a half.
     pub(super) fn half_at(&self, half: usize) -> usize {
         self.slot_at(2) + half * self.half
     }
 
-    /// The header of a spool that holds nothing.
+    /// Header of an empty spool.
     pub(super) fn header(&self, run: &RunId, holder: &Holder) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -83,7 +84,7 @@ impl Layout {
     }
 }
 
-/// Bytes of a frame with so much content.
+/// Bytes of a frame with `content` bytes of content.
 pub(super) fn frame_bytes(content: usize) -> usize {
     (FRAME_HEAD_BYTES + content).next_multiple_of(8)
 }

@@ -1,11 +1,12 @@
-//! Deltas that are not acknowledged, and the books of their process, where a kill cannot reach
-//! them: one mapped file for each run.
+//! Spool of one run: a mapped file that preserves unacknowledged deltas and the checkpoint of their
+//! process across a kill.
 //!
-//! A delta is put here before it is published and lies here until it is acknowledged; the books
-//! say how far deltas were closed, and so where the rings go on. Books come last: a delta beyond
-//! them was never published. Room is set aside before the start, so that a full disk is an error
-//! then and none later. Must never keep a delta from being published: what finds no room is
-//! counted, and lost only if the process is killed before it is acknowledged.
+//! A delta is saved before it is published, and stays until it is acknowledged. The checkpoint says
+//! up to where deltas are closed; the rings contain the rest. It is written after the deltas: a
+//! delta beyond it was never published. The space is allocated before the start, so that a full
+//! disk is an error before the start and never later. Must never prevent the publication of a
+//! delta: one without room is counted, and lost only if the process is killed before its
+//! acknowledgement.
 
 use std::path::{Path, PathBuf};
 
@@ -22,9 +23,9 @@ use layout::{FRAME_HEAD_BYTES, Layout, frame_bytes};
 
 pub use read::{SpoolContent, SpoolError, read};
 
-/// Room for deltas of one run: what a minute without NATS leaves of a large plan.
+/// Default bytes for deltas of one run: those of a large plan in a minute without NATS.
 pub const SPOOL_BYTES_DEFAULT: usize = 16 << 20;
-/// What its file's name ends in.
+/// Extension of the file's name.
 pub const EXTENSION: &str = "spool";
 
 /// The spool of one process in one run.
@@ -33,23 +34,23 @@ pub struct Spool {
     map: Map,
     layout: Layout,
     path: PathBuf,
-    /// The half that is being filled.
+    /// Index of the half that is being filled.
     half: usize,
-    /// Of each half, the bytes used and the last delta in it.
+    /// Bytes used and number of the last delta, for each half.
     halves: [(usize, u64); 2],
     acked: u64,
-    /// How often books were written.
-    entries: u64,
-    /// Deltas that found no room.
+    /// Number of checkpoints written.
+    checkpoints: u64,
+    /// Number of deltas that found no room.
     unsaved: u64,
 }
 
 impl Spool {
-    /// Makes the file for a process that counts on so many threads, with `bytes_max` for deltas,
-    /// all of them set aside on the disk; as long as this lives, others know that its process does.
+    /// Creates and locks the file of a process with `threads` threads, with `bytes_max` bytes for
+    /// deltas allocated on the disk. The lock shows other processes that this one lives.
     ///
     /// # Errors
-    /// What the file system says: no room, no right, no locks.
+    /// An error of the file system: no space, no permission, no locks.
     pub fn create(
         folder: &Path,
         (run, holder): (&RunId, &Holder),
@@ -68,28 +69,28 @@ impl Spool {
             half: 0,
             halves: [(0, 0); 2],
             acked: 0,
-            entries: 0,
+            checkpoints: 0,
             unsaved: 0,
         })
     }
 
-    /// Its file.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Deltas that found no room, in all.
+    /// Number of deltas that found no room.
     #[must_use]
     pub fn unsaved(&self) -> u64 {
         self.unsaved
     }
 
-    /// Puts a delta here that is not published yet; whether there was room.
+    /// Saves a delta before it is published; returns whether there was room.
     pub fn save(&mut self, seq: u64, payload: &[u8]) -> bool {
         let bytes = frame_bytes(payload.len());
         if self.halves[self.half].1 <= self.acked {
-            // Nothing in it is wanted any more. Only what piles up takes further pages of memory.
+            // All of its deltas are stored. Reusing the same pages saves memory.
             self.halves[self.half] = (0, 0);
         }
         if bytes > self.layout.half - self.halves[self.half].0 {
@@ -108,26 +109,26 @@ impl Spool {
         true
     }
 
-    /// Deltas up to those of these books are closed. One of two places is written by turns, so that
-    /// the one before stays whole.
+    /// Writes a checkpoint: deltas up to it are closed. The two slots are used in turn, so that the
+    /// previous checkpoint stays complete.
     ///
     /// # Panics
-    /// When the books are of more threads than were said.
-    pub fn close(&mut self, books: &Checkpoint) {
-        let text = serde_json::to_vec(books).expect("books have a JSON form");
+    /// The checkpoint has more threads than the spool.
+    pub fn close(&mut self, checkpoint: &Checkpoint) {
+        let text = serde_json::to_vec(checkpoint).expect("a checkpoint has a JSON form");
         assert!(FRAME_HEAD_BYTES + text.len() <= self.layout.slot, "room");
-        self.entries += 1;
-        let place = usize::from(self.entries.is_multiple_of(2));
-        self.write_frame(self.layout.slot_at(place), self.entries, &text);
+        self.checkpoints += 1;
+        let slot = usize::from(self.checkpoints.is_multiple_of(2));
+        self.write_frame(self.layout.slot_at(slot), self.checkpoints, &text);
     }
 
-    /// Deltas up to this one are stored.
+    /// Deltas up to this one are acknowledged.
     pub fn acknowledge(&mut self, seq: u64) {
         self.acked = seq;
         self.map.store_u64(layout::ACKED_AT, seq);
     }
 
-    /// The check value comes last: until then nothing is there.
+    /// Writes a frame. The check value comes last: without it the frame is absent.
     fn write_frame(&self, at: usize, number: u64, content: &[u8]) {
         let len = u32::try_from(content.len()).unwrap_or(u32::MAX);
         self.map.write(at + 4, &len.to_le_bytes());
@@ -137,7 +138,7 @@ impl Spool {
     }
 }
 
-/// The name of a spool's file.
+/// File name of a spool.
 fn file_name(run: &RunId, holder: &Holder) -> String {
     let Holder { agent, boot_id } = holder;
     format!("{run}.{agent}.{boot_id}.{EXTENSION}")

@@ -1,7 +1,7 @@
-//! What a dead process left in its spool.
+//! Reads the spool of a killed process.
 //!
-//! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a delta
-//! that was not closed.
+//! Pure: the bytes are an argument. Must never panic on any bytes, nor return a delta that was not
+//! closed.
 
 use std::collections::BTreeMap;
 
@@ -16,42 +16,42 @@ use super::layout::{
 };
 use crate::crash::mmap_file::check;
 
-/// Everything that a spool holds.
+/// Content of a spool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolContent {
-    /// Of which run.
+    /// Id of the run.
     pub run: RunId,
-    /// Of which process.
+    /// Agent and boot of the process.
     pub holder: Holder,
-    /// On how many threads it counted.
+    /// Number of its firing threads.
     pub threads: u32,
-    /// Its books; those of a process that has closed nothing when it had not.
-    pub books: Checkpoint,
-    /// Its deltas that are closed and not known to be stored, by number.
+    /// Its last checkpoint; the default if there is none.
+    pub checkpoint: Checkpoint,
+    /// Closed deltas without a known acknowledgement, by number.
     pub deltas: BTreeMap<u64, Bytes>,
 }
 
-/// Why bytes are not a spool.
+/// Why bytes are not a valid spool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpoolError {
-    /// They begin otherwise.
+    /// The magic number is absent.
     #[error("not a spool")]
     Foreign,
-    /// Another version wrote it.
+    /// The version is unknown.
     #[error("a spool of version {0}, this program reads {VERSION}")]
     Version(u32),
-    /// It is shorter than it says.
+    /// The file is shorter than its header says.
     #[error("a spool that was cut off")]
     Short,
-    /// It does not say whose it is.
-    #[error("a spool of nobody")]
+    /// Run or process is invalid.
+    #[error("a spool without a valid owner")]
     Nameless,
 }
 
-/// Reads the bytes of a spool's file whose process is dead.
+/// Reads the bytes of a spool's file.
 ///
 /// # Errors
-/// Why they are not a whole spool of this version.
+/// They are not a complete spool of this version.
 pub fn read(bytes: &[u8]) -> Result<SpoolContent, SpoolError> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
@@ -61,7 +61,7 @@ pub fn read(bytes: &[u8]) -> Result<SpoolContent, SpoolError> {
         return Err(SpoolError::Version(version));
     }
     let half = usize::try_from(word_u64(header, HALF_AT)).map_err(|_| SpoolError::Short)?;
-    // What is longer than its file, or would be, was cut off.
+    // A half longer than the file means a truncated file.
     let half = Some(half).filter(|half| *half <= bytes.len());
     let layout = Layout {
         half: half.ok_or(SpoolError::Short)?,
@@ -71,35 +71,35 @@ pub fn read(bytes: &[u8]) -> Result<SpoolContent, SpoolError> {
         return Err(SpoolError::Short);
     }
     let (run, holder) = owner(header).ok_or(SpoolError::Nameless)?;
-    let books = books(bytes, &layout);
+    let checkpoint = newest_checkpoint(bytes, &layout);
     let acked = word_u64(header, ACKED_AT);
     let mut deltas = BTreeMap::new();
     for place in 0..2 {
         let at = layout.half_at(place);
         frames(&bytes[at..at + layout.half], &mut deltas);
     }
-    deltas.retain(|seq, _| *seq > acked && *seq <= books.last_seq);
+    deltas.retain(|seq, _| *seq > acked && *seq <= checkpoint.last_seq);
     Ok(SpoolContent {
         run,
         holder,
         threads: layout.threads,
-        books,
+        checkpoint,
         deltas,
     })
 }
 
-/// The newest books that were written whole.
-fn books(bytes: &[u8], layout: &Layout) -> Checkpoint {
+/// The newest complete checkpoint.
+fn newest_checkpoint(bytes: &[u8], layout: &Layout) -> Checkpoint {
     let found = (0..2).filter_map(|place| {
         let at = layout.slot_at(place);
         let (number, content) = frame(&bytes[at..at + layout.slot])?;
         Some((number, serde_json::from_slice(content).ok()?))
     });
     let newest = found.max_by_key(|(number, _)| *number);
-    newest.map(|(_, books)| books).unwrap_or_default()
+    newest.map(|(_, checkpoint)| checkpoint).unwrap_or_default()
 }
 
-/// The deltas of a half, up to the first place that holds none, or an older one.
+/// The deltas of a half, up to the first absent or older frame.
 fn frames(mut half: &[u8], deltas: &mut BTreeMap<u64, Bytes>) {
     let mut last = 0;
     while let Some((seq, content)) = frame(half).filter(|(seq, _)| *seq > last) {
@@ -109,7 +109,7 @@ fn frames(mut half: &[u8], deltas: &mut BTreeMap<u64, Bytes>) {
     }
 }
 
-/// The frame that these bytes begin with: its number and its content.
+/// Number and content of the frame at the start of the bytes.
 fn frame(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let head: &[u8; FRAME_HEAD_BYTES] = bytes.first_chunk()?;
     let (found, len) = (word_u32(head, 0), word_u32(head, 4));

@@ -1,4 +1,4 @@
-//! The spool against a model that remembers everything.
+//! The spool against a model of its content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ fn found(spool: &Spool) -> SpoolContent {
     read(&fs::read(spool.path()).expect("the file")).expect("a spool")
 }
 
-fn books(last_seq: u64) -> Checkpoint {
+fn checkpoint(last_seq: u64) -> Checkpoint {
     Checkpoint {
         last_seq,
         to_us: last_seq * 10,
@@ -52,21 +52,21 @@ fn books(last_seq: u64) -> Checkpoint {
     }
 }
 
-/// What a process may do.
+/// Step of a process.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Puts a delta of so many bytes here.
-    Keep(usize),
-    /// Closes what is here.
+    /// Saves a delta of this many bytes.
+    Save(usize),
+    /// Writes a checkpoint.
     Close,
-    /// The oldest delta that was closed is stored.
+    /// Acknowledges the oldest closed delta.
     Acknowledge,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        3 => (0_usize..900).prop_map(Step::Keep),
-        1 => (0_usize..5_000).prop_map(Step::Keep),
+        3 => (0_usize..900).prop_map(Step::Save),
+        1 => (0_usize..5_000).prop_map(Step::Save),
         3 => Just(Step::Close),
         3 => Just(Step::Acknowledge),
     ];
@@ -78,26 +78,26 @@ struct Model {
     seq: u64,
     closed: Option<u64>,
     acked: u64,
-    kept: BTreeMap<u64, Bytes>,
+    saved: BTreeMap<u64, Bytes>,
     unsaved: u64,
 }
 
 impl Model {
     fn step(&mut self, spool: &mut Spool, step: &Step) {
         match step {
-            Step::Keep(len) => {
+            Step::Save(len) => {
                 self.seq += 1;
                 let fill = u8::try_from(self.seq % 251).unwrap_or(0);
                 let payload = Bytes::from(vec![fill; *len]);
                 if spool.save(self.seq, &payload) {
-                    self.kept.insert(self.seq, payload);
+                    self.saved.insert(self.seq, payload);
                 } else {
                     self.unsaved += 1;
                 }
             }
             Step::Close => {
                 self.closed = Some(self.seq);
-                spool.close(&books(self.seq));
+                spool.close(&checkpoint(self.seq));
             }
             Step::Acknowledge => {
                 if Some(self.acked) < self.closed {
@@ -108,20 +108,23 @@ impl Model {
         }
     }
 
-    fn check(&self, kept: &SpoolContent) {
-        assert_eq!(kept.books, self.closed.map(books).unwrap_or_default());
-        let open = self.kept.range(self.acked + 1..);
+    fn check(&self, content: &SpoolContent) {
+        assert_eq!(
+            content.checkpoint,
+            self.closed.map(checkpoint).unwrap_or_default()
+        );
+        let open = self.saved.range(self.acked + 1..);
         let open = open.filter(|(seq, _)| Some(**seq) <= self.closed);
         let open: BTreeMap<u64, Bytes> = open.map(|(seq, one)| (*seq, one.clone())).collect();
-        assert_eq!(kept.deltas, open);
+        assert_eq!(content.deltas, open);
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Broken if a kill at whatever moment lost a delta that was closed and not stored, or gave one
-    /// that nobody had closed.
+    /// Broken if a kill at any moment loses a closed delta that is not stored, or if an open delta
+    /// is read.
     #[test]
     fn at_any_moment_the_file_holds_what_is_closed_and_not_stored(steps in steps()) {
         let folder = folder();
@@ -134,10 +137,11 @@ proptest! {
         prop_assert_eq!(spool.unsaved(), model.unsaved);
     }
 
-    /// Broken if a kill in the middle of a write gave half of it, or took what was there before.
+    /// Broken if after a kill in the middle of a write a part of it is read, or an earlier write is
+    /// lost.
     #[test]
     fn a_torn_write_leaves_what_was_there(
-        steps in steps(), last in prop_oneof![Just(Step::Keep(700)), Just(Step::Close)],
+        steps in steps(), last in prop_oneof![Just(Step::Save(700)), Just(Step::Close)],
         from in 0_usize..1_000,
     ) {
         let folder = folder();
@@ -156,11 +160,11 @@ proptest! {
             torn[*at] = before[*at];
         }
         let torn = read(&torn).expect("a spool");
-        prop_assert_eq!(&torn.books, &kept.books);
+        prop_assert_eq!(&torn.checkpoint, &kept.checkpoint);
         prop_assert_eq!(&torn.deltas, &kept.deltas);
     }
 
-    /// Broken if a damaged file could end whoever reads it.
+    /// Broken if a damaged file ends its reader.
     #[test]
     fn any_bytes_are_read_or_refused(
         damage in prop::collection::vec((0_usize..20_000, any::<u8>()), 0..20),
@@ -168,8 +172,8 @@ proptest! {
     ) {
         let folder = folder();
         let mut spool = spool(&folder);
-        (1..9).for_each(|_| Model::default().step(&mut spool, &Step::Keep(300)));
-        spool.close(&books(1));
+        (1..9).for_each(|_| Model::default().step(&mut spool, &Step::Save(300)));
+        spool.close(&checkpoint(1));
         let mut bytes = fs::read(spool.path()).expect("the file");
         for (at, value) in damage {
             let at = at % bytes.len();
@@ -180,8 +184,7 @@ proptest! {
     }
 }
 
-/// Broken if what finds no room took room from something else, or was not counted: the delta is
-/// published all the same.
+/// Broken if a delta without room takes the room of another, or is not counted.
 #[test]
 fn what_finds_no_room_is_counted_and_room_comes_back() {
     let folder = folder();
@@ -191,7 +194,7 @@ fn what_finds_no_room_is_counted_and_room_comes_back() {
         assert!(spool.save(seq, &[1; 1_000]), "{seq}");
     }
     assert!(!spool.save(6, &[1; 1_000]));
-    spool.close(&books(6));
+    spool.close(&checkpoint(6));
     assert_eq!(
         found(&spool).deltas.keys().copied().collect::<Vec<_>>(),
         [2, 3, 4, 5]
@@ -199,15 +202,15 @@ fn what_finds_no_room_is_counted_and_room_comes_back() {
     assert_eq!(spool.unsaved(), 2);
     spool.acknowledge(3);
     assert!(spool.save(7, &[1; 1_000]), "a half is free again");
-    spool.close(&books(7));
+    spool.close(&checkpoint(7));
     assert_eq!(
         found(&spool).deltas.keys().copied().collect::<Vec<_>>(),
         [4, 5, 7]
     );
 }
 
-/// Broken if a long run, whose deltas are soon stored, took ever more pages of its file, and so of
-/// its agent's memory.
+/// Broken if a long run whose deltas are soon stored uses ever more pages of its file, and so of
+/// the agent's memory.
 #[test]
 fn what_is_stored_leaves_its_place_to_the_next() {
     let folder = folder();
@@ -215,7 +218,7 @@ fn what_is_stored_leaves_its_place_to_the_next() {
     let mut spool = Spool::create(folder.path(), names, 2, SPOOL_BYTES_DEFAULT).expect("room");
     for seq in 1..=1_000 {
         assert!(spool.save(seq, &[1; 1_000]));
-        spool.close(&books(seq));
+        spool.close(&checkpoint(seq));
         spool.acknowledge(seq);
     }
     let bytes = fs::read(spool.path()).expect("the file");
@@ -223,7 +226,7 @@ fn what_is_stored_leaves_its_place_to_the_next() {
     assert!(touched < Some(16 << 10), "{touched:?}");
 }
 
-/// Broken if a process that lives could be reported for by another one.
+/// Broken if another process could report for a living one.
 #[test]
 fn it_is_locked_as_long_as_its_process_lives() {
     let folder = folder();

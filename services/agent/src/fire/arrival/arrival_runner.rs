@@ -26,12 +26,12 @@ use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::clock::call_timeout::CallTimer;
 use crate::fire::clock::lease::Lease;
-use crate::fire::http::wire::{Order, Trace, Wire};
+use crate::fire::http::wire::{Order, Wire};
 use crate::fire::journal::ring::EpochEnd;
 use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::call_registry::CallRegistry;
 use crate::fire::request::program::{Call, Program};
-use crate::fire::request::progress::Progress;
+use crate::fire::request::progress::{Progress, Trace};
 use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
 

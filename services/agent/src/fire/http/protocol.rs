@@ -13,10 +13,10 @@ use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::{self, Preconnected};
 use super::http1::Http1;
 use super::http2::Http2;
-use super::wire::{Order, Trace, Wire};
+use super::wire::{Order, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
-use crate::fire::request::progress::Stage;
+use crate::fire::request::progress::{Stage, Trace};
 use crate::fire::request::tls::Offer;
 
 /// The engine of one core.

@@ -5,14 +5,12 @@
 
 use std::cell::RefCell;
 
-use loadpilot_engine::tally::Phases;
-
 use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::Preconnected;
 use crate::fire::clock::MonoTime;
 use crate::fire::request::debug_exchange::ResponseHead;
 use crate::fire::request::program::Call;
-use crate::fire::request::progress::Progress;
+use crate::fire::request::progress::{Progress, Trace};
 use crate::fire::request::response_capture::ResponseCapture;
 use crate::fire::request::stream_tokens::Tokens;
 
@@ -41,18 +39,6 @@ impl Order<'_> {
     pub(crate) fn has_enough(&self) -> bool {
         self.tokens.is_some_and(|tokens| tokens.borrow().is_full())
     }
-}
-
-/// Counts and times of an exchange so far. Filled while the exchange runs, so that it also holds
-/// for one that is cut off.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Trace {
-    /// Bytes written, headers included.
-    pub sent_bytes: u64,
-    /// Bytes read, headers included.
-    pub received_bytes: u64,
-    /// Phases of the exchange; the engine does not set schedule lag and queue.
-    pub phases: Phases,
 }
 
 /// An HTTP engine of one core.

@@ -4,7 +4,7 @@
 //! - [`target`], [`target_check`], [`tls`]: where the load goes, and whether it may.
 //! - [`program`], [`template`]: the plan's requests, compiled before the start.
 //! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
-//! - [`scratch`], [`progress`]: buffers of a seat, and the stage of its exchange.
+//! - [`scratch`], [`progress`]: buffers of a seat, and the progress of its exchange.
 //! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: what is read of an answer.
 //! - [`redaction`]: secrets in texts.
 

@@ -22,11 +22,12 @@ use super::redaction::Redactor;
 use super::target::Target;
 use super::template::{Http1Request, Http2Request, RequestParts};
 use crate::fire::fault::Fault;
-// The run's preparation fetches them.
-use crate::runs::bodies::Bodies;
 
 /// The default User-Agent, up to the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
+
+/// The bodies of a plan by their hash; each is in memory once, however many calls send it.
+pub type Bodies = BTreeMap<String, Bytes>;
 
 /// Request templates of all tasks of a plan, and their target.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
-//! The stage of an exchange, which the task with its timer reads: for the time-out of the stage,
-//! and for the cause when it expires.
+//! Progress of an exchange: its stage, and its counts and times so far.
 //!
-//! The engine enters stages; both sides run on the core's thread. Must never cost more than a store
+//! The engine enters stages. The task with the timer reads them: for the time-out of a stage, and
+//! for the cause when it expires. Both run on the core's thread. Must never cost more than a store
 //! per stage.
 
 use std::cell::Cell;
 
+use loadpilot_engine::tally::Phases;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::plan::PhaseTimeouts;
 
@@ -99,4 +100,16 @@ impl Progress {
         };
         limit_us.map(|us| self.since.get().plus_us(us))
     }
+}
+
+/// Counts and times of an exchange so far. Filled while the exchange runs, so that it also holds
+/// for one that is cut off.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Trace {
+    /// Bytes written, headers included.
+    pub sent_bytes: u64,
+    /// Bytes read, headers included.
+    pub received_bytes: u64,
+    /// Phases of the exchange; the engine does not set schedule lag and queue.
+    pub phases: Phases,
 }

@@ -3,7 +3,18 @@
 //! Besides its plain form a secret is found percent-encoded, as in a path, and quoted, as in an
 //! error's text. Other forms that a scenario derives from it (base64, a digest) are not found.
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+/// Secrets by handle. `Debug` shows no value.
+#[derive(Clone, Default)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 /// Replacement for a secret.
 pub(crate) const MASK: &str = "***";

@@ -321,9 +321,9 @@ fn halted_and_finished_runs_hold_nothing() {
     agent.finished(&run("r"), Some(FinishReason::Isolated));
     assert!(
         !agent.must_rejoin(),
-        "nobody comes back to a run that was halted"
+        "an agent does not rejoin a halted run"
     );
-    assert_eq!(commands_of(&agent, "r"), None, "nobody is employed again");
+    assert_eq!(commands_of(&agent, "r"), None, "no worker starts again");
     assert_eq!(agent.fence_at(&Timeouts::default()), None);
     assert_eq!(
         agent.beat(Rate::per_second(100)).seen.len(),

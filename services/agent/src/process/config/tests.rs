@@ -28,7 +28,7 @@ fn defaults_follow_the_machine() {
     assert!(config.id.as_str().starts_with("build-7-example-"));
     assert_eq!(config.timeouts, Timeouts::default());
     assert_eq!(config.nats.token, None);
-    assert_eq!(config.rings, None, "nothing is written where nobody said");
+    assert_eq!(config.rings, None, "no rings without a folder");
 }
 
 /// Calls of the open tick go where the flag says, else the environment, with a limit by name.
@@ -93,7 +93,7 @@ fn the_environment_fills_in() {
     assert!(read(&["--token", "x"], &env).is_err());
 }
 
-/// Somebody who fixes one mistake at a time starts the agent six times.
+/// Broken if an operator must start the agent once per mistake to see all of them.
 #[test]
 fn every_mistake_is_named_at_once() {
     let args = [
@@ -159,7 +159,8 @@ fn stack_files_must_be_private_and_are_not_quoted() {
     assert!(read(&["--connect", &shown], &[]).is_err(), "no file");
 }
 
-/// Whoever comes from another fleet keeps its words; flags go before the environment as a whole.
+/// Broken if the variables of another fleet are not understood, or if the environment overrides a
+/// flag.
 #[test]
 fn the_server_is_named_in_either_way() {
     let server = |args: &[&str], env: &[(&str, &str)]| read(args, env).expect("enough").nats;
@@ -222,8 +223,7 @@ fn what_an_agent_has_is_what_it_can_do() {
     assert!(refused.contains("`loadpilot agent` has"), "{refused}");
 }
 
-/// Whoever checks a configuration must neither start an agent nor leave a file that says that one
-/// lives.
+/// Broken if a check of the configuration starts an agent, or leaves a liveness file.
 #[test]
 fn a_check_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
-//! What killed processes of this agent left: found at the start, reported under their names, and
-//! removed.
+//! Crash recovery: finds the files of killed processes of this agent at its start, reports their
+//! counts under their boots, and removes the files.
 //!
-//! A file of theirs is touched only when nobody holds its lock. Must never publish before it knows
-//! the run, nor remove anything that is not stored or of a run that is over.
+//! A file is touched only while this process holds its lock. Must never publish before it has read
+//! the run, nor remove a file that is neither stored nor of a run that is over.
 
 mod replay;
 
@@ -26,28 +26,28 @@ use crate::runs::envelope::envelope;
 use crate::runs::event_publisher::{EventPublisher, store};
 use crate::runs::outbox::msg_id;
 
-/// What one killed process left of one run.
+/// Files that one killed process left of one run.
 #[derive(Debug)]
 pub(crate) struct DeadProcess {
-    /// The run.
+    /// Id of the run.
     pub(crate) run: RunId,
-    /// The process.
+    /// Boot of the process.
     pub(crate) boot_id: BootId,
     spool: PathBuf,
-    /// Held, so that nobody else reports the same.
+    /// Lock on the spool: no other process reports the same.
     _lock: File,
 }
 
-/// What lies in a folder of processes before `me`.
+/// Files of earlier processes in a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// What they left.
+    /// Files of killed processes.
     pub(crate) dead_processes: Vec<DeadProcess>,
-    /// Whether one of them may still live: its files are locked.
+    /// Whether an earlier process may still live: its files are locked.
     pub(crate) some_live: bool,
 }
 
-/// Looks for what earlier processes of this agent left.
+/// Finds files of earlier processes of this agent.
 pub(crate) fn find(folder: &Path, me: &Holder) -> Found {
     let mut found = Found::default();
     let files = match fs::read_dir(folder) {
@@ -87,21 +87,22 @@ pub(crate) fn find(folder: &Path, me: &Holder) -> Found {
             }
         }
     }
-    // A process that was killed while it made its files, or removed them, leaves rings alone.
-    let has_no_spool = |(whose, _): &(_, _)| !found.some_live && !spools.contains(whose);
-    let alone = rings.iter().filter(|ring| has_no_spool(ring));
-    alone.for_each(|(_, path)| remove(path));
+    // A process that is killed while it creates or removes its files leaves rings without a spool.
+    if !found.some_live {
+        let orphans = rings.iter().filter(|(owner, _)| !spools.contains(owner));
+        orphans.for_each(|(_, path)| remove(path));
+    }
     found
 }
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Spool,
     Ring,
 }
 
-/// Of which run and process a file of this agent is; none of `me`, and no other file.
+/// Run, boot and kind of a file of this agent's earlier processes; `None` for any other file.
 fn named(path: &Path, me: &Holder) -> Option<(RunId, BootId, Kind)> {
     let name = path.file_name()?.to_str()?;
     let parts: Vec<&str> = name.split('.').collect();
@@ -116,17 +117,17 @@ fn named(path: &Path, me: &Holder) -> Option<(RunId, BootId, Kind)> {
 }
 
 impl DeadProcess {
-    /// Nobody wants them any more: their run is over.
+    /// Removes the files.
     pub(crate) fn discard(&self, agent: &Holder) {
         tracing::debug!(run = %self.run, boot = %self.boot_id, "what it left is removed");
-        // The spool first: rings alone are nothing to report.
+        // The spool first: recovery ignores rings without one.
         remove(&self.spool);
         let name = format!("{}.{}.{}.", self.run, agent.agent, self.boot_id);
         let folder = self.spool.parent();
         let files = folder.and_then(|folder| fs::read_dir(folder).ok());
         let files = files.into_iter().flatten().flatten();
-        let is_its = |file: &fs::DirEntry| file.file_name().to_string_lossy().starts_with(&name);
-        files.filter(is_its).for_each(|file| remove(&file.path()));
+        let is_own = |file: &fs::DirEntry| file.file_name().to_string_lossy().starts_with(&name);
+        files.filter(is_own).for_each(|file| remove(&file.path()));
     }
 }
 
@@ -138,26 +139,26 @@ fn remove(path: &Path) {
     }
 }
 
-/// Publishes what a killed process left of a run, states its last words, and removes its files.
+/// Publishes the deltas of a killed process and its final event, and removes its files.
 pub(crate) async fn report(
     shell: Shell,
     dead: Arc<DeadProcess>,
     created: RunCreated,
     publisher: EventPublisher,
 ) {
-    let gathered = {
+    let recovered = {
         let (dead, me) = (Arc::clone(&dead), shell.me.clone());
-        spawn_blocking(move || gather(&dead, &me, &created)).await
+        spawn_blocking(move || recover(&dead, &me, &created)).await
     };
-    let (content, tail) = match gathered {
-        Ok(Ok(gathered)) => gathered,
+    let (content, tail) = match recovered {
+        Ok(Ok(recovered)) => recovered,
         Ok(Err(reason)) => {
             let path = dead.spool.display();
             tracing::error!(%path, reason, "what it left cannot be read, and stays there");
             return;
         }
         Err(error) => {
-            // Files that make it panic must not end every later process too.
+            // Files that cause a panic must not end every later process.
             tracing::error!(run = %dead.run, %error, "what it left cannot be read");
             return;
         }
@@ -172,14 +173,14 @@ pub(crate) async fn report(
         let id = msg_id(&dead.run, &dead.boot_id, seq);
         store(&shell, Stream::Data, &subject, &id, payload).await;
     }
-    let words = What::TailReported(tail.reported);
-    publisher.publish_for(dead.boot_id.clone(), words);
+    let reported = What::TailReported(tail.reported);
+    publisher.publish_for(dead.boot_id.clone(), reported);
     publisher.flush().await;
     dead.discard(&shell.me);
 }
 
-/// Reads everything that is there and closes it.
-fn gather(
+/// Reads the files and closes their counts.
+fn recover(
     dead: &DeadProcess,
     me: &Holder,
     created: &RunCreated,
@@ -202,12 +203,12 @@ fn gather(
                 core,
             };
             let ring = dead.spool.with_file_name(ring_name(&owner));
-            let mark = content.books.marks.get(core as usize).copied();
+            let mark = content.checkpoint.marks.get(core as usize).copied();
             thread(&ring, &owner, mark.unwrap_or_default())
                 .map(|left| replay::thread(&left, &created.plan, &workload))
         })
         .collect();
-    let tail = crash_recovery::close(dead.boot_id.clone(), &content.books, &threads);
+    let tail = crash_recovery::close(dead.boot_id.clone(), &content.checkpoint, &threads);
     let (run, calls) = (&dead.run, tail.reported.totals.calls_total());
     tracing::info!(
         %run, boot = %dead.boot_id, deltas = content.deltas.len(), calls,
@@ -217,7 +218,7 @@ fn gather(
     Ok((content, tail))
 }
 
-/// What one thread of it left, or why nobody can tell.
+/// Reads the ring of one thread.
 fn thread(
     path: &Path,
     owner: &RingOwner,
@@ -239,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// Broken if files that nobody can use were kept for ever, or others than those removed.
+    /// Broken if useless files stay for ever, or if others are removed.
     #[test]
     fn rings_without_a_spool_are_removed_and_no_others() {
         let folder = tempfile::tempdir().expect("a folder");

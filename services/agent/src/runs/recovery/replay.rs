@@ -1,6 +1,6 @@
-//! From the records of a ring to what its thread told its tally. Pure.
+//! Replays the records of a ring as the events that its thread had tallied. Pure.
 //!
-//! Must never leave out a finished call: one whose name is not known goes with the others of its
+//! Must never leave out a finished call: one without a known name counts as another call of its
 //! task.
 
 use loadpilot_engine::schedule::workload::Workload;
@@ -12,7 +12,7 @@ use loadpilot_events::plan::script::CallName;
 
 use crate::fire::{ArrivalId, CallRecord, RingContents, RingEvent, RingEventKind};
 
-/// What a thread left of a run.
+/// Replays the ring of one thread.
 pub(super) fn thread(left: &RingContents, plan: &Plan, workload: &Workload) -> Thread {
     let reader = Reader {
         left,
@@ -30,8 +30,8 @@ pub(super) fn thread(left: &RingContents, plan: &Plan, workload: &Workload) -> T
         reader.in_flight(record, &mut thread);
     }
     for event in &left.events {
-        match reader.noted(event) {
-            Some(told) => thread.events.push(told),
+        match reader.tally_event(event) {
+            Some(event) => thread.events.push(event),
             None => thread.unrecorded = thread.unrecorded.saturating_add(1),
         }
     }
@@ -50,7 +50,7 @@ impl Reader<'_> {
             return;
         };
         self.began(record, thread);
-        end.call = self.called(record, thread);
+        end.call = self.call_number(record, thread);
         let (block, index) = record.arrival.draw_key();
         if self.workload.is_sampled(block, index, record.call) {
             let sample = end.sample(record.arrival.user_and_number(), record.due_us);
@@ -62,7 +62,7 @@ impl Reader<'_> {
 
     fn in_flight(&self, record: &CallRecord, thread: &mut Thread) {
         self.began(record, thread);
-        let call = self.called(record, thread);
+        let call = self.call_number(record, thread);
         thread.last_us = thread.last_us.max(record.dispatched_us);
         let waited_us = record.dispatched_us.saturating_sub(record.due_us);
         thread.in_flight.push(InFlight {
@@ -74,7 +74,7 @@ impl Reader<'_> {
         });
     }
 
-    /// With its first call an arrival started, unless that is a note of its own.
+    /// The first call of an arrival is its start, unless that has an event of its own.
     fn began(&self, record: &CallRecord, thread: &mut Thread) {
         let is_first = record.schedule_lag_us.is_some();
         if is_first && !self.left.closed.covers_turn(record.epoch) {
@@ -82,15 +82,15 @@ impl Reader<'_> {
         }
     }
 
-    /// The number of a call, whose name is told as far as the plan does not say it.
-    fn called(&self, record: &CallRecord, thread: &mut Thread) -> u16 {
+    /// Number of a call; adds its name, unless the plan has it.
+    fn call_number(&self, record: &CallRecord, thread: &mut Thread) -> u16 {
         if usize::from(record.call) < self.in_plan {
             return record.call;
         }
         let name = self.left.texts.calls.get(&record.call).cloned();
         let name = name.unwrap_or_else(|| {
             let task = self.key(record).task;
-            // The first numbers are set aside for the calls that are not told apart.
+            // The first numbers are reserved for the other calls of each task.
             CallName {
                 call: task,
                 task,
@@ -113,8 +113,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `None`: its text is not there.
-    fn noted(&self, event: &RingEvent) -> Option<TallyEvent> {
+    /// Event for the tally; `None` if its text is missing.
+    fn tally_event(&self, event: &RingEvent) -> Option<TallyEvent> {
         let key = event.key;
         Some(match event.kind {
             RingEventKind::Started => TallyEvent::Started(key),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::cores::{Cores, SHARDS, hold, plan, step, task};
-use crate::support::target::{Act, Gate, Seen, Target, nobody};
+use crate::support::target::{Act, Gate, Seen, Target, closed_port};
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_events::plan::{Plan, Rest, Shape, Task};
 use loadpilot_events::{DropReason, Outcome, Timestamp};
@@ -85,7 +85,7 @@ impl Guests {
 /// When each turn of each user came, in ms after the first request.
 fn times_by_user(target: &Target) -> BTreeMap<u32, Vec<u64>> {
     let seen = target.seen();
-    let first = seen.iter().map(|one| one.at).min().expect("somebody came");
+    let first = seen.iter().map(|one| one.at).min().expect("a request");
     let mut times: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for one in &seen {
         let ms = one.at.duration_since(first).as_millis();
@@ -323,7 +323,7 @@ async fn users_change_hands_at_a_tick() {
 #[tokio::test]
 async fn refused_connections_do_not_starve_the_core() {
     let mut cores = Cores::new(
-        closed(format!("http://{}", nobody()), 60_000, one_task()),
+        closed(format!("http://{}", closed_port()), 60_000, one_task()),
         1,
         1,
     )

@@ -1,5 +1,5 @@
-//! Beyond the end of its lease a core starts nothing, whether or not anybody tells it to stop: a
-//! process that was frozen may fire before it hears anything.
+//! Beyond the end of its lease a core starts no arrival, even without a command to stop: a process
+//! that was frozen may fire before it reads a command.
 
 use loadpilot_agent::fire::MonoTime;
 use loadpilot_events::{DropReason, Outcome};

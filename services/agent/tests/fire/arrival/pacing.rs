@@ -314,7 +314,7 @@ async fn a_name_is_resolved_once() {
     assert_eq!(counted.phase(0, Phase::Connect).len(), 10);
 }
 
-/// Broken if arrivals that wait were looked at only when somebody harvests or a slot is freed.
+/// Broken if waiting arrivals are examined only at a harvest or when a slot is freed.
 #[tokio::test]
 async fn a_core_without_slots_drops_everything_and_comes_to_rest() {
     let target = Target::start(|_| Act::Answer(200));

@@ -1,5 +1,5 @@
-//! The limit of connections, counted at the target: never more are open, and whoever waits for one
-//! waits in the queue, where everybody sees it.
+//! The limit of connections, counted at the target: never more are open, and an arrival that waits
+//! for one waits in the queue, which is reported.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -46,8 +46,8 @@ async fn fill(cores: &mut Cores, in_flight: u64, waiting: u64) {
     }
 }
 
-/// Broken if a core opened a connection more than its part of the limit, or fewer; if those who
-/// found none were lost; or if a slot was given to somebody who then waited for a connection.
+/// Broken if a core opens more or fewer connections than its part of the limit, if an arrival
+/// without one is lost, or if an arrival with a slot waits for a connection.
 #[tokio::test]
 async fn no_more_connections_are_open_than_allowed() {
     // Protocol, cores, limit, streams; and how many calls that makes at a time.
@@ -211,8 +211,8 @@ async fn users_take_turns_at_the_connections() {
     assert_eq!(counted.outcomes(), all_ok(turns.len() as u64));
     assert_eq!(started_and_dropped(&counted), (turns.len() as u64, 0));
     assert_eq!(peer.seen().accepted, 3);
-    // Whoever has had a turn queues up behind all others: between two turns of a user there are
-    // all who waited, give or take the three that are on their way.
+    // After its turn a user queues behind all others: all waiting users come between two turns of
+    // one, give or take the three in flight.
     for own in 0..USERS {
         let places = turns.iter().enumerate().filter(|(_, user)| **user == own);
         let places: Vec<usize> = places.map(|(place, _)| place).collect();

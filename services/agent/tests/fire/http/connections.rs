@@ -147,7 +147,7 @@ async fn the_limit_of_requests_holds_in_a_crowd() {
     }
 }
 
-/// Broken if a connection that grew old while nobody used it were used again.
+/// Broken if a connection is used again after it was idle for too long.
 #[tokio::test]
 async fn an_old_connection_takes_no_further_request() {
     for http in BOTH {

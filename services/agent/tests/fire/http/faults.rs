@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::cores::{Cores, Counted, plan, step, task};
-use crate::support::target::{Act, Gate, Target, nobody};
+use crate::support::target::{Act, Gate, Target, closed_port};
 use loadpilot_agent::fire::Program;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{Header, Method, Plan, Text};
@@ -74,7 +74,7 @@ async fn a_silent_target_is_a_timeout_with_its_full_latency() {
 /// Broken if a closed port were reported as anything but a failed connect.
 #[tokio::test]
 async fn a_closed_port_is_connect() {
-    let counted = run(short(format!("http://{}", nobody()))).await;
+    let counted = run(short(format!("http://{}", closed_port()))).await;
     assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Connect, 20)]));
     assert_eq!(counted.causes(), BTreeMap::from([(Cause::Refused, 20)]));
     assert_eq!(counted.task_errors(), 20);

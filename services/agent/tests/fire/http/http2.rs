@@ -114,7 +114,7 @@ async fn a_connection_carries_as_many_streams_as_allowed_and_no_more() {
     }
 }
 
-/// Broken if calls queued where nobody sees them, when the target itself allows fewer streams.
+/// Broken if calls queue unseen when the target allows fewer streams than the plan.
 #[tokio::test]
 async fn the_targets_own_limit_opens_a_second_connection() {
     let (open, gate) = watch::channel(false);
@@ -243,7 +243,7 @@ async fn streams_up_to_the_last_one_of_a_goodbye_are_io() {
     }
 }
 
-/// Broken if a time-out took its neighbours along, or the target were left to work for nobody.
+/// Broken if a time-out ends other streams, or leaves the target working on its own.
 #[tokio::test]
 async fn a_time_out_resets_its_stream_and_the_connection_goes_on() {
     let peer = peer(|call| match call.uri.path() {
@@ -371,14 +371,14 @@ async fn a_target_that_does_not_speak_http2_is_io() {
         assert_eq!(counted.outcomes(), only(Outcome::Io, 10));
     }
     let counted = run(
-        plan2(format!("http://{}", target::nobody()), 10, one_task()),
+        plan2(format!("http://{}", target::closed_port()), 10, one_task()),
         5,
     )
     .await;
     assert_eq!(counted.outcomes(), only(Outcome::Connect, 10));
 }
 
-/// Broken if connections that nobody will use again stayed open.
+/// Broken if connections without further use stay open.
 #[tokio::test]
 async fn connections_are_closed_when_their_use_is_over() {
     type Set = fn(&mut Plan);

@@ -8,7 +8,7 @@ use std::thread;
 use crate::support::certificates::{Authority, Manner};
 use crate::support::cores::{Cores, plan, step, task};
 use crate::support::peer::{Act, Door, Peer};
-use crate::support::target::nobody;
+use crate::support::target::closed_port;
 use h2::server::Builder;
 use loadpilot_agent::fire::Preconnected;
 use loadpilot_events::log::delta::Phase;
@@ -141,7 +141,7 @@ async fn one_that_the_target_closed_is_thrown_away() {
 #[tokio::test]
 async fn what_cannot_be_opened_is_told_and_tried_again() {
     for http in [Http::V1, Http::V2] {
-        let mut plan = burst(format!("http://{}", nobody()), http);
+        let mut plan = burst(format!("http://{}", closed_port()), http);
         plan.connections.open_first = Some(7);
         let cores = Cores::new(plan, 2, 20);
         let wanted = Preconnected {

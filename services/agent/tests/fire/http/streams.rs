@@ -50,7 +50,7 @@ async fn events_have_times_of_their_own() {
     let gaps = counted.phase(0, Phase::TokenGap);
     assert_eq!((first.len(), service.len(), gaps.len()), (5, 5, 10));
     assert!(service.min() >= PAUSE_US && first.max() >= service.max());
-    // Whoever reads one token late finds the next one nearer.
+    // After a token that is read late the next one is nearer.
     assert!(gaps.min() >= PAUSE_US / 2, "{}", gaps.min());
     // Between the first and the second lie three pauses.
     assert!(gaps.value_at_percentile(99.0) >= 5 * PAUSE_US / 2);
@@ -131,9 +131,9 @@ async fn whoever_has_heard_enough_tokens_hangs_up() {
     }
 }
 
-/// Broken if whoever hangs up in HTTP/2 left the stream open, or lost the connection.
+/// Broken if hanging up in HTTP/2 leaves the stream open, or loses the connection.
 #[tokio::test]
-async fn a_stream_of_http2_is_reset_by_whoever_hangs_up() {
+async fn hanging_up_resets_a_stream_of_http2() {
     for (most, listen_us, gaps) in [(Some(2), None, 5), (None, Some(200_000), 10)] {
         let peer = Peer::start(Door::Http2(Builder::new()), |_| peer::Act::Endless);
         let mut plan = short(peer.url(), Stream::Sse);

@@ -46,7 +46,7 @@ async fn full() -> (TcpListener, TcpStream) {
     (listener, only)
 }
 
-/// Broken if an attempt to connect that nobody answers lasted as long as the whole call may.
+/// Broken if an unanswered attempt to connect lasts as long as the time-out of the whole call.
 #[tokio::test]
 async fn a_connection_that_does_not_come_about_is_cut_off_while_connecting() {
     let (listener, _only) = full().await;

@@ -192,7 +192,7 @@ async fn a_client_certificate_is_shown_where_it_is_demanded() {
             let counted = run(plan.clone(), &BTreeMap::new()).await;
             let mut expected = BTreeSet::from([Cause::ClientCertificate]);
             if http == Http::V2 && !is_old {
-                // Whoever is still writing may hear of a closed connection before it hears why.
+                // An agent that is still writing may see the closed connection before the alert.
                 expected.extend([Cause::BrokenPipe, Cause::Reset]);
             } else {
                 assert_eq!(
@@ -278,7 +278,7 @@ async fn side_by_side(reuse: Reuse, streams_max: Option<u32>) {
     let address = listener.local_addr().expect("its address");
     let (came, coming) = mpsc::channel();
     thread::spawn(move || {
-        // Nobody answers a hello: whoever came stays in the handshake.
+        // Hellos stay unanswered: each connection stays in its handshake.
         let mut kept = Vec::new();
         for stream in listener.incoming() {
             kept.push(stream.expect("a connection"));

@@ -136,7 +136,7 @@ fn after_a_kill_every_request_is_accounted_for() {
         target.wait_for(requests);
         process.kill().expect("SIGKILL");
         process.wait().expect("it is dead");
-        // Nobody sends any more; what was sent arrives.
+        // The process is dead; requests that it sent still arrive.
         let seen = settled(&target);
         let left: Vec<RingContents> = (0..CORES)
             .map(|core| {

@@ -311,7 +311,9 @@ async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk:
         desk.log.note(|seen| seen.calls.push(call));
         let answer = match act {
             Act::Wait(mut gate) => {
-                gate.wait_for(|open| *open).await.expect("whoever opens");
+                gate.wait_for(|open| *open)
+                    .await
+                    .expect("the gate's sender lives");
                 "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello".to_owned()
             }
             Act::Answer(status) => {
@@ -396,7 +398,7 @@ async fn answer2(
     desk.log.note(|seen| seen.calls.push(call));
     if let Act::Wait(gate) = &act {
         let opened = gate.clone().wait_for(|open| *open).await.is_ok();
-        assert!(opened, "whoever opens");
+        assert!(opened, "the gate's sender lives");
     }
     let gave_up = match act {
         Act::Silent => poll_fn(|cx| respond.poll_reset(cx)).await.ok(),
@@ -459,7 +461,7 @@ fn head(status: u16) -> Response<()> {
 }
 
 fn answer_with(respond: &mut SendResponse<Bytes>, head: Response<()>, body: Bytes) {
-    // Whoever gave the call up does not want it.
+    // The agent may have given up the call.
     if let Ok(mut stream) = respond.send_response(head, false) {
         drop(stream.send_data(body, true));
     }

@@ -153,7 +153,7 @@ impl Target {
     /// Blocks until all is read that clients which are dead now have sent. The target sees one
     /// more request, of the arrival [`MARKER`].
     pub(crate) fn wait_until_read(&self) {
-        // Whoever is served has been taken from the same queue as all who came before.
+        // Connections are accepted in order: once this request is answered, all before it are read.
         let mut last = TcpStream::connect(self.address).expect("an open port");
         let request = format!("GET /last HTTP/1.1\r\nx-id: run/{MARKER}/0\r\n\r\n");
         last.write_all(request.as_bytes())
@@ -166,8 +166,8 @@ impl Target {
     }
 }
 
-/// An address of this machine where nobody listens.
-pub(crate) fn nobody() -> SocketAddr {
+/// An address of this machine without a listener.
+pub(crate) fn closed_port() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     listener.local_addr().expect("its address")
 }

@@ -177,7 +177,7 @@ fn codings() -> Vec<Case> {
 }
 
 /// Transfer-Encoding overrides Content-Length, and the connection cannot be trusted afterwards:
-/// somebody between here and there may have read it the other way.
+/// a proxy in between may have read it the other way.
 fn both() -> Vec<Case> {
     const RULE: &str = "RFC 9112 6.3, 3 and 6.1: possibly response splitting";
     vec![

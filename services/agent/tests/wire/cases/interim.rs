@@ -23,7 +23,7 @@ fn before_the_answer() -> Vec<Case> {
             "100, 102 and 103",
             "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 103 E\r\na: b\r\n\r\n",
         ),
-        ("199, which nobody knows", "HTTP/1.1 199 What\r\n\r\n"),
+        ("199, which is unassigned", "HTTP/1.1 199 What\r\n\r\n"),
         // RFC 9112 6.3, 1: the head is all there is.
         (
             "100 with a length",

@@ -22,7 +22,7 @@ pub(crate) struct Case {
     pub(crate) rule: &'static str,
     pub(crate) method: Method,
     pub(crate) answer: Vec<u8>,
-    /// What comes with the last byte of the answer though nobody asked for it.
+    /// Unrequested bytes after the last byte of the answer.
     pub(crate) surplus: Vec<u8>,
     pub(crate) then: Then,
     /// Whether it is also sent in pieces.

@@ -1,7 +1,7 @@
 //! Counts what the threads of cores have allocated, so that a bound on memory is a number and not a
 //! hope.
 //!
-//! The count is one for all cores: whoever measures runs alone, everybody else side by side.
+//! The count is one for all cores: a test that measures runs alone, all others side by side.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -9,13 +9,13 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::support::run;
 
-/// What the threads of cores hold beyond what they held when somebody began to measure.
+/// Bytes that threads of cores hold beyond those at the begin of the measurement.
 static HELD_BYTES: AtomicIsize = AtomicIsize::new(0);
 static PEAK_BYTES: AtomicIsize = AtomicIsize::new(0);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static TURN: RwLock<()> = RwLock::new(());
 
-/// Whether somebody measures: it takes a look at each thread's name.
+/// Whether a test measures, which examines each thread's name.
 static IS_MEASURING: AtomicBool = AtomicBool::new(false);
 
 fn grew(bytes: usize) {
@@ -82,8 +82,8 @@ pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A turn with nobody beside it. What cores hold and how often they allocate is measured until it
-/// ends; what a server of the tests holds is no concern of anybody.
+/// A turn without other tests. Until it ends, bytes held and allocations of cores are measured;
+/// those of the tests' servers are not.
 pub(crate) struct Alone {
     _turn: RwLockWriteGuard<'static, ()>,
 }

@@ -310,7 +310,7 @@ fn count(deltas: &[DeltaReported], calls: usize) -> Vec<CallCount> {
     counts
 }
 
-/// What holds for every run that nobody stops.
+/// Laws of every run that is not stopped.
 fn check(deltas: &[DeltaReported], counts: &[CallCount], tasks: &[Vec<Ask>], arrivals: u64) {
     let rows = || deltas.iter().flat_map(|delta| &delta.arrivals);
     assert_eq!(rows().map(|row| row.started).sum::<u64>(), arrivals);

@@ -17,9 +17,10 @@ use super::*;
 use crate::fire::clock::lease::Lease;
 use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::preconnect::Preconnected;
-use crate::fire::http::wire::{Order, Trace};
+use crate::fire::http::wire::Order;
 use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
+use crate::fire::request::progress::Trace;
 
 const PLAN: &str = r#"{
     "schema": "loadpilot.plan/1", "scenario": "Seats", "target": "http://127.0.0.1:1",

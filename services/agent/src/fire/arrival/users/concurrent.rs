@@ -26,15 +26,15 @@ pub(super) struct ConcurrentRequests<'a> {
 /// A request that has ended.
 pub(super) struct FinishedRequest {
     ticket: Ticket,
-    heard: Completion,
+    completion: Completion,
     pending: Option<PendingCall>,
     /// Its scratch buffers, if it was begun.
     scratch: Option<Scratch>,
 }
 
 impl ConcurrentRequests<'_> {
-    pub(super) fn enqueue(&mut self, wishes: Vec<(Ticket, Arc<Request>)>) {
-        self.waiting.extend(wishes);
+    pub(super) fn enqueue(&mut self, requests: Vec<(Ticket, Arc<Request>)>) {
+        self.waiting.extend(requests);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -66,10 +66,10 @@ impl<W: Wire> ArrivalRunner<W> {
             && let Some((ticket, request)) = concurrent.waiting.pop_front()
         {
             if self.is_over_for(context, now) {
-                let (heard, pending, scratch) = (Completion::Stopped, None, None);
+                let (completion, pending, scratch) = (Completion::Stopped, None, None);
                 concurrent.running.push(Box::pin(ready(FinishedRequest {
                     ticket,
-                    heard,
+                    completion,
                     pending,
                     scratch,
                 })));
@@ -81,11 +81,11 @@ impl<W: Wire> ArrivalRunner<W> {
             let beside = context.scratch.others.pop();
             let mut scratch = beside.unwrap_or_else(|| self.scratch_for(context.scratch));
             concurrent.running.push(Box::pin(async move {
-                let (heard, pending) = self.exchange_once(&one, now, &mut scratch).await;
+                let (completion, pending) = self.exchange_once(&one, now, &mut scratch).await;
                 let scratch = Some(scratch);
                 FinishedRequest {
                     ticket,
-                    heard,
+                    completion,
                     pending,
                     scratch,
                 }
@@ -103,7 +103,7 @@ impl<W: Wire> ArrivalRunner<W> {
         context.scratch.others.extend(finished.scratch);
         self.count_pending(context);
         context.pending = finished.pending;
-        Completion::Concurrent(finished.ticket, Box::new(finished.heard))
+        Completion::Concurrent(finished.ticket, Box::new(finished.completion))
     }
 
     /// Awaits what is in flight when its user's part is over. These calls are counted before the

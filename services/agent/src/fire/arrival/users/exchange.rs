@@ -11,9 +11,9 @@ use crate::fire::arrival::arrival_runner::{ArrivalRunner, Begin, ExchangeEnd};
 use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::futures::join_all;
-use crate::fire::http::wire::{Order, Trace, Wire};
+use crate::fire::http::wire::{Order, Wire};
 use crate::fire::request::call_registry::{CompiledCall, CompiledCalls};
-use crate::fire::request::progress::Progress;
+use crate::fire::request::progress::{Progress, Trace};
 use crate::fire::request::redaction::truncate;
 use crate::fire::request::response_capture::ResponseCapture;
 use crate::fire::request::scratch::Scratch;
@@ -33,6 +33,28 @@ pub(super) struct PreparedRequest<'a> {
     is_debugged: bool,
 }
 
+impl PreparedRequest<'_> {
+    /// Due time and dispatch of the exchange; enters the phases before it in `trace`.
+    fn begin(&self, now: MonoTime, trace: &mut Trace) -> Begin {
+        let mut begin = Begin {
+            due: now,
+            dispatched: now,
+        };
+        if let Some(arrival) = self.arrival
+            && let Some((received, rested_us)) = self.prelude
+        {
+            // Python's own time before its first request is the generator's lateness; the user's
+            // rests are not.
+            begin.due = arrival.due.plus_us(rested_us);
+            let reached_us = arrival.reached.since_us(arrival.due);
+            let prelude_us = now.since_us(received).saturating_sub(rested_us);
+            trace.phases.schedule_lag_us = Some(reached_us + prelude_us);
+            trace.phases.queue_us = Some(received.since_us(arrival.reached));
+        }
+        begin
+    }
+}
+
 impl<W: Wire> ArrivalRunner<W> {
     /// Sends one request of a user.
     pub(super) async fn send_one(
@@ -43,10 +65,10 @@ impl<W: Wire> ArrivalRunner<W> {
     ) -> Completion {
         self.count_pending(context);
         let one = self.prepare_request(request, context, 0);
-        let (heard, pending) = self.exchange_once(&one, now, context.scratch).await;
+        let (completion, pending) = self.exchange_once(&one, now, context.scratch).await;
         context.calls += 1;
         context.pending = pending;
-        heard
+        completion
     }
 
     /// Sends several requests at a time, as many as there may be connections. The last of them is
@@ -62,27 +84,31 @@ impl<W: Wire> ArrivalRunner<W> {
         scratches.resize_with(width.max(scratches.len()), || {
             self.scratch_for(context.scratch)
         });
-        let mut send_batch = Vec::with_capacity(requests.len());
+        let mut completions = Vec::with_capacity(requests.len());
         for requests in requests.chunks(width.max(1)) {
-            let heard: Vec<_> = requests.iter().map(|_| RefCell::new(None)).collect();
-            let workers = requests.iter().zip(&mut scratches).zip(&heard).enumerate();
-            let workers = workers.map(|(place, ((request, scratch), heard))| {
+            let results: Vec<_> = requests.iter().map(|_| RefCell::new(None)).collect();
+            let workers = requests
+                .iter()
+                .zip(&mut scratches)
+                .zip(&results)
+                .enumerate();
+            let workers = workers.map(|(place, ((request, scratch), result))| {
                 let one = self.prepare_request(request, context, place);
                 Box::pin(async move {
-                    *heard.borrow_mut() =
+                    *result.borrow_mut() =
                         Some(self.exchange_once(&one, MonoTime::now(), scratch).await);
                 })
             });
             join_all(workers.collect()).await;
-            for (heard, pending) in heard.into_iter().filter_map(RefCell::into_inner) {
+            for (completion, pending) in results.into_iter().filter_map(RefCell::into_inner) {
                 self.count_pending(context);
                 context.calls += 1;
                 context.pending = pending;
-                send_batch.push(heard);
+                completions.push(completion);
             }
         }
         context.scratch.others = scratches;
-        Completion::Batch(send_batch)
+        Completion::Batch(completions)
     }
 
     /// Prepares a request; `place` is its index in its batch.
@@ -135,8 +161,8 @@ impl<W: Wire> ArrivalRunner<W> {
         Ok(compiled)
     }
 
-    /// One exchange, dispatched `now`: what the user hears, and what is to be counted for its
-    /// arrival.
+    /// Performs one exchange, dispatched `now`. Returns its completion for the user, and the call
+    /// to count for its arrival.
     pub(super) async fn exchange_once(
         &self,
         one: &PreparedRequest<'_>,
@@ -147,29 +173,20 @@ impl<W: Wire> ArrivalRunner<W> {
             Ok(compiled) => compiled,
             Err(why) => return (Completion::Unsendable(why.clone()), None),
         };
-        let mut begin = Begin {
-            due: now,
-            dispatched: now,
-        };
         let mut trace = Trace::default();
-        let mut may_reuse = true;
-        if let Some(arrival) = one.arrival {
-            if let Some((given, rested_us)) = one.prelude {
-                // Python's own time before its first request is the generator's lateness; the
-                // user's rests are not.
-                begin.due = arrival.due.plus_us(rested_us);
-                let reached_us = arrival.reached.since_us(arrival.due);
-                let prelude_us = now.since_us(given).saturating_sub(rested_us);
-                trace.phases.schedule_lag_us = Some(reached_us + prelude_us);
-                trace.phases.queue_us = Some(given.since_us(arrival.reached));
+        let begin = one.begin(now, &mut trace);
+        let may_reuse = match one.arrival {
+            Some(arrival) => {
+                self.write_id(arrival, one.step, &mut scratch.id);
+                self.may_reuse(arrival, one.step)
             }
-            self.write_id(arrival, one.step, &mut scratch.id);
-            may_reuse = self.may_reuse(arrival, one.step);
-        } else {
-            scratch.id.clear();
-            write!(scratch.id, "{}/-/{}", self.run, one.step)
-                .expect("a String takes what is written");
-        }
+            None => {
+                scratch.id.clear();
+                write!(scratch.id, "{}/-/{}", self.run, one.step)
+                    .expect("a String takes what is written");
+                true
+            }
+        };
         let progress = Progress::new(now);
         let (capture, debug_head) = (
             RefCell::new(ResponseCapture::default()),
@@ -220,14 +237,14 @@ impl<W: Wire> ArrivalRunner<W> {
             }
         });
         (
-            heard(ended, capture.into_inner(), end.since_us(now)),
+            completion(ended, capture.into_inner(), end.since_us(now)),
             pending,
         )
     }
 }
 
-/// What a user hears of an exchange.
-fn heard(ended: ExchangeEnd, capture: ResponseCapture, elapsed_us: u64) -> Completion {
+/// Completion of an exchange for its user.
+fn completion(ended: ExchangeEnd, capture: ResponseCapture, elapsed_us: u64) -> Completion {
     match (ended.status, capture.cut) {
         (Some(_), Some(why)) => Completion::Unsendable(why.into()),
         (Some(status), None) => Completion::Response(Response {

@@ -14,8 +14,7 @@ use loadpilot_events::plan::script::Feed;
 use tokio::task::JoinHandle;
 
 use crate::fire::arrival_id::ArrivalId;
-// The run's preparation opens them; fire passes them to the scenario.
-use crate::runs::secrets::Secrets;
+use crate::fire::request::redaction::Secrets;
 use crate::users::prepared_users::States;
 use crate::users::script::{Scenario, Scripting, Source, User};
 

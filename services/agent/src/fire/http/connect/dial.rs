@@ -19,9 +19,8 @@ use super::local_addresses::LocalAddresses;
 use super::stream::Stream;
 
 use crate::fire::clock::MonoTime;
-use crate::fire::http::wire::Trace;
 use crate::fire::request::program::Program;
-use crate::fire::request::progress::{Progress, Stage};
+use crate::fire::request::progress::{Progress, Stage, Trace};
 use crate::fire::request::target::Endpoint;
 use crate::fire::request::tls::Offer;
 

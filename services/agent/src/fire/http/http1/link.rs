@@ -20,8 +20,8 @@ use super::piece::{Malformed, Piece};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::stream::Stream;
-use crate::fire::http::wire::{Order, Trace};
-use crate::fire::request::progress::Stage;
+use crate::fire::http::wire::Order;
+use crate::fire::request::progress::{Stage, Trace};
 
 /// Number of bytes per read.
 const READ_BYTES: usize = 64 << 10;

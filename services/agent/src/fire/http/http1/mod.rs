@@ -28,9 +28,10 @@ use super::connect::dial::Dialer;
 use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
-use super::wire::{Order, Trace, Wire};
+use super::wire::{Order, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::{Call, Program};
+use crate::fire::request::progress::Trace;
 use crate::fire::request::tls::Offer;
 
 /// Maximum number of unused connections closed at a time: each takes a system call, and arrivals

@@ -9,7 +9,8 @@ use loadpilot_events::log::outcome::Outcome;
 
 use crate::fire::clock::MonoTime;
 use crate::fire::http::connect::error_classification::ErrorClass;
-use crate::fire::http::wire::{Order, Trace};
+use crate::fire::http::wire::Order;
+use crate::fire::request::progress::Trace;
 
 /// Whether the target says that it did not begin with the request: it refused the stream, or closed
 /// the connection before (RFC 9113, section 8.7).

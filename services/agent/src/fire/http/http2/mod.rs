@@ -27,10 +27,10 @@ use super::connect::dial::Dialer;
 use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
-use super::wire::{Order, Trace, Wire};
+use super::wire::{Order, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
-use crate::fire::request::progress::{Progress, Stage};
+use crate::fire::request::progress::{Progress, Stage, Trace};
 use crate::fire::request::tls::Offer;
 
 /// Default number of requests at a time on one connection: the minimum that RFC 9113 recommends

@@ -11,8 +11,7 @@ use bytes::Bytes;
 use h2::SendStream;
 
 use crate::fire::clock::MonoTime;
-use crate::fire::http::wire::Trace;
-use crate::fire::request::progress::{Progress, Stage};
+use crate::fire::request::progress::{Progress, Stage, Trace};
 
 /// The rest of one body.
 pub(super) struct BodySender {

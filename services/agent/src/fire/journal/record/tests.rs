@@ -76,7 +76,7 @@ fn call_ends() -> impl Strategy<Value = (CallRecord, CallEnd)> {
                 response_us: waited_us + service_us,
                 service_us,
                 status: answer.1,
-                // Whoever was answered has none.
+                // A call with a response has no cause.
                 cause: answer
                     .2
                     .filter(|_| answer.1.is_none())

@@ -1,6 +1,6 @@
-//! Where this machine may connect to for its own user, judged in Rust.
+//! Targets that this machine may connect to for its own user.
 //!
-//! Must never decide by itself what is open: `loadpilot_engine::check::target_policy` does.
+//! Must never decide which addresses are open: `loadpilot_engine::check::target_policy` does.
 
 use loadpilot_engine::check;
 use loadpilot_engine::check::target_policy::TargetPolicy;
@@ -8,11 +8,12 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
 use pyo3::prelude::*;
 
-use crate::python::{json, refused};
+use super::errors::refused;
+use super::values::json;
 
-/// What is wrong with where a sound plan connects to, on this machine, as a JSON list.
+/// Checks the target of a valid plan on this machine; the problems as a JSON list.
 #[pyfunction]
-pub(crate) fn check_target(
+pub(super) fn check_target(
     py: Python<'_>,
     plan_json: &str,
     allow_targets: Vec<String>,
@@ -22,7 +23,7 @@ pub(crate) fn check_target(
     json(&Vec::from_iter(policy.judge_plan(&plan).err()))
 }
 
-/// Where this machine may connect to beside what is open by default.
+/// The policy that also opens `allowed`.
 pub(crate) fn target_policy(py: Python<'_>, allowed: &[String]) -> PyResult<TargetPolicy> {
     let policy = TargetPolicy::local().allow("--allow-target", allowed.iter().map(String::as_str));
     policy.map_err(|problems| refused(py, &Refusal { problems }))

@@ -1,0 +1,69 @@
+//! Checks and figures of plans, units, keys of metrics.
+
+use loadpilot_engine::check;
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::log::metrics::Figure;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::threshold::Metric;
+use loadpilot_events::units;
+use pyo3::prelude::*;
+
+use super::errors::{invalid, refused};
+use super::values::json;
+
+/// All problems of a plan, as a JSON list.
+#[pyfunction]
+pub(super) fn check_plan(plan_json: &str) -> PyResult<String> {
+    let problems = check::parse_plan(plan_json)
+        .err()
+        .map(|refusal| refusal.problems);
+    json(&problems.unwrap_or_default())
+}
+
+/// Figures of a valid plan, as a JSON object.
+#[pyfunction]
+pub(super) fn plan_facts(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
+    let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
+    let workload = Workload::new(&plan, seed);
+    let mut facts = facts(&plan, &workload);
+    facts["canonical"] = plan.to_json().into();
+    json(&facts)
+}
+
+/// Figures of a valid plan.
+pub(super) fn facts(plan: &Plan, workload: &Workload) -> serde_json::Value {
+    serde_json::json!({
+        "hash": plan.hash(),
+        "users": workload.users(),
+        "planned": workload.planned(),
+        "duration_us": workload.duration_us(),
+        "peak_rps": plan.profile.peak().as_rps(),
+        "planned_per_task": workload.count_per_task(0..workload.planned()),
+    })
+}
+
+/// Reads a duration, in µs.
+#[pyfunction]
+pub(super) fn parse_duration_us(field: &str, text: &str) -> PyResult<u64> {
+    units::parse_duration_us(field, text).map_err(|problem| invalid(&problem))
+}
+
+/// Reads a rate, in millionths per second.
+#[pyfunction]
+pub(super) fn parse_rate_urps(field: &str, text: &str) -> PyResult<u64> {
+    units::parse_rate(field, text)
+        .map(|rate| rate.0)
+        .map_err(|problem| invalid(&problem))
+}
+
+/// Keys of all built-in metrics.
+#[pyfunction]
+pub(super) fn metric_keys() -> Vec<&'static str> {
+    Metric::ALL.into_iter().map(Metric::key).collect()
+}
+
+/// Keys of all figures of own metrics.
+#[pyfunction]
+pub(super) fn figure_keys() -> Vec<&'static str> {
+    Figure::ALL.into_iter().map(Figure::key).collect()
+}

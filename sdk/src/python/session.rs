@@ -1,0 +1,271 @@
+//! A session of the client, for Python.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use loadpilot_bus::Limits;
+use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT};
+use loadpilot_events::{Rate, RunId};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use super::connection::Connection;
+use super::indexed_run::PyReading;
+use super::live_run::PyWatch;
+use super::teardown::PyLedger;
+use super::values::{json, run_id, seconds};
+use crate::follow::follow_run;
+use crate::server_address::ServerAddress;
+use crate::session::Session;
+use crate::steer::SteeringRequest;
+
+/// Creates the id of a run. The command plays hooks of the run before it requests the run.
+#[pyfunction]
+pub(super) fn new_run_id() -> String {
+    RunId::from_ulid(ulid::Ulid::generate()).to_string()
+}
+
+/// One connection to a log.
+#[pyclass(name = "Session", module = "loadpilot._native", frozen)]
+pub(super) struct PySession(Connection);
+
+impl PySession {
+    pub(super) fn connection(&self) -> &Connection {
+        &self.0
+    }
+}
+
+#[pymethods]
+impl PySession {
+    #[new]
+    #[pyo3(signature = (
+        url, token, *, tenant = DEFAULT_TENANT, ctl_bytes = None, data_bytes = None,
+        cacert = None,
+    ))]
+    fn new(
+        py: Python<'_>,
+        url: String,
+        token: Option<String>,
+        tenant: &str,
+        ctl_bytes: Option<u64>,
+        data_bytes: Option<u64>,
+        cacert: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let default = Limits::default();
+        let address = ServerAddress {
+            limits: Limits {
+                ctl_bytes: ctl_bytes.unwrap_or(default.ctl_bytes),
+                data_bytes: data_bytes.unwrap_or(default.data_bytes),
+                ..default
+            },
+            ..fleet((url, cacert), token, None, tenant)
+        };
+        Ok(Self(Connection::open(py, Session::open(&address))?))
+    }
+
+    /// Connects to the log of a fleet, to request runs.
+    #[staticmethod]
+    #[pyo3(signature = (url, token, creds, tenant, cacert = None))]
+    fn join(
+        py: Python<'_>,
+        url: String,
+        token: Option<String>,
+        creds: Option<PathBuf>,
+        tenant: &str,
+        cacert: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let address = fleet((url, cacert), token, creds, tenant);
+        Ok(Self(Connection::open(py, Session::join(&address))?))
+    }
+
+    /// Connects to the log of a fleet, to read it.
+    #[staticmethod]
+    #[pyo3(signature = (url, token, creds, tenant, cacert = None))]
+    fn visit(
+        py: Python<'_>,
+        url: String,
+        token: Option<String>,
+        creds: Option<PathBuf>,
+        tenant: &str,
+        cacert: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let address = fleet((url, cacert), token, creds, tenant);
+        Ok(Self(Connection::open(py, Session::visit(&address))?))
+    }
+
+    #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new(), run = None))]
+    fn submit(
+        &self,
+        py: Python<'_>,
+        request_json: &str,
+        secrets: BTreeMap<String, String>,
+        bodies: BTreeMap<String, PyBackedBytes>,
+        run: Option<&str>,
+    ) -> PyResult<String> {
+        let request: RunRequested = serde_json::from_str(request_json)
+            .map_err(|error| PyValueError::new_err(format!("not a RunRequested: {error}")))?;
+        let shared = |(hash, body)| (hash, Bytes::from_owner(body));
+        let bodies = bodies.into_iter().map(shared).collect();
+        let run = run.map(run_id).transpose()?;
+        let mut session = self.0.lock(py)?;
+        let submission = session.submit(request, &secrets, &bodies, run);
+        Ok(self.0.result(py, submission)?.to_string())
+    }
+
+    fn watch(&self, py: Python<'_>, run: &str) -> PyResult<PyWatch> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        let (bus, subjects) = session.parts();
+        let runtime = self.0.runtime();
+        let _entered = runtime.enter();
+        let updates = follow_run(bus, subjects, run);
+        Ok(PyWatch::new(Arc::clone(runtime), updates))
+    }
+
+    fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        self.0.result(py, session.stop(&run, by))
+    }
+
+    #[pyo3(signature = (run, action, by, patience_secs, rate_urps = None))]
+    fn steer(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        action: &str,
+        by: &str,
+        patience_secs: f64,
+        rate_urps: Option<u64>,
+    ) -> PyResult<String> {
+        let run = run_id(run)?;
+        let request = match (action, rate_urps) {
+            ("stop", None) => SteeringRequest::Stop,
+            ("pause", None) => SteeringRequest::Pause,
+            ("resume", None) => SteeringRequest::Resume,
+            ("rate", Some(urps)) => SteeringRequest::Rate(Rate(urps)),
+            _ => return Err(PyValueError::new_err(format!("no such action: {action}"))),
+        };
+        let timeout = seconds("patience_secs", patience_secs)?;
+        let session = self.0.query_session(py)?;
+        json(
+            &self
+                .0
+                .result(py, session.steer(&run, request, by, timeout))?,
+        )
+    }
+
+    fn agents(&self, py: Python<'_>, patience_secs: f64) -> PyResult<String> {
+        let timeout = seconds("patience_secs", patience_secs)?;
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.agents(timeout))?)
+    }
+
+    fn unfinished(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.unfinished(&run))?)
+    }
+
+    fn adopt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let mut session = self.0.lock(py)?;
+        self.0.result(py, session.adopt(&run))
+    }
+
+    fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        self.0.result(py, session.halt(&run))
+    }
+
+    fn report(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.report(&run))?)
+    }
+
+    fn plan(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.plan(&run))?)
+    }
+
+    #[pyo3(signature = (run, known_json = None))]
+    fn verify(&self, py: Python<'_>, run: &str, known_json: Option<&str>) -> PyResult<String> {
+        let run = run_id(run)?;
+        let known = known_json.map(serde_json::from_str).transpose();
+        let known: Option<serde_json::Value> =
+            known.map_err(|error| PyValueError::new_err(format!("not a report: {error}")))?;
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.verify(&run, known.as_ref()))?)
+    }
+
+    fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
+        let run = run_id(run)?;
+        let mut table = BufWriter::new(File::create(path)?);
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.samples(&run, &mut table))?)
+    }
+
+    fn runs(&self, py: Python<'_>) -> PyResult<String> {
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.runs())?)
+    }
+
+    #[pyo3(signature = (runs, *, forgets = false))]
+    fn prune(&self, py: Python<'_>, runs: Vec<String>, forgets: bool) -> PyResult<usize> {
+        let runs = runs
+            .iter()
+            .map(|run| run_id(run))
+            .collect::<PyResult<Vec<_>>>()?;
+        let session = self.0.query_session(py)?;
+        self.0.result(py, session.prune(&runs, forgets))
+    }
+
+    #[pyo3(signature = (run, cache = None))]
+    fn read(&self, py: Python<'_>, run: &str, cache: Option<PathBuf>) -> PyResult<PyReading> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        let indexed = self.0.result(py, session.read(&run, cache))?;
+        Ok(PyReading::new(Arc::clone(self.0.runtime()), indexed))
+    }
+
+    fn log_state(&self, py: Python<'_>) -> PyResult<String> {
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.log_state())?)
+    }
+
+    fn ledger(&self, run: &str, claimant: &str) -> PyResult<PyLedger> {
+        PyLedger::new(self.0.clone(), run, claimant)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.lock(py)?.close();
+        Ok(())
+    }
+}
+
+/// The server of a fleet, whose authority is `cacert`.
+fn fleet(
+    (url, cacert): (String, Option<PathBuf>),
+    token: Option<String>,
+    creds: Option<PathBuf>,
+    tenant: &str,
+) -> ServerAddress {
+    ServerAddress {
+        url,
+        token,
+        creds,
+        cacert,
+        tenant: tenant.to_owned(),
+        prefix: DEFAULT_PREFIX.to_owned(),
+        limits: Limits::default(),
+    }
+}
