@@ -22,6 +22,7 @@ SHARED_FIXTURES = (
     "services/gateway/tests/test_naive_fold.py",
     "tests/browser/",
     "tests/deploy/test_roles.py",
+    "tests/deploy/test_wheels.py",
     "tests/e2e/load/test_counts.py",
     "tests/e2e/load/test_determinism.py",
     "tests/e2e/results/test_raw_log.py",

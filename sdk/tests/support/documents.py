@@ -1,4 +1,4 @@
-"""The Python in README and docs/howto, as whole scenario files: what people copy from must work.
+"""The Python in READMEs and docs/howto, as whole scenario files: what people copy from must work.
 
 A block that is no whole file gets around it what its text takes for granted. Must never let a block
 that looks like Python pass for something else.
@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))
+DOCUMENTS = (
+    ROOT / "README.md",
+    ROOT / "sdk" / "README.md",
+    *sorted((ROOT / "docs" / "howto").glob("*.md")),
+)
 PYTHON = re.compile(
     r"^\s*(from|import|class|def|async def|@|client\.|await |with |\w+ = )", re.MULTILINE
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 COMMAND = Path(sys.executable).with_name("loadpilot-gateway")
 API = "/api/v1"
 WEIGHTED = SCENARIOS / "weighted.py"
+LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)")
+"""What `loadpilot ui` prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,22 @@ def plan(loadpilot: Loadpilot, oracle: Oracle, rps: int = 50, secs: int = 3) -> 
     assert compiled.code == 0, compiled.stderr
     found: dict[str, Any] = json.loads(compiled.stdout)
     return found
+
+
+def opened(running: Running) -> tuple[Gateway, str, dict[str, str]]:
+    """Waits for the link, and goes through it as a browser does."""
+    line = running.until("LoadPilot at")
+    found = LINK.search(line)
+    assert found is not None, line
+    port, token = int(found[1]), found[2]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    kind = {"Content-Type": "application/json"}
+    connection.request("POST", f"{API}/session", json.dumps({"token": token}), kind)
+    answer = connection.getresponse()
+    assert answer.status == 204, answer.read()
+    cookie = answer.headers["Set-Cookie"].partition(";")[0]
+    connection.close()
+    return Gateway(port), token, {"Cookie": cookie}
 
 
 def cli_report(loadpilot: Loadpilot, fleet: Fleet, run: str) -> str:

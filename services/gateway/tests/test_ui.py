@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import re
 import signal
 from typing import TYPE_CHECKING
 
-from services.gateway.tests.gateways import API, Gateway, plan
-from tests.e2e.support.command import Loadpilot, Running, gone
-from tests.e2e.support.http_calls import PATIENCE_S
+from services.gateway.tests.gateways import opened, plan
+from tests.e2e.support.command import Loadpilot, gone
 from tests.e2e.support.processes import Part, command_line, descendants
 
 if TYPE_CHECKING:
@@ -19,24 +16,7 @@ if TYPE_CHECKING:
     import pytest
     from tests.oracle.oracle import Oracle
 
-LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)")
 ENDS_S = 30.0
-
-
-def opened(running: Running) -> tuple[Gateway, str, dict[str, str]]:
-    """Waits for the link, and goes through it as a browser does."""
-    line = running.until("LoadPilot at")
-    found = LINK.search(line)
-    assert found is not None, line
-    port, token = int(found[1]), found[2]
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
-    kind = {"Content-Type": "application/json"}
-    connection.request("POST", f"{API}/session", json.dumps({"token": token}), kind)
-    answer = connection.getresponse()
-    assert answer.status == 204, answer.read()
-    cookie = answer.headers["Set-Cookie"].partition(";")[0]
-    connection.close()
-    return Gateway(port), token, {"Cookie": cookie}
 
 
 def test_it_serves_runs_and_leaves_nothing_behind(loadpilot: Loadpilot, oracle: Oracle) -> None:
