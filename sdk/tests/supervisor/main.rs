@@ -11,8 +11,8 @@ use std::path::Path;
 
 use supervised::{Supervised, children_of, gone};
 
-/// A worker that ends when it is asked to, and leaves a trace of how it was started and ended in the
-/// folder that its connection file names.
+/// A worker that ends when it is asked to. It leaves traces of its start and its end in the folder
+/// that its connection file names.
 const OBEDIENT: &str = r#"
     case "$3" in --id) who="$4" ;; *) who=coordinator ;; esac
     folder="$(sed -n 's/^ *"log_dir": "\(.*\)",*$/\1/p' "$2")"

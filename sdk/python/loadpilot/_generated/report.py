@@ -1032,6 +1032,10 @@ class HolderFacts(TypedDict):
     """
     Number of its deltas that were folded.
     """
+    development: NotRequired[bool]
+    """
+    Whether it is a development build, which runs slower than a release.
+    """
     finished: bool
     """
     Whether it reported its final count.

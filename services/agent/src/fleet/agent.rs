@@ -443,8 +443,8 @@ impl Agent {
         let slack_us = self.shell.timeouts.offer_slack.as_micros();
         let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
         for offer in self.membership.offers(self.shell.capacity) {
-            // A coordinator that began to listen after the last heartbeat takes no offer of an agent
-            // before it hears from it.
+            // A coordinator that began to listen after the last heartbeat does not take the offer
+            // before the next one.
             self.beat_at = Instant::now();
             self.publisher(&offer.run)
                 .publish(What::CapacityOffered(CapacityOffered {

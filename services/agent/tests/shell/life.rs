@@ -44,8 +44,8 @@ async fn one_run_from_creation_to_the_last_words() {
     world.script.beat(|beat| beat.seen.is_empty()).await;
 }
 
-/// A coordinator that began to listen after the last heartbeat would wait a whole interval before it
-/// takes the offer.
+/// Otherwise a coordinator that began to listen after the last heartbeat takes the offer a whole
+/// interval later.
 #[tokio::test]
 async fn an_offer_is_followed_by_a_heartbeat() {
     let timeouts = Timeouts {

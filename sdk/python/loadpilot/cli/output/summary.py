@@ -462,6 +462,8 @@ def _which(report: Report, *, verbose: bool) -> Iterator[str]:
     started = "never started" if start_at is None else _instant(start_at)
     holders = len({holder["holder"]["agent"] for holder in run["holders"]})
     agents = f"{holders} agent{'s' if holders != 1 else ''}"
+    if any(holder.get("development") for holder in run["holders"]):
+        agents += ", development build"
     yield _line("run", f"{run_id}, {started}, {planned} planned, {agents}")
     if verbose:
         yield _line("seed", f"{run['seed']}")
