@@ -140,8 +140,8 @@ class Request:
     def body(self) -> bytes | None: ...
 
 @final
-class Turn:
-    """The current user of a thread: draws, rows and metric values meanwhile are that user's."""
+class CurrentUser:
+    """One user: random values, rows and metric values between begin and end are its own."""
 
     def begin(self) -> None:
         """Make this user the current one."""
@@ -149,7 +149,7 @@ class Turn:
     def end(self) -> None:
         """Leave the thread without a current user."""
 
-def whose_turn() -> Turn | None:
+def get_current_user() -> CurrentUser | None:
     """Return the current user of this thread; None if there is none."""
 
 def moves() -> int:
@@ -232,7 +232,7 @@ class Player:
     def retire(self) -> None:
         """Start ``on_stop`` of the prepared users."""
 
-    def told(self, timeout_secs: float) -> str | None:
+    def wait(self, timeout_secs: float) -> str | None:
         """Wait for the hook to end; None while it runs, else its error, empty without one."""
 
     def call_off(self) -> None:
@@ -411,7 +411,7 @@ class Ledger:
     def means(self) -> str:
         """Read secrets and key; JSON: ``{"secrets", "left", "key"}``, null for expired ones."""
 
-    def kept(self, states: bool) -> bytes:
+    def read_archive(self, states: bool) -> bytes:
         """Read the archive of the files, or the states; raises Refused when it is absent."""
 
 @final
