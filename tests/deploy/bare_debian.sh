@@ -11,7 +11,8 @@ cd "$(dirname "$0")/../.."
 COMMAND="${1:-demo}"
 KEPT="$PWD/target/bare-debian/bookworm"
 PACKAGES=python3,python3-venv,gcc,libc6-dev,ca-certificates
-CACHES="^/root/.cache/(loadpilot|pip|puccinialin|rustup|uv)/"
+# Files outside the clone that the README announces.
+CACHES='^/root/\.cache/(loadpilot|pip|uv)/|^/tmp/uv-[0-9a-f]*\.lock$'
 AUTHORITIES=/etc/ssl/certs/ca-certificates.crt
 # Where this machine finds package indexes, and whom it trusts.
 NETWORK="http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL UV_INDEX_URL
@@ -24,9 +25,9 @@ skip() {
 
 # In namespaces of its own: mounts what a system needs, and runs the command as a user would.
 if [ "${2:-}" = inside ]; then
-    mount -t proc proc "$3/proc"
-    mount --rbind /dev "$3/dev"
-    mount -t tmpfs tmpfs "$3/dev/shm"
+    mount -t proc proc "$ROOT/proc"
+    mount --rbind /dev "$ROOT/dev"
+    mount -t tmpfs tmpfs "$ROOT/dev/shm"
     set -- HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     for name in $NETWORK; do
         eval "value=\${$name:-}"
@@ -57,12 +58,14 @@ done
 git clone --quiet --no-local . "$ROOT/root/loadpilot"
 touch "$ROOT/root/.began"
 
-status=0
-unshare --mount --pid --fork --kill-child tests/deploy/bare_debian.sh "$COMMAND" inside "$ROOT" || status=$?
-times # of this shell, then of its children: user and system time
+status=0 began="$(date +%s)"
+unshare --mount --pid --fork --kill-child tests/deploy/bare_debian.sh "$COMMAND" inside ||
+    status=$?
+echo "wall time: $(($(date +%s) - began)) s; CPU of this shell, and of all that it started:"
+times
 
-written="$(find "$ROOT" -xdev -newer "$ROOT/root/.began" ! -type d ! -path "$ROOT/root/loadpilot/*" \
-    -printf '/%P\n')"
+written="$(find "$ROOT" -path "$ROOT/root/loadpilot" -prune -o \
+    ! -type d -cnewer "$ROOT/root/.began" -printf '/%P\n')"
 echo "outside the clone, number of files written:"
 printf '%s\n' "$written" | grep . | cut -d/ -f1-4 | sort | uniq -c
 foreign="$(printf '%s\n' "$written" | grep . | grep -Ev "$CACHES" || true)"

@@ -82,14 +82,17 @@ def uv(*words: str | Path, folder: Path = ROOT) -> None:
 def sdk(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
     """The wheel of loadpilot."""
     out = tmp_path_factory.mktemp("sdk")
-    maturin = Path(sys.executable).with_name("maturin")
-    build = [maturin, "build", "--profile", "dev", "--locked", "--compression-method", "stored"]
-    # The same PyO3 settings as those of ./dev: cargo compiles nothing again.
-    python = {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_PYTHON": sys.executable}
+    # The hook and the settings by which `uv sync` builds: cargo compiles nothing again, which it
+    # would for `maturin build`.
+    settings = {
+        "MATURIN_PEP517_ARGS": "--profile dev --locked --compression-method stored",
+        "PYO3_BUILD_EXTENSION_MODULE": "1",
+        "PYO3_PYTHON": sys.executable,
+    }
     ran = subprocess.run(
-        [*build, "--manifest-path", "sdk/Cargo.toml", "--out", out],
-        cwd=ROOT,
-        env={**python, **os.environ},
+        [sys.executable, "-c", "import maturin, sys; maturin.build_wheel(sys.argv[1])", out],
+        cwd=ROOT / "sdk",
+        env={**os.environ, **settings},
         check=False,
         capture_output=True,
         text=True,
