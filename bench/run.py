@@ -75,7 +75,7 @@ def single(what: str, args: argparse.Namespace) -> None:
     if what == "scale":
         made = scale.build(quick=args.quick)
     else:
-        made = build.release() if args.release else build.development()
+        made = build.release() if args.release else build.installed()
     facts = machine.facts(made.name)
     for name, fact in facts:
         print(f"{name}: {fact}")

@@ -1,7 +1,7 @@
-"""The build that is measured: the development build of this tree, or a release wheel of it.
+"""The build that is measured: that of the project's environment, or a release wheel of this tree.
 
-A development build has our own crates at opt-level 1; `./dev` makes it. A release wheel is built
-here and unpacked beside the others, so that the project's environment stays as it is.
+`./dev` makes the first: a development build, or a release after `./dev release`. A release wheel is
+built here and unpacked beside the others, so that the project's environment stays as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import subprocess
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from loadpilot._native import DEVELOPMENT_BUILD
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT / "target" / "bench" / "wheels"
@@ -32,9 +34,10 @@ class Build:
         return [str(ROOT / ".venv" / "bin" / "loadpilot"), *argv]
 
 
-def development() -> Build:
-    """Use the build of `./dev`."""
-    return Build("development (./dev sync)", _environ())
+def installed() -> Build:
+    """Use the build of the project's environment."""
+    name = "development (./dev sync)" if DEVELOPMENT_BUILD else "release (./dev release)"
+    return Build(name, _environ())
 
 
 def release() -> Build:

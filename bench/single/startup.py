@@ -1,7 +1,7 @@
 """Start-up: from the start of `loadpilot run` to the first request at the target.
 
 Each repeat has a new folder, so the whole path is in it: Python, compiling, supervisor,
-nats-server, creating the log, coordinator, agent, assignment, and the 0.5 s between the decision to
+nats-server, creating the log, coordinator, agent, assignment, and the 0.1 s between the decision to
 start and the start. The marks on the way are the times that the writers of the events put into the
 log; all are ms after the start of the process. Repeat 0 is the first run of a fresh install: Python
 compiles all modules and keeps their bytecode. It is shown, and is in no other figure.

@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
     """The installed Chromium. Closed after each module: while it is open, no other test can run
     an event loop."""
     if not CHROMIUM.exists():
-        pytest.skip(f"SKIPPED: the pages were not tested, {CHROMIUM} is not installed")
+        pytest.skip(f"needs {CHROMIUM}: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
@@ -84,5 +84,5 @@ def axe() -> str:
     """The source of axe-core, which checks accessibility."""
     path = ROOT / "services" / "gateway" / "web" / "node_modules" / "axe-core" / "axe.min.js"
     if not path.is_file():
-        pytest.skip(f"SKIPPED: accessibility was not checked, {path} is missing: ./dev web")
+        pytest.skip("needs axe-core: ./dev web")
     return path.read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ def compose() -> Path:
     """The real Compose, from its sources; skips the test where there is no Go to build it."""
     go = shutil.which("go")
     if go is None:
-        pytest.skip("there is no Go here, which builds the real docker compose")
+        pytest.skip("needs Go, to build docker compose: apt-get install golang")
     if not COMPOSE.exists():
         COMPOSE.parent.mkdir(exist_ok=True)
         subprocess.run(

@@ -35,7 +35,7 @@ class Containers:
     def __init__(self, folder: Path) -> None:
         docker = shutil.which("docker")
         if docker is None or not _succeeds(docker, "info"):
-            pytest.skip("no Docker engine answers here")
+            pytest.skip("needs a Docker engine that answers `docker info`: start it")
         # People have Compose as a part of docker; a docker without it is served by the real one.
         plugged = _succeeds(docker, "compose", "version")
         self._words = [docker, "compose"] if plugged else [str(compose())]

@@ -84,6 +84,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the cases that judge times: `./dev test` runs no other test beside them."""
+    for item in items:
+        if "machine" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timed)
+
+
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     """Notes the long cases that were deselected."""
     LEFT_OUT.extend(item.nodeid for item in items if item.get_closest_marker("long"))
@@ -92,7 +100,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says aloud what was not shown."""
     if LEFT_OUT:
-        line = f"{len(LEFT_OUT)} LONG TESTS WERE LEFT OUT: ./dev faults and ./dev images run them"
+        line = f"{len(LEFT_OUT)} LONG TESTS WERE LEFT OUT: ./dev nightly runs them"
         terminalreporter.write_line(line, yellow=True, bold=True)
     for name in NOT_JUDGED:
         terminalreporter.write_line(f"NOT JUDGED, the machine is noisy: {name}", yellow=True)

@@ -29,6 +29,19 @@ pub mod rules;
 pub mod units;
 pub mod wire;
 
+/// Version of this build. A development build has debug assertions, and runs slower than a release.
+pub const VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), "+dev")
+} else {
+    env!("CARGO_PKG_VERSION")
+};
+
+/// Whether a [`VERSION`] is that of a development build.
+#[must_use]
+pub fn is_development(version: &str) -> bool {
+    version.ends_with("+dev")
+}
+
 pub use id::{AgentId, BootId, EventId, Holder, OwnerId, RunId, TenantId};
 pub use log::cause::Cause;
 pub use log::envelope::Envelope;

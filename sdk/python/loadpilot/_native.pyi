@@ -10,6 +10,9 @@ from typing import Any, Self, Unpack, final
 from .client import Answers, Extras, InBatch
 from .play.response_text import Event, Headers
 
+DEVELOPMENT_BUILD: bool
+"""Whether this is a development build, which runs slower than a release."""
+
 class Refused(ValueError):
     """A request is refused; the user can fix it."""
 
@@ -137,8 +140,8 @@ class Request:
     def body(self) -> bytes | None: ...
 
 @final
-class Turn:
-    """The current user of a thread: draws, rows and metric values meanwhile are that user's."""
+class CurrentUser:
+    """One user: random values, rows and metric values between begin and end are its own."""
 
     def begin(self) -> None:
         """Make this user the current one."""
@@ -146,7 +149,7 @@ class Turn:
     def end(self) -> None:
         """Leave the thread without a current user."""
 
-def whose_turn() -> Turn | None:
+def get_current_user() -> CurrentUser | None:
     """Return the current user of this thread; None if there is none."""
 
 def moves() -> int:
@@ -229,7 +232,7 @@ class Player:
     def retire(self) -> None:
         """Start ``on_stop`` of the prepared users."""
 
-    def told(self, timeout_secs: float) -> str | None:
+    def wait(self, timeout_secs: float) -> str | None:
         """Wait for the hook to end; None while it runs, else its error, empty without one."""
 
     def call_off(self) -> None:
@@ -408,7 +411,7 @@ class Ledger:
     def means(self) -> str:
         """Read secrets and key; JSON: ``{"secrets", "left", "key"}``, null for expired ones."""
 
-    def kept(self, states: bool) -> bytes:
+    def read_archive(self, states: bool) -> bytes:
         """Read the archive of the files, or the states; raises Refused when it is absent."""
 
 @final

@@ -28,7 +28,7 @@ use super::request::PyRequest;
 use super::response::PyResponse;
 use super::results::result_of;
 
-static LOOP_USER: Interned = Interned::new("loadpilot.play.loop", "Looped");
+static LOOP_USER: Interned = Interned::new("loadpilot.play.loop", "LoopUser");
 
 /// The event loop of a scenario.
 pub(super) struct EventLoop {
@@ -97,7 +97,7 @@ async fn run(
         unsafe { AsyncFd::register_with_interest(fd.try_clone_to_owned()?, Interest::READABLE)? };
     loop {
         let in_python = InPython::new();
-        let idle = Python::attach(|py| event_loop.call_method0(py, "turn")?.extract(py));
+        let idle = Python::attach(|py| event_loop.call_method0(py, "run_once")?.extract(py));
         if let Some(message) = in_python.end() {
             blocked.set(Some(message));
         }
@@ -183,7 +183,7 @@ impl LoopUser {
     /// The new concurrent requests of the part, if any, and the number of operations they belong
     /// to.
     pub(super) fn take_operations(&mut self, py: Python<'_>) -> PyResult<(Option<Operation>, i64)> {
-        let operations = self.user.bind(py).call_method0("wishes")?;
+        let operations = self.user.bind(py).call_method0("take_operations")?;
         let operations: Vec<(u64, Bound<'_, PyAny>)> = operations.extract()?;
         let count = i64::try_from(operations.len()).unwrap_or(i64::MAX);
         let mut new_requests = Vec::new();
@@ -196,7 +196,7 @@ impl LoopUser {
             if first == self.next_ticket {
                 // An empty batch completes at once.
                 let result = (number, PyList::empty(py), py.None());
-                self.user.bind(py).call_method1("hear", result)?;
+                self.user.bind(py).call_method1("deliver", result)?;
                 self.stirred.notify_one();
                 continue;
             }
@@ -242,7 +242,7 @@ impl LoopUser {
             Ok(value) => (Some(value), None),
             Err(error) => (None, Some(error.into_value(py))),
         };
-        user.call_method1("hear", (operation.number, value, error))?;
+        user.call_method1("deliver", (operation.number, value, error))?;
         self.in_flight.remove(&first);
         self.stirred.notify_one();
         Ok(())

@@ -24,7 +24,7 @@ use super::response::PyResponse;
 const BATCH_MAX: usize = 100;
 
 /// Makes the awaitable of an operation.
-static AWAITABLE: Interned = Interned::new("loadpilot.play.awaitable", "asked");
+static AWAITABLE: Interned = Interned::new("loadpilot.play.awaitable", "perform");
 
 /// One user's view of the target.
 #[pyclass(name = "Client", module = "loadpilot._native")]

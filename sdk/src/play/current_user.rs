@@ -82,17 +82,17 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
 }
 
 /// One user, for the event loop that executes its tasks.
-#[pyclass(name = "Turn", module = "loadpilot._native")]
-pub(crate) struct PyTurn(Rc<UserContext>);
+#[pyclass(name = "CurrentUser", module = "loadpilot._native")]
+pub(crate) struct PyCurrentUser(Rc<UserContext>);
 
 // SAFETY: it is accessed only while the interpreter is held, which is one lock for all of it. One
 // in a reference cycle is dropped by the thread that collects it.
-unsafe impl Send for PyTurn {}
+unsafe impl Send for PyCurrentUser {}
 // SAFETY: the same.
-unsafe impl Sync for PyTurn {}
+unsafe impl Sync for PyCurrentUser {}
 
 #[pymethods]
-impl PyTurn {
+impl PyCurrentUser {
     /// Makes this user the current one.
     fn begin(&self) {
         CURRENT.set(Some(Rc::clone(&self.0)));
@@ -106,6 +106,6 @@ impl PyTurn {
 
 /// The current user, if there is one.
 #[pyfunction]
-pub(crate) fn whose_turn() -> Option<PyTurn> {
-    CURRENT.with_borrow(|current| current.clone().map(PyTurn))
+pub(crate) fn get_current_user() -> Option<PyCurrentUser> {
+    CURRENT.with_borrow(|current| current.clone().map(PyCurrentUser))
 }

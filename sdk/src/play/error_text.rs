@@ -9,8 +9,8 @@ const TRACEBACKS: &str = "loadpilot.play.tracebacks";
 /// Type, message and place of an error; of hooks with the lines that led to it.
 pub(super) fn message(py: Python<'_>, error: &PyErr, part: Part) -> String {
     let format = match part {
-        Part::Start | Part::Once(_) => "told_at_length",
-        Part::Task(_) | Part::Stop => "told",
+        Part::Start | Part::Once(_) => "describe_with_lines",
+        Part::Task(_) | Part::Stop => "describe",
     };
     let message = || {
         // `into_value` attaches the traceback to the error.

@@ -32,7 +32,7 @@ mod scenario;
 mod user;
 
 pub(crate) use client::PyClient;
-pub(crate) use current_user::{PyTurn, drawn, due_us, measure, row, whose_turn};
+pub(crate) use current_user::{PyCurrentUser, drawn, due_us, get_current_user, measure, row};
 pub(crate) use in_python_flag::{moves, note_blocking, raise_in};
 pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};

@@ -167,7 +167,7 @@ impl PyPlayer {
         }
     }
 
-    fn told(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
+    fn wait(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
         let timeout = seconds("timeout_secs", timeout_secs)?;
         let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(part) = playing.as_mut() else {

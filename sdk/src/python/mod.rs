@@ -28,6 +28,9 @@ use pyo3::prelude::*;
 /// The module.
 #[pymodule]
 pub mod _native {
+    /// Whether this is a development build, which runs slower than a release.
+    #[pymodule_export]
+    const DEVELOPMENT_BUILD: bool = cfg!(debug_assertions);
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]
@@ -52,8 +55,8 @@ pub mod _native {
     use super::teardown::PyLedger;
     #[pymodule_export]
     use crate::play::{
-        PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyResponse, PyTurn, PyWanted,
-        drawn, due_us, measure, moves, note_blocking, open_states, raise_in, row, seal_states,
-        whose_turn,
+        PyClient, PyCurrentUser, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyResponse,
+        PyWanted, drawn, due_us, get_current_user, measure, moves, note_blocking, open_states,
+        raise_in, row, seal_states,
     };
 }

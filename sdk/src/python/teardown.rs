@@ -82,7 +82,7 @@ impl PyLedger {
         )
     }
 
-    fn kept(&self, py: Python<'_>, states: bool) -> PyResult<Vec<u8>> {
+    fn read_archive(&self, py: Python<'_>, states: bool) -> PyResult<Vec<u8>> {
         let session = self.connection.query_session(py)?;
         let archive = session.teardown_archive(&self.run, states);
         Ok(self.connection.result(py, archive)?.to_vec())

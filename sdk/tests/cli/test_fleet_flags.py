@@ -13,6 +13,7 @@ from loadpilot.cli.flags.run_flags import RunFlags
 from loadpilot.cli.flags.server_flags import ServerFlags
 from loadpilot.control.coordinator_address import Api
 from loadpilot.control.nats_settings import Server
+from loadpilot.local.stack import LOCAL_LEAD_US
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,7 +153,7 @@ def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None
 
     place = "0.0.0.0:4222"
     open_to_all = ListenFlags(place)
-    assert read_with(open_to_all) == ((1, 1, 500_000), "")
+    assert read_with(open_to_all) == ((1, 1, LOCAL_LEAD_US), "")
     assert read_with(open_to_all, "2", AgentFlags("3")) == ((2, 5, 3_000_000), "")
     assert read_with(open_to_all, "0", AgentFlags("1")) == ((0, 1, 3_000_000), "")
     _, wrong = read_with(open_to_all, "0")

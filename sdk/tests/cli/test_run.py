@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sdk.tests.support.reports import changed, parsed
 
+from loadpilot import _native
 from loadpilot._native import Fault
 from loadpilot.cli import main
 from loadpilot.cli.commands import run as module
@@ -163,6 +164,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LOADPILOT_TARGET", raising=False)
     monkeypatch.setattr(module, "LocalStack", stack)
+    monkeypatch.setattr(_native, "DEVELOPMENT_BUILD", False)
     monkeypatch.setattr(module, "connect", lambda _address: log)
     (tmp_path / "scene.py").write_text(SCENE, encoding="utf-8")
     yield Scene(log, stack)
@@ -225,6 +227,15 @@ def test_the_opening_says_what_where_how_much_how_long_and_on_how_many_agents(
         "  execution  static: every task is compiled, no Python runs under load",
         f"run {RUN}, log .loadpilot/log-1",
     ]
+
+
+def test_the_opening_names_a_development_build(
+    scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if figures of a slow build pass for those of a release."""
+    monkeypatch.setattr(_native, "DEVELOPMENT_BUILD", True)
+    assert scene.run("-a", "2") == 0
+    assert "  on         2 agents, development build\n" in capsys.readouterr().err
 
 
 def test_v_says_everything(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:

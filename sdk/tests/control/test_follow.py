@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
+from sdk.tests.support.snapshots import snapshot
 
 from loadpilot.control.follow import shortened
 
@@ -13,29 +15,41 @@ TIMES = chr(0xD7)
 """How the story writes how many shards an agent holds."""
 
 FOLLOWED = """
+import json
 import sys
+from loadpilot.cli.output.live import LineView, PlanInfo
 from loadpilot.control.follow import Followed, Follower
 
 class Watch:
+    def __init__(self, *changes):
+        self.changes = iter(changes)
+
     def next(self, secs):
-        missing = [name for name in ("pydantic", NAME) if name not in sys.modules]
-        assert not missing, missing
-        return '{"sealed": true}'
+        new = sys.modules.keys() - IMPORTED
+        assert not new, new
+        return json.dumps(next(self.changes))
 
 class Uninterrupted:
     count = 0
 
-NAME = "loadpilot._generated.snapshot"
-assert NAME not in sys.modules, "starting a run must not wait for it"
-follower = Follower(session=None, run="", view=None, interruptions=Uninterrupted())
-assert follower.follow(Watch(), None) is Followed.OVER
+lines = []
+view = LineView(PlanInfo("Shop"), lines.append)
+follower = Follower(session=None, run="", view=view, interruptions=Uninterrupted())
+watch = Watch({"snapshot": json.loads(sys.argv[1])}, {"sealed": True})
+IMPORTED = set(sys.modules)
+assert follower.follow(watch, None) is Followed.OVER
+assert len(lines) == 1, lines
 """
 
 
-def test_what_reads_snapshots_is_imported_before_the_first_one() -> None:
+def test_following_a_run_imports_nothing() -> None:
     """Broken if a tenth of a second of imports falls into the load, which may share the core."""
     done = subprocess.run(
-        [sys.executable, "-c", FOLLOWED], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", FOLLOWED, json.dumps(snapshot())],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

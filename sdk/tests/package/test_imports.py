@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[3]
+STORED = ROOT / "tests/e2e/results/stored_logs/open_loop.tar.gz"
+SCENARIO = ROOT / "bench/scenarios/constant_rate.py"
+COMMAND = """
+import sys
+from loadpilot.cli import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print("pydantic" in sys.modules)
+"""
 
-def said(program: str) -> str:
+
+def said(program: str, *arguments: str, folder: Path | None = None) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -40,3 +60,22 @@ def test_a_word_is_the_same_each_time() -> None:
     """Broken if two files get two things under one name, or a wrong name gets any."""
     assert said("import loadpilot, loadpilot.dsl as d; print(loadpilot.task is d.task)") == "True"
     assert said("import loadpilot; print(hasattr(loadpilot, 'tasks'))") == "False"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", str(SCENARIO), "--target", "http://127.0.0.1:1", "--dry-run"),
+        ("report", "last"),
+        ("runs",),
+        ("watch", "last"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_starts_without_pydantic(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """Broken if a command spends a tenth of a second of processor time on models of its reports."""
+    with tarfile.open(STORED) as archive:
+        archive.extractall(tmp_path / ".loadpilot/log-1", filter="data")
+    *printed, is_imported = said(COMMAND, *arguments, folder=tmp_path).splitlines()
+    assert printed
+    assert is_imported == "False"

@@ -84,7 +84,7 @@ def test_users_break_no_rule_of_the_interpreter(kind: str) -> None:
     if python is None:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         pytest.skip(
-            f"no debug build of CPython {version} here (python{version}-dbg, --with-pydebug)"
+            f"needs a debug build of CPython {version}: apt-get install python{version}-dbg"
         )
     grown(python, kind)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.play.tracebacks import TRACE_LINES_MAX, add_root, remove_root, told, trace
+from loadpilot.play.tracebacks import TRACE_LINES_MAX, add_root, describe, remove_root, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def test_a_traceback_has_the_users_lines_and_nothing_of_what_stands_there(
     try:
         error = raised(scene, "buy")
         assert trace(error) == "shop.py:7 in buy\nshop.py:4 in deep\nshop.py:5 in deep"
-        assert told(error).endswith("(shop.py:5)")
+        assert describe(error).endswith("(shop.py:5)")
         assert len(trace(raised(scene, "deep", 50)).split("\n")) == TRACE_LINES_MAX
     finally:
         remove_root(tmp_path)

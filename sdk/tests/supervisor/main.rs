@@ -11,11 +11,13 @@ use std::path::Path;
 
 use supervised::{Supervised, children_of, gone};
 
-/// A worker that does as it is told, and leaves a trace of how it was started and ended.
+/// A worker that ends when it is asked to. It leaves traces of its start and its end in the folder
+/// that its connection file names.
 const OBEDIENT: &str = r#"
     case "$3" in --id) who="$4" ;; *) who=coordinator ;; esac
-    echo "$@" >>"$(dirname "$2")/arguments-$who"
-    trap 'touch "$(dirname "$2")/drained-$who"; kill $!; exit 0' TERM
+    folder="$(sed -n 's/^ *"log_dir": "\(.*\)",*$/\1/p' "$2")"
+    echo "$@" >>"$folder/arguments-$who"
+    trap 'touch "$folder/drained-$who"; kill $!; exit 0' TERM
     echo started
     sleep 1000 & wait
 "#;
@@ -267,6 +269,30 @@ fn a_dead_server_comes_back_at_the_same_address() {
         .strip_prefix("nats://")
         .expect("a NATS address");
     TcpStream::connect(address).expect("the restart is told when the server answers again");
+}
+
+/// Python's imports are half of the start of an agent: they must not wait for the server.
+#[test]
+fn workers_load_while_the_server_starts() {
+    let home = tempfile::tempdir().expect("a directory");
+    let slow = home.path().join("slow");
+    let wait_for_worker = "#!/bin/sh\n\
+        while ! [ -s \"$(dirname \"$2\")/agent-1.log\" ]; do sleep 0.01; done\n\
+        exec \"$NATS_SERVER\" \"$@\"\n";
+    let script = wait_for_worker.replace(
+        "$NATS_SERVER",
+        supervised::nats_server().to_str().expect("a path"),
+    );
+    fs::write(&slow, script).expect("a script");
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let worker = "echo started; cat \"$2\"; exec sleep 1000";
+    let mut stack = Supervised::start_with(&slow, home.path(), 1, worker);
+    let ready = stack.ready();
+    let output = home.path().join("log-1/agent-1.log");
+    let lines = stack.wait_for_lines(&output, 3);
+    assert_eq!(lines[0], "started", "before the server accepted clients");
+    let url = format!("\"url\": \"{}\",", word(&ready, "url"));
+    assert!(lines.iter().any(|line| line.trim() == url), "{lines:?}");
 }
 
 #[test]

@@ -20,16 +20,16 @@ pub(crate) struct Supervised {
 impl Supervised {
     /// A stack with one coordinator, in the first free folder of `home`.
     pub(crate) fn start(home: &Path, agents: u32, script: &str) -> Self {
+        Self::start_with(&nats_server(), home, agents, script)
+    }
+
+    /// The same with a program in place of nats-server.
+    pub(crate) fn start_with(server: &Path, home: &Path, agents: u32, script: &str) -> Self {
         let words = serde_json::json!(["sh", "-c", script, "worker"]).to_string();
         let agents = agents.to_string();
         let arguments = ["--agents", &agents, "--coordinators", "1"];
         let commands = ["--agent-command", &words, "--coordinator-command", &words];
-        Self::spawn(
-            &nats_server(),
-            "--root",
-            home,
-            &[arguments, commands].concat(),
-        )
+        Self::spawn(server, "--root", home, &[arguments, commands].concat())
     }
 
     /// A server alone, on the log in `folder`.
@@ -37,7 +37,7 @@ impl Supervised {
         Self::spawn(&nats_server(), "--log-dir", folder, &["--reader"])
     }
 
-    /// The same with a program in place of nats-server.
+    /// A program in place of nats-server, alone.
     pub(crate) fn with_server(home: &Path, server: &Path) -> Self {
         Self::spawn(server, "--root", home, &["--reader"])
     }
@@ -165,7 +165,7 @@ impl Drop for Supervised {
 }
 
 /// The server that the tests run against.
-fn nats_server() -> PathBuf {
+pub(crate) fn nats_server() -> PathBuf {
     let pinned = concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv/bin/nats-server");
     let path =
         std::env::var_os("LOADPILOT_NATS_SERVER").map_or_else(|| pinned.into(), PathBuf::from);

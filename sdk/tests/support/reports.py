@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
-from loadpilot._generated.report import Report
+from jsonschema import Draft202012Validator
 
+SCHEMAS = Path(__file__).resolve().parents[3] / "proto/schema"
 HOLDERS = [
     {
         "holder": {"agent": f"agent-{k}", "boot_id": f"01boot{k}"},
@@ -20,6 +23,13 @@ HOLDERS = [
     }
     for k in (1, 2)
 ]
+
+
+def valid(value: dict[str, Any], schema: str = "report") -> dict[str, Any]:
+    """Check a value by its schema."""
+    described = json.loads((SCHEMAS / f"{schema}.json").read_text(encoding="utf-8"))
+    Draft202012Validator(described).validate(value)
+    return value
 
 
 def ladder(base_us: int, count: int = 1045) -> dict[str, Any]:
@@ -196,9 +206,9 @@ def changed(**changes: Any) -> dict[str, Any]:
     return report
 
 
-def parsed(**changes: Any) -> Report:
-    """Parse the changed report."""
-    return Report.model_validate(changed(**changes))
+def parsed(**changes: Any) -> dict[str, Any]:
+    """Change the report; raises when the native module would not write it."""
+    return valid(changed(**changes))
 
 
 def troubled() -> dict[str, Any]:

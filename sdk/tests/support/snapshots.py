@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadpilot._generated.snapshot import Snapshot
+from sdk.tests.support.reports import valid
+
 from loadpilot.cli.output.live import PlanInfo
 
 SCENE = PlanInfo("Sh\x1bop")
 
 
-def snapshot(**changes: Any) -> Snapshot:
+def snapshot(**changes: Any) -> dict[str, Any]:
     live = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "max_ms": 4.0}
     so_far = {"p50_ms": 5.0, "p95_ms": 6.0, "p99_ms": 7.0, "max_ms": 8.0}
     base: dict[str, Any] = {
@@ -37,4 +38,4 @@ def snapshot(**changes: Any) -> Snapshot:
         "latency_cumulative": so_far,
         "tasks": [],
     }
-    return Snapshot.model_validate(base | changes)
+    return valid(base | changes, "snapshot")

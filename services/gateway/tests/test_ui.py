@@ -84,9 +84,9 @@ def test_a_browser_is_led_there_by_a_page_of_its_user(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Broken if the token stands in a command line, or in a file that others can read."""
-    opened = tmp_path / "kept"
+    shown = tmp_path / "kept"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n')
+    browser.write_text(f'#!/bin/sh\necho "$1" > {shown}.part\nmv {shown}.part {shown}\n')
     browser.chmod(0o700)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     with loadpilot.begin("ui", "--port", "0") as running:
@@ -98,7 +98,7 @@ def test_a_browser_is_led_there_by_a_page_of_its_user(
         assert Part.SERVER in parts
         running.signal(signal.SIGTERM)
         assert running.end(ENDS_S).code == 0
-    assert opened.read_text(encoding="utf-8").strip() == page.as_uri()
+    assert shown.read_text(encoding="utf-8").strip() == page.as_uri()
     assert not page.exists()
 
 

@@ -17,6 +17,7 @@ WEIGHTED = SCENARIOS / "weighted.py"
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("number", ENDINGS)
 def test_one_interruption_stops_the_load_and_still_reports(
     loadpilot: Loadpilot, oracle: Oracle, number: signal.Signals
@@ -35,6 +36,7 @@ def test_one_interruption_stops_the_load_and_still_reports(
     assert_report_of_a_stop(finished, oracle)
 
 
+@pytest.mark.timed
 def test_a_second_interruption_does_not_wait_for_answers(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -119,6 +119,7 @@ def test_the_rate_goes_up_and_down(loadpilot: Loadpilot, oracle: Oracle) -> None
 AGENTS = ["agent-1", "agent-2"]
 
 
+@pytest.mark.timed
 def test_a_pause_offers_nothing_and_catches_nothing_up(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_pause_offers_nothing_and_catches_nothing_up(
     assert changes == ["paused", "resumed"]
 
 
+@pytest.mark.timed
 def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users go on in a pause, or do not come back; or a rate is taken for one."""
     oracle.delay(20)
@@ -182,6 +184,7 @@ def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Orac
     assert report["arrivals"]["started"] == oracle.counts().received
 
 
+@pytest.mark.timed
 def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if load goes on after a stop, or the report does not add up to what was sent."""
     with loadpilot.start(WEIGHTED, oracle.url, *flags(100, 60), "--agents", "2") as running:
@@ -218,6 +221,7 @@ def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle)
     assert (again.stdout, again.code) == (finished.stdout, finished.code)
 
 
+@pytest.mark.timed
 def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run needs the command that asked for it, or a fleet is steered otherwise than a
     stack of one's own."""

@@ -123,6 +123,7 @@ def test_a_run_without_able_agents_is_a_conflict(
     assert oracle.counts().received == 0
 
 
+@pytest.mark.timed
 def test_a_caller_that_goes_away_stops_its_run(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -6,6 +6,7 @@ import secrets
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
 from tests.e2e.support.files import files_below, files_with
@@ -17,7 +18,6 @@ from tests.oracle.oracle import Oracle, built_binary
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 WEIGHTED = SCENARIOS / "weighted.py"
 GUARDED = """
@@ -101,6 +101,7 @@ def test_secrets_and_python_travel(
     assert secret not in guarded.stdout + guarded.stderr + ended.stderr
 
 
+@pytest.mark.timed
 def test_an_interruption_stops_the_run_in_order(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

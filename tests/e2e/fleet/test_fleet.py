@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 from tests.e2e.support.fleet import PLAIN_AGENT, Fleet, free_port
 from tests.e2e.support.short_run import (
@@ -22,7 +23,6 @@ from tests.e2e.support.short_run import (
 from tests.e2e.support.stops import STOP_US, assert_report_of_a_stop, interrupt
 
 if TYPE_CHECKING:
-    import pytest
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
@@ -143,6 +143,7 @@ def test_an_agent_that_joins_late_is_waited_for(
     assert holders(finished) == {"a-1", "a-2"}
 
 
+@pytest.mark.timed
 def test_an_interruption_stops_the_run_and_not_the_fleet(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
     from tests.oracle.oracle import Oracle
 
+pytestmark = pytest.mark.timed
+
 SCENE = """
 from loadpilot import LoadClient, VUser, scenario, task
 

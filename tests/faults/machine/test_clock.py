@@ -22,7 +22,9 @@ CC = shutil.which("cc")
 LOAD = Load(100, 7)
 SPREAD_US = 50_000
 
-pytestmark = pytest.mark.skipif(CC is None, reason="needs a C compiler")
+pytestmark = pytest.mark.skipif(
+    CC is None, reason="needs a C compiler: apt-get install gcc libc6-dev"
+)
 
 
 class Clocks:

@@ -31,9 +31,11 @@ MIB = 1 << 20
 DISK_MIB, FLEET_DISK_MIB = 320, 6_144
 """Room for a log of the least size and what agents keep; and for what a fleet's log reserves."""
 LONG, SHORT = Load(100, 60), Load(50, 2)
-ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root, to mount a small disk: run as root"
+)
 STRACE = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="needs strace (apt-get install strace)"
+    shutil.which("strace") is None, reason="needs strace: apt-get install strace"
 )
 
 

@@ -43,9 +43,11 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def why_not(needed: tuple[str, ...] = NEEDED) -> str | None:
     """What this machine lacks for it."""
     if os.geteuid() != 0:
-        return "needs root, to make networks"
+        return "needs root, to make networks: run as root"
     lacking = [tool for tool in needed if shutil.which(tool) is None]
-    return f"needs {', '.join(lacking)} (nftables, iproute2)" if lacking else None
+    if not lacking:
+        return None
+    return f"needs {', '.join(lacking)}: apt-get install nftables iproute2"
 
 
 class Network:

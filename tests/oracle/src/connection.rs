@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::head::{Framing, Head, Malformed, parse_head};
 use crate::kernel;
 use crate::record::Outcome;
-use crate::server::Shared;
+use crate::state::Shared;
 
 /// Maximum number of bytes of one read.
 const READ_BYTES: usize = 16 * 1024;

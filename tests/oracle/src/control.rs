@@ -15,7 +15,7 @@ use crate::kernel;
 use crate::ledger::Of;
 use crate::line_parser::LineParser;
 use crate::record::push_json_string;
-use crate::server::Shared;
+use crate::state::Shared;
 
 /// Accepts control connections, one thread each, so that a waiting command blocks no other.
 pub(crate) fn run(shared: &Arc<Shared>, listener: &TcpListener) {

@@ -15,5 +15,6 @@ pub mod ledger;
 mod line_parser;
 pub mod record;
 mod server;
+mod state;
 
 pub use server::{Config, Server};

@@ -1,12 +1,12 @@
 //! The counted listener and its threads. While `refuse` is in force, no connection is accepted.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::control;
 use crate::freeze::Freezer;
 use crate::kernel;
 use crate::ledger::Ledger;
+use crate::state::{Door, Shared};
 
 /// Maximum number of connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 4096;
@@ -53,61 +54,6 @@ impl Config {
             kernel_times: false,
             behaviours: Vec::new(),
         }
-    }
-}
-
-/// Whether the counted listener exists.
-#[derive(Debug)]
-struct Door {
-    wanted: bool,
-    open: bool,
-    error: Option<String>,
-}
-
-/// State shared by the threads.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) ledger: Ledger,
-    pub(crate) freezer: Freezer,
-    pub(crate) id_header: String,
-    pub(crate) log_headers: bool,
-    pub(crate) kernel_times: bool,
-    pub(crate) accepted: AtomicU64,
-    pub(crate) connected: AtomicU64,
-    pub(crate) accept_delay_us: AtomicU64,
-    behaviour: Mutex<Behaviour>,
-    door: Mutex<Door>,
-    door_moved: Condvar,
-    wake: UnixStream,
-}
-
-impl Shared {
-    pub(crate) fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
-        self.behaviour
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn door(&self) -> MutexGuard<'_, Door> {
-        self.door.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Opens or closes the counted listener; returns when that is done. Connections that are
-    /// accepted already stay.
-    pub(crate) fn set_door(&self, open: bool) -> Result<(), String> {
-        let mut door = self.door();
-        door.wanted = open;
-        door.error = None;
-        (&self.wake)
-            .write_all(&[0])
-            .map_err(|e| format!("acceptor: {e}"))?;
-        while door.open != open && door.error.is_none() {
-            door = self
-                .door_moved
-                .wait(door)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        door.error.clone().map_or(Ok(()), Err)
     }
 }
 

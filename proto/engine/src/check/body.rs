@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Body, Object, Plan};
 
-use super::Checker;
+use super::checker::Checker;
 
 /// Number of hex digits of a SHA-256.
 const HASH_DIGITS: usize = 64;

@@ -3,7 +3,7 @@
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape};
 
-use super::Checker;
+use super::checker::Checker;
 
 /// Settings that only a schedule gives a meaning are rejected with users, not ignored.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {

@@ -9,8 +9,9 @@ use loadpilot_events::plan::code::{
     Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Send, Statement,
 };
 
+use super::checker::Checker;
 use super::secrecy::is_secret_entry;
-use super::{Checker, body, script};
+use super::{body, script};
 
 /// Schemes that may stand before a secret in a header; they are no secrets themselves.
 const SCHEMES: [&str; 4] = ["", "Bearer ", "Basic ", "Token "];

@@ -7,7 +7,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::plan::target::split;
 
-use super::Checker;
+use super::checker::Checker;
 
 /// Maximum number of concurrent requests on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;

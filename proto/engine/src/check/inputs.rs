@@ -3,7 +3,7 @@
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Plan, Text};
 
-use super::Checker;
+use super::checker::Checker;
 
 pub(super) fn inputs(checker: &mut Checker<'_>, plan: &Plan) {
     let count = plan.parameters.len();

@@ -11,10 +11,13 @@ use loadpilot_events::plan::target::split;
 use loadpilot_events::plan::{Header, Plan, Profile, Step, Task, Text};
 use loadpilot_events::refusal::{Problem, Refusal};
 
+use self::checker::Checker;
+pub use self::checker::ENGINE_HEADERS;
 pub use self::secrecy::is_secret_name;
 use crate::schedule::pace::Pace;
 
 mod body;
+mod checker;
 mod closed_loop;
 mod code;
 mod connections;
@@ -23,19 +26,6 @@ mod script;
 mod secrecy;
 pub mod target_policy;
 mod thresholds;
-
-/// Headers that a scenario must not set, since they would break the framing or the accounting of
-/// the HTTP engine.
-pub const ENGINE_HEADERS: [&str; 8] = [
-    "connection",
-    "content-length",
-    "expect",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// Maximum wait for agents, in µs: every state of a run has an end.
 const WAIT_US_MAX: u64 = 86_400_000_000;
@@ -175,56 +165,6 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
 
 fn refusal(problems: Vec<Problem>) -> Refusal {
     Refusal { problems }
-}
-
-/// Collects the problems.
-struct Checker<'a> {
-    problems: &'a mut Vec<Problem>,
-}
-
-impl Checker<'_> {
-    fn require(
-        &mut self,
-        holds: bool,
-        field: impl Into<String>,
-        rule: &str,
-        value: impl std::fmt::Display,
-    ) {
-        if !holds {
-            self.problems.push(Problem::new(field, rule, value));
-        }
-    }
-
-    fn name(&mut self, field: &str, name: &str) {
-        let sound = !name.trim().is_empty()
-            && name.len() <= limits::NAME_BYTES_MAX
-            && !name.chars().any(char::is_control);
-        self.require(
-            sound,
-            field,
-            "must be 1 to 128 bytes without control characters",
-            name,
-        );
-    }
-
-    fn header_name(&mut self, field: &str, name: &str) {
-        let sound = !name.is_empty()
-            && name.len() <= limits::NAME_BYTES_MAX
-            && name.bytes().all(is_token_byte);
-        self.require(sound, field, "must be an HTTP header name", name);
-        let engines = ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str());
-        self.require(
-            !engines,
-            field,
-            "must not be a header that the engine sets itself",
-            name,
-        );
-    }
-}
-
-/// `tchar` of RFC 9110, section 5.6.2.
-fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// A segment of a base path: a subset of `pchar` in RFC 3986, without `.` and `..`.

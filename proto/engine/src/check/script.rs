@@ -6,7 +6,8 @@ use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::script::Feed;
 
-use super::{Checker, body};
+use super::body;
+use super::checker::Checker;
 
 pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(script) = &plan.script else {

@@ -8,7 +8,7 @@ use loadpilot_events::log::metrics::is_metric_name;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 
-use super::Checker;
+use super::checker::Checker;
 
 pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
     let count = plan.thresholds.len();

@@ -82,7 +82,7 @@ fn takeovers_have_room(policy: &Policy, log: &[Stored]) {
     }
 }
 
-/// DrawScope each shard is.
+/// Holder of each shard.
 fn owners_of(holdings: &[Holding]) -> BTreeMap<u32, Holder> {
     let owned = |holding: &Holding| {
         let holder = holding.holder.clone();

@@ -245,6 +245,9 @@ pub struct HolderFacts {
     /// Tail of a killed process, reported by a later process of its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<TailFacts>,
+    /// Whether it is a development build, which runs slower than a release.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub development: bool,
 }
 
 /// Tail of a killed process.

@@ -1,1 +1,1 @@
-"""Models of the formats, written by ``./dev gen`` from ``proto/schema``: never edit them."""
+"""Types of the formats, for type checkers only: ``./dev gen`` writes them from ``proto/schema``."""

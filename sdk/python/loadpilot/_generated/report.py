@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
-from typing import Annotated, Literal
-from typing_extensions import TypeAliasType
-from enum import StrEnum
+from typing import Literal, NotRequired
+from typing_extensions import TypedDict
 
 
-DroppedAdditionalProperty = TypeAliasType("DroppedAdditionalProperty", Annotated[int, Field(ge=0)])
-
-
-class ArrivalCounts(BaseModel):
+class ArrivalCounts(TypedDict):
     """
     Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
     there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
     """
 
-    dropped: dict[str, DroppedAdditionalProperty]
+    dropped: dict[str, int]
     """
     Number of arrivals that never started, by reason.
     """
-    lost: Annotated[int, Field(ge=0)]
+    lost: int
     """
     Number of arrivals of holders that did not report them: see `gaps.lost`.
     """
-    planned: Annotated[int, Field(ge=0)]
+    planned: int
     """
     Number of planned arrivals, computed from the log and never summed from agents.
     """
-    started: Annotated[int, Field(ge=0)]
+    started: int
     """
     Number of arrivals whose first call was dispatched.
     """
-    task_errors: Annotated[int, Field(ge=0)]
+    task_errors: int
     """
     Number of started arrivals that raised an error or had a call that was not ok.
     """
-    waiting: Annotated[int, Field(ge=0)]
+    waiting: int
     """
     Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
     """
 
 
-class Bytes(BaseModel):
+class Bytes(TypedDict):
     """
     Bytes transferred.
     """
 
-    received: Annotated[int, Field(ge=0)]
+    received: int
     """
     Bytes read, headers included where the HTTP engine sees them.
     """
@@ -56,7 +51,7 @@ class Bytes(BaseModel):
     """
     Bytes read per second of the measured time.
     """
-    sent: Annotated[int, Field(ge=0)]
+    sent: int
     """
     Bytes written, headers included.
     """
@@ -66,189 +61,30 @@ class Bytes(BaseModel):
     """
 
 
-CausesAdditionalProperty = TypeAliasType("CausesAdditionalProperty", Annotated[int, Field(ge=0)])
-
-
-OutcomesAdditionalProperty = TypeAliasType(
-    "OutcomesAdditionalProperty", Annotated[int, Field(ge=0)]
-)
-
-
-class CallCounts(BaseModel):
+class CallCounts(TypedDict):
     """
     Calls: `attempted = Σ outcomes`.
     """
 
-    attempted: Annotated[int, Field(ge=0)]
+    attempted: int
     """
     Number of calls dispatched.
     """
-    causes: dict[str, dict[str, CausesAdditionalProperty]] | None = None
+    causes: NotRequired[dict[str, dict[str, int]]]
     """
     Number of calls without a complete response, by outcome and cause.
     """
-    in_flight: Annotated[int, Field(ge=0)]
+    in_flight: int
     """
     Number of calls in flight in an unfinished run; 0 once sealed.
     """
-    outcomes: dict[str, OutcomesAdditionalProperty]
+    outcomes: dict[str, int]
     """
     Number of calls by outcome.
     """
 
 
-class Cause(StrEnum):
-    """
-    Why a call got no complete response.
-    """
-
-    name_not_resolved = "name_not_resolved"
-    """
-    The target's name was not resolved.
-    """
-    no_such_address = "no_such_address"
-    """
-    The target has no address of the required family.
-    """
-    refused = "refused"
-    """
-    No process listens, or the listener's queue is full (ECONNREFUSED).
-    """
-    reset = "reset"
-    """
-    The peer reset the connection (ECONNRESET, ECONNABORTED).
-    """
-    broken_pipe = "broken_pipe"
-    """
-    The agent wrote to a connection that the peer had closed (EPIPE).
-    """
-    unreachable = "unreachable"
-    """
-    No route to the target (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
-    """
-    system_timeout = "system_timeout"
-    """
-    The peer acknowledged nothing and the system gave up (ETIMEDOUT).
-    """
-    denied = "denied"
-    """
-    The system or a firewall denies the connection (EACCES, EPERM).
-    """
-    no_such_socket = "no_such_socket"
-    """
-    No socket at the path (ENOENT).
-    """
-    unanswered = "unanswered"
-    """
-    The peer closed the connection before the first byte of a response.
-    """
-    truncated = "truncated"
-    """
-    The peer closed the connection inside a response.
-    """
-    not_http = "not_http"
-    """
-    The response was not HTTP.
-    """
-    too_long = "too_long"
-    """
-    A response head, trailers or a chunk line exceeds its limit.
-    """
-    http2 = "http2"
-    """
-    The peer violated HTTP/2, or reports that the agent did.
-    """
-    stream_reset = "stream_reset"
-    """
-    The peer reset the HTTP/2 stream.
-    """
-    gone_away = "gone_away"
-    """
-    The peer closed the HTTP/2 connection in an orderly way before the response (GOAWAY).
-    """
-    certificate_untrusted = "certificate_untrusted"
-    """
-    No trusted authority signed the certificate.
-    """
-    certificate_expired = "certificate_expired"
-    """
-    The certificate has expired or is not valid yet.
-    """
-    certificate_other_name = "certificate_other_name"
-    """
-    The certificate is for another name.
-    """
-    certificate_invalid = "certificate_invalid"
-    """
-    The certificate is invalid for another reason.
-    """
-    client_certificate = "client_certificate"
-    """
-    The target requires a client certificate, or another one.
-    """
-    tls_mismatch = "tls_mismatch"
-    """
-    No TLS version, cipher or protocol in common.
-    """
-    tls_alert = "tls_alert"
-    """
-    The target ended TLS with another alert.
-    """
-    not_tls = "not_tls"
-    """
-    The peer's bytes were not TLS.
-    """
-    no_ports = "no_ports"
-    """
-    No local port left (EADDRNOTAVAIL, EADDRINUSE).
-    """
-    no_fds = "no_fds"
-    """
-    No file descriptor left (EMFILE, ENFILE).
-    """
-    no_memory = "no_memory"
-    """
-    No memory left (ENOMEM, ENOBUFS).
-    """
-    while_resolving = "while_resolving"
-    """
-    Cut off during the resolution of the name.
-    """
-    while_connecting = "while_connecting"
-    """
-    Cut off during the connect.
-    """
-    while_securing = "while_securing"
-    """
-    Cut off during the TLS handshake.
-    """
-    while_waiting_for_a_stream = "while_waiting_for_a_stream"
-    """
-    Cut off while the call waited for an HTTP/2 stream.
-    """
-    while_sending = "while_sending"
-    """
-    Cut off while the request was written.
-    """
-    before_first_byte = "before_first_byte"
-    """
-    Cut off before the first byte of the response.
-    """
-    before_last_byte = "before_last_byte"
-    """
-    Cut off before the last byte of the response.
-    """
-    other = "other"
-    """
-    Another cause; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
-    """
-    not_allowed = "not_allowed"
-    """
-    The agent may not connect there (`--allow-target`).
-    """
-
-
-class Change2(BaseModel):
+class Change2(TypedDict):
     """
     The run was paused.
     """
@@ -256,7 +92,7 @@ class Change2(BaseModel):
     type: Literal["paused"]
 
 
-class Change3(BaseModel):
+class Change3(TypedDict):
     """
     The run was resumed.
     """
@@ -264,22 +100,22 @@ class Change3(BaseModel):
     type: Literal["resumed"]
 
 
-class Checks(BaseModel):
+class Checks(TypedDict):
     """
     Number of checks that examined a response.
     """
 
-    failed: Annotated[int, Field(ge=0)]
+    failed: int
     """
     Number of checks that failed.
     """
-    passed: Annotated[int, Field(ge=0)]
+    passed: int
     """
     Number of checks that passed.
     """
 
 
-class CounterReport(BaseModel):
+class CounterReport(TypedDict):
     """
     One counter.
     """
@@ -294,65 +130,7 @@ class CounterReport(BaseModel):
     """
 
 
-class Ending(StrEnum):
-    """
-    How a run ended.
-    """
-
-    completed = "completed"
-    """
-    The run offered its whole profile.
-    """
-    stopped = "stopped"
-    """
-    A user stopped the run.
-    """
-    abandoned = "abandoned"
-    """
-    The owner or all agents of the run were gone.
-    """
-    failed = "failed"
-    """
-    The run was created and never started.
-    """
-    aborted = "aborted"
-    """
-    A later local stack found the run unfinished.
-    """
-    log_full = "log_full"
-    """
-    The log had no room left.
-    """
-
-
-class FailureCause(StrEnum):
-    """
-    Why a holder cannot continue.
-    """
-
-    not_prepared = "not_prepared"
-    """
-    The preparation failed: secrets, requests or threads.
-    """
-    scenario = "scenario"
-    """
-    The Python scenario cannot be loaded, or the preparation of its users failed.
-    """
-    broken = "broken"
-    """
-    Its firing threads failed.
-    """
-    log_full = "log_full"
-    """
-    The log stores no more deltas: the run must end, on every agent.
-    """
-    log_refuses = "log_refuses"
-    """
-    The log refuses a delta for another reason.
-    """
-
-
-class FeedFacts(BaseModel):
+class FeedFacts(TypedDict):
     """
     Use of a feed in a run.
     """
@@ -365,88 +143,18 @@ class FeedFacts(BaseModel):
     """
     Name in the scenario.
     """
-    rows: Annotated[int, Field(ge=0)]
+    rows: int
     """
     Number of rows.
     """
-    taken: Annotated[int, Field(ge=0)]
+    taken: int
     """
     Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
     took one. Number of users, if that is greater.
     """
 
 
-class FindingKind(StrEnum):
-    """
-    Subject of a finding.
-    """
-
-    schedule_lag = "schedule_lag"
-    """
-    The load generator reached arrivals late.
-    """
-    generator_drops = "generator_drops"
-    """
-    The load generator dropped arrivals.
-    """
-    agent_cpu = "agent_cpu"
-    """
-    The processor of an agent was the limit.
-    """
-    lost_interval = "lost_interval"
-    """
-    Some arrivals were not reported.
-    """
-    excess = "excess"
-    """
-    A superseded holder offered arrivals.
-    """
-    local_resources = "local_resources"
-    """
-    The load generator ran out of ports or file descriptors.
-    """
-    clock_bound = "clock_bound"
-    """
-    The offsets of clocks are not known precisely enough.
-    """
-    unfinished = "unfinished"
-    """
-    The run is not sealed, or neither its profile nor its user ended it.
-    """
-    quarantined = "quarantined"
-    """
-    Events or deltas were unreadable or contradicted the log.
-    """
-    coverage = "coverage"
-    """
-    Some calls of started arrivals did not end by themselves.
-    """
-    feeder_wrap_around = "feeder_wrap_around"
-    """
-    Feed rows were used again without permission (`cycles`).
-    """
-
-
-class Grade(StrEnum):
-    """
-    Whether the figures of a run can be trusted.
-    """
-
-    VALID = "VALID"
-    """
-    The figures describe the target.
-    """
-    DEGRADED = "DEGRADED"
-    """
-    The figures are usable, with the findings in mind.
-    """
-    INVALID = "INVALID"
-    """
-    The figures describe the load generator or the gaps more than the target.
-    """
-
-
-class Holder(BaseModel):
+class Holder(TypedDict):
     """
     Process that can hold shards. A new boot of an agent is a new holder.
     """
@@ -461,50 +169,16 @@ class Holder(BaseModel):
     """
 
 
-class Http(StrEnum):
-    """
-    Version of HTTP.
-    """
-
-    field_1_1 = "1.1"
-    """
-    HTTP/1.1.
-    """
-    field_2 = "2"
-    """
-    HTTP/2: by ALPN over TLS, by prior knowledge without TLS.
-    """
-    auto = "auto"
-    """
-    The target's choice by ALPN; HTTP/1.1 without TLS.
-    """
-
-
-class IpFamily(StrEnum):
-    """
-    Address family.
-    """
-
-    field_4 = "4"
-    """
-    IPv4.
-    """
-    field_6 = "6"
-    """
-    IPv6.
-    """
-
-
-class Ladder(BaseModel):
+class Ladder(TypedDict):
     """
     Percentiles of a distribution, in µs.
     """
 
-    count: Annotated[int, Field(ge=0)]
+    count: int
     """
     Number of values.
     """
-    max_us: Annotated[int, Field(ge=0)]
+    max_us: int
     """
     Largest value.
     """
@@ -512,81 +186,50 @@ class Ladder(BaseModel):
     """
     Arithmetic mean.
     """
-    min_us: Annotated[int, Field(ge=0)]
+    min_us: int
     """
     Smallest value.
     """
-    p50_us: Annotated[int, Field(ge=0)]
+    p50_us: int
     """
     Median.
     """
-    p75_us: Annotated[int, Field(ge=0)]
+    p75_us: int
     """
     75th percentile.
     """
-    p90_us: Annotated[int, Field(ge=0)]
+    p90_us: int
     """
     90th percentile.
     """
-    p95_us: Annotated[int, Field(ge=0)]
+    p95_us: int
     """
     95th percentile.
     """
-    p99_99_us: Annotated[int, Field(ge=0)]
+    p99_99_us: int
     """
     99.99th percentile.
     """
-    p99_9_us: Annotated[int, Field(ge=0)]
+    p99_9_us: int
     """
     99.9th percentile.
     """
-    p99_us: Annotated[int, Field(ge=0)]
+    p99_us: int
     """
     99th percentile.
     """
 
 
-class LossReason(StrEnum):
-    """
-    Why a holder lost its shards.
-    """
-
-    silent = "silent"
-    """
-    No heartbeat arrived for longer than the lost time.
-    """
-    replaced = "replaced"
-    """
-    A new process of the same agent appeared.
-    """
-    left = "left"
-    """
-    The agent announced that it leaves.
-    """
-    failed = "failed"
-    """
-    The agent reported that it cannot perform its shards.
-    """
-    isolated = "isolated"
-    """
-    The agent fenced itself.
-    """
-    not_ready = "not_ready"
-    """
-    The agent was not ready in time.
-    """
-
-
-class LostInterval(BaseModel):
+class LostInterval(TypedDict):
     """
     Arrivals that a holder did not report.
     """
 
-    arrivals: Annotated[int, Field(ge=0)]
+    arrivals: int
     """
     Number of arrivals; in a closed loop those of its later totals, possibly 0.
     """
-    from_tick: Annotated[int, Field(ge=0)]
+    from_tick: int
     """
     First due tick.
     """
@@ -594,222 +237,13 @@ class LostInterval(BaseModel):
     """
     Process that held them.
     """
-    to_tick: Annotated[int, Field(ge=0)]
+    to_tick: int
     """
     Last due tick, inclusive.
     """
 
 
-class Metric(StrEnum):
-    """
-    What a threshold measures. Latencies are corrected (counted from due) and cover every finished
-    call outside the warm-up, failures and timeouts included.
-    """
-
-    p50_ms = "p50_ms"
-    """
-    Median response time in ms.
-    """
-    p75_ms = "p75_ms"
-    """
-    75th percentile of the response time in ms.
-    """
-    p90_ms = "p90_ms"
-    """
-    90th percentile of the response time in ms.
-    """
-    p95_ms = "p95_ms"
-    """
-    95th percentile of the response time in ms.
-    """
-    p99_ms = "p99_ms"
-    """
-    99th percentile of the response time in ms.
-    """
-    p99_9_ms = "p99_9_ms"
-    """
-    99.9th percentile of the response time in ms.
-    """
-    p99_99_ms = "p99_99_ms"
-    """
-    99.99th percentile of the response time in ms.
-    """
-    max_ms = "max_ms"
-    """
-    Longest response time in ms.
-    """
-    mean_ms = "mean_ms"
-    """
-    Arithmetic mean of the response time in ms.
-    """
-    p50_first_token_ms = "p50_first_token_ms"
-    """
-    Median time from due to the first token of a streamed response, in ms.
-    """
-    p95_first_token_ms = "p95_first_token_ms"
-    """
-    95th percentile of the time from due to the first token, in ms.
-    """
-    p99_first_token_ms = "p99_first_token_ms"
-    """
-    99th percentile of the time from due to the first token, in ms.
-    """
-    p50_token_gap_ms = "p50_token_gap_ms"
-    """
-    Median time from one token of a streamed response to the next, in ms.
-    """
-    p95_token_gap_ms = "p95_token_gap_ms"
-    """
-    95th percentile of the time from one token to the next, in ms.
-    """
-    p99_token_gap_ms = "p99_token_gap_ms"
-    """
-    99th percentile of the time from one token to the next, in ms.
-    """
-    error_rate = "error_rate"
-    """
-    Percentage of finished calls that were not ok. The last call of a task that raised counts as
-    not ok; a task that raised without a call adds one such call.
-    """
-    task_errors = "task_errors"
-    """
-    Number of arrivals whose task raised an error.
-    """
-    dropped_rate = "dropped_rate"
-    """
-    Percentage of planned arrivals that were dropped, for any reason.
-    """
-    shortfall = "shortfall"
-    """
-    Percentage by which started arrivals fell short of planned ones.
-    """
-    achieved_rps = "achieved_rps"
-    """
-    Started arrivals per second: more is better.
-    """
-    checks = "checks"
-    """
-    Percentage of checks that passed, of those that examined a response: more is better.
-    """
-    own = "own"
-    """
-    Figure of an own metric, named by [`Threshold::own`].
-    """
-
-
-class OmissionOrigin(StrEnum):
-    """
-    Origin of the difference between corrected and uncorrected.
-    """
-
-    negligible = "negligible"
-    """
-    The difference is too small to matter.
-    """
-    generator = "generator"
-    """
-    The load generator: most of the time was schedule lag.
-    """
-    target = "target"
-    """
-    The target: calls waited for a slot because earlier calls had no response yet. Only this is
-    coordinated omission.
-    """
-
-
-class Operator(StrEnum):
-    """
-    Which side of the limit passes.
-    """
-
-    field__ = "<="
-    """
-    The measured value does not exceed the limit.
-    """
-    field___1 = ">="
-    """
-    The measured value reaches the limit.
-    """
-    field_ = "<"
-    """
-    The measured value is less than the limit.
-    """
-    field__1 = ">"
-    """
-    The measured value is more than the limit.
-    """
-
-
-class Outcome(StrEnum):
-    """
-    How one call ended. A transport error takes precedence over a check, a check over a status.
-    """
-
-    ok = "ok"
-    """
-    Status below 400, or a check passed.
-    """
-    http_4xx = "http_4xx"
-    """
-    Status 400–499.
-    """
-    http_5xx = "http_5xx"
-    """
-    Status 500 or above.
-    """
-    check_failed = "check_failed"
-    """
-    A check of the scenario rejected the response.
-    """
-    connect = "connect"
-    """
-    No connection: refused, unreachable, name not found.
-    """
-    tls = "tls"
-    """
-    The TLS handshake failed.
-    """
-    timeout = "timeout"
-    """
-    No complete response within the timeout, counted from dispatch.
-    """
-    io = "io"
-    """
-    The connection broke or the response was not HTTP.
-    """
-    local = "local"
-    """
-    The load generator lacked ports, file descriptors or memory: not the target's fault.
-    """
-    cancelled = "cancelled"
-    """
-    Cut off by the end of the run or by an abort.
-    """
-    indeterminate = "indeterminate"
-    """
-    Sent, and the agent died before the end of the call.
-    """
-
-
-class Piece1(RootModel[int]):
-    root: Annotated[int, Field(ge=0)]
-    """
-    One shard.
-    """
-
-
-class Piece2Item(RootModel[int]):
-    root: Annotated[int, Field(ge=0)]
-
-
-class Piece2(RootModel[tuple[Piece2Item, Piece2Item, Piece2Item]]):
-    root: Annotated[tuple[Piece2Item, Piece2Item, Piece2Item], Field(max_length=3, min_length=3)]
-    """
-    Stride `[first, step, count]`: the `count` shards first, first + step, …
-    """
-
-
-class Problem(BaseModel):
+class Problem(TypedDict):
     """
     One problem in a user's input.
     """
@@ -828,7 +262,7 @@ class Problem(BaseModel):
     """
 
 
-class Quarantined(BaseModel):
+class Quarantined(TypedDict):
     """
     Stored event that was set aside.
     """
@@ -837,7 +271,7 @@ class Quarantined(BaseModel):
     """
     Why it was set aside.
     """
-    seq: Annotated[int, Field(ge=0)]
+    seq: int
     """
     Stream sequence of the event.
     """
@@ -847,31 +281,12 @@ class Quarantined(BaseModel):
     """
 
 
-class RaisedBy(StrEnum):
-    """
-    Part of a Python scenario that raised an error, or another remark about it.
-    """
-
-    check = "check"
-    """
-    `check_…`: the call that it examined counts as `check_failed`.
-    """
-    task = "task"
-    """
-    The task itself: its arrival counts as a task error.
-    """
-    blocking = "blocking"
-    """
-    No error: the task blocked every user of its agent.
-    """
-
-
-class RateReport(BaseModel):
+class RateReport(TypedDict):
     """
     One rate metric.
     """
 
-    count: Annotated[int, Field(ge=0)]
+    count: int
     """
     Number of values; at least 1.
     """
@@ -879,13 +294,13 @@ class RateReport(BaseModel):
     """
     Share of true values, in percent.
     """
-    trues: Annotated[int, Field(ge=0)]
+    trues: int
     """
     Number of true values.
     """
 
 
-class Rates(BaseModel):
+class Rates(TypedDict):
     """
     Offered against planned arrivals, in the measured time.
     """
@@ -894,11 +309,11 @@ class Rates(BaseModel):
     """
     Started arrivals per second.
     """
-    measured_us: Annotated[int, Field(ge=0)]
+    measured_us: int
     """
     Length of the measured time in µs.
     """
-    planned: Annotated[int, Field(ge=0)]
+    planned: int
     """
     Number of arrivals planned; of a closed loop reported.
     """
@@ -910,220 +325,112 @@ class Rates(BaseModel):
     """
     Share of planned arrivals that did not start, in percent.
     """
-    started: Annotated[int, Field(ge=0)]
+    started: int
     """
     Number of those that started.
     """
 
 
-class ReportSchema(StrEnum):
-    """
-    Version of the report format.
-    """
-
-    loadpilot_report_1 = "loadpilot.report/1"
-    """
-    The first version.
-    """
-
-
-class Wait(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    from_us: Annotated[int, Field(ge=0)]
+class Wait(TypedDict, closed=True):
+    from_us: int
     """
     Minimum, in µs.
     """
-    to_us: Annotated[int, Field(ge=0)]
+    to_us: int
     """
     Maximum, in µs.
     """
 
 
-class Rest1(BaseModel):
+class Rest1(TypedDict, closed=True):
     """
     Think time after each task, drawn from a uniform distribution by the seed.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     wait: Wait
 
 
-class Pacing(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    every_us: Annotated[int, Field(ge=0)]
+class Pacing(TypedDict, closed=True):
+    every_us: int
     """
     Interval, in µs.
     """
 
 
-class Rest2(BaseModel):
+class Rest2(TypedDict, closed=True):
     """
     Fixed time between the starts of two tasks; a task that took longer is followed at once.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     pacing: Pacing
 
 
-class Reuse1(BaseModel):
+class Reuse1(TypedDict, closed=True):
     """
     This share of the calls, in millionths; the seed selects them.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    share_ppm: Annotated[int, Field(ge=0)]
+    share_ppm: int
 
 
-class Rules(StrEnum):
-    """
-    Version of the rules for figures and verdict of a run. Later versions are greater.
-    """
-
-    field_1 = "1"
-    """
-    The first rules: those of every log without a version.
-    """
-    field_2 = "2"
-    """
-    A task that raised is an error, a run that offered less than 95 % of its plan fails, and
-    rows that contradict a holder's own totals are set aside.
-    """
-
-
-class RunState(StrEnum):
-    """
-    State of a run.
-    """
-
-    requested = "requested"
-    """
-    Requested, and not decided.
-    """
-    refused = "refused"
-    """
-    Refused: nothing was started.
-    """
-    gathering = "gathering"
-    """
-    Waiting for agents to offer capacity.
-    """
-    preparing = "preparing"
-    """
-    Waiting for holders to be ready.
-    """
-    running = "running"
-    """
-    Scheduled or running.
-    """
-    stopping = "stopping"
-    """
-    Stopping: calls in flight finish.
-    """
-    sealed = "sealed"
-    """
-    Over; the report is final.
-    """
-
-
-class Shape(StrEnum):
-    """
-    Named shape of a profile.
-    """
-
-    ramp = "ramp"
-    """
-    Linear from 0 to the rate, then steady.
-    """
-    constant = "constant"
-    """
-    The full rate from the start.
-    """
-    step = "step"
-    """
-    Windows of equal length and rising rate.
-    """
-    spike = "spike"
-    """
-    Thirds at 20 %, 100 % and 20 % of the rate.
-    """
-    stages = "stages"
-    """
-    Any list of stages.
-    """
-    closed = "closed"
-    """
-    No rate: the users of a closed loop set the pace.
-    """
-
-
-class StreamReport(BaseModel):
+class StreamReport(TypedDict):
     """
     Streamed responses, in the measured time.
     """
 
-    first_token: Ladder | None = None
+    first_token: NotRequired[Ladder | None]
     """
     Time from due to the first token, corrected.
     """
-    first_token_service: Ladder | None = None
+    first_token_service: NotRequired[Ladder | None]
     """
     Time from dispatch to the first token, uncorrected.
     """
-    token_gap: Ladder | None = None
+    token_gap: NotRequired[Ladder | None]
     """
     Time from one token to the next; null when no response had two.
     """
-    tokens: Annotated[int, Field(ge=0)]
+    tokens: int
     """
     Number of tokens received.
     """
 
 
-class TailFacts(BaseModel):
+class TailFacts(TypedDict):
     """
     Tail of a killed process.
     """
 
-    indeterminate: Annotated[int, Field(ge=0)]
+    indeterminate: int
     """
     Number of its calls that were in flight.
     """
-    lost: str | None = None
+    lost: NotRequired[str | None]
     """
     Why some of its counts could not be read; null when all could.
     """
 
 
-class TaskRaises(BaseModel):
+class TaskRaises(TypedDict):
     """
     Number of arrivals whose task raised an error, by how their last call ended.
     """
 
-    after_failed: Annotated[int | None, Field(ge=0)] = None
+    after_failed: NotRequired[int]
     """
     The last call had failed or was cut off; it is not counted a second time.
     """
-    after_ok: Annotated[int | None, Field(ge=0)] = None
+    after_ok: NotRequired[int]
     """
     The last call was ok; it counts as failed (`task_error`).
     """
-    without_call: Annotated[int | None, Field(ge=0)] = None
+    without_call: NotRequired[int]
     """
     The task made no call; each counts as one more finished call that failed.
     """
 
 
-class Text1(BaseModel):
+class Text1(TypedDict):
     """
     Secret that the submitter provided.
     """
@@ -1134,12 +441,12 @@ class Text1(BaseModel):
     """
 
 
-class ThresholdResult(BaseModel):
+class ThresholdResult(TypedDict):
     """
     Result of one threshold.
     """
 
-    actual: float | None = None
+    actual: NotRequired[float | None]
     """
     Measured value, in the unit of the metric; null without data, which never passes.
     """
@@ -1151,11 +458,34 @@ class ThresholdResult(BaseModel):
     """
     Limit, in the unit of the metric.
     """
-    metric: Metric
+    metric: Literal[
+        "p50_ms",
+        "p75_ms",
+        "p90_ms",
+        "p95_ms",
+        "p99_ms",
+        "p99_9_ms",
+        "p99_99_ms",
+        "max_ms",
+        "mean_ms",
+        "p50_first_token_ms",
+        "p95_first_token_ms",
+        "p99_first_token_ms",
+        "p50_token_gap_ms",
+        "p95_token_gap_ms",
+        "p99_token_gap_ms",
+        "error_rate",
+        "task_errors",
+        "dropped_rate",
+        "shortfall",
+        "achieved_rps",
+        "checks",
+        "own",
+    ]
     """
     Metric that was measured.
     """
-    operator: Operator
+    operator: Literal["<=", ">=", "<", ">"]
     """
     Which side of the limit passes.
     """
@@ -1163,82 +493,72 @@ class ThresholdResult(BaseModel):
     """
     Whether it passed.
     """
-    reason: str | None = None
+    reason: NotRequired[str | None]
     """
     Why nothing was measured, as text for people.
     """
-    task: str | None = None
+    task: NotRequired[str | None]
     """
     Name of the task that was measured. Null: the whole run.
     """
 
 
-class TickReport(BaseModel):
+class TickReport(TypedDict):
     """
     Results of one due tick.
     """
 
-    dropped: Annotated[int, Field(ge=0)]
+    dropped: int
     """
     Number of arrivals that agents dropped, for any reason.
     """
-    errors: Annotated[int, Field(ge=0)]
+    errors: int
     """
     Number of errors, counted as in `errors_total`.
     """
-    finished: Annotated[int, Field(ge=0)]
+    finished: int
     """
     Number of finished calls, counted as in [`TaskReport::finished`].
     """
-    max_us: Annotated[int | None, Field(ge=0)] = None
+    max_us: NotRequired[int | None]
     """
     Longest response time in µs; null when no call finished.
     """
-    p50_us: Annotated[int | None, Field(ge=0)] = None
+    p50_us: NotRequired[int | None]
     """
     Median response time in µs; null when no call finished.
     """
-    p90_us: Annotated[int | None, Field(ge=0)] = None
+    p90_us: NotRequired[int | None]
     """
     90th percentile of the response time in µs; null when no call finished.
     """
-    p95_us: Annotated[int | None, Field(ge=0)] = None
+    p95_us: NotRequired[int | None]
     """
     95th percentile of the response time in µs; null when no call finished.
     """
-    p99_us: Annotated[int | None, Field(ge=0)] = None
+    p99_us: NotRequired[int | None]
     """
     99th percentile of the response time in µs; null when no call finished.
     """
-    planned: Annotated[int, Field(ge=0)]
+    planned: int
     """
     Number of arrivals planned.
     """
-    started: Annotated[int, Field(ge=0)]
+    started: int
     """
     Number of arrivals started.
     """
-    tick: Annotated[int, Field(ge=0)]
+    tick: int
     """
     Number of the tick; it begins at `tick × tick_us` after the start.
     """
 
 
-class Timestamp(RootModel[int]):
-    root: Annotated[int, Field(ge=0)]
-    """
-    Instant in µs since the Unix epoch, UTC.
-    """
-
-
-class TlsIdentity(BaseModel):
+class TlsIdentity(TypedDict, closed=True):
     """
     Client certificate and the handle of its key.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     certificate_pem: str
     """
     Certificate and its chain (PEM).
@@ -1249,34 +569,31 @@ class TlsIdentity(BaseModel):
     """
 
 
-class TlsSettings(BaseModel):
+class TlsSettings(TypedDict, closed=True):
     """
     TLS settings beside the defaults.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    identity: TlsIdentity | None = None
+    identity: NotRequired[TlsIdentity | None]
     """
     Client certificate. Absent: none.
     """
-    insecure: bool | None = None
+    insecure: NotRequired[bool]
     """
     Whether the target's certificate is not verified. The report shows it.
     """
-    roots_pem: str | None = None
+    roots_pem: NotRequired[str | None]
     """
     Trusted certificates (PEM) in place of those of the agent's machine.
     """
 
 
-class TrendReport(BaseModel):
+class TrendReport(TypedDict):
     """
     One trend: its values to four significant digits, in the unit of the scenario.
     """
 
-    count: Annotated[int, Field(ge=0)]
+    count: int
     """
     Number of values; at least 1.
     """
@@ -1310,22 +627,22 @@ class TrendReport(BaseModel):
     """
 
 
-class Unanswered(BaseModel):
+class Unanswered(TypedDict):
     """
     Calls of a run, all of which failed to connect.
     """
 
-    calls: Annotated[int, Field(ge=0)]
+    calls: int
     """
     Number of calls since the start of the run.
     """
-    causes: dict[str, CausesAdditionalProperty] | None = None
+    causes: NotRequired[dict[str, int]]
     """
     Number of these calls by cause, where the cause is known.
     """
 
 
-class Verdict(BaseModel):
+class Verdict(TypedDict):
     """
     Pass or fail of the thresholds.
     """
@@ -1344,27 +661,27 @@ class Verdict(BaseModel):
     """
 
 
-class WarmUp(BaseModel):
+class WarmUp(TypedDict):
     """
     Arrivals and calls of the warm-up. Thresholds, percentiles, error rate and achieved rate leave
     them out.
     """
 
-    arrivals: Annotated[int, Field(ge=0)]
+    arrivals: int
     """
     Number of arrivals due in it.
     """
-    calls: Annotated[int, Field(ge=0)]
+    calls: int
     """
     Number of calls of those that ended.
     """
-    warm_up_us: Annotated[int, Field(ge=0)]
+    warm_up_us: int
     """
     Length of the warm-up in µs.
     """
 
 
-class CallReport(BaseModel):
+class CallReport(TypedDict):
     """
     Results of one call of a task.
     """
@@ -1381,99 +698,96 @@ class CallReport(BaseModel):
     """
     Name of the call.
     """
-    response: Ladder | None = None
+    response: NotRequired[Ladder | None]
     """
     Response time in the measured time.
     """
-    service: Ladder | None = None
+    service: NotRequired[Ladder | None]
     """
     Service time in the measured time.
     """
-    status: dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]
+    status: dict[str, int]
     """
     Number of responses by status code in the measured time.
     """
 
 
-class Change1(BaseModel):
+class Change1(TypedDict):
     """
     The rate changed.
     """
 
-    rate: Annotated[int, Field(ge=0)]
+    rate: int
     """
     Rate planned from there on.
     """
     type: Literal["rate"]
-    was: Annotated[int, Field(ge=0)]
+    was: int
     """
     Rate planned before.
     """
 
 
-class Connections(BaseModel):
+class Connections(TypedDict, closed=True):
     """
     Connection settings; the defaults are those of an ordinary HTTP client.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    age_us_max: Annotated[int | None, Field(ge=0)] = None
+    age_us_max: NotRequired[int | None]
     """
     Maximum age of a connection for a further request, in µs. Absent: no limit.
     """
-    connect_to: str | None = None
+    connect_to: NotRequired[str | None]
     """
     Address to connect to in place of the target, whose name stays in Host and in TLS:
     `host:port`, or `unix:/path` for a socket of the agent's machine.
     """
-    http: Http | None = None
+    http: NotRequired[Literal["1.1", "2", "auto"]]
     """
     Version of HTTP.
     """
-    ip: IpFamily | None = None
+    ip: NotRequired[Literal["4", "6"] | None]
     """
     Address family to connect to. Absent: both.
     """
-    max: Annotated[int | None, Field(ge=0)] = None
+    max: NotRequired[int | None]
     """
     Maximum number of open connections of one agent to the target; arrivals without a connection
     wait in the queue. Absent: no limit.
     """
-    open_first: Annotated[int | None, Field(ge=0)] = None
+    open_first: NotRequired[int | None]
     """
     Number of connections that each agent opens before the run starts. Absent: none.
     """
-    requests_max: Annotated[int | None, Field(ge=0)] = None
+    requests_max: NotRequired[int | None]
     """
     Maximum number of requests of a connection; then it is closed. Absent: no limit.
     """
-    resolve_us: Annotated[int | None, Field(ge=0)] = None
+    resolve_us: NotRequired[int | None]
     """
     Maximum age of a name resolution, in µs; then the target's name is resolved again. Absent:
     once per run.
     """
-    reuse: Literal["always"] | Literal["never"] | Reuse1 | None = None
+    reuse: NotRequired[Literal["always"] | Literal["never"] | Reuse1]
     """
     Which calls may use an open connection.
     """
-    sources: list[str] | None = None
+    sources: NotRequired[list[str]]
     """
     Addresses of the agent's machine to connect from, in turn, each with an optional range of
     ports: `10.0.0.5` or `10.0.0.5:20000-30000`.
     """
-    streams_max: Annotated[int | None, Field(ge=0)] = None
+    streams_max: NotRequired[int | None]
     """
     Maximum number of concurrent requests on one HTTP/2 connection. Absent: 100.
     """
-    tls: TlsSettings | None = None
+    tls: NotRequired[TlsSettings]
     """
     TLS settings of an https target.
     """
 
 
-class ExchangeSeen(BaseModel):
+class ExchangeSeen(TypedDict):
     """
     One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
     """
@@ -1483,23 +797,75 @@ class ExchangeSeen(BaseModel):
     Status line and header lines of the response, secrets masked, cut where they are too long;
     empty without a response.
     """
-    arrival: Annotated[int, Field(ge=0)]
+    arrival: int
     """
     Number of the arrival; in a closed loop of the user.
     """
-    call: Annotated[int, Field(ge=0, le=65535)]
+    call: int
     """
     Index of the call in the plan's list of calls.
     """
-    cause: Cause | None = None
+    cause: NotRequired[
+        Literal[
+            "name_not_resolved",
+            "no_such_address",
+            "refused",
+            "reset",
+            "broken_pipe",
+            "unreachable",
+            "system_timeout",
+            "denied",
+            "no_such_socket",
+            "unanswered",
+            "truncated",
+            "not_http",
+            "too_long",
+            "http2",
+            "stream_reset",
+            "gone_away",
+            "certificate_untrusted",
+            "certificate_expired",
+            "certificate_other_name",
+            "certificate_invalid",
+            "client_certificate",
+            "tls_mismatch",
+            "tls_alert",
+            "not_tls",
+            "no_ports",
+            "no_fds",
+            "no_memory",
+            "while_resolving",
+            "while_connecting",
+            "while_securing",
+            "while_waiting_for_a_stream",
+            "while_sending",
+            "before_first_byte",
+            "before_last_byte",
+            "other",
+            "not_allowed",
+        ]
+        | None
+    ]
     """
     Why there is no complete response. Absent: there is one, or the cause is unknown.
     """
-    outcome: Outcome
+    outcome: Literal[
+        "ok",
+        "http_4xx",
+        "http_5xx",
+        "check_failed",
+        "connect",
+        "tls",
+        "timeout",
+        "io",
+        "local",
+        "cancelled",
+        "indeterminate",
+    ]
     """
     How the call ended.
     """
-    received_bytes: Annotated[int, Field(ge=0)]
+    received_bytes: int
     """
     Bytes received, headers included where the HTTP engine sees them.
     """
@@ -1507,22 +873,22 @@ class ExchangeSeen(BaseModel):
     """
     Request line and header lines, secrets masked.
     """
-    request_body_bytes: Annotated[int, Field(ge=0)]
+    request_body_bytes: int
     """
     Size of the request's body in bytes.
     """
-    response_us: Annotated[int, Field(ge=0)]
+    response_us: int
     """
     Response time, end − due, in µs.
     """
 
 
-class Failure(BaseModel):
+class Failure(TypedDict):
     """
     Why a holder could not perform its shards.
     """
 
-    cause: FailureCause
+    cause: Literal["not_prepared", "scenario", "broken", "log_full", "log_refuses"]
     """
     Kind of the failure.
     """
@@ -1532,7 +898,7 @@ class Failure(BaseModel):
     """
 
 
-class Finding(BaseModel):
+class Finding(TypedDict):
     """
     One reason for doubt about the figures of a run.
     """
@@ -1541,30 +907,42 @@ class Finding(BaseModel):
     """
     Measured value and the limit that it crossed, as text for people.
     """
-    grade: Grade
+    grade: Literal["VALID", "DEGRADED", "INVALID"]
     """
     Severity of the finding.
     """
-    kind: FindingKind
+    kind: Literal[
+        "schedule_lag",
+        "generator_drops",
+        "agent_cpu",
+        "lost_interval",
+        "excess",
+        "local_resources",
+        "clock_bound",
+        "unfinished",
+        "quarantined",
+        "coverage",
+        "feeder_wrap_around",
+    ]
     """
     Subject of the finding.
     """
 
 
-class Gaps(BaseModel):
+class Gaps(TypedDict):
     """
     Data that the log lacks, or has and does not count.
     """
 
-    excess_arrivals: Annotated[int, Field(ge=0)]
+    excess_arrivals: int
     """
     Number of arrivals of holders that had been superseded at the due tick.
     """
-    excess_calls: Annotated[int, Field(ge=0)]
+    excess_calls: int
     """
     Number of calls of those arrivals; outside of percentiles and verdict.
     """
-    late_deltas: Annotated[int, Field(ge=0)]
+    late_deltas: int
     """
     Number of deltas that arrived after the run was sealed.
     """
@@ -1572,7 +950,7 @@ class Gaps(BaseModel):
     """
     Intervals of arrivals that a holder did not report.
     """
-    lost_time_pct: float | None = None
+    lost_time_pct: NotRequired[float | None]
     """
     Closed loop only: user time without a report, in percent of all user time.
     """
@@ -1580,19 +958,19 @@ class Gaps(BaseModel):
     """
     Events and deltas that were set aside, and why.
     """
-    surplus_pct: float | None = None
+    surplus_pct: NotRequired[float | None]
     """
     Arrivals and calls reported beyond the planned or possible number, in percent of that
     number. Absent: none.
     """
 
 
-class GeneratorReport(BaseModel):
+class GeneratorReport(TypedDict):
     """
     Health of the load generator.
     """
 
-    busiest_core_permille: Annotated[int, Field(ge=0)]
+    busiest_core_permille: int
     """
     Maximum CPU use of a firing thread in any delta, in thousandths of its core.
     """
@@ -1600,59 +978,63 @@ class GeneratorReport(BaseModel):
     """
     Share of deltas in which a firing thread used more than 90 % of its core, in percent.
     """
-    connections_opened: Annotated[int, Field(ge=0)]
+    connections_opened: int
     """
     Number of connections opened.
     """
-    connections_reused: Annotated[int, Field(ge=0)]
+    connections_reused: int
     """
     Number of calls on a connection that was already open.
     """
-    listen_overflows_max: Annotated[int | None, Field(ge=0)] = None
+    listen_overflows_max: NotRequired[int]
     """
     Number of connections during the run that found a full listener queue on one agent's
     machine; the maximum of all machines. Relevant when the target runs there.
     """
-    queue: Ladder | None = None
+    queue: NotRequired[Ladder | None]
     """
     Time from there until dispatch.
     """
-    resent: Annotated[int | None, Field(ge=0)] = None
+    resent: NotRequired[int]
     """
     Number of requests sent a second time because their first connection had closed: the target
     may have received them twice.
     """
-    retransmits_max: Annotated[int | None, Field(ge=0)] = None
+    retransmits_max: NotRequired[int]
     """
     Number of TCP segments retransmitted during the run by one agent's machine, for all its
     processes; the maximum of all machines.
     """
-    schedule_lag: Ladder | None = None
+    schedule_lag: NotRequired[Ladder | None]
     """
     Time from due until the pacer reached the arrival, in the measured time.
     """
-    stall_us_max: Annotated[int, Field(ge=0)]
+    stall_us_max: int
     """
     Longest delay of a firing thread behind its own timer, in µs.
     """
 
 
-class HolderFacts(BaseModel):
+class HolderFacts(TypedDict):
     """
     Work of one process in the run.
     """
 
-    calls: Annotated[int, Field(ge=0)]
+    calls: int
     """
     Number of calls ended.
     """
-    clock_bound_us: Annotated[int | None, Field(ge=0)] = None
+    clock_bound_us: NotRequired[int | None]
     """
     Maximum error of its clock's offset from the coordinator's, in µs.
     """
-    deltas: Annotated[int, Field(ge=0)]
+    deltas: int
     """
     Number of its deltas that were folded.
+    """
+    development: NotRequired[bool]
+    """
+    Whether it is a development build, which runs slower than a release.
     """
     finished: bool
     """
@@ -1662,25 +1044,27 @@ class HolderFacts(BaseModel):
     """
     The process.
     """
-    lost: LossReason | None = None
+    lost: NotRequired[
+        Literal["silent", "replaced", "left", "failed", "isolated", "not_ready"] | None
+    ]
     """
     Why it lost its shards. Null: it did not.
     """
-    shards: Annotated[int, Field(ge=0)]
+    shards: int
     """
     Maximum number of shards that it held at once.
     """
-    started: Annotated[int, Field(ge=0)]
+    started: int
     """
     Number of arrivals started.
     """
-    tail: TailFacts | None = None
+    tail: NotRequired[TailFacts | None]
     """
     Tail of a killed process, reported by a later process of its agent.
     """
 
 
-class Holding(BaseModel):
+class Holding(TypedDict):
     """
     Shards of one holder.
 
@@ -1691,33 +1075,33 @@ class Holding(BaseModel):
     """
     Process that holds the shards.
     """
-    shards: list[Piece1 | Piece2]
+    shards: list[int | tuple[int, int, int]]
     """
     Shards held, sorted: the arrivals with `n mod shards` in this list. Stored as shards and
     strides `[first, step, count]`.
     """
 
 
-class MetricsReport(BaseModel):
+class MetricsReport(TypedDict):
     """
     Own metrics of a scenario in the measured time, by name.
     """
 
-    counters: dict[str, CounterReport] | None = None
+    counters: NotRequired[dict[str, CounterReport]]
     """
     Counters.
     """
-    rates: dict[str, RateReport] | None = None
+    rates: NotRequired[dict[str, RateReport]]
     """
     Rate metrics.
     """
-    trends: dict[str, TrendReport] | None = None
+    trends: NotRequired[dict[str, TrendReport]]
     """
     Trends.
     """
 
 
-class Omission(BaseModel):
+class Omission(TypedDict):
     """
     Percentile with the largest ratio of corrected to uncorrected, and the shares of the time
     between due and dispatch.
@@ -1727,7 +1111,7 @@ class Omission(BaseModel):
     """
     Corrected / uncorrected at this percentile.
     """
-    origin: OmissionOrigin
+    origin: Literal["negligible", "generator", "target"]
     """
     Origin of the difference.
     """
@@ -1740,7 +1124,7 @@ class Omission(BaseModel):
     Share of the wait for a slot in that time, in percent. Connecting has no share: it is in
     both latencies.
     """
-    response_us: Annotated[int, Field(ge=0)]
+    response_us: int
     """
     Corrected latency at this percentile, in µs.
     """
@@ -1748,22 +1132,22 @@ class Omission(BaseModel):
     """
     Share of schedule lag in the time from due to dispatch of all calls, in percent.
     """
-    service_us: Annotated[int, Field(ge=0)]
+    service_us: int
     """
     Uncorrected latency at this percentile, in µs.
     """
 
 
-class Raised(BaseModel):
+class Raised(TypedDict):
     """
     Error that a check or a task raised, with its count in the whole run.
     """
 
-    by: RaisedBy
+    by: Literal["check", "task", "blocking"]
     """
     Part of the scenario that raised it.
     """
-    count: Annotated[int, Field(ge=0)]
+    count: int
     """
     Number of times.
     """
@@ -1771,23 +1155,23 @@ class Raised(BaseModel):
     """
     Type of the error, its message and its line.
     """
-    trace: str | None = None
+    trace: NotRequired[str | None]
     """
     Traceback of one of them: the user's lines, outermost first, such as `shop.py:40 in buy`,
     one per line. Absent: no agent reported one.
     """
 
 
-class ShardMap(BaseModel):
+class ShardMap(TypedDict):
     """
     Which holders had which shards from a tick on.
     """
 
-    from_tick: Annotated[int, Field(ge=0)]
+    from_tick: int
     """
     First due tick of this map; it holds until a later map begins.
     """
-    generation: Annotated[int, Field(ge=0)]
+    generation: int
     """
     Number of the assignment.
     """
@@ -1797,12 +1181,12 @@ class ShardMap(BaseModel):
     """
 
 
-class Steered(BaseModel):
+class Steered(TypedDict):
     """
     One change that a user made to a running run.
     """
 
-    at: Annotated[int, Field(ge=0)]
+    at: int
     """
     When it was decided.
     """
@@ -1814,22 +1198,22 @@ class Steered(BaseModel):
     """
     What changed.
     """
-    from_us: Annotated[int, Field(ge=0)]
+    from_us: int
     """
     When it took effect, in µs after the start.
     """
 
 
-class StoryLine(BaseModel):
+class StoryLine(TypedDict):
     """
     One line of the timeline.
     """
 
-    at: Annotated[int, Field(ge=0)]
+    at: int
     """
     When it happened, by the writer's clock.
     """
-    seq: Annotated[int, Field(ge=0)]
+    seq: int
     """
     Stream sequence in LP_CTL.
     """
@@ -1839,7 +1223,7 @@ class StoryLine(BaseModel):
     """
 
 
-class TaskReport(BaseModel):
+class TaskReport(TypedDict):
     """
     Results of one task.
     """
@@ -1852,20 +1236,20 @@ class TaskReport(BaseModel):
     """
     Calls in the order of the plan; those of a task in Python, by name.
     """
-    checks: Checks | None = None
+    checks: NotRequired[Checks | None]
     """
     Its checks; null when none examined a response.
     """
-    errors: Annotated[int, Field(ge=0)]
+    errors: int
     """
     Number of errors in the measured time, counted as in `errors_total`.
     """
-    finished: Annotated[int, Field(ge=0)]
+    finished: int
     """
     Number of its finished calls in the measured time; by rules 2 plus one for each time that it
     raised without a call.
     """
-    metrics: MetricsReport | None = None
+    metrics: NotRequired[MetricsReport | None]
     """
     Its own metrics; null without any.
     """
@@ -1873,39 +1257,39 @@ class TaskReport(BaseModel):
     """
     Name of the task.
     """
-    raised: list[Raised] | None = None
+    raised: NotRequired[list[Raised]]
     """
     Errors that the task and its check raised in Python, the most frequent first.
     """
-    response: Ladder | None = None
+    response: NotRequired[Ladder | None]
     """
     Response time of its calls, each call by itself.
     """
-    service: Ladder | None = None
+    service: NotRequired[Ladder | None]
     """
     Service time of its calls, each call by itself.
     """
-    streams: StreamReport | None = None
+    streams: NotRequired[StreamReport | None]
     """
     Its streamed responses; null without any.
     """
-    task_raises: TaskRaises | None = None
+    task_raises: NotRequired[TaskRaises | None]
     """
     Number of its arrivals of the measured time that raised an error; null without any, and by
     rules 1.
     """
-    unconnected: Annotated[int | None, Field(ge=0)] = None
+    unconnected: NotRequired[int]
     """
     Number of its finished calls without a connection for a request, in the measured time.
     Absent: none, or rules 1.
     """
-    weight: Annotated[int, Field(ge=0)]
+    weight: int
     """
     Weight of the task.
     """
 
 
-class Certificate(BaseModel):
+class Certificate(TypedDict):
     """
     Whether the figures of a run can be trusted, with the evidence.
     """
@@ -1914,33 +1298,33 @@ class Certificate(BaseModel):
     """
     Findings; empty when VALID.
     """
-    grade: Grade
+    grade: Literal["VALID", "DEGRADED", "INVALID"]
     """
     Worst grade of all findings.
     """
 
 
-class Latency(BaseModel):
+class Latency(TypedDict):
     """
     Latency, corrected and uncorrected.
     """
 
-    co_factor: float | None = None
+    co_factor: NotRequired[float | None]
     """
     CO factor: corrected p99 / uncorrected p99, the error of a tool that waits for responses.
     Null in a closed loop, which has no schedule.
     """
-    omission: Omission | None = None
+    omission: NotRequired[Omission | None]
     """
     Largest ratio of corrected to uncorrected, and its origin. Absent in a closed loop and by
     rules 1.
     """
-    response: Ladder | None = None
+    response: NotRequired[Ladder | None]
     """
     Response time, end − due: what a user on schedule would have waited. Null when no call
     finished.
     """
-    response_failed: Ladder | None = None
+    response_failed: NotRequired[Ladder | None]
     """
     Response time of the calls that were not ok.
     """
@@ -1948,11 +1332,11 @@ class Latency(BaseModel):
     """
     Whole distribution of the response time.
     """
-    response_ok: Ladder | None = None
+    response_ok: NotRequired[Ladder | None]
     """
     Response time of the calls that were ok; a filtered subset is misleading by itself.
     """
-    service: Ladder | None = None
+    service: NotRequired[Ladder | None]
     """
     Service time, end − dispatch: the time of the target alone. Null when no call finished.
     """
@@ -1960,39 +1344,41 @@ class Latency(BaseModel):
     """
     Whole distribution of the service time.
     """
-    unconnected: Annotated[int | None, Field(ge=0)] = None
+    unconnected: NotRequired[int]
     """
     Number of finished calls without a connection for a request: their latency is no server's.
     Absent: none, or rules 1.
     """
 
 
-class RunFacts(BaseModel):
+class RunFacts(TypedDict):
     """
     Identity, conditions and ending of a run.
     """
 
-    connections: Connections | None = None
+    connections: NotRequired[Connections]
     """
     Connection settings. Absent: the defaults.
     """
-    created_at: Annotated[int, Field(ge=0)]
+    created_at: int
     """
     When the run was created.
     """
-    ending: Ending | None = None
+    ending: NotRequired[
+        Literal["completed", "stopped", "abandoned", "failed", "aborted", "log_full"] | None
+    ]
     """
     How it ended, once sealed.
     """
-    failure: Failure | None = None
+    failure: NotRequired[Failure | None]
     """
     Failure of the first holder that could not perform its shards.
     """
-    feeds: list[FeedFacts] | None = None
+    feeds: NotRequired[list[FeedFacts]]
     """
     Feeds of the scenario.
     """
-    generation: Annotated[int, Field(ge=0)]
+    generation: int
     """
     Number of the last assignment.
     """
@@ -2004,15 +1390,15 @@ class RunFacts(BaseModel):
     """
     Id of the run.
     """
-    maps: list[ShardMap] | None = None
+    maps: NotRequired[list[ShardMap]]
     """
     Shard maps over time. A holder has the arrivals n whose `n mod shards` is in its list.
     """
-    max_in_flight: Annotated[int | None, Field(ge=0)] = None
+    max_in_flight: NotRequired[int | None]
     """
     Maximum number of arrivals in flight per agent by the plan; null: the agent's own default.
     """
-    parameters: dict[str, str | Text1] | None = None
+    parameters: NotRequired[dict[str, str | Text1]]
     """
     Parameters that the scenario read when it was compiled, by name.
     """
@@ -2020,7 +1406,7 @@ class RunFacts(BaseModel):
     """
     SHA-256 of the plan's canonical JSON, in lower-case hex.
     """
-    profile_us: Annotated[int, Field(ge=0)]
+    profile_us: int
     """
     Length of the profile in µs.
     """
@@ -2028,58 +1414,60 @@ class RunFacts(BaseModel):
     """
     Why it was refused or cancelled.
     """
-    rest: Rest1 | Rest2 | None = None
+    rest: NotRequired[Rest1 | Rest2 | None]
     """
     Think time of those users between two tasks. Absent: none.
     """
-    rules: Rules | None = None
+    rules: NotRequired[Literal["1", "2"]]
     """
     Version of the rules by which the run is judged. Absent: rules 1.
     """
-    seed: Annotated[int, Field(ge=0)]
+    seed: int
     """
     Random seed; with the plan it fixes every arrival.
     """
-    shape: Shape
+    shape: Literal["ramp", "constant", "step", "spike", "stages", "closed"]
     """
     Shape of the profile.
     """
-    start_at: Timestamp | None = None
+    start_at: NotRequired[int | None]
     """
     When the run started. Null: it did not.
     """
-    state: RunState
+    state: Literal[
+        "requested", "refused", "gathering", "preparing", "running", "stopping", "sealed"
+    ]
     """
     State of the run; the report is complete only when `sealed` or `refused`.
     """
-    steered: list[Steered] | None = None
+    steered: NotRequired[list[Steered]]
     """
     Changes that users made while it ran, in order: its figures are not those of its plan.
     """
-    stopped_at_us: Annotated[int | None, Field(ge=0)] = None
+    stopped_at_us: NotRequired[int | None]
     """
     When the run was stopped before its end, in µs after the start. Null: it was not.
     """
-    tags: dict[str, str] | None = None
+    tags: NotRequired[dict[str, str]]
     """
     Tags by which people distinguish runs.
     """
-    tick_us: Annotated[int, Field(ge=0)]
+    tick_us: int
     """
     Length of a tick of `series` in µs.
     """
-    unanswered: Unanswered | None = None
+    unanswered: NotRequired[Unanswered | None]
     """
     Failed calls, where the run was stopped because no server responded.
     """
-    users: Annotated[int | None, Field(ge=0)] = None
+    users: NotRequired[int | None]
     """
     Number of users of a closed loop, each of which starts its next task when its last one
     ended: latency is not counted from a schedule. Absent: arrivals on schedule.
     """
 
 
-class Report(BaseModel):
+class Report(TypedDict):
     """
     Results of one run.
     """
@@ -2100,7 +1488,7 @@ class Report(BaseModel):
     """
     Whether the figures can be trusted.
     """
-    checks: Checks | None = None
+    checks: NotRequired[Checks | None]
     """
     Checks of all tasks, in the measured time; null when no check examined a response.
     """
@@ -2112,17 +1500,17 @@ class Report(BaseModel):
     """
     Planned length of the run, or time until its stop, in seconds.
     """
-    error_rate_pct: float | None = None
+    error_rate_pct: NotRequired[float | None]
     """
     Errors in percent of finished calls; by rules 2 each task that raised without a call counts
     as one more finished call. Null without any.
     """
-    errors_total: Annotated[int, Field(ge=0)]
+    errors_total: int
     """
     Number of finished calls that were not ok, in the measured time. By rules 2 including the
     last call of each task that raised, plus one for each task that raised without a call.
     """
-    exchanges: list[ExchangeSeen] | None = None
+    exchanges: NotRequired[list[ExchangeSeen]]
     """
     Debug exchanges, if the plan requests them.
     """
@@ -2138,23 +1526,23 @@ class Report(BaseModel):
     """
     Latency of all finished calls in the measured time.
     """
-    max_ms: float | None = None
+    max_ms: NotRequired[float | None]
     """
     Longest response time in ms; null when no call finished.
     """
-    metrics: MetricsReport | None = None
+    metrics: NotRequired[MetricsReport | None]
     """
     Own metrics of the scenario, in the measured time; null without any.
     """
-    p50_ms: float | None = None
+    p50_ms: NotRequired[float | None]
     """
     Median response time in ms; null when no call finished.
     """
-    p95_ms: float | None = None
+    p95_ms: NotRequired[float | None]
     """
     95th percentile of the response time in ms; null when no call finished.
     """
-    p99_ms: float | None = None
+    p99_ms: NotRequired[float | None]
     """
     99th percentile of the response time in ms; null when no call finished.
     """
@@ -2162,7 +1550,7 @@ class Report(BaseModel):
     """
     Offered against planned arrivals, in the measured time.
     """
-    requests_total: Annotated[int, Field(ge=0)]
+    requests_total: int
     """
     Number of calls that ended, in the measured time.
     """
@@ -2182,7 +1570,7 @@ class Report(BaseModel):
     """
     Name of the scenario.
     """
-    schema_: Annotated[ReportSchema, Field(alias="schema")]
+    schema: Literal["loadpilot.report/1"]
     """
     Version of this format.
     """
@@ -2190,7 +1578,7 @@ class Report(BaseModel):
     """
     Results of each due tick, warm-up included.
     """
-    status: dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]
+    status: dict[str, int]
     """
     Number of responses by status code in the measured time.
     """
@@ -2198,7 +1586,7 @@ class Report(BaseModel):
     """
     Timeline: decisions and facts of the run in order, as text for people.
     """
-    streams: StreamReport | None = None
+    streams: NotRequired[StreamReport | None]
     """
     Streamed responses of all tasks, in the measured time; null without any.
     """
@@ -2206,7 +1594,7 @@ class Report(BaseModel):
     """
     Target of the load.
     """
-    task_raises: TaskRaises | None = None
+    task_raises: NotRequired[TaskRaises | None]
     """
     Number of arrivals of the measured time that raised an error; null without any, and by rules
     1.

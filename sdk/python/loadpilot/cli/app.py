@@ -365,7 +365,7 @@ def coordinator(*words: Words) -> int:
 @app.command(group=PROJECT)
 def version() -> ExitCode:
     """Print the installed version."""
-    from .. import __version__
+    from .. import __version__, _native
 
-    print(__version__)
+    print(f"{__version__} (development build)" if _native.DEVELOPMENT_BUILD else __version__)
     return ExitCode.PASSED

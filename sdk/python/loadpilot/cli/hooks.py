@@ -261,7 +261,7 @@ class HookPlayer:
         cancelled_at: float | None = None
         is_late = False
         while True:
-            error = self.player.told(POLL_SECS)
+            error = self.player.wait(POLL_SECS)
             now = monotonic()
             if error is not None:
                 if cancelled_at is not None:

@@ -18,7 +18,6 @@ from ..request.headers import Secrets
 from ..scenario_file.bundle import Bundle, bundle
 from ..scenario_file.feed_usage import feeds_of, plan_feeds
 from .code.literals import NotCompiledError
-from .code.program import CodeCompiler
 from .code.rows import object_reference, rows_of
 from .recorded.tasks import Tasks, task_names
 from .scenario.connections import connections
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..scenario_file.load import Loaded
+    from .code.program import CodeCompiler
     from .scenario.hooks import SubmitterHooks
 
 PLAN_SCHEMA = "loadpilot.plan/1"
@@ -135,6 +135,8 @@ def _with_logic(
     compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, tasks: Tasks, at: str
 ) -> Compiled:
     """Complete the plan of a scenario that cannot be recorded: as code, else as a script."""
+    from .code.program import CodeCompiler  # noqa: PLC0415  (start-up is a promise)
+
     plan, hooks, secrets = compiled.plan, compiled.hooks, tasks.secrets
     feeds, files, problems = plan_feeds(loaded, cls, task_names(cls))
     if problems:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .._generated.report import Report
+    from .._generated.report import Report, RunFacts
 
 
 class ExitCode(IntEnum):
@@ -53,27 +53,27 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
         return ExitCode.INFRASTRUCTURE
     if report is None:
         return interruption or ExitCode.INFRASTRUCTURE
-    if report.run.state.value == "refused":
-        return ExitCode.USAGE if _is_users_fault(report) else ExitCode.INFRASTRUCTURE
-    ending = report.run.ending.value if report.run.ending is not None else None
-    failure = report.run.failure
-    if failure is not None and failure.cause.value == "scenario" and ending == "failed":
+    run = report["run"]
+    if run["state"] == "refused":
+        return ExitCode.USAGE if _is_users_fault(run) else ExitCode.INFRASTRUCTURE
+    ending, failure = run.get("ending"), run.get("failure")
+    if failure is not None and failure["cause"] == "scenario" and ending == "failed":
         return ExitCode.INCOMPLETE
     if ending in {"failed", "log_full"}:
         return ExitCode.INFRASTRUCTURE
     if interruption is not None:
         return interruption
-    if report.run.unanswered is not None:
+    if run.get("unanswered") is not None:
         return ExitCode.INCOMPLETE
-    if report.run.state.value != "sealed" or ending not in {"completed", "stopped"}:
+    if run["state"] != "sealed" or ending not in {"completed", "stopped"}:
         return ExitCode.INCOMPLETE
-    grade = report.certificate.grade.value
+    grade = report["certificate"]["grade"]
     if grade == "INVALID" or (strict and grade != "VALID"):
         return ExitCode.INCOMPLETE
-    return ExitCode.PASSED if report.verdict.passed is True else ExitCode.GATE_FAILED
+    return ExitCode.PASSED if report["verdict"]["passed"] is True else ExitCode.GATE_FAILED
 
 
-def _is_users_fault(report: Report) -> bool:
+def _is_users_fault(run: RunFacts) -> bool:
     """Whether a refusal names the request; too few agents are a fault of the machine."""
-    fields = [problem.field for problem in report.run.refused]
+    fields = [problem["field"] for problem in run["refused"]]
     return bool(fields) and not any(field.startswith("agents") for field in fields)

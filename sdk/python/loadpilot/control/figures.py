@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ def plural(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
-def closed_loop(users: int, rest: Mapping[str, Mapping[str, int]] | None = None) -> str:
+def closed_loop(users: int, rest: Mapping[str, Any] | None = None) -> str:
     """Write the load of a closed loop: ``closed loop, 64 users``.
 
     ``rest`` is that of a plan: pacing or think time between two tasks.

@@ -4,19 +4,18 @@ Waits are short, so that an interruption or the end of a stack is seen at once. 
 anything about the run.
 """
 
-# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
-
 from __future__ import annotations
 
 import json
 import re
 from enum import StrEnum
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
+    from .._generated.snapshot import Snapshot
     from .protocols import Session, View, Watch
     from .signals import Interruptions
 
@@ -82,9 +81,6 @@ class Follower:
 
         Raises LogUnavailable after halting the run, when the log stores nothing of it any more.
         """
-        # The import takes 0.1 s of processor time: before the load, which may share the core.
-        from .._generated import snapshot as _  # noqa: F401
-
         while True:
             if stack is not None:
                 self._hear(stack)
@@ -97,7 +93,7 @@ class Follower:
             if change is not None and self._is_over(json.loads(change)):
                 return Followed.OVER
 
-    def _is_over(self, change: dict[str, object]) -> bool:
+    def _is_over(self, change: dict[str, Any]) -> bool:
         """Show one change; True when the run is over."""
         if "sealed" in change:
             return True
@@ -114,17 +110,15 @@ class Follower:
         if "unstored" in change:
             self.without_log(f"log unavailable: {change['unstored']}")
             return False
-        from .._generated.snapshot import Snapshot
-
-        snapshot = Snapshot.model_validate(change["snapshot"])
-        if snapshot.state.value == "refused":
+        snapshot: Snapshot = change["snapshot"]
+        if snapshot["state"] == "refused":
             return True
-        if snapshot.state.value == "stopping":
+        if snapshot["state"] == "stopping":
             self._halt_by = None
-        failing = snapshot.failing
-        if failing is not None and failing.unreached and not self._unreached_shown:
+        failing = snapshot.get("failing")
+        if failing is not None and failing["unreached"] and not self._unreached_shown:
             self._unreached_shown = True
-            self.view.tell(f"no call has reached the target: {failing.why}")
+            self.view.tell(f"no call has reached the target: {failing['why']}")
         self.view.show(snapshot)
         return False
 

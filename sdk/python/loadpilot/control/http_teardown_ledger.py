@@ -60,7 +60,7 @@ class HttpLedger:
         """Read the secrets of the teardown and the key of its states, as JSON."""
         return self._get("/means")
 
-    def kept(self, *, states: bool) -> bytes:
+    def read_archive(self, *, states: bool) -> bytes:
         """Read the archive of the scenario's files, or the sealed states of the setup."""
         return self._session.ask("GET", self._path(f"/kept?states={str(states).lower()}"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import platform
 import uuid
@@ -10,6 +9,8 @@ import uuid
 
 def author() -> str:
     """Name the author of a request: user@host, for people."""
+    import getpass  # noqa: PLC0415  (start-up is a promise)
+
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may run as a user without a name

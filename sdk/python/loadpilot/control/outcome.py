@@ -37,12 +37,11 @@ class RunOutcome:
 
 def verdict(report: Report) -> Verdict:
     """Choose the verdict."""
-    if not report.verdict.passed:
+    if not report["verdict"]["passed"]:
         return "FAIL"
-    if report.certificate.grade.value == "INVALID":
+    if report["certificate"]["grade"] == "INVALID":
         return "VOID"
-    ending = report.run.ending
-    return "STOPPED" if ending is not None and ending.value == "stopped" else "PASS"
+    return "STOPPED" if report["run"].get("ending") == "stopped" else "PASS"
 
 
 def verdict_text(report: Report) -> str:
@@ -53,18 +52,19 @@ def verdict_text(report: Report) -> str:
 
 def outcome(report: Report) -> RunOutcome:
     """Read the outcome of a run from its report."""
-    response = report.latency.response
-    is_measured = response is not None and (report.latency.unconnected or 0) < response.count
+    latency = report["latency"]
+    response = latency.get("response")
+    is_measured = response is not None and latency.get("unconnected", 0) < response["count"]
     return RunOutcome(
         verdict=verdict(report),
-        p99_us=response.p99_us if response is not None and is_measured else None,
+        p99_us=response["p99_us"] if response is not None and is_measured else None,
         requests_per_sec=requests_per_sec(report),
-        errors_total=report.errors_total,
-        error_rate_pct=report.error_rate_pct,
+        errors_total=report["errors_total"],
+        error_rate_pct=report.get("error_rate_pct"),
     )
 
 
 def requests_per_sec(report: Report) -> float | None:
     """Finished requests per second of the measured time; None when no time was measured."""
-    secs = report.rates.measured_us / 1_000_000
-    return report.requests_total / secs if secs else None
+    secs = report["rates"]["measured_us"] / 1_000_000
+    return report["requests_total"] / secs if secs else None

@@ -157,7 +157,7 @@ class Ledger:
 
     def read_object(self, *, states: bool) -> bytes:
         """Read the scenario's files, or the state of its setup; raises Fault, Refused."""
-        return self._store.kept(states=states)
+        return self._store.read_archive(states=states)
 
     def _claim(self) -> dict[str, Any]:
         claim: dict[str, Any] = json.loads(

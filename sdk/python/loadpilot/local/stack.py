@@ -34,8 +34,8 @@ LAST_WORDS_SECS = 1.0
 """Timeout of the wait for the exit code and last lines of an ended supervisor."""
 LOCAL_WAIT_US = 30_000_000
 """Timeout of a run for the agents that were started for it."""
-LOCAL_LEAD_US = 500_000
-"""Time from the decision to start to the start; ample on one machine."""
+LOCAL_LEAD_US = 100_000
+"""Time from the decision to start to the start: agents on one machine learn of it in a few ms."""
 STACK_FILE = "stack.json"
 """File in the folder of a log with the address of its stack, while that runs."""
 OUTPUT = "; its output: "

@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 @types.coroutine
-def asked(wish: Any) -> Generator[Any, Any, Any]:
+def perform(operation: Any) -> Generator[Any, Any, Any]:
     """Yield a request to the engine; the value of the await is the engine's result."""
-    return (yield wish)
+    return (yield operation)

@@ -90,11 +90,11 @@ def as_plain_function(
         step = partial(coroutine.send, None)
         while True:
             try:
-                wish = step()
+                operation = step()
             except StopIteration:
                 return
             try:
-                current.engine.switch(wish)
+                current.engine.switch(operation)
                 step = partial(coroutine.send, None)
             except GreenletExit:
                 raise

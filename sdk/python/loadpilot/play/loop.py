@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from .._native import whose_turn
+from .._native import get_current_user
 from .greenlets import forbid_blocking_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-    from .._native import Client, Turn
+    from .._native import Client, CurrentUser
 
     Way = Callable[..., Any]
 
 
-CANCEL_TURNS_MAX = 100
-"""Maximum number of turns in which cancelled tasks may end when the loop is closed."""
+CANCEL_ITERATIONS_MAX = 100
+"""Maximum number of iterations in which cancelled tasks may end when the loop is closed."""
 
 
 class _PollingSelector(selectors.DefaultSelector):
@@ -36,32 +36,32 @@ class _PollingSelector(selectors.DefaultSelector):
         self.host = getcurrent()
 
     def select(self, timeout: float | None = None) -> Any:
-        # The engine gets the thread at each turn, so that a busy loop does not starve it.
+        # The engine gets the thread at each iteration, so that a busy loop does not starve it.
         # Descriptors that are ready now would not make the selector's own readable again.
         ready = super().select(0)
         self.host.switch(0 if ready else timeout)
         return ready or super().select(0)
 
 
-class _InTurn:
-    """A coroutine that makes its user the current one while it runs, for draws and metrics."""
+class _AsUser:
+    """A coroutine during which its user is the current one, for random values and metrics."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], turn: Turn) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], user: CurrentUser) -> None:
         self._coroutine = coroutine
-        self._turn = turn
+        self._user = user
 
     def __await__(self) -> Generator[Any, Any, Any]:
         step = partial(self._coroutine.send, None)
         while True:
-            self._turn.begin()
+            self._user.begin()
             try:
-                wish = step()
+                yielded = step()
             except StopIteration as end:
                 return end.value
             finally:
-                self._turn.end()
+                self._user.end()
             try:
-                value = yield wish
+                value = yield yielded
                 step = partial(self._coroutine.send, value)
             except GeneratorExit:
                 self._coroutine.close()
@@ -70,17 +70,17 @@ class _InTurn:
                 step = partial(self._coroutine.throw, error)
 
 
-async def _in_turn(coroutine: Coroutine[Any, Any, Any], turn: Turn) -> Any:
-    return await _InTurn(coroutine, turn)
+async def _as_user(coroutine: Coroutine[Any, Any, Any], user: CurrentUser) -> Any:
+    return await _AsUser(coroutine, user)
 
 
 def _task(
     loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **more: Any
 ) -> asyncio.Task[Any]:
     """Create a task that belongs to the current user."""
-    turn = whose_turn()
-    if turn is not None:
-        coroutine = _in_turn(coroutine, turn)
+    user = get_current_user()
+    if user is not None:
+        coroutine = _as_user(coroutine, user)
     return asyncio.Task(coroutine, loop=loop, **more)
 
 
@@ -88,7 +88,7 @@ class GuestLoop:
     """The loop of a scenario, and its stack."""
 
     def __init__(self) -> None:
-        """Create it; it runs in :meth:`turn`."""
+        """Create it; it runs in :meth:`run_once`."""
         self._selector = _PollingSelector()
         self.loop = asyncio.SelectorEventLoop(self._selector)
         self.loop.set_task_factory(_task)  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ class GuestLoop:
         """Return the descriptor that is readable when a descriptor of the loop is ready."""
         return self._selector.fileno()
 
-    def turn(self) -> float | None:
+    def run_once(self) -> float | None:
         """Run the loop once; returns the time until its next timer, in s.
 
         None: no timer; it has to run again only for a ready descriptor or a result of the engine.
@@ -111,14 +111,14 @@ class GuestLoop:
         """End the loop and cancel its tasks."""
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        for _ in range(CANCEL_TURNS_MAX):
-            if self.turn() != 0:
+        for _ in range(CANCEL_ITERATIONS_MAX):
+            if self.run_once() != 0:
                 break
         self._stack.throw(GreenletExit)
         self.loop.close()
 
 
-class Looped:
+class LoopUser:
     """The parts of one user on the loop: its requests to the engine, and their results."""
 
     def __init__(self, guest: GuestLoop, client: Client) -> None:
@@ -126,31 +126,31 @@ class Looped:
         self._loop = guest.loop
         self._client = client
         self._task: asyncio.Task[None] | None = None
-        self._wishes: list[tuple[int, Any]] = []
+        self._operations: list[tuple[int, Any]] = []
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
 
     def begin(self, function: Callable[..., Coroutine[Any, Any, None]], user: Any) -> None:
         """Start a part."""
-        self._wishes = []
+        self._operations = []
         self._futures = {}
         self._task = self._loop.create_task(function(user, self._client))
         self._task.add_done_callback(lambda _: self._client.stir())
 
-    async def ask(self, wish: Any) -> Any:
+    async def ask(self, operation: Any) -> Any:
         """Hand one or several requests to the engine; returns the result."""
         self._number += 1
         future = self._futures[self._number] = self._loop.create_future()
-        self._wishes.append((self._number, wish))
+        self._operations.append((self._number, operation))
         self._client.stir()
         return await future
 
-    def wishes(self) -> list[tuple[int, Any]]:
-        """Take the new requests, each with its number for :meth:`hear`."""
-        wishes, self._wishes = self._wishes, []
-        return [(number, wish) for number, wish in wishes if not self._futures[number].done()]
+    def take_operations(self) -> list[tuple[int, Any]]:
+        """Take the new requests, each with its number for :meth:`deliver`."""
+        operations, self._operations = self._operations, []
+        return [(number, one) for number, one in operations if not self._futures[number].done()]
 
-    def hear(self, number: int, value: Any, error: BaseException | None) -> None:
+    def deliver(self, number: int, value: Any, error: BaseException | None) -> None:
         """Deliver the result of a request."""
         future = self._futures.pop(number)
         if future.done():  # the task that awaited it was cancelled

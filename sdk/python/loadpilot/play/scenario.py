@@ -31,7 +31,7 @@ from . import sleep_patch, states
 from .conversation import Conversation
 from .execution_mode import ExecutionMode, execution_mode
 from .greenlets import UserStack, as_plain_function
-from .tracebacks import add_root, remove_root, told_at_length
+from .tracebacks import add_root, describe_with_lines, remove_root
 from .watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def new_instance(cls: type, shared_names: list[str]) -> Any:
     try:
         instance = cls()
     except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
-        raise ScenarioError(told_at_length(error)) from None
+        raise ScenarioError(describe_with_lines(error)) from None
     for name in shared_names:
         vars(instance).pop(name, None)
     return instance

@@ -35,7 +35,7 @@ def remove_root(root: Path) -> None:
         _roots.remove(f"{root}/")
 
 
-def told(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """Describe an error in one line: ``AssertionError: no cart (shop.py:23)``.
 
     An error without a message, such as a bare ``assert``, shows its source line. Fast, because a
@@ -50,10 +50,10 @@ def told(error: BaseException) -> str:
     return f"{kind}: {what}{where}" if what else f"{kind}{where}"
 
 
-def told_at_length(error: BaseException) -> str:
+def describe_with_lines(error: BaseException) -> str:
     """Describe an error with all of the user's lines that led to it."""
     lines = (f"    {place}: {place.line}" for place in _user_places(error))
-    return "\n".join([told(error), *lines])
+    return "\n".join([describe(error), *lines])
 
 
 def trace(error: BaseException) -> str:

@@ -180,9 +180,9 @@ def sent(url: str) -> Callable[[], None]:
     def once() -> None:
         player = begun(cls, made, url)
         player.prepare()
-        assert player.told(60) == "", "the users were not prepared"
+        assert player.wait(60) == "", "the users were not prepared"
         player.retire()
-        assert player.told(60) == "", "the users were not retired"
+        assert player.wait(60) == "", "the users were not retired"
         assert player.close(60)
 
     return once

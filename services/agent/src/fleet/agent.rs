@@ -443,12 +443,15 @@ impl Agent {
         let slack_us = self.shell.timeouts.offer_slack.as_micros();
         let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
         for offer in self.membership.offers(self.shell.capacity) {
+            // A coordinator that began to listen after the last heartbeat does not take the offer
+            // before the next one.
+            self.beat_at = Instant::now();
             self.publisher(&offer.run)
                 .publish(What::CapacityOffered(CapacityOffered {
                     rate: offer.rate,
                     cores: self.shell.cores,
                     expires: offer.gather_by.plus_us(slack_us),
-                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    version: loadpilot_events::VERSION.to_owned(),
                 }));
         }
     }

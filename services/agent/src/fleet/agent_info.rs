@@ -10,7 +10,7 @@ use crate::wall_clock;
 pub(crate) fn agent_info(cores: u32) -> About {
     About {
         host: host(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: loadpilot_events::VERSION.to_owned(),
         cores,
         at: wall_clock::now(),
         cpu_us: process_cpu_us(),

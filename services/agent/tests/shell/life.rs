@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loadpilot_agent::fleet::agent::Exit;
 use loadpilot_agent::process::signals::Shutdown;
+use loadpilot_agent::process::timeouts::Timeouts;
 use loadpilot_bus::Limits;
 use loadpilot_events::Outcome;
 use loadpilot_events::log::assign::{Holding, Loss, LossReason};
@@ -41,6 +42,21 @@ async fn one_run_from_creation_to_the_last_words() {
     world.script.beat(|beat| beat.seen.len() == 1).await;
     world.seal().await;
     world.script.beat(|beat| beat.seen.is_empty()).await;
+}
+
+/// Otherwise a coordinator that began to listen after the last heartbeat takes the offer a whole
+/// interval later.
+#[tokio::test]
+async fn an_offer_is_followed_by_a_heartbeat() {
+    let timeouts = Timeouts {
+        heartbeat: Duration::from_secs(3_600),
+        seek: Duration::from_secs(3_600),
+        ..timeouts()
+    };
+    let world = World::start(Limits::default(), timeouts, Duration::ZERO).await;
+    world.script.beat(|beat| beat.seen.is_empty()).await;
+    world.create(world.plan(2)).await;
+    world.script.beat(|beat| beat.seen.len() == 1).await;
 }
 
 /// An agent that said that it is ready before its connections are open would let the first calls

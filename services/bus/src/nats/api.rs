@@ -3,96 +3,32 @@
 
 use std::error::Error;
 
-use async_nats::datetime::parse_rfc3339;
 use async_nats::jetstream;
 use async_nats::jetstream::ErrorCode;
-use async_nats::jetstream::account::Account;
-use async_nats::jetstream::context::{
-    GetStreamErrorKind, PublishError, PublishErrorKind, RequestErrorKind,
-};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind, RequestErrorKind};
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::jetstream::response::Response;
-use async_nats::jetstream::stream::Info;
-use serde::Deserialize;
 
-use super::Nats;
 use crate::{AppendError, Fault, Stored, Stream};
 
-/// Time of a stream's state, which the client library's own type leaves out.
-#[derive(Deserialize)]
-struct StateTime {
-    ts: String,
-}
-
-impl Nats {
-    /// The account's JetStream state; also the cheapest request to any server.
-    pub(super) async fn account(&self) -> Result<Account, Fault> {
-        match self.jetstream.query_account().await {
-            Ok(account) => Ok(account),
-            Err(err) => Err(match fault("read the account", &err) {
-                Fault::Server { why, .. } => Fault::NoJetStream { why },
-                other => other,
-            }),
+/// Outcome of an append whose publish was refused or not acknowledged.
+pub(super) fn append_error(
+    stream: Stream,
+    asset: &str,
+    limit: u64,
+    err: &PublishError,
+) -> AppendError {
+    match err.kind() {
+        PublishErrorKind::WrongLastSequence => AppendError::Conflict,
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => AppendError::Unknown,
+        PublishErrorKind::MaxPayloadExceeded => AppendError::TooLarge { limit },
+        PublishErrorKind::StreamNotFound => {
+            let stream = asset.to_owned();
+            Fault::Missing { stream }.into()
         }
-    }
-
-    /// Settings and state of the stream called `asset`.
-    pub(super) async fn stream_info(&self, asset: &str) -> Result<Info, Fault> {
-        match self.jetstream.get_stream(asset).await {
-            Ok(stream) => Ok(stream.cached_info().clone()),
-            Err(err) => Err(match err.kind() {
-                GetStreamErrorKind::JetStream(reason)
-                    if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
-                {
-                    Fault::Missing {
-                        stream: asset.to_owned(),
-                    }
-                }
-                _ => fault(&format!("read stream {asset}"), &err),
-            }),
-        }
-    }
-
-    /// Current time on the leader of the stream called `asset`, in microseconds since 1970.
-    pub(super) async fn asset_time(&self, asset: &str) -> Result<u64, Fault> {
-        let what = format!("read the time of stream {asset}");
-        let subject = format!("STREAM.INFO.{asset}");
-        let response = self.jetstream.request(subject, &()).await;
-        let response: Response<StateTime> = response.map_err(|err| fault(&what, &err))?;
-        match response {
-            Response::Ok(StateTime { ts }) => match parse_rfc3339(&ts) {
-                Ok(time) => Ok(micros(time.unix_timestamp_nanos())),
-                Err(err) => Err(Fault::Server {
-                    what,
-                    why: err.to_string(),
-                }),
-            },
-            Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
-                Err(Fault::Missing {
-                    stream: asset.to_owned(),
-                })
-            }
-            Response::Err { error } => Err(Fault::Server {
-                what,
-                why: error.to_string(),
-            }),
-        }
-    }
-
-    /// Outcome of an append whose publish was refused or not acknowledged.
-    pub(super) fn append_error(&self, stream: Stream, err: &PublishError) -> AppendError {
-        let asset = self.options.names.of(stream).to_owned();
-        let limit = self.client.max_payload() as u64;
-        match err.kind() {
-            PublishErrorKind::WrongLastSequence => AppendError::Conflict,
-            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => AppendError::Unknown,
-            PublishErrorKind::MaxPayloadExceeded => AppendError::TooLarge { limit },
-            PublishErrorKind::StreamNotFound => Fault::Missing { stream: asset }.into(),
-            _ => match api_error(err) {
-                Some(reason) => refusal(stream, &asset, limit, reason),
-                None => fault(&format!("append to {asset}"), err).into(),
-            },
-        }
+        _ => match api_error(err) {
+            Some(reason) => refusal(stream, asset, limit, reason),
+            None => fault(&format!("append to {asset}"), err).into(),
+        },
     }
 }
 

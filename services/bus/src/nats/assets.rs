@@ -1,5 +1,6 @@
 //! Creates the streams, the bucket and the object store if they are absent, else compares them with
-//! the settings that the log needs. It never changes and never deletes one.
+//! the settings that the log needs. It never changes and never deletes one. Reads the settings, the
+//! state and the time of a stream.
 //!
 //! A stream with other settings can lose or forge events (memory storage, asynchronous persistence,
 //! an age limit, discard *old*), and deleting it to "repair" it would lose them all: a drift is
@@ -11,9 +12,13 @@
 use std::fmt::Debug;
 use std::iter::zip;
 
+use async_nats::datetime::parse_rfc3339;
 use async_nats::jetstream::ErrorCode;
-use async_nats::jetstream::context::CreateStreamErrorKind;
-use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::account::Account;
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
+use async_nats::jetstream::response::Response;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
+use serde::Deserialize;
 
 use super::{Nats, api};
 use crate::{Fault, Stream};
@@ -22,6 +27,12 @@ use crate::{Fault, Stream};
 const MAX_CONSUMERS: i32 = 256;
 /// Maximum size of the bucket in bytes. It contains secret values only.
 const KV_MAX_BYTES: i64 = 16 << 20;
+
+/// Time of a stream's state, which the client library's own type leaves out.
+#[derive(Deserialize)]
+struct StateTime {
+    ts: String,
+}
 
 impl Nats {
     pub(crate) async fn open_log(&self) -> Result<(), Fault> {
@@ -49,6 +60,60 @@ impl Nats {
     /// The stream behind the bucket.
     pub(super) fn bucket_asset(&self) -> String {
         format!("KV_{}", self.options.names.kv)
+    }
+
+    /// The account's JetStream state; also the cheapest request to any server.
+    pub(super) async fn account(&self) -> Result<Account, Fault> {
+        match self.jetstream.query_account().await {
+            Ok(account) => Ok(account),
+            Err(err) => Err(match api::fault("read the account", &err) {
+                Fault::Server { why, .. } => Fault::NoJetStream { why },
+                other => other,
+            }),
+        }
+    }
+
+    /// Settings and state of the stream called `asset`.
+    pub(super) async fn stream_info(&self, asset: &str) -> Result<Info, Fault> {
+        match self.jetstream.get_stream(asset).await {
+            Ok(stream) => Ok(stream.cached_info().clone()),
+            Err(err) => Err(match err.kind() {
+                GetStreamErrorKind::JetStream(reason)
+                    if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+                {
+                    Fault::Missing {
+                        stream: asset.to_owned(),
+                    }
+                }
+                _ => api::fault(&format!("read stream {asset}"), &err),
+            }),
+        }
+    }
+
+    /// Current time on the leader of the stream called `asset`, in microseconds since 1970.
+    pub(super) async fn asset_time(&self, asset: &str) -> Result<u64, Fault> {
+        let what = format!("read the time of stream {asset}");
+        let subject = format!("STREAM.INFO.{asset}");
+        let response = self.jetstream.request(subject, &()).await;
+        let response: Response<StateTime> = response.map_err(|err| api::fault(&what, &err))?;
+        match response {
+            Response::Ok(StateTime { ts }) => match parse_rfc3339(&ts) {
+                Ok(time) => Ok(api::micros(time.unix_timestamp_nanos())),
+                Err(err) => Err(Fault::Server {
+                    what,
+                    why: err.to_string(),
+                }),
+            },
+            Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                Err(Fault::Missing {
+                    stream: asset.to_owned(),
+                })
+            }
+            Response::Err { error } => Err(Fault::Server {
+                what,
+                why: error.to_string(),
+            }),
+        }
     }
 
     async fn ensure(&self, wanted: Config) -> Result<(), Fault> {

@@ -58,7 +58,8 @@ impl Nats {
     ) -> Result<PublishAck, AppendError> {
         self.line.must_be_up()?;
         let sent_at = Instant::now();
-        let message = message.expected_stream(self.options.names.of(stream));
+        let asset = self.options.names.of(stream);
+        let message = message.expected_stream(asset);
         let acked = async {
             self.jetstream
                 .send_publish(subject.to_owned(), message)
@@ -67,7 +68,10 @@ impl Nats {
         };
         let error = match timeout(ACK_TIMEOUT, acked).await {
             Ok(Ok(ack)) => return Ok(ack),
-            Ok(Err(err)) => self.append_error(stream, &err),
+            Ok(Err(err)) => {
+                let limit = self.client.max_payload() as u64;
+                api::append_error(stream, asset, limit, &err)
+            }
             Err(_elapsed) => AppendError::Unknown,
         };
         match (error, self.line.denial(subject, sent_at)) {

@@ -31,7 +31,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/claim", post(claim))
         .route("/finish", post(finish))
         .route("/means", get(means))
-        .route("/kept", get(kept))
+        .route("/kept", get(archive))
 }
 
 /// A claim of a setup, before it is played.
@@ -179,7 +179,7 @@ async fn means(
     Ok(Json(session.teardown_inputs(&run).await?))
 }
 
-async fn kept(
+async fn archive(
     State(api): State<Api>,
     Path(run): Path<String>,
     Query(query): Query<ArchiveQuery>,

@@ -16,10 +16,10 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from loadpilot import _native
-from loadpilot._generated.snapshot import Snapshot
 from loadpilot.local.stack import StackFault
 
 from . import problem
+from ._generated.snapshot import Snapshot
 from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
 from .routes import compare, live, runs, slices, start, steer, system
 from .server.guard import Guard

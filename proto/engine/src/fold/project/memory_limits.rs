@@ -17,6 +17,7 @@ use loadpilot_events::log::hist::Hist;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 
+// Circle: the limits of a delta depend on the projection that is about to add it up.
 use super::Projection;
 use super::prepared::{Prepared, too_many};
 use super::window::{Window, window};

@@ -2,6 +2,7 @@
 
 use loadpilot_events::answers::report::{HolderFacts, TailFacts};
 use loadpilot_events::id::Holder;
+use loadpilot_events::is_development;
 
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
@@ -27,6 +28,10 @@ pub(crate) fn holders(control: &Control, data: &Projection) -> Vec<HolderFacts> 
                 indeterminate: tail.indeterminate,
                 lost: tail.lost.as_ref().map(|lost| lost.reason.clone()),
             }),
+            development: state
+                .offers
+                .get(holder)
+                .is_some_and(|offer| is_development(&offer.version)),
         }
     };
     state.ever_held.iter().map(facts).collect()

@@ -51,6 +51,7 @@ pub(crate) fn report() -> Report {
         lost: None,
         clock_bound_us: Some(100),
         tail: None,
+        development: false,
     }];
     report.duration_secs = 10.0;
     report.error_rate_pct = Some(0.0);

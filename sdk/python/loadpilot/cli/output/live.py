@@ -102,36 +102,38 @@ def _drawn(lines: list[str]) -> Any:
 
 def line(info: PlanInfo, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
-    if snapshot.gathering is not None:
-        return _gathering(snapshot.gathering)
+    gathering = snapshot.get("gathering")
+    if gathering is not None:
+        return _gathering(gathering)
+    elapsed, duration = clock(snapshot["elapsed_secs"]), clock(snapshot["duration_secs"])
     return (
-        f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
-        f"{_rates(info, snapshot)}  total {count(snapshot.requests_total)}  "
-        f"errors {_errors(snapshot)}{_cause(snapshot)}  live {_latency(snapshot.latency)}  "
+        f"{elapsed}/{duration} {_phase(snapshot):<8} "
+        f"{_rates(info, snapshot)}  total {count(snapshot['requests_total'])}  "
+        f"errors {_errors(snapshot)}{_cause(snapshot)}  live {_latency(snapshot['latency'])}  "
         f"{_waiting(snapshot)}"
     )
 
 
 def frame(info: PlanInfo, snapshot: Snapshot) -> list[str]:
     """Write a snapshot as a block of lines."""
-    if snapshot.gathering is not None:
-        return [_gathering(snapshot.gathering)]
-    dropped = snapshot.arrivals_dropped
+    gathering = snapshot.get("gathering")
+    if gathering is not None:
+        return [_gathering(gathering)]
     title = (
-        f"{safe(info.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
+        f"{safe(info.scenario)}  {clock(snapshot['elapsed_secs'])}  {_phase(snapshot)}  "
         f"{_rates(info, snapshot)}  "
-        f"{plural(snapshot.active_workers, 'agent')}"
+        f"{plural(snapshot['active_workers'], 'agent')}"
     )
     requests = (
-        f"requests    total {count(snapshot.requests_total)}  "
-        f"failed {count(snapshot.errors_total)} ({_errors(snapshot)}){_cause(snapshot)}  "
-        f"dropped {count(dropped)}"
+        f"requests    total {count(snapshot['requests_total'])}  "
+        f"failed {count(snapshot['errors_total'])} ({_errors(snapshot)}){_cause(snapshot)}  "
+        f"dropped {count(snapshot['arrivals_dropped'])}"
     )
     return [
         title,
         requests,
-        f"live        {_latency(snapshot.latency)}",
-        f"cumulative  {_latency(snapshot.latency_cumulative)}",
+        f"live        {_latency(snapshot['latency'])}",
+        f"cumulative  {_latency(snapshot['latency_cumulative'])}",
         f"            {_waiting(snapshot)}",
         f"connections {_connections(snapshot)}",
         _bar(progress(snapshot)),
@@ -139,16 +141,18 @@ def frame(info: PlanInfo, snapshot: Snapshot) -> list[str]:
 
 
 def _gathering(gathering: Gathering) -> str:
-    least = f" ({gathering.min} suffice then)" if gathering.min < gathering.want else ""
-    left = f"{gathering.left_secs:.0f} s left{least}"
-    return f"waiting for agents: {gathering.ready} of {gathering.want} ready, {left}"
+    ready, least, want = gathering["ready"], gathering["min"], gathering["want"]
+    suffice = f" ({least} suffice then)" if least < want else ""
+    left = f"{gathering['left_secs']:.0f} s left{suffice}"
+    return f"waiting for agents: {ready} of {want} ready, {left}"
 
 
 def progress(snapshot: Snapshot) -> float:
     """How far through the run this is, 0 to 1."""
-    if snapshot.duration_secs <= 0:
+    duration_secs = snapshot["duration_secs"]
+    if duration_secs <= 0:
         return 0.0
-    return min(1.0, max(0.0, snapshot.elapsed_secs / snapshot.duration_secs))
+    return min(1.0, max(0.0, snapshot["elapsed_secs"] / duration_secs))
 
 
 def _bar(share: float) -> str:
@@ -157,50 +161,56 @@ def _bar(share: float) -> str:
 
 
 def _phase(snapshot: Snapshot) -> str:
-    if snapshot.paused and snapshot.state.value == "running":
+    state = snapshot["state"]
+    if state == "running" and snapshot.get("paused"):
         return "paused"
-    if snapshot.state.value in {"running", "sealed"}:
-        return snapshot.phase.value.replace("_", "-")
-    return snapshot.state.value
+    if state in {"running", "sealed"}:
+        return snapshot["phase"].replace("_", "-")
+    return state
 
 
 def _rates(info: PlanInfo, snapshot: Snapshot) -> str:
     """Write arrivals beside those planned for the same time, and requests per second."""
-    requests = f"{number(round(snapshot.current_rps, 1))} requests/s"
-    arrivals = number(round(snapshot.arrivals_per_sec or 0.0, 1))
+    requests = f"{number(round(snapshot['current_rps'], 1))} requests/s"
+    arrivals = number(round(snapshot.get("arrivals_per_sec", 0.0), 1))
     if info.users is not None:
         return f"{arrivals} arrivals/s, {requests}, {closed_loop(info.users)}"
-    planned = number(round(snapshot.planned_per_sec or 0.0, 1))
+    planned = number(round(snapshot.get("planned_per_sec", 0.0), 1))
     return f"{arrivals} of {planned} arrivals/s planned, {requests}"
 
 
 def _errors(snapshot: Snapshot) -> str:
-    finished = snapshot.requests_total + (snapshot.raised_without_call or 0)
+    finished = snapshot["requests_total"] + snapshot.get("raised_without_call", 0)
     if finished == 0:
         return "—"
-    return percent(100 * snapshot.errors_total / finished)
+    return percent(100 * snapshot["errors_total"] / finished)
 
 
 def _cause(snapshot: Snapshot) -> str:
     """Write the most frequent cause of calls without a complete answer."""
-    return "" if snapshot.failing is None else f": {safe(snapshot.failing.why)}"
+    failing = snapshot.get("failing")
+    return "" if failing is None else f": {safe(failing['why'])}"
 
 
 def _latency(latency: LatencyMs) -> str:
     percentiles = {
-        "p50": latency.p50_ms,
-        "p95": latency.p95_ms,
-        "p99": latency.p99_ms,
-        "max": latency.max_ms,
+        "p50": latency.get("p50_ms"),
+        "p95": latency.get("p95_ms"),
+        "p99": latency.get("p99_ms"),
+        "max": latency.get("max_ms"),
     }
     return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in percentiles.items())
 
 
 def _connections(snapshot: Snapshot) -> str:
-    reused = "—" if snapshot.reused_pct is None else percent(snapshot.reused_pct)
-    return f"opened {number(round(snapshot.opened_per_sec, 1))}/s, reused by {reused} of the calls"
+    reused_pct = snapshot.get("reused_pct")
+    reused = "—" if reused_pct is None else percent(reused_pct)
+    opened = number(round(snapshot.get("opened_per_sec", 0.0), 1))
+    return f"opened {opened}/s, reused by {reused} of the calls"
 
 
 def _waiting(snapshot: Snapshot) -> str:
-    oldest = f", oldest {snapshot.oldest_ms:.0f} ms" if snapshot.oldest_ms else ""
-    return f"in flight {count(snapshot.in_flight)}, waiting {count(snapshot.waiting)}{oldest}"
+    oldest_ms = snapshot["oldest_ms"]
+    oldest = f", oldest {oldest_ms:.0f} ms" if oldest_ms else ""
+    in_flight, waiting = count(snapshot["in_flight"]), count(snapshot["waiting"])
+    return f"in flight {in_flight}, waiting {waiting}{oldest}"

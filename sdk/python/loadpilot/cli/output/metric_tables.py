@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ...control.figures import count, number, percent
 from ...control.terminal import safe
@@ -12,23 +12,24 @@ if TYPE_CHECKING:
 
     from ..._generated.report import MetricsReport
 
-TREND = ("p50", "p90", "p95", "p99", "max", "min", "mean")
+Figure = Literal["p50", "p90", "p95", "p99", "max", "min", "mean"]
+TREND: tuple[Figure, ...] = get_args(Figure)
 """Figures of a trend that are shown, as the report names them."""
 
 
 def tables(metrics: MetricsReport, name_width: int) -> Iterator[str]:
     """Write a table for each kind of metric in the report."""
     counters = [
-        (name, [number(counter.count), number(counter.rate)])
-        for name, counter in (metrics.counters or {}).items()
+        (name, [number(counter["count"]), number(counter["rate"])])
+        for name, counter in metrics.get("counters", {}).items()
     ]
     trends = [
-        (name, [count(trend.count), *(number(getattr(trend, key)) for key in TREND)])
-        for name, trend in (metrics.trends or {}).items()
+        (name, [count(trend["count"]), *(number(trend[key]) for key in TREND)])
+        for name, trend in metrics.get("trends", {}).items()
     ]
     rates = [
-        (name, [count(rate.count), percent(rate.rate)])
-        for name, rate in (metrics.rates or {}).items()
+        (name, [count(rate["count"]), percent(rate["rate"])])
+        for name, rate in metrics.get("rates", {}).items()
     ]
     yield from _table("counters", ("count", "per s"), counters, name_width)
     yield from _table("trends", ("count", *TREND), trends, name_width)

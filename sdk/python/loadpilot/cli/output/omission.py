@@ -22,14 +22,14 @@ def omission_lines(omission: Omission | None) -> Iterator[str]:
     """Write where the two differ most and why, a line each; nothing for a log without it."""
     if omission is None:
         return
-    if omission.percentile != DEFINED_AT:
+    if omission["percentile"] != DEFINED_AT:
         yield (
-            f"largest at p{number(omission.percentile)}: {number(omission.factor)} "
-            f"({millis(omission.response_us)} / {millis(omission.service_us)} ms)"
+            f"largest at p{number(omission['percentile'])}: {number(omission['factor'])} "
+            f"({millis(omission['response_us'])} / {millis(omission['service_us'])} ms)"
         )
-    lag, queue = percent(omission.schedule_lag_pct), percent(omission.queue_pct)
+    lag, queue = percent(omission["schedule_lag_pct"]), percent(omission["queue_pct"])
     shares = f"schedule lag {lag}, queue for a slot {queue}; connecting is in both columns"
-    match omission.origin.value:
+    match omission["origin"]:
         case "negligible":
             yield "less than 1 ms apart at each percentile: nothing is hidden"
         case "generator":

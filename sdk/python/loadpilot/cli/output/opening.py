@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ... import _native
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.terminal import safe
 from .plan_summary import connections_text, pairs
@@ -88,7 +89,8 @@ def _agents(options: Options) -> str:
     """Write the number of agents and where they run."""
     local, agents, fleet = options.local_agents, options.agents, options.fleet
     if local == agents.want:
-        return plural(local, "agent")
+        build = ", development build" if _native.DEVELOPMENT_BUILD else ""
+        return f"{plural(local, 'agent')}{build}"
     least = f", at least {agents.least} after {seconds(agents.wait_us)}"
     needs = f" with {' and '.join(agents.needs)}" if agents.needs else ""
     if fleet is None:

@@ -7,7 +7,7 @@ may read a clock, a terminal, a path or a flag. Text of users and targets is esc
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
 from ...control.outcome import requests_per_sec, verdict_text
@@ -30,7 +30,8 @@ ERRORS_SHOWN_MAX = 5
 ERROR_LABELS = {"check": "check failed", "task": "task failed", "blocking": "blocked"}
 LOST_LINES_MAX = 10
 """Maximum number of listed lost intervals; the results file holds all."""
-PERCENTILES = (
+Rung = Literal["p50_us", "p75_us", "p90_us", "p95_us", "p99_us", "p99_9_us", "p99_99_us", "max_us"]
+PERCENTILES: tuple[tuple[str, Rung], ...] = (
     ("p50", "p50_us"),
     ("p75", "p75_us"),
     ("p90", "p90_us"),
@@ -41,8 +42,6 @@ PERCENTILES = (
     ("max", "max_us"),
 )
 """The percentiles: label and field of the report."""
-
-
 VERBOSE_PERCENTILES = frozenset({"p75", "p99.99"})
 """Percentiles that only the full summary shows."""
 TASKS_SHOWN_MAX = 6
@@ -55,7 +54,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
     Verdict, gates, failures, latency and throughput come first and fit a screen; ``verbose`` adds
     the rest.
     """
-    few = 1 < len(report.tasks) <= TASKS_SHOWN_MAX
+    few = 1 < len(report["tasks"]) <= TASKS_SHOWN_MAX
     parts = (
         _head(report),
         _thresholds(report),
@@ -77,82 +76,80 @@ def summary(report: Report, *, verbose: bool = False) -> str:
 
 def _head(report: Report) -> Iterator[str]:
     """Write the verdict and the certificate."""
-    verdict = report.verdict
+    verdict = report["verdict"]
     yield _line("verdict", verdict_text(report))
-    yield from (_line("", safe(reason)) for reason in verdict.reasons)
-    failed = [result.key for result in verdict.thresholds if not result.passed]
+    yield from (_line("", safe(reason)) for reason in verdict["reasons"])
+    failed = [result["key"] for result in verdict["thresholds"] if not result["passed"]]
     if failed:
         yield _line("", f"failed: {safe(', '.join(failed))}")
-    yield _line("certificate", report.certificate.grade.value)
-    for finding in report.certificate.findings:
-        kind = finding.kind.value.replace("_", " ")
-        yield _line("", f"{finding.grade.value} {kind}: {safe(finding.evidence)}")
-    run = report.run
-    if run.state.value not in {"sealed", "refused"}:
-        yield _line("INCOMPLETE", f"the run is not sealed; its state is {run.state.value}")
-    elif run.ending is not None and run.ending.value != "completed":
-        after = f" after {seconds(run.stopped_at_us)}" if run.stopped_at_us is not None else ""
-        yield _line("ended", f"{run.ending.value.replace('_', ' ')}{after}")
-    if run.failure is not None:
-        first, *more = run.failure.reason.split("\n")
+    yield _line("certificate", report["certificate"]["grade"])
+    for finding in report["certificate"]["findings"]:
+        kind = finding["kind"].replace("_", " ")
+        yield _line("", f"{finding['grade']} {kind}: {safe(finding['evidence'])}")
+    run = report["run"]
+    ending, stopped_at_us = run.get("ending"), run.get("stopped_at_us")
+    if run["state"] not in {"sealed", "refused"}:
+        yield _line("INCOMPLETE", f"the run is not sealed; its state is {run['state']}")
+    elif ending is not None and ending != "completed":
+        after = f" after {seconds(stopped_at_us)}" if stopped_at_us is not None else ""
+        yield _line("ended", f"{ending.replace('_', ' ')}{after}")
+    failure = run.get("failure")
+    if failure is not None:
+        first, *more = failure["reason"].split("\n")
         yield _line("failed", safe(first))
         yield from (_line("", safe(line)) for line in more)
-    for problem in run.refused:
-        yield _line("refused", safe(f"{problem.field}: {problem.rule} (got {problem.value!r})"))
+    for wrong in run["refused"]:
+        yield _line("refused", safe(f"{wrong['field']}: {wrong['rule']} (got {wrong['value']!r})"))
 
 
 def _steered(report: Report) -> Iterator[str]:
     """Write how users steered the run: its load is then not the planned one."""
-    steered = report.run.steered or []
+    steered = report["run"].get("steered", [])
     for place, one in enumerate(steered):
-        at = datetime.fromtimestamp(one.at // 1_000_000, UTC).strftime("%H:%M:%S UTC")
-        second = f"second {number(round(one.from_us / 1e6, 1))}"
-        change = one.change
-        if change.type == "rate":
-            was, rate = number(change.was / 1e6), number(change.rate / 1e6)
+        at = datetime.fromtimestamp(one["at"] // 1_000_000, UTC).strftime("%H:%M:%S UTC")
+        second = f"second {number(round(one['from_us'] / 1e6, 1))}"
+        change = one["change"]
+        if change["type"] == "rate":
+            was, rate = number(change["was"] / 1e6), number(change["rate"] / 1e6)
             words = f"rate {was} -> {rate}/s from {second} on"
         else:
-            words = f"{change.type} at {second}"
-        yield _line("" if place else "steered", f"{at} {words}, by {safe(one.by)}")
+            words = f"{change['type']} at {second}"
+        yield _line("" if place else "steered", f"{at} {words}, by {safe(one['by'])}")
     if steered:
         yield _line("", "the figures below are of the run as it was steered, not of its plan")
 
 
 def _offered(report: Report) -> Iterator[str]:
     """Write which part of the planned load was offered."""
-    rates, arrivals = report.rates, report.arrivals
-    users = report.run.users
+    run, rates, arrivals = report["run"], report["rates"], report["arrivals"]
+    users = run.get("users")
+    achieved, started = number(rates["achieved_rps"]), count(arrivals["started"])
     if users is not None:
-        achieved = number(rates.achieved_rps)
-        rest = report.run.rest.model_dump() if report.run.rest is not None else None
-        loop = closed_loop(users, rest)
+        loop = closed_loop(users, run.get("rest"))
         yield _line("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
-        yield _line("arrivals", f"{count(arrivals.started)} started; a closed loop plans none")
+        yield _line("arrivals", f"{started} started; a closed loop plans none")
     else:
         yield _line(
             "achieved",
-            f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned"
-            f"{_peak(report)}, {_requests(report)}, shortfall {percent(rates.shortfall_pct)}",
+            f"{achieved} of {number(rates['planned_rps'])} arrivals/s planned"
+            f"{_peak(report)}, {_requests(report)}, shortfall {percent(rates['shortfall_pct'])}",
         )
+        waiting = arrivals["waiting"]
         yield _line(
             "arrivals",
-            f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
-            + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
+            f"{started} started of {count(arrivals['planned'])} planned"
+            + (f", {count(waiting)} not yet reported" if waiting else ""),
         )
-    settings = report.run.connections
-    if settings is not None:
-        words = connections_text(
-            settings.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        )
-        if words:
-            yield _line("connections", words)
+    words = connections_text(run.get("connections", {}))
+    if words:
+        yield _line("connections", words)
     yield from _missing(report)
 
 
 def _peak(report: Report) -> str:
     """Write the planned peak where the rate was lower for a part of the measured time."""
-    peak = number(report.rps_target)
-    return "" if peak == number(report.rates.planned_rps) else f" (peak {peak})"
+    peak = number(report["rps_target"])
+    return "" if peak == number(report["rates"]["planned_rps"]) else f" (peak {peak})"
 
 
 def _requests(report: Report) -> str:
@@ -162,80 +159,82 @@ def _requests(report: Report) -> str:
 
 def _missing(report: Report) -> Iterator[str]:
     """Write the arrivals that were not started, or are not known."""
-    arrivals, users = report.arrivals, report.run.users
-    dropped = sum(arrivals.dropped.values())
+    arrivals, gaps = report["arrivals"], report["gaps"]
+    users = report["run"].get("users")
+    dropped = sum(arrivals["dropped"].values())
     if dropped:
-        reasons = ", ".join(f"{name} {count(n)}" for name, n in arrivals.dropped.items() if n)
+        reasons = ", ".join(f"{name} {count(n)}" for name, n in arrivals["dropped"].items() if n)
         yield _line("dropped", f"{count(dropped)} ({reasons})")
-    elif users is None and arrivals.started == arrivals.planned and arrivals.lost == 0:
+    elif users is None and arrivals["started"] == arrivals["planned"] and arrivals["lost"] == 0:
         yield _line("dropped", "0: every planned arrival was started, nothing was omitted")
     else:
         yield _line("dropped", "0")
-    share = report.gaps.lost_time_pct
+    share = gaps.get("lost_time_pct")
     of_time = f"{percent(share)} of the time of its users" if share else None
-    yield _line("lost", of_time or count(arrivals.lost))
-    lost = report.gaps.lost
+    yield _line("lost", of_time or count(arrivals["lost"]))
+    lost = gaps["lost"]
     for gap in lost[:LOST_LINES_MAX]:
-        begin, end = gap.from_tick, gap.to_tick + 1
-        tick_us = report.run.tick_us
+        begin, end = gap["from_tick"], gap["to_tick"] + 1
+        tick_us = report["run"]["tick_us"]
         span = f"{seconds(begin * tick_us)} to {seconds(end * tick_us)}"
-        holder = safe(f"{gap.holder.agent}/{gap.holder.boot_id}")
+        holder = safe(f"{gap['holder']['agent']}/{gap['holder']['boot_id']}")
         if users is None:
-            yield _line("", f"{count(gap.arrivals)} due from {span}, held by {holder}")
+            yield _line("", f"{count(gap['arrivals'])} due from {span}, held by {holder}")
         else:
-            known = f", {count(gap.arrivals)} arrivals at least" if gap.arrivals else ""
+            known = f", {count(gap['arrivals'])} arrivals at least" if gap["arrivals"] else ""
             yield _line("", f"from {span}, users of {holder}{known}")
     if len(lost) > LOST_LINES_MAX:
         yield _line("", f"and {len(lost) - LOST_LINES_MAX} more intervals")
-    gaps = report.gaps
-    if gaps.excess_arrivals or gaps.excess_calls:
+    if gaps["excess_arrivals"] or gaps["excess_calls"]:
         yield _line(
             "excess",
-            f"{count(gaps.excess_arrivals)} arrivals, {count(gaps.excess_calls)} calls of agents "
-            "that had been superseded; outside of all figures",
+            f"{count(gaps['excess_arrivals'])} arrivals, {count(gaps['excess_calls'])} calls of "
+            "agents that had been superseded; outside of all figures",
         )
-    if gaps.quarantined or gaps.late_deltas:
+    if gaps["quarantined"] or gaps["late_deltas"]:
         yield _line(
             "set aside",
-            f"{count(len(gaps.quarantined))} unreadable or contradictory events, "
-            f"{count(gaps.late_deltas)} deltas after the end",
+            f"{count(len(gaps['quarantined']))} unreadable or contradictory events, "
+            f"{count(gaps['late_deltas'])} deltas after the end",
         )
 
 
 def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
     """Write the percentiles, corrected and uncorrected side by side."""
-    latency = report.latency
-    if latency.response is None or latency.service is None:
+    latency = report["latency"]
+    response, service = latency.get("response"), latency.get("service")
+    if response is None or service is None:
         yield _line("latency", "nothing finished, so there is none")
         return
-    if (latency.unconnected or 0) >= latency.response.count:
+    if latency.get("unconnected", 0) >= response["count"]:
         yield _line("latency", "not measured: no call reached a server")
         return
-    if report.run.users is not None:
-        yield from _closed_latency(latency.response, verbose=verbose)
+    if report["run"].get("users") is not None:
+        yield from _closed_latency(response, verbose=verbose)
     else:
         yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
-        for label, key in _distinct_percentiles(latency.response, latency.service, verbose=verbose):
-            corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
+        for label, key in _distinct_percentiles(response, service, verbose=verbose):
+            corrected, uncorrected = response[key], service[key]
             yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
-        factor = "—" if latency.co_factor is None else number(latency.co_factor)
+        co_factor = latency.get("co_factor")
+        factor = "—" if co_factor is None else number(co_factor)
         yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
-        yield from (_line("", text) for text in omission_lines(latency.omission))
+        yield from (_line("", text) for text in omission_lines(latency.get("omission")))
         yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
-    if latency.response_failed is not None:
-        ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
-        failed = _short("failed", latency.response_failed)
-        yield _line("split", f"{ok} · {failed}")
+    ok, failed = latency.get("response_ok"), latency.get("response_failed")
+    if failed is not None:
+        ok_text = "ok: none" if ok is None else _short("ok", ok)
+        yield _line("split", f"{ok_text} · {_short('failed', failed)}")
         yield _line("", "neither half alone is what users saw")
 
 
-def _distinct_percentiles(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, str]]:
+def _distinct_percentiles(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, Rung]]:
     """List the percentiles to show: with few calls the last ones all are the longest call."""
-    longest = [ladder.max_us for ladder in ladders]
+    longest = [ladder["max_us"] for ladder in ladders]
     for label, key in PERCENTILES[:-1]:
         if not verbose and label in VERBOSE_PERCENTILES:
             continue
-        if [getattr(ladder, key) for ladder in ladders] == longest:
+        if [ladder[key] for ladder in ladders] == longest:
             yield f"{label} = max", key
             return
         yield label, key
@@ -246,30 +245,30 @@ def _closed_latency(response: Ladder, *, verbose: bool) -> Iterator[str]:
     """Write the percentiles of a closed loop, and what they leave out."""
     yield f"{'latency':<{LABEL_WIDTH}}{'closed loop':>16}"
     for label, key in _distinct_percentiles(response, verbose=verbose):
-        yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(getattr(response, key)):>16}"
+        yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(response[key]):>16}"
     yield _line("", "not counted from a schedule: while users wait for a slow answer they send")
     yield _line("", "nothing, and what they did not send is left out (coordinated omission)")
 
 
 def _answers(report: Report) -> Iterator[str]:
     """Write outcomes, causes, status codes and errors."""
-    calls = report.calls
-    yield _line("requests", f"{count(calls.attempted)} in the whole run, warm-up included")
-    yield _line("outcomes", _counts(calls.outcomes))
+    calls = report["calls"]
+    yield _line("requests", f"{count(calls['attempted'])} in the whole run, warm-up included")
+    yield _line("outcomes", _counts(calls["outcomes"]))
     yield from _task_errors(report)
-    for outcome, causes in (calls.causes or {}).items():
+    for outcome, causes in calls.get("causes", {}).items():
         why = ", ".join(
             f"{safe(cause).replace('_', ' ')} {count(n)}"
             for cause, n in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
         )
         yield _line("", f"{safe(outcome)}: {why}")
-    if calls.in_flight:
-        yield _line("in flight", count(calls.in_flight))
-    yield _line("status", _counts(report.status))
-    error_rate = report.error_rate_pct
+    if calls["in_flight"]:
+        yield _line("in flight", count(calls["in_flight"]))
+    yield _line("status", _counts(report["status"]))
+    error_rate = report.get("error_rate_pct")
     rate = "—" if error_rate is None else percent(error_rate)
-    yield _line("errors", f"{count(report.errors_total)} of what finished, {rate}")
-    resent = report.generator.resent
+    yield _line("errors", f"{count(report['errors_total'])} of what finished, {rate}")
+    resent = report["generator"].get("resent", 0)
     if resent:
         again = "sent again on a new connection, the kept one had been closed unanswered"
         yield _line("", f"{count(resent)} requests {again}")
@@ -277,10 +276,11 @@ def _answers(report: Report) -> Iterator[str]:
 
 def _task_errors(report: Report) -> Iterator[str]:
     """Write how many tasks raised an error, and how many of those after an ok request."""
-    raises = report.task_raises
+    raises = report.get("task_raises")
     if raises is None:
         return
-    ok, failed, none = raises.after_ok or 0, raises.after_failed or 0, raises.without_call or 0
+    ok, failed = raises.get("after_ok", 0), raises.get("after_failed", 0)
+    none = raises.get("without_call", 0)
     parts = {"after an ok request": ok, "after a failed one": failed, "without a request": none}
     text = ", ".join(f"{words} {count(n)}" for words, n in parts.items() if n)
     yield _line("task_error", f"{count(ok + failed + none)} tasks raised an error: {text}")
@@ -290,49 +290,54 @@ def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
     """Write a row per task, and with ``calls`` one per call of a task with several."""
     heads = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
     yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in heads)
-    for task in report.tasks:
-        yield _row(safe(task.name), task.finished, task.errors, task.response)
-        if calls and len(task.calls) > 1:
+    for task in report["tasks"]:
+        yield _row(safe(task["name"]), task["finished"], task["errors"], task.get("response"))
+        if calls and len(task["calls"]) > 1:
             yield from _calls(task)
 
 
 def _raised(report: Report, *, verbose: bool) -> Iterator[str]:
     """Write the errors of checks and tasks by frequency; ``verbose`` adds tracebacks."""
-    for task in report.tasks:
-        raised = task.raised or []
+    for task in report["tasks"]:
+        name, raised = safe(task["name"]), task.get("raised", [])
         for one in raised[:ERRORS_SHOWN_MAX]:
-            yield _line(ERROR_LABELS[one.by], f"{safe(task.name)}, {count(one.count)} times")
-            yield from (_line("", safe(line)) for line in one.text.split("\n"))
-            if verbose and one.trace is not None:
-                yield from (_line("", f"  {safe(line)}") for line in one.trace.split("\n"))
+            yield _line(ERROR_LABELS[one["by"]], f"{name}, {count(one['count'])} times")
+            yield from (_line("", safe(line)) for line in one["text"].split("\n"))
+            trace = one.get("trace")
+            if verbose and trace is not None:
+                yield from (_line("", f"  {safe(line)}") for line in trace.split("\n"))
         if len(raised) > ERRORS_SHOWN_MAX:
             more = count(len(raised) - ERRORS_SHOWN_MAX)
-            yield _line("", f"{safe(task.name)}: {more} other errors are in the report")
+            yield _line("", f"{name}: {more} other errors are in the report")
 
 
 def _measured(report: Report) -> Iterator[str]:
     """Write how many checks passed, and the metrics of the scenario."""
-    if report.checks is not None:
-        yield _line("checks", _passed(report.checks))
-        checked = [(task.name, task.checks) for task in report.tasks if task.checks is not None]
+    every = report.get("checks")
+    if every is not None:
+        yield _line("checks", _passed(every))
+        of_tasks = ((task["name"], task.get("checks")) for task in report["tasks"])
+        checked = [(name, checks) for name, checks in of_tasks if checks is not None]
         if len(checked) > 1:
             yield from (_line("", f"{safe(name)}: {_passed(checks)}") for name, checks in checked)
-    if report.metrics is not None:
-        yield from tables(report.metrics, NAME_WIDTH)
+    metrics = report.get("metrics")
+    if metrics is not None:
+        yield from tables(metrics, NAME_WIDTH)
 
 
 def _passed(checks: Checks) -> str:
-    total = checks.passed + checks.failed
-    share = checks.passed * 100 / total
+    total = checks["passed"] + checks["failed"]
+    share = checks["passed"] * 100 / total
     # Rounded up, a check that failed would be hidden.
-    shown = "99.99 %" if checks.failed and share > 99.99 else percent(share)
+    shown = "99.99 %" if checks["failed"] and share > 99.99 else percent(share)
     return f"{shown} of {count(total)} passed"
 
 
 def _calls(task: TaskReport) -> Iterator[str]:
-    for call in task.calls:
-        finished = call.response.count if call.response is not None else 0
-        yield _row(f"  {safe(call.name)}", finished, None, call.response)
+    for call in task["calls"]:
+        response = call.get("response")
+        finished = response["count"] if response is not None else 0
+        yield _row(f"  {safe(call['name'])}", finished, None, response)
 
 
 def _row(name: str, finished: int, errors: int | None, ladder: Ladder | None) -> str:
@@ -340,8 +345,7 @@ def _row(name: str, finished: int, errors: int | None, ladder: Ladder | None) ->
     if ladder is None:
         figures += ["—"] * 6
     else:
-        rungs = (ladder.p50_us, ladder.p95_us, ladder.p99_us, ladder.max_us, ladder.min_us)
-        figures += [millis(us) for us in (*rungs, ladder.mean_us)]
+        figures += _rungs(ladder, "p50_us", "p95_us", "p99_us", "max_us", "min_us", "mean_us")
     return f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>9}" for figure in figures)
 
 
@@ -351,57 +355,59 @@ def _cut(name: str) -> str:
 
 def _streams(report: Report) -> Iterator[str]:
     """Write the time to the first token of streamed answers, and the gaps between tokens."""
-    rows = [(safe(task.name), task.streams) for task in report.tasks if task.streams is not None]
-    if not rows or report.streams is None:
+    of_tasks = ((safe(task["name"]), task.get("streams")) for task in report["tasks"])
+    rows = [(name, streams) for name, streams in of_tasks if streams is not None]
+    every = report.get("streams")
+    if not rows or every is None:
         return
     heads = ("tokens", "first p50", "p95", "p99", "gap p50", "p95", "p99", "max")
     yield f"{'streams, ms':<{NAME_WIDTH}}" + "".join(f"{head:>10}" for head in heads)
     if len(rows) > 1:
-        rows.append(("all", report.streams))
+        rows.append(("all", every))
     for name, streams in rows:
-        first, gap = streams.first_token, streams.token_gap
-        figures = [count(streams.tokens)]
+        first, gap = streams.get("first_token"), streams.get("token_gap")
+        figures = [count(streams["tokens"])]
         figures += _rungs(first, "p50_us", "p95_us", "p99_us")
         figures += _rungs(gap, "p50_us", "p95_us", "p99_us", "max_us")
         yield f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>10}" for figure in figures)
-    if report.run.users is None:
+    if report["run"].get("users") is None:
         yield _line("", "the first token is counted from when its call was due")
 
 
-def _rungs(ladder: Ladder | None, *keys: str) -> list[str]:
-    return ["—" if ladder is None else millis(getattr(ladder, key)) for key in keys]
+def _rungs(ladder: Ladder | None, *keys: Literal[Rung, "min_us", "mean_us"]) -> list[str]:
+    return ["—" if ladder is None else millis(ladder[key]) for key in keys]
 
 
 def _exchanges(report: Report) -> Iterator[str]:
     """Write the exchanges of --debug-requests, heads only."""
-    for seen in report.exchanges or []:
-        who = "user" if report.run.users is not None else "arrival"
-        cause = f" ({seen.cause.value.replace('_', ' ')})" if seen.cause is not None else ""
-        yield (
-            f"{who} {count(seen.arrival)}: {seen.outcome.value}{cause} "
-            f"after {_ms(seen.response_us)}"
-        )
-        yield from (f"  > {safe(line)}" for line in seen.request)
-        yield f"  > ({size(seen.request_body_bytes)} of body)"
-        yield from (f"  < {safe(line)}" for line in seen.answer)
-        yield f"  < ({size(seen.received_bytes)} received)"
+    who = "arrival" if report["run"].get("users") is None else "user"
+    for seen in report.get("exchanges", []):
+        cause = seen.get("cause")
+        why = f" ({cause.replace('_', ' ')})" if cause is not None else ""
+        after = _ms(seen["response_us"])
+        yield f"{who} {count(seen['arrival'])}: {seen['outcome']}{why} after {after}"
+        yield from (f"  > {safe(line)}" for line in seen["request"])
+        yield f"  > ({size(seen['request_body_bytes'])} of body)"
+        yield from (f"  < {safe(line)}" for line in seen["answer"])
+        yield f"  < ({size(seen['received_bytes'])} received)"
 
 
 def _thresholds(report: Report) -> Iterator[str]:
     """Write a row per gate: mark, name, actual, operator, limit."""
-    results = report.verdict.thresholds
+    results = report["verdict"]["thresholds"]
     if not results:
         yield _line("thresholds", "none were set")
         return
     yield "thresholds"
     for result in results:
-        mark = "✓" if result.passed else "✗"
-        actual, limit = _against(result.actual, result.limit)
-        operator = result.operator.value
-        yield f"  {mark} {safe(result.key):<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
-        if result.reason is not None:
-            yield f"      {safe(result.reason)}"
-    failed = sum(not result.passed for result in results)
+        mark = "✓" if result["passed"] else "✗"
+        actual, limit = _against(result.get("actual"), result["limit"])
+        key, operator = safe(result["key"]), result["operator"]
+        yield f"  {mark} {key:<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
+        reason = result.get("reason")
+        if reason is not None:
+            yield f"      {safe(reason)}"
+    failed = sum(not result["passed"] for result in results)
     yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
 
 
@@ -416,24 +422,23 @@ def _against(actual: float | None, limit: float) -> tuple[str, str]:
 
 def _foot(report: Report) -> Iterator[str]:
     """Write the bytes moved, and the state of the generator."""
-    moved = report.bytes
+    moved = report["bytes"]
     yield _line(
         "bytes",
-        f"sent {size(moved.sent)} ({size(moved.sent_per_sec)}/s), "
-        f"received {size(moved.received)} ({size(moved.received_per_sec)}/s)",
+        f"sent {size(moved['sent'])} ({size(moved['sent_per_sec'])}/s), "
+        f"received {size(moved['received'])} ({size(moved['received_per_sec'])}/s)",
     )
-    generator = report.generator
-    lag = "—" if generator.schedule_lag is None else _ms(generator.schedule_lag.p99_us)
-    queue = "—" if generator.queue is None else _ms(generator.queue.p99_us)
-    yield _line(
-        "generator",
-        f"schedule lag p99 {lag}, queue p99 {queue}, longest stall {_ms(generator.stall_us_max)}",
-    )
-    busiest = percent(generator.busiest_core_permille / 10)
-    yield _line("", f"busiest core {busiest}; above 90 % in {percent(generator.busy_deltas_pct)}")
-    opened, reused = generator.connections_opened, generator.connections_reused
+    generator = report["generator"]
+    schedule_lag, queue = generator.get("schedule_lag"), generator.get("queue")
+    lag = "—" if schedule_lag is None else _ms(schedule_lag["p99_us"])
+    queued = "—" if queue is None else _ms(queue["p99_us"])
+    stall = _ms(generator["stall_us_max"])
+    yield _line("generator", f"schedule lag p99 {lag}, queue p99 {queued}, longest stall {stall}")
+    busiest, busy = generator["busiest_core_permille"] / 10, generator["busy_deltas_pct"]
+    yield _line("", f"busiest core {percent(busiest)}; above 90 % in {percent(busy)}")
+    opened, reused = generator["connections_opened"], generator["connections_reused"]
     yield _line("connections", f"{count(opened)} opened, reused {count(reused)} times")
-    again, full = generator.retransmits_max or 0, generator.listen_overflows_max or 0
+    again, full = generator.get("retransmits_max", 0), generator.get("listen_overflows_max", 0)
     if again or full:
         yield _line(
             "network",
@@ -444,27 +449,29 @@ def _foot(report: Report) -> Iterator[str]:
 
 def _which(report: Report, *, verbose: bool) -> Iterator[str]:
     """Write the warm-up that was left out, and the identity of the run."""
-    warm_up = report.warm_up
-    if warm_up.warm_up_us:
+    warm_up = report["warm_up"]
+    if warm_up["warm_up_us"]:
         yield _line(
             "warm-up",
-            f"the first {seconds(warm_up.warm_up_us)} are left out of gates, rates and "
-            f"percentiles: {count(warm_up.arrivals)} arrivals, {count(warm_up.calls)} calls",
+            f"the first {seconds(warm_up['warm_up_us'])} are left out of gates, rates and "
+            f"percentiles: {count(warm_up['arrivals'])} arrivals, {count(warm_up['calls'])} calls",
         )
-    run = report.run
-    yield _line("scenario", f"{safe(report.scenario)} against {safe(report.target_url)}")
-    started = "never started" if run.start_at is None else _instant(run.start_at.root)
-    holders = len({holder.holder.agent for holder in run.holders})
+    yield _line("scenario", f"{safe(report['scenario'])} against {safe(report['target_url'])}")
+    run = report["run"]
+    run_id, start_at, planned = safe(run["id"]), run.get("start_at"), seconds(run["profile_us"])
+    started = "never started" if start_at is None else _instant(start_at)
+    holders = len({holder["holder"]["agent"] for holder in run["holders"]})
     agents = f"{holders} agent{'s' if holders != 1 else ''}"
-    yield _line("run", f"{safe(run.id)}, {started}, {seconds(run.profile_us)} planned, {agents}")
+    if any(holder.get("development") for holder in run["holders"]):
+        agents += ", development build"
+    yield _line("run", f"{run_id}, {started}, {planned} planned, {agents}")
     if verbose:
-        yield _line("seed", f"{run.seed}")
-    if run.parameters:
-        yield _line("parameters", pairs(run.parameters))
-    if run.tags:
-        yield _line("tags", pairs(run.tags))
+        yield _line("seed", f"{run['seed']}")
+    for label, texts in (("parameters", run.get("parameters")), ("tags", run.get("tags"))):
+        if texts:
+            yield _line(label, pairs(texts))
     if not verbose:
-        yield _line("more", f"loadpilot report {safe(run.id)} -v")
+        yield _line("more", f"loadpilot report {run_id} -v")
 
 
 def _line(label: str, text: str) -> str:
@@ -476,7 +483,7 @@ def _ms(us: float) -> str:
 
 
 def _short(label: str, ladder: Ladder) -> str:
-    return f"{label} p50 {_ms(ladder.p50_us)}, p99 {_ms(ladder.p99_us)}"
+    return f"{label} p50 {_ms(ladder['p50_us'])}, p99 {_ms(ladder['p99_us'])}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -197,7 +197,7 @@ impl Config {
         let rings = desk.take(rings(&flags, world)).flatten();
         let alive_file = desk.take(alive_file(&flags)).flatten();
         let python = desk.take(python(&flags, world)).unwrap_or_default();
-        let targets = targets::read(&flags, world, &mut desk);
+        let targets = targets(&flags, world, &mut desk);
         let labels = labels(&flags, &mut desk);
         let timeouts = timeouts(&flags, &mut desk);
         let parts = (nats, id, subjects, capacity, cores, max_in_flight);
@@ -374,6 +374,18 @@ fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {
             format!("must be a whole number from 1 to {max}"),
             text,
         )
+    })
+}
+
+fn targets(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> TargetPolicy {
+    let base = || match flags.local_stack {
+        true => TargetPolicy::local(),
+        false => TargetPolicy::fleet(),
+    };
+    let from_env = (world.env)(targets::VARIABLE).unwrap_or_default();
+    targets::read(base(), &flags.allow_target, &from_env).unwrap_or_else(|problems| {
+        desk.problems.extend(problems);
+        base()
     })
 }
 

@@ -1,36 +1,29 @@
 //! Where this agent may connect to: what flags or environment open.
 
 use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_events::refusal::Problem;
 
-use super::{Flags, Problems, World};
+/// Variable that is read when no flag opens a target.
+pub(super) const VARIABLE: &str = "AGENT_ALLOW_TARGET";
 
-/// Says what is open when no flag does.
-const VARIABLE: &str = "AGENT_ALLOW_TARGET";
-
-pub(super) fn read(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> TargetPolicy {
-    let policy = || match flags.local_stack {
-        true => TargetPolicy::local(),
-        false => TargetPolicy::fleet(),
-    };
-    let from_env = (world.env)(VARIABLE).unwrap_or_default();
-    let allowed = match flags.allow_target.is_empty() {
-        // What a flag says goes before all of the environment.
-        false => policy().allow(
-            "allow-target",
-            flags.allow_target.iter().map(String::as_str),
-        ),
+/// Policy of flags and environment on top of `base`.
+///
+/// # Errors
+/// All problems of the values.
+pub(super) fn read(
+    base: TargetPolicy,
+    flags: &[String],
+    from_env: &str,
+) -> Result<TargetPolicy, Vec<Problem>> {
+    let policy = match flags.is_empty() {
+        // Flags take precedence over the environment.
+        false => base.allow("allow-target", flags.iter().map(String::as_str)),
         true => {
             let words = from_env.split([',', ' ']).filter(|word| !word.is_empty());
-            policy().allow(VARIABLE, words)
+            base.allow(VARIABLE, words)
         }
     };
-    match allowed {
-        Ok(policy) => followed(policy),
-        Err(problems) => {
-            desk.problems.extend(problems);
-            policy()
-        }
-    }
+    policy.map(followed)
 }
 
 /// Opens the folders that links stand for, too: sockets are judged by their real path.

@@ -13,8 +13,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from loadpilot._generated.report import ArrivalCounts, Certificate, Ladder, Rates, RunFacts, Verdict
-
+from .._generated.report import ArrivalCounts, Certificate, Ladder, Rates, RunFacts, Verdict
 from ..limits import COMPARED_MAX
 from .dependencies import RUN, Here, IfNoneMatch, etag_of, matches, says_no, tagged_response
 

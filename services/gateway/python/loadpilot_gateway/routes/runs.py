@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from loadpilot._generated.attendance import Attendance
-from loadpilot._generated.report import Ending, Report, RunState, StoryLine
 from loadpilot.control.outcome import RunOutcome
 
+from .._generated.attendance import Attendance
+from .._generated.report import Ending, Report, RunState, StoryLine
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..runs.logs import Listed
 from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Here, Tagged, says_no

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from loadpilot._generated.errors import Errors
-from loadpilot._generated.heat import Heat
-from loadpilot._generated.report import Outcome
-from loadpilot._generated.series import Series
-from loadpilot._generated.what_if_answer import WhatIfAnswer
 from loadpilot.compile.scenario.thresholds import Measurable, threshold
 
+from .._generated.errors import Errors
+from .._generated.heat import Heat
+from .._generated.report import Outcome
+from .._generated.series import Series
+from .._generated.what_if_answer import WhatIfAnswer
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
 from ..problem import UNPROCESSABLE, ApiError, Code
 from .dependencies import INT_MAX, OF_RUN, Here, Run, Tagged

@@ -1030,6 +1030,10 @@ export interface HolderFacts {
    */
   deltas: number;
   /**
+   * Whether it is a development build, which runs slower than a release.
+   */
+  development?: boolean;
+  /**
    * Whether it reported its final count.
    */
   finished: boolean;

@@ -117,6 +117,10 @@ class HolderFacts(BaseModel):
     """
     Number of its deltas that were folded.
     """
+    development: bool | None = None
+    """
+    Whether it is a development build, which runs slower than a release.
+    """
     finished: bool
     """
     Whether it reported its final count.

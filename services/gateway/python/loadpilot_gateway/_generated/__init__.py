@@ -1,0 +1,1 @@
+"""Models of the formats, written by ``./dev gen`` from ``proto/schema``: never edit them."""
