@@ -83,15 +83,12 @@ def uv(*words: str | Path, folder: Path = ROOT) -> None:
 def sdk(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
     """The wheel of loadpilot."""
     out = tmp_path_factory.mktemp("sdk")
-    # The hook and the settings by which `uv sync` builds: cargo compiles nothing again, which it
-    # would for `maturin build`.
-    settings = {
-        "MATURIN_PEP517_ARGS": "--profile dev --locked --compression-method stored",
-        "PYO3_BUILD_EXTENSION_MODULE": "1",
-        "PYO3_PYTHON": sys.executable,
-    }
+    # As `uv sync` builds; `maturin build` sets other variables, and cargo would compile PyO3 again.
+    maturin = Path(sys.executable).with_name("maturin")
+    build = [maturin, "pep517", "build-wheel", "--interpreter", sys.executable, "--out", out]
+    settings = {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_PYTHON": sys.executable}
     ran = subprocess.run(
-        [sys.executable, "-c", "import maturin, sys; maturin.build_wheel(sys.argv[1])", out],
+        [*build, "--profile", "dev", "--locked", "--compression-method", "stored"],
         cwd=ROOT / "sdk",
         env={**os.environ, **settings},
         check=False,
