@@ -1,8 +1,8 @@
 """The wheels as a user installs them: no cargo, no checkout, nothing of the user's home.
 
 Both are built with the development profile in the project's target folder, where `./dev test` has
-compiled all dependencies: cargo compiles one crate, in about 10 s of CPU time. The rest takes 6 s
-of CPU time.
+compiled most dependencies. maturin sets PYO3_CONFIG_FILE, cargo in ./dev does not: PyO3 and what
+links it are compiled again, in 15 s of CPU time. The rest takes 10 s of CPU time.
 Must never let the installed command find a program or a module of this project.
 """
 
@@ -83,7 +83,6 @@ def uv(*words: str | Path, folder: Path = ROOT) -> None:
 def sdk(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
     """The wheel of loadpilot."""
     out = tmp_path_factory.mktemp("sdk")
-    # As `uv sync` builds; `maturin build` sets other variables, and cargo would compile PyO3 again.
     maturin = Path(sys.executable).with_name("maturin")
     build = [maturin, "pep517", "build-wheel", "--interpreter", sys.executable, "--out", out]
     settings = {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_PYTHON": sys.executable}
