@@ -21,13 +21,14 @@ SHARED_FIXTURES = (
     "sdk/tests/soundness/test_bugs.py",
     "services/gateway/tests/test_naive_fold.py",
     "tests/browser/",
+    "tests/deploy/test_compose.py",  # builds docker compose
     "tests/deploy/test_roles.py",
     "tests/deploy/test_wheels.py",
     "tests/e2e/load/test_counts.py",
     "tests/e2e/load/test_determinism.py",
     "tests/e2e/results/test_raw_log.py",
 )
-"""Files whose tests share an expensive fixture of their module: one process runs each file."""
+"""Files whose tests share something expensive to make: one process runs each file."""
 
 
 class FixtureScheduling(LoadScopeScheduling):
