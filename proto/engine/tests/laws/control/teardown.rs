@@ -1,5 +1,5 @@
-//! Setup and teardown: whatever dies when, one command plays at a time, and in the end nothing is
-//! owed.
+//! Setup and teardown: at most one command plays them at a time, and in the end no teardown is left
+//! open, although processes die at any moment.
 //!
 //! Commands come, look, claim what they saw, play and die at any moment; the log takes an append at
 //! its exact last sequence only. The test itself counts which commands live and play.

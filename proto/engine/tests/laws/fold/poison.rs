@@ -374,7 +374,7 @@ fn control_poison_is_set_aside_by_name() {
     }
 }
 
-/// A request is stored before it is checked: its report must show the refusal whatever its shape.
+/// The log holds requests that no check has seen: the report of an invalid one shows the refusal.
 #[test]
 fn a_refused_plan_of_any_shape_has_a_report() {
     let history = history();

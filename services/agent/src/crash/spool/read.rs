@@ -25,7 +25,7 @@ pub struct SpoolContent {
     pub holder: Holder,
     /// Number of its firing threads.
     pub threads: u32,
-    /// Its last checkpoint; the default if there is none.
+    /// Last checkpoint; the default value without one.
     pub checkpoint: Checkpoint,
     /// Closed deltas without a known acknowledgement, by number.
     pub deltas: BTreeMap<u64, Bytes>,
