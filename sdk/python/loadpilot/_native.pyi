@@ -429,8 +429,17 @@ class Reading:
     def position(self) -> str:
         """Return the last sequences read; JSON: ``{"ctl_seq", "evt_seq", "data_seq", "over"}``."""
 
-    def report(self, as_of_us: int | None = None) -> str:
-        """Close the fold; JSON of a report, the same as that of :meth:`Session.report`."""
+    def report(
+        self,
+        as_of_us: int | None = None,
+        from_us: int | None = None,
+        to_us: int | None = None,
+    ) -> str:
+        """Close the fold; JSON of a report, the same as that of :meth:`Session.report`.
+
+        With ``from_us`` or ``to_us``, in µs after the start and whole ticks, it is the report of
+        the arrivals that are due in that part of the run.
+        """
 
     def series(self, slice_json: str) -> str:
         """Compute the figures of a slice over time; JSON of a series."""

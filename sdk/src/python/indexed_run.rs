@@ -55,9 +55,18 @@ impl PyReading {
         json(&self.lock(py)?.position())
     }
 
-    #[pyo3(signature = (as_of_us = None))]
-    fn report(&self, py: Python<'_>, as_of_us: Option<u64>) -> PyResult<String> {
-        answer!(self, py, indexed => indexed.report(as_of_us))
+    #[pyo3(signature = (as_of_us = None, from_us = None, to_us = None))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        as_of_us: Option<u64>,
+        from_us: Option<u64>,
+        to_us: Option<u64>,
+    ) -> PyResult<String> {
+        match (from_us, to_us) {
+            (None, None) => answer!(self, py, indexed => indexed.report(as_of_us)),
+            _ => answer!(self, py, indexed => indexed.report_of(from_us, to_us, as_of_us)),
+        }
     }
 
     fn series(&self, py: Python<'_>, slice_json: &str) -> PyResult<String> {

@@ -194,6 +194,8 @@ pub struct Control {
     /// State of the teardown, folded from all records: unlike the rest it does not end with the
     /// seal.
     pub teardown: TeardownState,
+    /// The instant of the run, in µs after its start, up to which records count; `None` for all.
+    pub as_of_us: Option<u64>,
 }
 
 impl ControlLog {
@@ -300,6 +302,7 @@ impl ControlLog {
             records: Vec::new(),
             quarantined: quarantined.collect(),
             teardown: TeardownState::default(),
+            as_of_us: None,
         };
         for (&seq, parsed) in &self.records {
             if counts(seq, matches!(parsed, Parsed::Fact(..))) {

@@ -6,6 +6,7 @@
 //! balanced by a guess.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use loadpilot_events::answers::report::{ArrivalCounts, LostInterval, Quarantined};
 use loadpilot_events::id::Holder;
@@ -30,9 +31,43 @@ enum Settlement {
     Lost,
 }
 
-/// Compares what was reported with what was planned.
+/// The due ticks of a whole run.
+pub const WHOLE: Range<u32> = 0..u32::MAX;
+
+/// Compares what was reported with what was planned for the due ticks of `part`. Contradictions,
+/// and the unreported time of users, are those of the whole run.
 #[must_use]
-pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
+pub fn account(
+    control: &Control,
+    data: &Projection,
+    plan: &Plan,
+    workload: &Workload,
+    part: &Range<u32>,
+) -> Accounts {
+    let mut whole = settled(control, data, plan, workload, &WHOLE);
+    contradictions::name(control, data, plan, &mut whole);
+    if *part == WHOLE {
+        return whole;
+    }
+    let mut accounts = settled(control, data, plan, workload, part);
+    let overlaps = |lost: &LostInterval| lost.from_tick < part.end && lost.to_tick >= part.start;
+    accounts.lost.retain(overlaps);
+    Accounts {
+        lost_time_pct: whole.lost_time_pct,
+        contradictions: whole.contradictions,
+        surplus_pct: whole.surplus_pct,
+        ..accounts
+    }
+}
+
+/// The accounts of the arrivals that are due in the ticks of `part`.
+fn settled(
+    control: &Control,
+    data: &Projection,
+    plan: &Plan,
+    workload: &Workload,
+    part: &Range<u32>,
+) -> Accounts {
     let planned = Planned::new(workload, control);
     let mut accounting = Accounting {
         control,
@@ -45,25 +80,28 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
             ..Accounts::default()
         },
         stop_tick: control.stopped_at_us().map(|us| workload.tick_of(us)),
+        ticks: part.start..part.end.min(workload.ticks()),
     };
-    let per_task = workload.count_per_task(0..workload.planned());
+    let arrivals = workload.arrivals_in_ticks(part);
+    accounting.accounts.total.planned = arrivals.end - arrivals.start;
+    let per_task = workload.count_per_task(arrivals);
     for (task, planned) in accounting.accounts.tasks.iter_mut().zip(per_task) {
         task.planned = planned;
     }
-    accounting.accounts.total.planned = workload.planned();
-    for (&(_, task), sums) in &data.arrivals {
+    for (&(_, task), sums) in data.arrivals.range((part.start, 0)..(part.end, 0)) {
         accounting.reported(task, sums);
     }
     match workload.users() {
         Some(users) => accounting.closed_loop(users),
-        None => (0..workload.ticks()).for_each(|tick| accounting.tick(tick)),
+        None => accounting
+            .ticks
+            .clone()
+            .for_each(|tick| accounting.tick(tick)),
     }
     accounting.incomplete_tails();
     accounting.check_holders();
     accounting.check_balance();
-    let mut accounts = accounting.accounts;
-    contradictions::name(control, data, plan, &mut accounts);
-    accounts
+    accounting.accounts
 }
 
 struct Accounting<'a> {
@@ -75,6 +113,8 @@ struct Accounting<'a> {
     /// Position in the accounts of the newest lost interval of each holder.
     newest_lost: BTreeMap<Holder, usize>,
     stop_tick: Option<u32>,
+    /// The due ticks that are accounted.
+    ticks: Range<u32>,
 }
 
 impl Accounting<'_> {
@@ -94,7 +134,7 @@ impl Accounting<'_> {
             counts.planned = counts.started + counts.dropped_total();
         }
         let ticks = self.workload.ticks();
-        for tick in 0..ticks {
+        for tick in self.ticks.clone() {
             let account = self.reported_in(tick);
             let planned = account.started + account.dropped;
             let account = TickAccount { planned, ..account };

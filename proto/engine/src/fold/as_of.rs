@@ -26,7 +26,8 @@ impl AsOf {
         let start = whole.state.start.as_ref()?;
         let instant = Timestamp(start.start_at.0.saturating_add(us));
         let then = log.as_of(instant);
-        let control = then.close();
+        let mut control = then.close();
+        control.as_of_us = Some(us);
         let is_whole = then.len() == log.len();
         let sealed = whole.sealed.as_ref().filter(|_| control.sealed.is_none());
         Some(Self {

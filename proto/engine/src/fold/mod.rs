@@ -7,6 +7,7 @@
 //! - [`project`]: deltas added up
 //! - [`index`]: their rows by due tick
 //! - [`as_of`]: a run at an instant of its own time
+//! - [`progress`]: how far a run has come
 //!
 //! Accounting:
 //! - [`planned`]: planned arrivals by tick and holder
@@ -23,6 +24,7 @@ pub mod as_of;
 pub mod chain;
 pub(crate) mod delta_validation;
 pub mod index;
+pub mod progress;
 pub mod project;
 
 pub mod accounting;

@@ -16,8 +16,9 @@ use loadpilot_events::units::{Rate, SECOND_US};
 
 use crate::check;
 use crate::control::{Assignment, Control, Parsed};
-use crate::fold::accounting::account;
+use crate::fold::accounting::{WHOLE, account};
 use crate::fold::arrival_counts::Accounts;
+use crate::fold::progress::ticks_reached;
 use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
 use crate::report::figures::holders::holders;
@@ -39,7 +40,8 @@ pub enum NoReport {
     Unknown(String),
 }
 
-/// The report of a run, as far as its log goes.
+/// The report of a run, as far as its log goes. A run that is not over is judged by what was
+/// planned until then.
 ///
 /// # Errors
 /// The log has no request for the run.
@@ -63,10 +65,11 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
         data,
         plan,
         workload: &workload,
+        part: reached(control, data, plan),
         measured: first_measured_tick(plan)..u32::MAX,
         rules: control.rules(),
     };
-    let accounts = account(control, data, plan, &workload);
+    let accounts = closing.accounts();
     let series = closing.series(&accounts);
     let mut report = closing.judged(accounts);
     report.series = series;
@@ -84,16 +87,47 @@ pub(crate) fn judged(
     workload: &Workload,
     measured: Range<u32>,
 ) -> Report {
-    let accounts = account(control, data, plan, workload);
     let closing = Closing {
         control,
         data,
         plan,
         workload,
+        part: reached(control, data, plan),
         measured,
         rules: Rules::CURRENT,
     };
-    closing.judged(accounts)
+    closing.judged(closing.accounts())
+}
+
+/// The report of the arrivals of a created run that are due in the ticks of `part`, without series
+/// and digest, by the rules of the run. In `data` only rows due in these ticks are in the measured
+/// window.
+pub(crate) fn judged_part(
+    control: &Control,
+    data: &Projection,
+    plan: &Plan,
+    workload: &Workload,
+    part: Range<u32>,
+) -> Report {
+    let reached = reached(control, data, plan);
+    let closing = Closing {
+        control,
+        data,
+        plan,
+        workload,
+        part: part.start..part.end.min(reached.end).max(part.start),
+        measured: part,
+        rules: control.rules(),
+    };
+    closing.judged(closing.accounts())
+}
+
+/// The due ticks by which a run is judged: all of them, or those that it has reached so far.
+fn reached(control: &Control, data: &Projection, plan: &Plan) -> Range<u32> {
+    match ticks_reached(control, data, plan.tick_us) {
+        None => WHOLE,
+        Some(ticks) => 0..ticks,
+    }
 }
 
 /// A reportable plan for a run whose own plan is invalid: it was refused, so that nothing was
@@ -119,6 +153,8 @@ pub(crate) struct Closing<'a> {
     pub(crate) data: &'a Projection,
     pub(crate) plan: &'a Plan,
     pub(crate) workload: &'a Workload,
+    /// The due ticks whose planned arrivals are accounted for.
+    pub(crate) part: Range<u32>,
     /// The due ticks that are judged.
     pub(crate) measured: Range<u32>,
     /// The rules of the judgement.
@@ -126,6 +162,16 @@ pub(crate) struct Closing<'a> {
 }
 
 impl Closing<'_> {
+    fn accounts(&self) -> Accounts {
+        account(
+            self.control,
+            self.data,
+            self.plan,
+            self.workload,
+            &self.part,
+        )
+    }
+
     fn judged(&self, accounts: Accounts) -> Report {
         let mut report = self.report(accounts);
         report.verdict = verdict::verdict(self.plan, &report);
@@ -144,6 +190,7 @@ impl Closing<'_> {
         let rates = self.rates(&accounts, measured_us);
         let latency = self.latency(&all, &ok, &failed);
         let response = latency.response.clone();
+        let part_us = u64::from(self.part.end) * self.plan.tick_us;
         let point = |get: fn(&Ladder) -> u64| response.as_ref().map(|ladder| ms(get(ladder)));
         Report {
             schema: ReportSchema::V1,
@@ -176,7 +223,7 @@ impl Closing<'_> {
             status: all.status,
             warm_up: WarmUp {
                 warm_up_us: self.measured_from_us(),
-                arrivals: self.planned_before(&accounts, self.measured_from_us()),
+                arrivals: self.planned_before(&accounts, self.measured_from_us().min(part_us)),
                 calls: self.count(Window::WarmUp),
             },
             tasks: self.tasks(&accounts),
@@ -228,12 +275,18 @@ impl Closing<'_> {
         counts
     }
 
-    /// Duration of the offered load, in µs: the profile, or less after a stop.
-    pub(crate) fn offered_us(&self) -> u64 {
-        let profile_us = self.workload.duration_us();
-        self.control
-            .stopped_at_us()
-            .map_or(profile_us, |stopped| stopped.min(profile_us))
+    /// Duration of the offered load of the part, in µs: less after a stop.
+    fn offered_us(&self) -> u64 {
+        let from_us = u64::from(self.part.start) * self.plan.tick_us;
+        self.offered_to_us().saturating_sub(from_us)
+    }
+
+    /// End of the offered load, in µs: of the profile, of the part, or the stop.
+    fn offered_to_us(&self) -> u64 {
+        let part_us = u64::from(self.part.end) * self.plan.tick_us;
+        let end_us = self.workload.duration_us().min(part_us);
+        let stopped_us = self.control.stopped_at_us();
+        stopped_us.map_or(end_us, |stopped_us| stopped_us.min(end_us))
     }
 
     /// Beginning of the measured time, in µs: the end of the warm-up, rounded up to a whole tick.
@@ -244,7 +297,7 @@ impl Closing<'_> {
     /// End of the measured time, in µs: that of the offered load, or earlier if less is judged.
     pub(crate) fn measured_to_us(&self) -> u64 {
         let to_us = u64::from(self.measured.end) * self.plan.tick_us;
-        self.offered_us().min(to_us)
+        self.offered_to_us().min(to_us)
     }
 
     pub(crate) fn measured_us(&self) -> u64 {

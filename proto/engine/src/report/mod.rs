@@ -17,6 +17,8 @@
 //! - [`agent_stats`]: figures of each agent over time
 //! - [`failures`]: failed calls and errors of a part of a run
 //! - [`samples`]: single calls as a table
+//! - `window`: the data of a run with another measured time
+//! - [`time_range`]: the report of a part of the time
 //! - [`what_if`]: the verdict by other thresholds
 
 pub mod figures;
@@ -33,7 +35,9 @@ pub mod failures;
 pub mod live;
 pub mod samples;
 pub mod slice;
+pub mod time_range;
 pub mod what_if;
+mod window;
 
 pub use close::{NoReport, report};
 pub use figures::drops::dropped_for;

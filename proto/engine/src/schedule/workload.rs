@@ -357,8 +357,14 @@ impl Workload {
     /// The arrivals that are due in a tick, as a half-open range of their numbers.
     #[must_use]
     pub fn arrivals_in_tick(&self, tick: u32) -> std::ops::Range<u64> {
-        let from_us = u64::from(tick) * self.tick_us;
-        self.first_at_or_after(from_us)..self.first_at_or_after(from_us + self.tick_us)
+        self.arrivals_in_ticks(&(tick..tick + 1))
+    }
+
+    /// The arrivals that are due in some ticks, as a half-open range of their numbers.
+    #[must_use]
+    pub fn arrivals_in_ticks(&self, ticks: &std::ops::Range<u32>) -> std::ops::Range<u64> {
+        let first = |tick: u32| self.first_at_or_after(u64::from(tick) * self.tick_us);
+        first(ticks.start)..first(ticks.end)
     }
 
     /// Number of arrivals of each task among the numbers `range`.

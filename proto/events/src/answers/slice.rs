@@ -89,8 +89,33 @@ pub struct Series {
     pub response: BTreeMap<String, Vec<Option<u64>>>,
     /// Service time in µs by percentile and `max`; null when no call finished.
     pub service: BTreeMap<String, Vec<Option<u64>>>,
+    /// The scenario's own metrics; null without any, and where agents, calls or outcomes are
+    /// selected, which they are not recorded for.
+    pub metrics: Option<MetricSeries>,
     /// Figures of the whole slice.
     pub total: SliceTotal,
+}
+
+/// Own metrics of a scenario over time, by name: each list has one value per bucket.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MetricSeries {
+    /// Sum of what was added to a counter.
+    pub counters: BTreeMap<String, Vec<f64>>,
+    /// Share of true values of a rate in percent; null without values.
+    pub rates: BTreeMap<String, Vec<Option<f64>>>,
+    /// Values of a trend, in its own unit.
+    pub trends: BTreeMap<String, TrendSeries>,
+}
+
+/// Values of a trend over time; null without values.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TrendSeries {
+    /// Median.
+    pub p50: Vec<Option<f64>>,
+    /// 95th percentile.
+    pub p95: Vec<Option<f64>>,
+    /// Largest value.
+    pub max: Vec<Option<f64>>,
 }
 
 /// Figures of a whole slice.

@@ -13,6 +13,7 @@ use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
+use loadpilot_engine::report::time_range::report_of;
 use loadpilot_engine::report::timeline;
 use loadpilot_engine::report::what_if::what_if;
 use loadpilot_engine::report::{NoReport, report};
@@ -324,6 +325,21 @@ impl IndexedRun {
             lines,
             next: more.then_some(last),
         }
+    }
+
+    /// The report of the arrivals that are due from `from_us` until before `to_us`, in µs after the
+    /// start; absent: from the start, to the end.
+    ///
+    /// # Errors
+    /// Every problem of the range; or a fault of the bus.
+    pub async fn report_of(
+        &mut self,
+        from_us: Option<u64>,
+        to_us: Option<u64>,
+        as_of_us: Option<u64>,
+    ) -> Result<Report, SessionError> {
+        let folded = self.as_of(as_of_us).await?;
+        Ok(report_of(folded.run(), from_us, to_us)?)
     }
 
     /// The verdict of the run under other gates, warm-up or bounds of time.

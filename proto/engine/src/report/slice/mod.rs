@@ -6,8 +6,10 @@
 //! - `indexed`: a run, folded and indexed
 //! - `query`: a slice, checked against its run
 //! - `selection`: the entries of an index that a query is about
+//! - `metrics`: the scenario's own metrics over time
 
 mod indexed;
+mod metrics;
 mod query;
 mod selection;
 
@@ -114,6 +116,7 @@ pub fn series(run: Indexed<'_>, slice: &Slice) -> Result<Series, Refusal> {
         });
         rows.push(&query, ticks.start, planned, bucket);
     }
+    rows.series.metrics = metrics::metrics(run, &query, &selection);
     let is_closed_loop = offered.is_some_and(|offered| offered.workload.users().is_some());
     Ok(rows.close(is_closed_loop))
 }
@@ -150,6 +153,7 @@ impl Rows {
             percentiles: query.percentiles.clone(),
             response: points(),
             service: points(),
+            metrics: None,
             total,
         };
         Self {

@@ -102,6 +102,16 @@ impl Selection {
         }
     }
 
+    /// Whether the own metrics of a task are selected. They are recorded by task only.
+    pub(crate) fn wants_metrics_of(&self, task: u16) -> bool {
+        let query = &self.query;
+        let is_wanted = |tasks: &Vec<bool>| tasks.get(usize::from(task)).copied().unwrap_or(false);
+        query.agents.is_none()
+            && query.outcomes.is_none()
+            && query.steps.is_none()
+            && self.tasks.as_ref().is_none_or(is_wanted)
+    }
+
     /// Number of arrivals planned for these ticks. `None` when the plan says nothing about the
     /// query; `Some(None)` in a closed loop, where planned is what was reported.
     pub(crate) fn planned(

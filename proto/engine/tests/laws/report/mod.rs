@@ -5,5 +5,6 @@ mod index_levels;
 mod overcommit;
 mod samples;
 mod slices;
+mod time_range;
 mod verdict;
 mod what_if;

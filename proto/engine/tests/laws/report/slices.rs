@@ -18,6 +18,7 @@ use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::fold::projection::{control, fold};
+use crate::report::time_range::due_in;
 use crate::rules::dice::Dice;
 use crate::support::history::{Act, Deed, History, Record};
 use crate::support::naive::stored;
@@ -106,7 +107,7 @@ fn is_in(history: &History, slice: &Slice, deed: &Deed) -> bool {
 }
 
 /// Response times of finished calls of a slice, sorted, and how all of its calls ended.
-fn really(history: &History, slice: &Slice) -> (Vec<u64>, BTreeMap<Outcome, u64>, u64) {
+pub(crate) fn really(history: &History, slice: &Slice) -> (Vec<u64>, BTreeMap<Outcome, u64>, u64) {
     let (mut responses, mut outcomes, mut started) = (Vec::new(), BTreeMap::new(), 0);
     for deed in history
         .deeds
@@ -304,6 +305,11 @@ proptest! {
             let reported = history.deeds.iter().filter(is_reported);
             let reported = reported.filter(|deed| stored(&history, &deed.holder, deed.window));
             prop_assert_eq!(found.arrivals.started, reported.count() as u64);
+            if then.control().sealed.is_none() && !then.control().state.over {
+                let reached = u32::try_from(us / history.plan.tick_us).unwrap_or(u32::MAX);
+                prop_assert_eq!(found.arrivals.planned, due_in(&history, &(0..reached)));
+                prop_assert_eq!(found.series.len(), reached.min(history.workload.ticks()) as usize);
+            }
             if us == u64::MAX {
                 prop_assert_eq!(&found, &expected);
             }

@@ -144,6 +144,44 @@ class SliceTotal(BaseModel):
     """
 
 
+class TrendSeries(BaseModel):
+    """
+    Values of a trend over time; null without values.
+    """
+
+    max: list[float | None]
+    """
+    Largest value.
+    """
+    p50: list[float | None]
+    """
+    Median.
+    """
+    p95: list[float | None]
+    """
+    95th percentile.
+    """
+
+
+class MetricSeries(BaseModel):
+    """
+    Own metrics of a scenario over time, by name: each list has one value per bucket.
+    """
+
+    counters: dict[str, list[float]]
+    """
+    Sum of what was added to a counter.
+    """
+    rates: dict[str, list[float | None]]
+    """
+    Share of true values of a rate in percent; null without values.
+    """
+    trends: dict[str, TrendSeries]
+    """
+    Values of a trend, in its own unit.
+    """
+
+
 class Series(BaseModel):
     """
     Figures of a slice over time: each list has one value per bucket.
@@ -170,6 +208,11 @@ class Series(BaseModel):
     from_us: list[FromU]
     """
     Begin of each bucket, in µs after the start.
+    """
+    metrics: MetricSeries | None = None
+    """
+    The scenario's own metrics; null without any, and where agents, calls or outcomes are
+    selected, which they are not recorded for.
     """
     outcomes: dict[str, list[Outcome]]
     """

@@ -42,6 +42,10 @@ AsOf = Annotated[
     Query(ge=0, le=INT_MAX, description="Answer from the log as of this time, in µs after start."),
 ]
 
+Due = Annotated[
+    int | None, Query(ge=0, le=INT_MAX, description="A due time, in µs after the start.")
+]
+
 
 def says_no(*codes: HTTPStatus) -> dict[int | str, dict[str, Any]]:
     """Describe the error answers of a route."""

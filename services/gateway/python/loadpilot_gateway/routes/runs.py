@@ -14,7 +14,7 @@ from .._generated.attendance import Attendance
 from .._generated.report import Ending, Report, RunState, StoryLine
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..runs.logs import Listed
-from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Here, Tagged, says_no
+from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Due, Here, Tagged, says_no
 
 router = APIRouter(tags=["runs"])
 
@@ -99,9 +99,15 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
-async def report(tagged: Tagged, as_of_us: AsOf = None) -> Response:
-    """Fold the log into the report, byte for byte that of `loadpilot report --json`."""
-    return await tagged.answer(lambda reading: reading.report(as_of_us))
+async def report(
+    tagged: Tagged, as_of_us: AsOf = None, from_us: Due = None, to_us: Due = None
+) -> Response:
+    """Fold the log into the report, byte for byte that of `loadpilot report --json`.
+
+    With `from_us` or `to_us` it is the report of the arrivals that are due in that part of the run:
+    whole ticks, `to_us` exclusive. Bytes, error texts of Python and the series are left out.
+    """
+    return await tagged.answer(lambda reading: reading.report(as_of_us, from_us, to_us))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)
