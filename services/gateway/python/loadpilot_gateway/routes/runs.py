@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -99,9 +100,23 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
-async def report(tagged: Tagged, as_of_us: AsOf = None) -> Response:
+async def report(
+    tagged: Tagged,
+    as_of_us: AsOf = None,
+    ticks: Annotated[
+        bool, Query(description="Whether `series` has the ticks of the run; if not, it is empty.")
+    ] = True,
+) -> Response:
     """Fold the log into the report, byte for byte that of `loadpilot report --json`."""
-    return await tagged.answer(lambda reading: reading.report(as_of_us))
+    if ticks:
+        return await tagged.answer(lambda reading: reading.report(as_of_us))
+    return await tagged.answer(lambda reading: without_ticks(reading.report(as_of_us)))
+
+
+def without_ticks(report: str) -> str:
+    """Empty the series of a report, which grows with the run and which /series has, too."""
+    shorter = json.loads(report) | {"series": []}
+    return json.dumps(shorter, ensure_ascii=False, separators=(",", ":"))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)

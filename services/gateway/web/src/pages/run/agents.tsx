@@ -104,7 +104,7 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps
       <Panel title="Processes" note="all processes that held shards" wide>
         <Holders report={report} data={data} chosen={view.agent} colours={colours} />
       </Panel>
-      {problem && <Failed problem={problem} again={reload} />}
+      {problem && !series.problem && <Failed problem={problem} again={reload} />}
       {data && data.agents.length > CHARTED_AGENTS_MAX && (
         <p class="quiet wide">
           Charts show the first {CHARTED_AGENTS_MAX} of {data.agents.length} agents.

@@ -23,7 +23,6 @@ export function LatencyTab(tab: TabProps) {
   const data = series.data;
   return (
     <div class="grid">
-      {series.problem && <Failed problem={series.problem} again={series.reload} />}
       <Panel
         title="Corrected"
         note="from the due time: includes the time a call waited to be sent"
@@ -32,7 +31,7 @@ export function LatencyTab(tab: TabProps) {
         {data && <LatencyChart series={data} onZoom={onZoom} height={240} />}
       </Panel>
       <Panel title="Heat map" note="response times, corrected" wide busy={heat.loading}>
-        {heat.problem && <Failed problem={heat.problem} again={heat.reload} />}
+        {heat.problem && !series.problem && <Failed problem={heat.problem} again={heat.reload} />}
         {heat.data && data && (
           <HeatMap heat={upToPresent(heat.data, data)} bucketUs={data.bucket_us} onZoom={onZoom} />
         )}

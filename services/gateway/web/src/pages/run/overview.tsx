@@ -8,7 +8,7 @@ import { VerdictBanner } from "../../components/verdict/verdict";
 import { PercentileTable, omission } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { LoadChart, OutcomesChart } from "../../components/charts/load_chart";
-import { Empty, Failed, Panel, Tile, Tiles } from "../../components/layout/panel";
+import { Empty, Panel, Tile, Tiles } from "../../components/layout/panel";
 import { Timeline } from "../../components/tables/timeline";
 import { OutcomeTable } from "../../components/tables/tasks";
 import { clock, count, latency, perSecond, percent, compact } from "../../format/numbers";
@@ -33,7 +33,6 @@ export function Overview(tab: TabProps) {
       ) : (
         <Figures report={report} />
       )}
-      {series.problem && <Failed problem={series.problem} again={series.reload} />}
       <div class="stack left">
         <Panel title="Load" note="planned and started arrivals per second" busy={loading}>
           {data && <LoadChart series={data} onZoom={onZoom} />}

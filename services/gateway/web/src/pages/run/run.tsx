@@ -12,11 +12,13 @@ import { me } from "../../app/session";
 import { Badge, Icon } from "../../components/layout/icons";
 import { Copy, Failed, Loading } from "../../components/layout/panel";
 import { Scrubber } from "../../components/controls/scrubber";
+import { useSettled } from "../../components/controls/throttle";
 import { rangeText, wholeBuckets } from "../../data/time_range";
 import { dateTime } from "../../format/numbers";
 import { upToPresent } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
 import { Tags } from "../tags";
+import { RunNotice } from "./notice";
 import { Steering } from "./steering";
 import { AgentsTab } from "./agents";
 import { LatencyTab } from "./latency";
@@ -34,19 +36,25 @@ export function Run({ run, view }: { run: string; view: View }) {
   const asOf = view.asOf;
   // Whether the run has ended is a matter of its newest state, not of the selected second.
   const [over, setOver] = useState(false);
-  const newest = useResource<Report>(path, { every: over ? 0 : LIVE_REFRESH_MS });
+  const newest = useResource<Report>(path + queryString({ ticks: "false" }), {
+    every: over ? 0 : LIVE_REFRESH_MS,
+  });
   useEffect(() => {
     if (newest.data) setOver(isOver(newest.data.run.state));
   }, [newest.data]);
   const live = useLive(run, newest.data !== null && !isOver(newest.data.run.state));
   const every = over || asOf !== null ? 0 : LIVE_REFRESH_MS;
-  const past = useResource<Report>(asOf === null ? null : path + queryString({ as_of_us: asOf }));
+  const past = useResource<Report>(
+    asOf === null ? null : path + queryString({ as_of_us: asOf, ticks: "false" }),
+  );
   // The report as of a second replaces the newest once it is loaded.
   const report = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
+  // While a slider is dragged only the report follows; what it is beside follows when it rests.
+  const { asOf: restedAsOf, from, to } = useSettled({ asOf, from: view.from, to: view.to });
   const slice = queryString({
-    from_us: view.from,
-    to_us: view.to,
-    as_of_us: asOf,
+    from_us: from,
+    to_us: to,
+    as_of_us: restedAsOf,
     tasks: view.task,
     steps: view.step,
     agents: view.agent,
@@ -59,13 +67,19 @@ export function Run({ run, view }: { run: string; view: View }) {
     () => (wholeSeries.data === null || ends ? wholeSeries.data : upToPresent(wholeSeries.data)),
     [wholeSeries.data, ends],
   );
-  const series: Resource<Series> = { ...wholeSeries, data };
+  const loading = wholeSeries.loading || restedAsOf !== asOf;
+  const series: Resource<Series> = { ...wholeSeries, loading, data };
   const verdictOverTime = useQuery<WhatIf>(
     report && report.verdict.thresholds.length > 0 && started(report)
-      ? `${run} ${asOf} ${over} ${report.requests_total}`
+      ? `${run} ${restedAsOf} ${over} ${report.requests_total}`
       : null,
     (signal) =>
-      post<WhatIf>(`${path}/verdict`, asOf === null ? {} : { as_of_us: asOf }, {}, signal),
+      post<WhatIf>(
+        `${path}/verdict`,
+        restedAsOf === null ? {} : { as_of_us: restedAsOf },
+        {},
+        signal,
+      ),
   );
 
   useEffect(() => {
@@ -105,15 +119,15 @@ export function Run({ run, view }: { run: string; view: View }) {
       : undefined,
     goTo: (us) => changeView({ asOf: Math.ceil(us / report.run.tick_us) * report.run.tick_us }),
   };
+  const reload = () => [newest, past, wholeSeries].forEach((one) => one.reload());
   return (
     <>
       <RunHeader report={report} over={over} />
-      {live.fault && <p class="notice bad">The gateway cannot follow this run: {live.fault}</p>}
-      {live.unstored && <p class="notice bad">The log cannot store events: {live.unstored}</p>}
-      {!over && !live.connected && live.snapshot && (
-        <p class="notice">Connection to the gateway lost; reconnecting.</p>
-      )}
-      {asOf !== null && past.problem && <Failed problem={past.problem} again={past.reload} />}
+      <RunNotice
+        {...{ live, over }}
+        problems={[newest.problem, asOf === null ? null : past.problem, series.problem]}
+        again={reload}
+      />
       <TabBar tab={tab} newest={newest.data!} />
       <ActiveFilters view={view} />
       <TabBody {...tab} />
@@ -130,16 +144,18 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
   const status = runStatus(run.state, run.ending);
   const again = me.value?.can_start && over;
   return (
-    <div class="title">
-      <Link to={RUNS} class="back">
-        <Icon name="back" />
-        <span class="visually-hidden">All runs</span>
-      </Link>
-      <h1>{report.scenario}</h1>
-      <Badge tone={status.tone}>{status.text}</Badge>
-      {run.users != null && <span class="pill">closed loop, {run.users} users</span>}
-      {(run.steered?.length ?? 0) > 0 && <span class="pill">steered</span>}
-      <Tags tags={run.tags} />
+    <div class="title split">
+      <div class="name">
+        <Link to={RUNS} class="back">
+          <Icon name="back" />
+          <span class="visually-hidden">All runs</span>
+        </Link>
+        <h1>{report.scenario}</h1>
+        <Badge tone={status.tone}>{status.text}</Badge>
+        {run.users != null && <span class="pill">closed loop, {run.users} users</span>}
+        {(run.steered?.length ?? 0) > 0 && <span class="pill">steered</span>}
+        <Tags tags={run.tags} />
+      </div>
       <p class="facts">
         <code>{report.target_url}</code>
         <span>{dateTime(run.start_at ?? run.created_at)}</span>

@@ -81,7 +81,7 @@ export function Steering({ report }: { report: Report }) {
   const paused =
     report.run.steered?.findLast((s) => s.change.type !== "rate")?.change.type === "paused";
   return (
-    <>
+    <div class="steering">
       {report.run.users == null && (
         <button type="button" onClick={() => confirm("rate")}>
           Change rate
@@ -102,9 +102,9 @@ export function Steering({ report }: { report: Report }) {
       <button type="button" class="danger quiet" onClick={() => confirm("halt")}>
         Halt
       </button>
-      <span class="steering-result" role="status">
+      <p class="result" role="status">
         {result}
-      </span>
+      </p>
       {action && (
         <Dialog
           {...CONFIRMATIONS[action]}
@@ -135,7 +135,7 @@ export function Steering({ report }: { report: Report }) {
           )}
         </Dialog>
       )}
-    </>
+    </div>
   );
 }
 

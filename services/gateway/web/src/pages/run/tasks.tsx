@@ -62,7 +62,9 @@ export function TasksTab({ run, report, series, view, slice, every, onZoom }: Ta
         wide
         busy={errors.loading}
       >
-        {errors.problem && <Failed problem={errors.problem} again={errors.reload} />}
+        {errors.problem && !series.problem && (
+          <Failed problem={errors.problem} again={errors.reload} />
+        )}
         {errors.data && <FailureTable errors={errors.data} />}
       </Panel>
     </div>

@@ -13,6 +13,7 @@ import { PercentileTable } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { Copy, Failed, Panel } from "../../components/layout/panel";
 import { Icon } from "../../components/layout/icons";
+import { useSettled } from "../../components/controls/throttle";
 import { TimeSlider } from "../../components/controls/time_slider";
 import { clock, count, latency, percent, perSecond } from "../../format/numbers";
 import {
@@ -42,14 +43,14 @@ const OFFERED_METRICS = [
   "shortfall",
   "achieved_rps",
 ];
-const DEBOUNCE_MS = 120;
+const clockOfUs = (us: number) => clock(us / 1e6);
 
 export function WhatIfTab(tab: TabProps) {
   const { run, report, view, series, over, goTo, onZoom } = tab;
   const planned = useMemo(() => limitsOfResults(report.verdict.thresholds), [report]);
   const limits = view.limits ?? planned;
   const warmUp = view.warmUp ?? report.warm_up.warm_up_us;
-  const question = useDebounced({
+  const question = useSettled({
     thresholds: limits,
     warm_up_us: warmUp,
     ...(view.from === null ? {} : { from_us: view.from }),
@@ -75,7 +76,7 @@ export function WhatIfTab(tab: TabProps) {
           onGoTo={goTo}
         />
       )}
-      {problem && <Failed problem={problem} />}
+      {problem && !series.problem && <Failed problem={problem} />}
       <Panel
         title="Settings"
         note="the stored verdict does not change"
@@ -122,17 +123,6 @@ function resultNote(data: WhatIf): string {
   const calls = `${count(data.requests_total)} calls, ${count(data.errors_total)} errors`;
   const { rules, rules_of_run: own } = data;
   return rules === own ? calls : `${calls}; by rules ${rules}; the report is by rules ${own}`;
-}
-
-/** The value once it has not changed for a moment: a dragged slider sends few requests. */
-function useDebounced<T>(value: T): T {
-  const [settled, setSettled] = useState(value);
-  const key = JSON.stringify(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), DEBOUNCE_MS);
-    return () => clearTimeout(timer);
-  }, [key]);
-  return settled;
 }
 
 function change(limits: Limits, key: string, text: string | null): void {
@@ -269,7 +259,7 @@ function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
     <>
       <TimeSlider
         label="warm-up"
-        valueText={clock(warmUp / 1e6)}
+        format={clockOfUs}
         max={end}
         step={tick}
         value={warmUp}
@@ -277,7 +267,7 @@ function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
       />
       <TimeSlider
         label="from"
-        valueText={clock((view.from ?? 0) / 1e6)}
+        format={clockOfUs}
         max={end}
         step={tick}
         value={view.from ?? 0}
@@ -287,7 +277,7 @@ function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
       />
       <TimeSlider
         label="to"
-        valueText={clock((view.to ?? end) / 1e6)}
+        format={clockOfUs}
         max={end}
         step={tick}
         value={view.to ?? end}
