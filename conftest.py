@@ -1,8 +1,9 @@
-"""Settings of all tests: asserts of helpers, order of parallel tests, reasons of skipped tests."""
+"""Settings of all tests: asserts of helpers, Ctrl-C, order of parallel tests, skipped tests."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 pytest.register_assert_rewrite("tests.e2e.support", "tests.faults.support")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the tests in the background lets them ignore Ctrl-C, and their children,
+    # too, which tests end by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SKIPPED_FILE = "LOADPILOT_TEST_SKIPPED"
 """Environment variable: the file to which the reason of each skipped test is appended."""

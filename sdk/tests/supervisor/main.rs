@@ -12,14 +12,14 @@ use std::path::Path;
 use supervised::{Supervised, children_of, gone};
 
 /// A worker that ends when it is asked to. It leaves traces of its start and its end in the folder
-/// that its connection file names.
+/// that its connection file names. What it waits for outlives a killed worker, and so is bounded.
 const OBEDIENT: &str = r#"
     case "$3" in --id) who="$4" ;; *) who=coordinator ;; esac
     folder="$(sed -n 's/^ *"log_dir": "\(.*\)",*$/\1/p' "$2")"
     echo "$@" >>"$folder/arguments-$who"
     trap 'touch "$folder/drained-$who"; kill $!; exit 0' TERM
     echo started
-    sleep 1000 & wait
+    sleep 100 & wait
 "#;
 
 /// One that does not end when asked.

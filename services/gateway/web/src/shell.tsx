@@ -37,7 +37,7 @@ export function Shell() {
             Compare
           </Link>
           <Link to={{ page: "agents" }} current={page === "agents"}>
-            Agents
+            Load generators
           </Link>
           {me.value?.can_start && (
             <Link to={START} current={page === "start"}>

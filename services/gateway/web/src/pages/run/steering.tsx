@@ -35,13 +35,13 @@ const CONFIRMATIONS: Record<
     title: "Stop the run?",
     confirm: "Stop",
     danger: true,
-    text: "No further arrivals start. Calls in flight finish, and the report is kept.",
+    text: "No further arrivals start. Requests in flight finish, and the report is kept.",
   },
   halt: {
     title: "Halt the run?",
     confirm: "Halt",
     danger: true,
-    text: "Emergency stop: agents cancel calls in flight at once, without a coordinator.",
+    text: "Emergency stop: requests in flight are cancelled at once, without a coordinator.",
   },
 };
 
