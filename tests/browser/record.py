@@ -111,7 +111,7 @@ KINDS = {
         SHOP, (*flags(8), "--max-in-flight", "4"), ("freeze after_first_ms=2000 for_ms=2000",)
     ),
     "streams": Kind(CHAT, flags(5)),
-    "metrics": Kind(MEASURED, flags(6), ("status 500 path=/orders/3",)),
+    "metrics": Kind(MEASURED, flags(6), ("status 503 path=/orders fraction=0.25",)),
     "target_down": Kind(SHOP, flags(8), ("refuse",)),
     "closed_loop": Kind(CLOSED, ("--duration", "6s"), ("delay 20",)),
     "killed_agent": Kind(SHOP, flags(18), act=kill),

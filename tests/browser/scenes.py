@@ -19,6 +19,45 @@ class Steady(VUser):
 def steady(rps: int = 40, secs: int = 5, p95: float = 20_000) -> str:
     """Two tasks at a constant rate, and one threshold."""
     return STEADY.format(rps=rps, secs=secs, p95=p95)
+
+
+MEASURED = """
+from loadpilot import LoadClient, VUser, metrics, scenario, task
+
+LIMITS = {"orders.rate": ">= 1", "cart.p95": "<= 100", "error_rate": "<= 100", "checks": ">= 1"}
+
+@scenario(rps=40, duration="4s", mode="constant", users=8, warm_up="1s", thresholds=LIMITS)
+class Measured(VUser):
+    @task(weight=3)
+    def buy(self, client: LoadClient) -> None:
+        answer = client.post("/orders")
+        metrics.counter("orders").add()
+        metrics.trend("cart").add(12.5)
+        metrics.rate("hit").add(answer.ok)
+        if not answer.ok:
+            raise ValueError("no order")
+
+    @task
+    def browse(self, client: LoadClient) -> None:
+        client.get("/browse")
+        metrics.counter("orders").add(2)
+
+    def check_browse(self, status_code: int, body: object) -> None:
+        assert status_code == 200
+"""
+"""A task with metrics, a check and errors of its own; its warm-up is the first second."""
+
+CLOSED = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(users=4, duration="4s", pacing="0.2s")
+class Closed(VUser):
+    @task
+    def browse(self, client: LoadClient) -> None:
+        client.get("/browse")
+"""
+"""A closed loop: 4 users that begin a task every 0.2 s."""
+
 SHOP = """
 from loadpilot import LoadClient, VUser, scenario, task
 
@@ -61,41 +100,4 @@ class Chat(VUser):
     @task(weight=1)
     def follow_up(self, client: LoadClient) -> None:
         client.post("/v1/chat", json={"prompt": "and then?"}, stream="sse")
-"""
-
-CLOSED = """
-from loadpilot import LoadClient, VUser, scenario, task
-
-@scenario(users=4, duration="6s", thresholds={"p95_ms": 500})
-class Resting(VUser):
-    @task
-    def look(self, client: LoadClient) -> None:
-        client.get("/look")
-"""
-
-MEASURED = """
-from loadpilot import LoadClient, VUser, metrics, scenario, task
-
-@scenario(rps=20, duration="6s", mode="constant", users=8, thresholds={"p95_ms": 500})
-class Measured(VUser):
-    def __init__(self) -> None:
-        self.turn = 0
-
-    @task(weight=3)
-    def order(self, client: LoadClient) -> None:
-        self.turn = (self.turn + 1) % 5
-        answer = client.post(f"/orders/{self.turn}")
-        metrics.counter("revenue").add(0.1)
-        metrics.trend("cart_value").add(self.turn * 2.5 + 5)
-        metrics.rate("cache_hit").add(self.turn > 1)
-        if self.turn == 4:
-            raise ValueError("the cart is empty")
-
-    def check_order(self, status_code: int, body: object) -> None:
-        assert status_code == 200
-
-    @task
-    def browse(self, client: LoadClient) -> None:
-        client.get("/browse")
-        metrics.counter("views").add()
 """

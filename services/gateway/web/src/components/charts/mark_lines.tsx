@@ -29,6 +29,7 @@ export function drawMarks(u: uPlot, marks: Mark[], themeColour: ThemeColour): vo
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
   ctx.font = `${FONT_PX * scale}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
   ctx.textBaseline = "top";
   for (const mark of within(marks, u)) {
     const colour = themeColour(COLOURS[mark.kind]);

@@ -1,6 +1,6 @@
 // Failed requests by task, call and outcome with status and cause, and errors of the scenario.
 
-import type { TaskRaises } from "../../api/_generated/report";
+import type { Raised, TaskRaises } from "../../api/_generated/report";
 import type { CallErrors, Errors } from "../../api/answers";
 import { NOT_MEASURED, count, percent } from "../../format/numbers";
 import { outcome, raisedBy, spaced } from "../../format/labels";
@@ -63,7 +63,7 @@ export function FailureTable({ errors }: { errors: Errors }) {
           <ul>
             {task.raised.map((one, i) => (
               <li key={i}>
-                <b>{count(one.count)}×</b> <small>{raisedBy(one.by)}</small> <code>{one.text}</code>
+                <b>{count(one.count)}×</b> <Cause raised={one} />
                 {one.trace && (
                   <details>
                     <summary>traceback</summary>
@@ -89,6 +89,14 @@ export function raisesText(raises: TaskRaises): string {
     none > 0 ? `${count(none)} without a request, each counts as one that failed` : "",
   ].filter((part) => part !== "");
   return `${count(ok + failed + none)} tasks raised an error: ${parts.join("; ")}`;
+}
+
+function Cause({ raised }: { raised: Raised }) {
+  return (
+    <>
+      <small>{raisedBy(raised.by)}</small> <code>{raised.text}</code>
+    </>
+  );
 }
 
 function Table({ found }: { found: Failure[] }) {

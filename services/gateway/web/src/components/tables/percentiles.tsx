@@ -163,20 +163,33 @@ function HalfRow({ name, of, ladder }: { name: string; of: string; ladder: Maybe
   );
 }
 
+interface OmissionText {
+  value: string;
+  /** The cause in a few words. */
+  short: string;
+  /** The cause with its figures. */
+  note: string;
+  warn: boolean;
+}
+
+const ORIGINS = {
+  negligible: "nothing waited for long",
+  generator: "the load generator was late",
+  target: "requests waited for a slow target",
+};
+
 /** The CO factor, and the cause of the difference between response time and service time. */
-export function omission(latencies: Latency): { value: string; note: string; warn: boolean } {
+export function omission(latencies: Latency): OmissionText {
   const factor = latencies.co_factor;
   if (factor === null || factor === undefined) {
-    return {
-      value: NOT_MEASURED,
-      note: "not measured: no request finished, or a closed loop has no schedule",
-      warn: false,
-    };
+    const note = "not measured: no request finished, or a closed loop has no schedule";
+    return { value: NOT_MEASURED, short: note, note, warn: false };
   }
   const value = times(factor);
   const found = latencies.omission;
   // Reports by rules 1 hold the factor only.
-  if (!found) return { value, note: "p99 of response time / service time", warn: false };
+  const ratio = "p99 of response time / service time";
+  if (!found) return { value, short: ratio, note: ratio, warn: false };
   const most =
     found.percentile === 99
       ? ""
@@ -191,7 +204,8 @@ export function omission(latencies: Latency): { value: string; note: string; war
   }[found.origin];
   return {
     value,
-    note: `p99 of response time / service time${most}: ${whose}`,
+    short: ORIGINS[found.origin],
+    note: `${ratio}${most}: ${whose}`,
     warn: found.origin === "target",
   };
 }

@@ -11,10 +11,12 @@ const NO_FIRST = "No response had a token";
 const NO_GAP = "No response had two tokens";
 
 export function StreamTable({ report }: { report: Pick<Report, "tasks" | "streams"> }) {
-  const rows = report.tasks
+  const all = { name: "all", streams: report.streams, of: "streams" };
+  const tasks = report.tasks
     .map((task, at) => ({ name: task.name, streams: task.streams, of: `tasks.${at}.streams` }))
     .filter(({ streams }) => streams);
-  if (rows.length !== 1) rows.push({ name: "all", streams: report.streams, of: "streams" });
+  // The figures of the only task are those of the run.
+  const rows = tasks.length === 1 ? [{ ...all, name: tasks[0]!.name }] : [...tasks, all];
   return (
     <Scroll label="Streamed responses">
       <table class="streams">

@@ -282,11 +282,12 @@ export function OutcomeTable({ calls, status, of = "" }: OutcomesProps) {
 
 /** Passed and failed checks of the run and of each task. */
 export function CheckTable({ report }: { report: Pick<Report, "tasks" | "checks"> }) {
-  const { checks: all, tasks } = report;
-  const rows = tasks
+  const all = { name: "all", checks: report.checks, of: "checks" };
+  const tasks = report.tasks
     .map((task, at) => ({ name: task.name, checks: task.checks, of: `tasks.${at}.checks` }))
     .filter(({ checks }) => checks);
-  if (all && rows.length !== 1) rows.push({ name: "all", checks: all, of: "checks" });
+  // The checks of the only task are those of the run.
+  const rows = tasks.length === 1 ? [{ ...all, name: tasks[0]!.name }] : [...tasks, all];
   return (
     <table>
       <thead>

@@ -47,11 +47,9 @@ export function verdictSentence(report: Judged): VerdictText {
   }
   const gates = verdict.thresholds.length;
   const held = gates === 1 ? "The threshold" : `All ${gates} thresholds`;
-  const text =
-    gates === 0
-      ? "No thresholds are set; the planned load was sent and answered."
-      : `${held} passed.`;
-  return say("PASS", text);
+  const sent =
+    run.users == null ? "the planned load was sent and answered" : "the load was answered";
+  return say("PASS", gates === 0 ? `No thresholds are set; ${sent}.` : `${held} passed.`);
 }
 
 /** The present state of the thresholds: a run cannot pass before it has ended. */

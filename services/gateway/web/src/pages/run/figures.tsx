@@ -153,7 +153,7 @@ function LatencyTiles({ report }: { report: Report }) {
   const closedLoop = report.run.users != null;
   return (
     <>
-      {(["p50_us", "p95_us", "p99_us"] as const).map((key) => (
+      {(["p95_us", "p99_us"] as const).map((key) => (
         <Tile
           key={key}
           label={`response time ${key.slice(0, -3)}`}
@@ -182,7 +182,8 @@ function OmissionTile({ report }: { report: Report }) {
     <Tile
       label="CO factor"
       value={<Figure of="latency.co_factor" text={factor.value} none={factor.note} />}
-      note={factor.note}
+      note={factor.short}
+      title={factor.note}
       tone={factor.warn ? "warn" : "plain"}
     />
   );

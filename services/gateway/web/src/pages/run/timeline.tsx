@@ -27,20 +27,22 @@ export function TimelineTab(tab: TabProps) {
           onGoTo={over ? goTo : undefined}
         />
       </Panel>
-      <Panel title="Changes during the run" note="as marked in the charts">
-        <MarkList marks={marks} onGoTo={over ? goTo : undefined} />
-        {marks.length === 0 && <p class="quiet">Nothing changed while the run went on.</p>}
-      </Panel>
-      <Panel title="Properties">
-        <dl class="list">
-          {factsOf(whole).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
-      </Panel>
+      <div class="stack">
+        <Panel title="Changes during the run" note="as marked in the charts">
+          <MarkList marks={marks} onGoTo={over ? goTo : undefined} />
+          {marks.length === 0 && <p class="quiet">Nothing changed while the run went on.</p>}
+        </Panel>
+        <Panel title="Properties">
+          <dl class="list">
+            {factsOf(whole).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </Panel>
+      </div>
     </div>
   );
 }
