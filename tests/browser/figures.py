@@ -6,7 +6,10 @@ Rounds as ECMAScript does: halves away from zero, of the exact value of the numb
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MISSING = "–"
 
@@ -112,3 +115,97 @@ def find(report: Any, path: str) -> Any:
         if isinstance(report, list) and name.isdigit() and int(name) < len(report):
             return find(report[int(name)], rest)
     return None
+
+
+def expected_text(report: Any, path: str) -> str:
+    """What a page must show of the field of a report that an element names."""
+    if path in MADE:
+        return MADE[path](report)
+    if path.startswith(("latency.response.", "latency.service.")) and is_unreached(report):
+        return MISSING
+    value = find(report, path)
+    return MISSING if value is None else format_of(report, path)(value)
+
+
+def format_of(report: Any, path: str) -> Callable[[Any], str]:
+    """The format of a field, by the table in the README of the pages."""
+    owner, _, field = path.rpartition(".")
+    if path.startswith("verdict.thresholds."):
+        return lambda value: gate(report, find(report, owner), value)
+    if ".rates." in f".{owner}" and "metrics." in path:
+        return percent if field == "rate" else whole
+    if "metrics." in path:
+        per_second = ".counters." in path and field == "rate"
+        is_count = ".trends." in path and field == "count"
+        return whole if is_count else lambda value: plain(value) + ("/s" if per_second else "")
+    if field in SPECIAL:
+        return SPECIAL[field]
+    suffixes = (one for one in BY_SUFFIX if field.endswith(one))
+    return BY_SUFFIX[next(suffixes, "")]
+
+
+def gate(report: Any, result: Any, value: float) -> str:
+    """A measured value or a limit of a gate; unequal ones never look equal."""
+    other = result["limit"] if value == result["actual"] else result["actual"]
+    metric = result["key"].rpartition(":")[2]
+    alike = other is not None and other != value and digits(other) == digits(value)
+    return (f"{value:.17g}" if alike else digits(value)) + gate_unit(report, metric)
+
+
+def gate_unit(report: Any, metric: str) -> str:
+    """The unit of a gate, with a blank before it."""
+    own = report.get("metrics") or {}
+    name, _, field = metric.rpartition(".")
+    if field == "rate" and name in own.get("rates", {}):
+        return " %"
+    if field == "rate" and name in own.get("counters", {}):
+        return "/s"
+    if metric.endswith("_ms"):
+        return " ms"
+    if metric == "achieved_rps":
+        return "/s"
+    return " %" if metric in {"error_rate", "dropped_rate", "shortfall", "checks"} else ""
+
+
+def is_unreached(report: Any) -> bool:
+    """Whether no request reached a server, so that no latency is one of the target."""
+    latency = report["latency"]
+    return bool(latency["response"]) and latency.get("unconnected", 0) >= latency["response"]["count"]
+
+
+def requests_per_sec(report: Any) -> str:
+    measured_us = report["rates"]["measured_us"]
+    if not measured_us:
+        return MISSING
+    return f"{digits(report['requests_total'] / (measured_us / 1e6))}/s"
+
+
+def dropped(report: Any, *, called_off: bool) -> int:
+    """Arrivals that a user called off, or the other ones that were not sent."""
+    counts = report["arrivals"]["dropped"]
+    found = sum(n for why, n in counts.items() if (why in {"stopped", "paused"}) == called_off)
+    return found + (0 if called_off else report["arrivals"]["lost"])
+
+
+MADE: dict[str, Callable[[Any], str]] = {
+    "requests_per_sec": requests_per_sec,
+    "called_off": lambda report: whole(dropped(report, called_off=True)),
+    "dropped_or_lost": lambda report: whole(dropped(report, called_off=False)),
+}
+"""Figures that are made of two fields."""
+SPECIAL: dict[str, Callable[[Any], str]] = {
+    "warm_up_us": duration,
+    "rps_target": lambda value: f"{digits(value)}/s",
+    "busiest_core_permille": lambda value: percent(value / 10),
+    "received": of_bytes,
+    "sent": of_bytes,
+    "co_factor": times,
+}
+BY_SUFFIX: dict[str, Callable[[Any], str]] = {
+    "_per_sec": lambda value: f"{of_bytes(value)}/s",
+    "_us": latency,
+    "_us_max": latency,
+    "_rps": lambda value: f"{digits(value)}/s",
+    "_pct": percent,
+    "": whole,
+}

@@ -108,7 +108,9 @@ KINDS = {
     "good": Kind(SHOP, (*flags(6), "--warm-up", "1s", "--tag", "branch=main")),
     "failing": Kind(SHOP, flags(6), ("status 503 path=/buy fraction=0.3",)),
     "stalling": Kind(
-        SHOP, (*flags(8), "--max-in-flight", "4"), ("freeze after_first_ms=2000 for_ms=2000",)
+        SHOP.replace("max_wait", "max_in_flight=4,\n    max_wait"),
+        flags(8),
+        ("freeze after_first_ms=2000 for_ms=2000",),
     ),
     "streams": Kind(CHAT, flags(5)),
     "metrics": Kind(MEASURED, flags(6), ("status 503 path=/orders fraction=0.25",)),

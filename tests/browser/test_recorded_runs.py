@@ -5,7 +5,6 @@ About 60 s on two cores: twelve recorded runs, served by one `loadpilot ui`.
 
 from __future__ import annotations
 
-import re
 import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,7 +56,7 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
         link = running.until("LoadPilot at ").split()[-1]
         with reading(browser, link.partition("/#")[0]) as reader:
             reader.page.goto(link)
-            reader.sees("good")
+            reader.sees("Chat")
             listed = reader.fetch_json("/api/v1/runs")["runs"]
             number_of = {one["log"]: one["run"] for one in listed}
             runs = {kind: number_of[f"log-{n}"] for n, kind in enumerate(KINDS, 1)}
