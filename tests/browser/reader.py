@@ -59,6 +59,10 @@ class Reader:
         named = self.page.get_by_role("term").filter(has_text=label)
         return self.page.locator(".tile").filter(has=named).locator("b").first
 
+    def figure(self, path: str) -> Locator:
+        """The elements that show a figure of the report, by its path."""
+        return self.page.locator(f'[data-figure="{path}"]')
+
     def press(self, name: str) -> None:
         """Clicks a button."""
         self.page.get_by_role("button", name=name, exact=True).click()

@@ -42,17 +42,17 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
     past.oracle.delay(30.0, path="/browse")
     run = past.run(steady(secs=6, p95=20_000))["run"]["id"]
     reader.open(f"/runs/{run}/what-if")
-    expect(reader.verdict()).to_have_text("PASS", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
     limit = reader.page.get_by_role("slider", name="Limit of p95_ms")
     limit.focus()
     limit.press("Home")
-    expect(reader.verdict()).to_have_text("FAIL", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Failed", timeout=TIMEOUT_MS)
     assert "limit=p95_ms" in reader.page.url
     reader.take_screenshots("what-if")
     reader.page.reload()
-    expect(reader.verdict()).to_have_text("FAIL", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Failed", timeout=TIMEOUT_MS)
     reader.press("Reset to plan")
-    expect(reader.verdict()).to_have_text("PASS", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
 
 
 def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:

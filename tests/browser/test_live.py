@@ -33,7 +33,7 @@ def test_a_run_from_the_first_click_to_its_report(
     expect(page).to_have_url(re.compile(r"/runs/0[0-9a-z]{25}$"), timeout=TIMEOUT_MS)
     run = page.url.rpartition("/")[2]
     assert oracle.wait_count(40, TIMEOUT_MS / 1000)
-    expect(reader.verdict()).to_have_text("PASSING", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passing so far", timeout=TIMEOUT_MS)
     expect(reader.tile("started")).to_have_text(re.compile(r"^\d"), timeout=TIMEOUT_MS)
     reader.take_screenshots("live")
 
@@ -52,14 +52,31 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.press("Stop")
     page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
 
-    expect(reader.verdict()).to_have_text("STOPPED", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Stopped", timeout=TIMEOUT_MS)
     report = reader.fetch_json(f"/api/v1/runs/{run}")
     assert report["run"]["ending"] == "stopped"
     expect(reader.tile("arrivals")).to_have_text(f"{report['arrivals']['started']:,}")
     assert len(oracle.requests()) == report["calls"]["attempted"]
+    dropped = report["arrivals"]["dropped"]
+    called_off = dropped["stopped"] + dropped["paused"]
+    expect(reader.figure("called_off")).to_have_text(f"{called_off:,}")
+    others = sum(dropped.values()) - called_off + report["arrivals"]["lost"]
+    expect(reader.figure("dropped_or_lost")).to_have_text(f"{others:,}")
+    assert_marked(reader)
     assert 90 in [tick["started"] for tick in report["series"]]
     page.get_by_role("link", name="Timeline").click()
     reader.sees("rate 40 -> 90 by")
+
+
+def assert_marked(reader: Reader) -> None:
+    """The new rate, the pause and the stop stand below the verdict and in each chart."""
+    changes = reader.page.get_by_label("Verdict").get_by_role("listitem")
+    expect(changes).to_contain_text(["Rate changed from 40.0/s to 90.0/s", "Paused by", "Stopped"])
+    load = reader.page.get_by_role("img", name=re.compile("^Load"))
+    expect(load).to_have_attribute(
+        "aria-label", re.compile(r"rate 90\.0/s at .*; paused at .* to .*; stopped at ")
+    )
+    reader.take_screenshots("steered")
 
 
 def test_an_invalid_plan_cannot_be_started(reader: Reader, past: Past, oracle: Oracle) -> None:

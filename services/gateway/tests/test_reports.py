@@ -161,8 +161,9 @@ def test_any_part_of_a_run_can_be_asked_for(
 
     path = f"{API}/runs/{run}/series?bucket_us=1000000"
     tag = tag_of(gateway, path)
-    known = gateway.ask("GET", path, headers={"If-None-Match": f'"other", W/{tag}'})
-    assert (known.status, known.body) == (304, b"")
+    for held in (f'"other", {tag}', tag.removeprefix("W/")):
+        known = gateway.ask("GET", path, headers={"If-None-Match": held})
+        assert (known.status, known.body) == (304, b"")
     assert tag_of(gateway, path + "&tasks=often") != tag
     assert tag_of(gateways.start(), path) == tag
 

@@ -22,6 +22,7 @@ from . import problem
 from ._generated.snapshot import Snapshot
 from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
 from .routes import compare, live, runs, slices, start, steer, system
+from .server.compression import Compressed
 from .server.guard import Guard
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Api(FastAPI):
 
 def application(gateway: Gateway, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
     """Build the application behind its guard."""
-    return Guard(api(gateway, authenticator), authenticator, is_loopback=is_loopback)
+    compressed = Compressed(api(gateway, authenticator), STATIC)
+    return Guard(compressed, authenticator, is_loopback=is_loopback)
 
 
 def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
+from .runs.changes import Answers
 from .runs.follow import Hub
 from .runs.outcomes import Outcomes
 from .runs.sessions import Lane
@@ -60,6 +61,7 @@ class Gateway:
         self.local_agents = local_agents
         self.version = version("loadpilot")
         self.hub = Hub()
+        self.answers = Answers()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listening: asyncio.Task[str] | None = None

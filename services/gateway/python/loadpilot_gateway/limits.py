@@ -39,6 +39,8 @@ WATCHERS_MAX = 500
 """Maximum number of live views of all runs."""
 STORY_LINES_MAX = 20_000
 """Maximum number of lines of one run's story in memory; the log has them all."""
+ANSWERS_CHARS_MAX = 64 << 20
+"""Maximum characters of answers in memory, from which changes are computed for live pages."""
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Number of runs on one page: default and maximum."""

@@ -1,7 +1,7 @@
 // The frame around every page: navigation, theme and sign-in.
 
 import { useState } from "preact/hooks";
-import { signInRequired } from "./api/http";
+import { signInRequired, unreachable } from "./api/http";
 import { Agents } from "./pages/agents";
 import { Compare } from "./pages/compare";
 import { Run } from "./pages/run/run";
@@ -37,7 +37,7 @@ export function Shell() {
             Compare
           </Link>
           <Link to={{ page: "agents" }} current={page === "agents"}>
-            Agents
+            Load generators
           </Link>
           {me.value?.can_start && (
             <Link to={START} current={page === "start"}>
@@ -56,6 +56,11 @@ export function Shell() {
         </button>
       </header>
       <main id="main" tabIndex={-1}>
+        {unreachable.value && (
+          <p class="notice bad" role="alert">
+            {unreachable.value.title}. {unreachable.value.detail}
+          </p>
+        )}
         {signInRequired.value ? <SignIn /> : <Page route={route} />}
       </main>
     </>

@@ -82,9 +82,10 @@ async def compare(
     etag = etag_of("".join(texts))
     if matches(etag, if_none_match):
         return tagged_response(etag, None)
-    compared = [beside(json.loads(text)) for text in texts]
-    first, *others = compared
+    reports = [json.loads(text) for text in texts]
+    first, *others = reports
     differences = [found for other in others for found in against(first, other)]
+    compared = [beside(report) for report in reports]
     return tagged_response(etag, json.dumps({"runs": compared, "differences": differences}))
 
 
@@ -103,29 +104,35 @@ def beside(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def against(first: dict[str, Any], other: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the differences between the figures of a run and those of the first."""
+    """List the differences between the figures of a report and those of the first."""
     ours, theirs = figures(first), figures(other)
     return [
         {
-            "run": other["run"],
+            "run": other["run"]["id"],
             "figure": name,
             "first": ours[name],
-            "value": theirs[name],
-            "percent": percent(ours[name], theirs[name]),
+            "value": theirs.get(name),
+            "percent": percent(ours[name], theirs.get(name)),
         }
         for name in ours
     ]
 
 
-def figures(one: dict[str, Any]) -> dict[str, float | None]:
-    """List the compared figures of a run, by name."""
+def figures(report: dict[str, Any]) -> dict[str, float | None]:
+    """List the compared figures of a report, by name; those of tasks by the name of the task."""
+    latency = report["latency"]
     found: dict[str, float | None] = {}
     for kind in ("response", "service"):
-        ladder = one["latency"][kind] or {}
+        ladder = latency.get(kind) or {}
         found |= {f"{kind}.{step}": ladder.get(step) for step in STEPS}
-    found["co_factor"] = one["latency"]["co_factor"]
-    found |= {f"rates.{name}": one["rates"][name] for name in OF_RATES}
-    return found | {name: one[name] for name in PLAIN}
+    found["co_factor"] = latency.get("co_factor")
+    found |= {f"rates.{name}": report["rates"][name] for name in OF_RATES}
+    found |= {name: report.get(name) for name in PLAIN}
+    for task in report["tasks"]:
+        ladder = task.get("response") or {}
+        found |= {f"tasks.{task['name']}.response.{step}": ladder.get(step) for step in STEPS}
+        found[f"tasks.{task['name']}.errors"] = task["errors"]
+    return found
 
 
 def percent(first: float | None, value: float | None) -> float | None:

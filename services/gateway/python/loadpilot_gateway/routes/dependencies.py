@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -14,10 +15,12 @@ from loadpilot import _native
 
 from ..gateway import Gateway
 from ..problem import MEDIA_TYPE, UNPROCESSABLE
+from ..runs import changes
 
 INT_MAX = (1 << 63) - 1
 """Largest whole number that the native module takes."""
 RUN = "^[a-z0-9_-]{1,128}$"
+JSON = "application/json"
 
 
 def _gateway(request: Request) -> Gateway:
@@ -36,6 +39,14 @@ Run = Annotated[str, Path(pattern=RUN, description="The id of a run.")]
 IfNoneMatch = Annotated[
     str | None,
     Header(alias="If-None-Match", description="ETags of the answers that the caller has."),
+]
+Accept = Annotated[
+    str,
+    Header(
+        alias="Accept",
+        description=f"With `{changes.MEDIA_TYPE}` the caller receives what changed since the answer"
+        " that If-None-Match names, while the run goes on.",
+    ),
 ]
 AsOf = Annotated[
     int | None,
@@ -67,40 +78,63 @@ class TaggedAnswer:
     """The answer about one run. Its ETag follows from the URL and the position of the log."""
 
     def __init__(
-        self, here: Here, request: Request, run: Run, if_none_match: IfNoneMatch = None
+        self,
+        here: Here,
+        request: Request,
+        run: Run,
+        if_none_match: IfNoneMatch = None,
+        accept: Accept = "",
     ) -> None:
         """Take the request."""
         self.run = run
         self._here = here
         self._url = f"{request.url.path}?{request.url.query}"
         self._if_none_match = if_none_match
+        self._takes_changes = changes.MEDIA_TYPE in accept
 
     async def answer(self, ask: Callable[[_native.Reading], str]) -> Response:
-        """Answer with the JSON of the native module, or with 304 where the caller has it."""
+        """Answer with the JSON of the native module, or with 304 where the caller has it.
 
-        def tagged(reading: _native.Reading) -> tuple[str, str | None]:
-            etag = etag_of(f"{self._here.version} {reading.position()} {self._url}")
-            return etag, None if matches(etag, self._if_none_match) else ask(reading)
+        A caller that accepts changes receives those since the answer that it has.
+        """
+
+        def tagged(reading: _native.Reading) -> tuple[str, str | None, str]:
+            position = reading.position()
+            etag = etag_of(f"{self._here.version} {position} {self._url}")
+            if matches(etag, self._if_none_match):
+                return etag, None, JSON
+            text = ask(reading)
+            # A run that is over changes no more, and its answers need no memory.
+            if self._takes_changes and not json.loads(position)["over"]:
+                self._here.answers.store(etag, text)
+            earlier = self._earlier() if self._takes_changes else None
+            if earlier is None:
+                return etag, text, JSON
+            return etag, changes.changes_text(earlier, text), changes.MEDIA_TYPE
 
         return tagged_response(*await self._here.of_reading(self.run, tagged))
+
+    def _earlier(self) -> str | None:
+        return self._here.answers.find(self._if_none_match or "")
 
 
 Tagged = Annotated[TaggedAnswer, Depends()]
 
 
 def etag_of(text: str) -> str:
-    """Make the ETag of an answer that follows from a text."""
-    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+    """Make the ETag of an answer that follows from a text. Weak: it may be sent compressed."""
+    return f'W/"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
 def matches(etag: str, if_none_match: str | None) -> bool:
     """Whether the header ``If-None-Match`` names an ETag."""
-    return etag in (one.strip().removeprefix("W/") for one in (if_none_match or "").split(","))
+    named = (one.strip().removeprefix("W/") for one in (if_none_match or "").split(","))
+    return etag.removeprefix("W/") in named
 
 
-def tagged_response(etag: str, text: str | None) -> Response:
-    """Answer with JSON, or with 304 where the text is None."""
-    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+def tagged_response(etag: str, text: str | None, media_type: str = JSON) -> Response:
+    """Answer with a text, or with 304 where it is None."""
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
     if text is None:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    return Response(text, headers=headers, media_type="application/json")
+    return Response(text, headers=headers, media_type=media_type)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -15,6 +16,9 @@ from .._generated.report import Ending, Report, RunState, StoryLine
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..runs.logs import Listed
 from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Due, Here, Tagged, says_no
+
+if TYPE_CHECKING:
+    from loadpilot import _native
 
 router = APIRouter(tags=["runs"])
 
@@ -100,14 +104,31 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
 async def report(
-    tagged: Tagged, as_of_us: AsOf = None, from_us: Due = None, to_us: Due = None
+    tagged: Tagged,
+    as_of_us: AsOf = None,
+    from_us: Due = None,
+    to_us: Due = None,
+    ticks: Annotated[
+        bool, Query(description="Whether `series` has the ticks of the run; if not, it is empty.")
+    ] = True,
 ) -> Response:
     """Fold the log into the report, byte for byte that of `loadpilot report --json`.
 
     With `from_us` or `to_us` it is the report of the arrivals that are due in that part of the run:
     whole ticks, `to_us` exclusive. Bytes, error texts of Python and the series are left out.
     """
-    return await tagged.answer(lambda reading: reading.report(as_of_us, from_us, to_us))
+
+    def folded(reading: _native.Reading) -> str:
+        text = reading.report(as_of_us, from_us, to_us)
+        return text if ticks else without_ticks(text)
+
+    return await tagged.answer(folded)
+
+
+def without_ticks(report: str) -> str:
+    """Empty the series of a report, which grows with the run and which /series has, too."""
+    shorter = json.loads(report) | {"series": []}
+    return json.dumps(shorter, ensure_ascii=False, separators=(",", ":"))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)

@@ -20,7 +20,15 @@ export type Series = Omit<
   finished: Column;
   errors: Column;
   outcomes: Record<string, Column>;
+  metrics?: SeriesMetrics | null;
 };
+
+/** The scenario's own metrics over time, by name; one value a bucket. */
+export interface SeriesMetrics {
+  counters?: Record<string, Column>;
+  rates?: Record<string, Column>;
+  trends?: Record<string, Record<"p50" | "p95" | "max", Column>>;
+}
 
 /** Verdict of a run and figures of its measured time. */
 export interface Outcome {

@@ -1,6 +1,7 @@
 // Requests to the gateway. A failed request throws a Problem.
 
 import { signal } from "@preact/signals";
+import { CHANGES_TYPE, type Change, withChange } from "./changes";
 
 export interface FieldProblem {
   field: string;
@@ -24,10 +25,14 @@ export class Problem extends Error {
 /** Set when a request needs a sign-in: there is no session, or it has expired. */
 export const signInRequired = signal<Problem | null>(null);
 
+/** Set while the gateway does not answer; the frame of the pages shows it once for all requests. */
+export const unreachable = signal<Problem | null>(null);
+
+const JSON_ONLY = { accept: "application/json" };
 const UNREACHABLE = "Is it still running? This page retries by itself.";
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return ask<T>(path, { signal: signal ?? null });
+  return ask<T>(path, { signal: signal ?? null, headers: JSON_ONLY });
 }
 
 export async function post<T>(
@@ -39,29 +44,59 @@ export async function post<T>(
   return ask<T>(path, {
     method: "POST",
     signal: signal ?? null,
-    headers: { "content-type": "application/json", ...headers },
+    headers: { ...JSON_ONLY, "content-type": "application/json", ...headers },
     body: typeof body === "string" ? body : JSON.stringify(body ?? {}),
   });
 }
 
+/** An answer of the gateway that is asked for again. */
+export interface Known<T> {
+  data: T;
+  etag: string | null;
+}
+
+/** Asks for an answer, or for what changed since an earlier one of the same path. */
+export async function getAgain<T>(
+  path: string,
+  earlier: Known<T> | null,
+  signal: AbortSignal,
+): Promise<Known<T>> {
+  const accept = `${CHANGES_TYPE}, application/json`;
+  const headers = new Headers({ accept });
+  if (earlier?.etag) headers.set("if-none-match", earlier.etag);
+  const response = await send(path, { signal, headers });
+  if (response.status === 304) return earlier!;
+  const body: unknown = await response.json();
+  const isChange = response.headers.get("content-type")?.startsWith(CHANGES_TYPE) ?? false;
+  const data = isChange ? withChange(earlier!.data, body as Change) : body;
+  return { data: data as T, etag: response.headers.get("etag") };
+}
+
 async function ask<T>(path: string, init: RequestInit): Promise<T> {
+  const response = await send(path, init);
+  return (response.status === 204 ? null : await response.json()) as T;
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`/api/v1${path}`, {
       ...init,
       credentials: "same-origin",
-      headers: { accept: "application/json", ...init.headers },
     });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "unreachable", "The gateway does not answer", UNREACHABLE);
+    const problem = new Problem(0, "unreachable", "The gateway does not answer", UNREACHABLE);
+    unreachable.value = problem;
+    throw problem;
   }
-  if (!response.ok) {
+  unreachable.value = null;
+  if (!response.ok && response.status !== 304) {
     const problem = await readProblem(response);
     if (problem.status === 401) signInRequired.value = problem;
     throw problem;
   }
-  return (response.status === 204 ? null : await response.json()) as T;
+  return response;
 }
 
 async function readProblem(response: Response): Promise<Problem> {

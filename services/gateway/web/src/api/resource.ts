@@ -1,7 +1,7 @@
 // Hooks that load data from the gateway and keep it up to date while a component shows it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Problem, get } from "./http";
+import { type Known, Problem, get, getAgain } from "./http";
 
 export interface Resource<T> {
   data: T | null;
@@ -18,9 +18,18 @@ interface Options {
 
 const RETRY_MS = 3000;
 
-/** Loads `path`; null loads nothing. An answer to an outdated request is dropped. */
+/** Loads `path`; null loads nothing. An answer to an outdated request is dropped. A refresh asks
+ * for what changed since the answer before. */
 export function useResource<T>(path: string | null, { every = 0 }: Options = {}): Resource<T> {
-  return useQuery<T>(path, (signal) => get<T>(path!, signal), every);
+  const known = useRef<{ path: string; answer: Known<T> } | null>(null);
+  const load = async (signal: AbortSignal): Promise<T> => {
+    if (every === 0) return get<T>(path!, signal);
+    const earlier = known.current?.path === path ? known.current.answer : null;
+    const answer = await getAgain<T>(path!, earlier, signal);
+    known.current = { path: path!, answer };
+    return answer.data;
+  };
+  return useQuery<T>(path, load, every);
 }
 
 /** The same for any request; a new `key` starts a new one. */

@@ -3,7 +3,15 @@
 
 import type { Limits } from "../format/thresholds";
 
-export const TABS = ["overview", "latency", "tasks", "agents", "timeline", "what-if"] as const;
+export const TABS = [
+  "overview",
+  "latency",
+  "tasks",
+  "metrics",
+  "agents",
+  "timeline",
+  "what-if",
+] as const;
 export type Tab = (typeof TABS)[number];
 
 /** The view of one run. Times in µs after its start. */

@@ -1,6 +1,6 @@
 // Series of a run in progress: they reach to the planned end and hold only the plan after now.
 
-import type { Series } from "../api/answers";
+import type { Series, SeriesMetrics } from "../api/answers";
 
 /** Number of buckets shown after the present: the larger of the minimum and the share. */
 const AHEAD_MIN = 15;
@@ -38,5 +38,18 @@ export function upToPresent(series: Series): Series {
     outcomes: each(series.outcomes),
     response: each(series.response),
     service: each(series.service),
+    ...(series.metrics ? { metrics: metricsUntil(series.metrics, each) } : {}),
+  };
+}
+
+function metricsUntil(
+  { counters = {}, rates = {}, trends = {} }: SeriesMetrics,
+  each: (columns: Record<string, Column>) => Record<string, Column>,
+): SeriesMetrics {
+  const cutTrends = Object.entries(trends).map(([name, of]) => [name, each(of)]);
+  return {
+    counters: each(counters),
+    rates: each(rates),
+    trends: Object.fromEntries(cutTrends) as SeriesMetrics["trends"] & object,
   };
 }

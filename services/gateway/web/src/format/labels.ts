@@ -5,7 +5,7 @@ export type Tone = "good" | "warn" | "bad" | "plain" | "busy";
 const STATES: Record<string, [string, Tone]> = {
   requested: ["requested", "busy"],
   refused: ["refused", "bad"],
-  gathering: ["waiting for agents", "busy"],
+  gathering: ["waiting for load generators", "busy"],
   preparing: ["preparing", "busy"],
   running: ["running", "busy"],
   stopping: ["stopping", "busy"],
@@ -20,6 +20,13 @@ const ENDINGS: Record<string, [string, Tone]> = {
   aborted: ["aborted", "bad"],
   log_full: ["log full", "bad"],
 };
+
+/** Latency from the due time of a request, and from its dispatch. */
+export const RESPONSE = "Response time (including waiting)";
+export const SERVICE = "Service time";
+export const RESPONSE_TITLE =
+  "From the time at which the request was due: includes the time it waited to be sent";
+export const SERVICE_TITLE = "From dispatch: without the time the request waited to be sent";
 
 /** The state of a run, or its ending once it has ended. */
 export function runStatus(state: string, ending?: string | null): { text: string; tone: Tone } {
@@ -54,7 +61,7 @@ const OUTCOME_WORDS: Record<string, string> = {
   tls: "TLS failed",
   timeout: "timeout",
   io: "connection lost",
-  local: "generator error",
+  local: "load generator error",
   cancelled: "cancelled",
   indeterminate: "unknown",
 };
@@ -66,44 +73,78 @@ export function outcome(name: string): string {
 const DROPPED: Record<string, string> = {
   no_slot: "no free slot in time (max_in_flight, max_wait)",
   no_user: "no free user in time",
-  late: "the generator was late",
-  stopped: "the run was stopped",
-  paused: "the run was paused",
-  fenced: "the agent lost contact with the coordinator and stopped",
-  unowned: "no agent held their shard",
+  late: "the load generator was late",
+  stopped: "called off by the stop",
+  paused: "called off by a pause",
+  fenced: "the load generator lost contact with the coordinator and stopped",
+  unowned: "no load generator held their shard",
 };
 
 export function dropReason(reason: string): string {
   return DROPPED[reason] ?? spaced(reason);
 }
 
+const LOST: Record<string, string> = {
+  silent: "no heartbeat arrived",
+  replaced: "its process ended, a new one took over",
+  left: "it left",
+  failed: "it could not perform its part",
+  isolated: "it was cut off from the coordinator",
+  not_ready: "it was not ready in time",
+};
+
+/** Why a load generator lost its part of a run. */
+export function lossReason(reason: string): string {
+  return LOST[reason] ?? spaced(reason);
+}
+
+const RAISED: Record<string, string> = {
+  check: "check failed",
+  task: "task failed",
+  blocking: "blocked",
+};
+
+/** The part of a scenario that raised an error. */
+export function raisedBy(part: string): string {
+  return RAISED[part] ?? spaced(part);
+}
+
 const FINDINGS: Record<string, [string, string]> = {
-  schedule_lag: ["The generator was late", "Use more agents or cores, or a lower rate."],
-  generator_drops: ["The generator dropped arrivals", "Raise max_in_flight, or use more agents."],
-  agent_cpu: ["An agent's CPU was saturated", "Use more agents, or give them more cores."],
+  schedule_lag: [
+    "The load generator was late",
+    "Use more load generators or cores, or a lower rate.",
+  ],
+  generator_drops: [
+    "The load generator dropped arrivals",
+    "Raise max_in_flight, or use more load generators.",
+  ],
+  agent_cpu: [
+    "The CPU of a load generator was saturated",
+    "Use more load generators, or give them more cores.",
+  ],
   lost_interval: [
     "Part of the data is missing",
-    "See the lost intervals: which agent, and from when to when.",
+    "See the lost intervals: which load generator, and from when to when.",
   ],
   excess: [
     "Some load was sent twice",
-    "A replaced agent continued to send; its calls are excluded.",
+    "A replaced load generator continued to send; its requests are excluded.",
   ],
   local_resources: [
-    "The generator ran out of ports or file descriptors",
+    "The load generator ran out of ports or file descriptors",
     "Reuse connections, or raise ulimit -n.",
   ],
   clock_bound: [
-    "An agent's clock is uncertain",
-    "Check the network between the agent and the coordinator.",
+    "The clock of a load generator is uncertain",
+    "Check the network between the load generator and the coordinator.",
   ],
   unfinished: ["The run did not complete", "See the timeline for the reason."],
-  quarantined: ["Part of the log was quarantined", "See the gaps for the events and the reasons."],
-  coverage: ["Too little was measured", "Calls were cancelled, or their outcome is unknown."],
+  quarantined: ["Part of the log was set aside", "See the gaps for the events and the reasons."],
+  coverage: ["Too little was measured", "Requests were cancelled, or their outcome is unknown."],
   feeder_wrap_around: ["Feed rows were used more than once", "Add rows, or let the feed cycle."],
 };
 
-/** Title of a certificate finding, and the advice for it. */
+/** Title of a finding on the measurement quality, and the advice for it. */
 export function finding(kind: string): { title: string; advice: string } {
   const [title, advice] = FINDINGS[kind] ?? [spaced(kind), ""];
   return { title, advice };
@@ -118,4 +159,19 @@ export function grade(name: string): { tone: Tone; text: string } {
 /** A name of the API with spaces for underscores. */
 export function spaced(name: string): string {
   return name.replaceAll("_", " ");
+}
+
+const VERDICTS = {
+  PASS: { text: "Passed", tone: "good" },
+  FAIL: { text: "Failed", tone: "bad" },
+  VOID: { text: "Invalid", tone: "warn" },
+  STOPPED: { text: "Stopped", tone: "warn" },
+} as const;
+
+/** The verdict of a run in users' words. */
+export function verdictLabel(word: "PASS" | "FAIL" | "VOID" | "STOPPED"): {
+  text: string;
+  tone: Tone;
+} {
+  return VERDICTS[word];
 }

@@ -75,9 +75,28 @@ export function perSecond(value: Maybe): string {
   return isMissing(value) ? NOT_MEASURED : `${digits(value)}/s`;
 }
 
+/** A percentage; only zero looks like zero. */
 export function percent(value: Maybe): string {
   if (isMissing(value)) return NOT_MEASURED;
+  if (value > 0 && value < 0.01) return "<0.01 %";
   return `${value === 0 ? "0" : Math.abs(value) < 10 ? value.toFixed(2) : digits(value)} %`;
+}
+
+/** A share that passed, of two counts; only when none failed does it look like 100 %. */
+export function passedShare(passed: number, failed: number): string {
+  if (passed + failed === 0) return NOT_MEASURED;
+  const share = (100 * passed) / (passed + failed);
+  return failed > 0 && share > 99.99 ? "99.99 %" : `${share.toFixed(2)} %`;
+}
+
+/** A value in the unit of a scenario: its significant digits; only zero looks like zero. */
+export function plain(value: Maybe): string {
+  if (isMissing(value)) return NOT_MEASURED;
+  if (Number.isInteger(value)) return WHOLE.format(value);
+  const size = Math.abs(value);
+  if (size < 0.001) return value.toPrecision(2);
+  const places = size < 10 ? 3 : size < 100 ? 2 : 1;
+  return new Intl.NumberFormat("en", { maximumFractionDigits: places }).format(value);
 }
 
 /** A difference in percent, with its sign. */

@@ -1,6 +1,6 @@
 // Thresholds as text: units, operators, limits and flags of the command.
 
-import type { ThresholdResult } from "../api/_generated/report";
+import type { MetricsReport, ThresholdResult } from "../api/_generated/report";
 import { NOT_MEASURED, digits } from "./numbers";
 
 export type Limits = Record<string, string>;
@@ -9,8 +9,19 @@ export type Limits = Record<string, string>;
 export function unit(metric: string): string {
   if (metric.endsWith("_ms")) return " ms";
   if (metric === "achieved_rps") return "/s";
-  if (["error_rate", "dropped_rate", "shortfall", "checks"].includes(metric)) return " %";
+  if (PERCENTAGES.includes(metric)) return " %";
   return "";
+}
+
+const PERCENTAGES = ["error_rate", "dropped_rate", "shortfall", "checks"];
+
+/** The unit of a metric that may be one of the scenario's own, such as `orders.rate`. */
+export function unitIn(metric: string, own: MetricsReport | null | undefined): string {
+  const dot = metric.lastIndexOf(".");
+  if (dot < 0 || metric.slice(dot) !== ".rate") return unit(metric);
+  const name = metric.slice(0, dot);
+  if (own?.rates?.[name]) return " %";
+  return own?.counters?.[name] ? "/s" : "";
 }
 
 /** The metric in the key of a threshold, `browse:p99_ms` or `p99_ms`. */
@@ -20,6 +31,21 @@ export function metricOf(key: string): string {
 
 export function formatValue(value: number | null | undefined, metric: string): string {
   return value === null || value === undefined ? NOT_MEASURED : digits(value) + unit(metric);
+}
+
+/** The measured value and the limit; unequal ones never look equal. */
+export function formatResult(
+  result: ThresholdResult,
+  own?: MetricsReport | null,
+): { actual: string; limit: string } {
+  const suffix = unitIn(metricOf(result.key), own);
+  const { actual, limit } = result;
+  if (actual === null || actual === undefined) {
+    return { actual: NOT_MEASURED, limit: digits(limit) + suffix };
+  }
+  const same = digits(actual) === digits(limit) && actual !== limit;
+  const text = same ? String : digits;
+  return { actual: text(actual) + suffix, limit: text(limit) + suffix };
 }
 
 export const OPERATORS = ["<=", ">=", "<", ">"] as const;

@@ -1,4 +1,4 @@
-// The agents of the fleet, or of the local runs of this folder.
+// The load generators of the fleet, or of the local runs of this folder.
 
 import { useResource } from "../api/resource";
 import { Link } from "../app/navigation";
@@ -38,15 +38,15 @@ export function Agents() {
   return (
     <>
       <div class="title">
-        <h1>Agents</h1>
+        <h1>Load generators</h1>
       </div>
       {problem && <Failed problem={problem} again={reload} />}
-      {agents === null && !problem && <Loading what="Waiting for heartbeats of agents" />}
+      {agents === null && !problem && <Loading what="Waiting for heartbeats of load generators" />}
       {agents?.length === 0 && (
-        <Empty title="No agents">
+        <Empty title="No load generators">
           <p>
-            No agent has sent a heartbeat. Local agents exist only during a run. To start one for a
-            fleet:
+            No load generator has sent a heartbeat. Local ones exist only during a run. To start one
+            for a fleet:
           </p>
           <pre>
             <code>loadpilot agent --nats-url nats://…</code>
@@ -60,11 +60,11 @@ export function Agents() {
 
 function Table({ agents }: { agents: Agent[] }) {
   return (
-    <Scroll label="Agents">
+    <Scroll label="Load generators">
       <table>
         <thead>
           <tr>
-            <th>agent</th>
+            <th>load generator</th>
             <th>host</th>
             <th class="n">cores</th>
             <th class="n">CPU</th>
@@ -83,12 +83,20 @@ function Table({ agents }: { agents: Agent[] }) {
                   {!one.heard ? "silent" : one.holds.length > 0 ? "busy" : "idle"}
                 </Badge>
               </th>
-              <td>{one.host ?? NOT_MEASURED}</td>
-              <td class="n">{one.cores ?? NOT_MEASURED}</td>
-              <td class="n">
-                {one.cpu_millicores === null ? NOT_MEASURED : `${one.cpu_millicores / 10} %`}
+              <td>
+                <Reported text={one.host ?? NOT_MEASURED} />
               </td>
-              <td class="n">{clockText(one)}</td>
+              <td class="n">
+                <Reported text={one.cores === null ? NOT_MEASURED : String(one.cores)} />
+              </td>
+              <td class="n">
+                <Reported
+                  text={one.cpu_millicores === null ? NOT_MEASURED : `${one.cpu_millicores / 10} %`}
+                />
+              </td>
+              <td class="n">
+                <Reported text={clockText(one)} />
+              </td>
               <td>
                 {one.holds.map((held) => (
                   <div key={held.run}>
@@ -99,13 +107,20 @@ function Table({ agents }: { agents: Agent[] }) {
                 ))}
               </td>
               <td>{one.has.join(", ")}</td>
-              <td>{one.version ?? NOT_MEASURED}</td>
+              <td>
+                <Reported text={one.version ?? NOT_MEASURED} />
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
     </Scroll>
   );
+}
+
+function Reported({ text }: { text: string }) {
+  const none = text === NOT_MEASURED ? "No heartbeat has contained it" : undefined;
+  return <span title={none}>{text}</span>;
 }
 
 function clockText({ clock, ahead_us: ahead }: Agent): string {

@@ -2,11 +2,13 @@
 // Each chart has a description for screen readers.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { isDark } from "../../app/theme";
+import type { Mark } from "../../data/marks";
 import { clock } from "../../format/numbers";
+import { Marks, drawMarks, marksText } from "./mark_lines";
 
 export type Columns = uPlot.AlignedData;
 export type ThemeColour = (name: string) => string;
@@ -22,6 +24,11 @@ export interface Plot {
   legend?: boolean;
 }
 
+interface Latest {
+  props: ChartProps;
+  marks: Mark[];
+}
+
 interface ChartProps {
   /** What the chart shows, in one sentence. */
   description: string;
@@ -30,6 +37,8 @@ interface ChartProps {
   plot: (themeColour: ThemeColour) => Plot;
   rebuildKey?: string;
   height?: number;
+  /** Whether x is the time in the run, with its marks: the default. */
+  timed?: boolean;
   /** Charts with the same key share their cursor. */
   sync?: string;
   /** Called with the dragged range, in the units of x. */
@@ -45,15 +54,17 @@ export function Chart(props: ChartProps) {
   const { description, data, plot, rebuildKey = "", height = HEIGHT, sync, children } = props;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
-  const latest = useRef(props);
-  latest.current = props;
+  const marks = useContext(Marks);
+  const latest = useRef<Latest>({ props, marks });
+  latest.current = { props, marks };
+  const timed = props.timed ?? true;
   const dark = isDark.value;
 
   useEffect(() => {
     const place = box.current!;
     const built = new uPlot(
       options(plot, place.clientWidth, height, sync, latest),
-      latest.current.data,
+      latest.current.props.data,
       place,
     );
     chart.current = built;
@@ -73,9 +84,15 @@ export function Chart(props: ChartProps) {
     chart.current?.setData(data);
   }, [data]);
 
+  useEffect(() => {
+    chart.current?.redraw(false);
+  }, [marks]);
+
+  const [xs] = data;
+  const marked = timed ? marksText(marks, xs[0] ?? 0, xs.at(-1) ?? 0) : "";
   return (
     <figure class="chart">
-      <div ref={box} role="img" aria-label={description} />
+      <div ref={box} role="img" aria-label={description + marked} />
       {children && <figcaption>{children}</figcaption>}
     </figure>
   );
@@ -86,15 +103,22 @@ function options(
   width: number,
   height: number,
   sync: string | undefined,
-  latest: { current: ChartProps },
+  latest: { current: Latest },
 ): uPlot.Options {
   const shown = plot(themeColour);
+  const timed = latest.current.props.timed ?? true;
   const hooks: uPlot.Hooks.Arrays = {
     ...shown.hooks,
+    draw: [
+      ...(shown.hooks?.draw ?? []),
+      (u) => {
+        if (timed) drawMarks(u, latest.current.marks, themeColour);
+      },
+    ],
     setSelect: [
       (u) => {
         const { left, width: dragged } = u.select;
-        const zoom = latest.current.onZoom;
+        const zoom = latest.current.props.onZoom;
         if (zoom && dragged >= DRAG_PX_MIN) {
           zoom(u.posToVal(left, "x"), u.posToVal(left + dragged, "x"));
         }
@@ -113,7 +137,7 @@ function options(
     legend: { show: shown.legend ?? true, markers: { width: 0, fill: seriesColour } },
     cursor: {
       y: false,
-      drag: { x: latest.current.onZoom !== undefined, y: false, setScale: false },
+      drag: { x: latest.current.props.onZoom !== undefined, y: false, setScale: false },
       points: { size: 6 },
       ...(sync ? { sync: { key: sync, setSeries: false } } : {}),
     },

@@ -36,9 +36,9 @@ export function HeatMap({ heat, bucketUs, onZoom }: HeatMapProps) {
   return (
     <Chart {...{ description, data, rebuildKey, onZoom }} plot={plot} height={260} sync="run">
       {hovered
-        ? `${clock(hovered.at)}: ${count(hovered.calls)} calls between ` +
+        ? `${clock(hovered.at)}: ${count(hovered.calls)} requests between ` +
           `${latency(hovered.low)} and ${latency(hovered.high)}`
-        : "A stronger colour means more calls. Hover over a cell to see its count; drag to zoom."}
+        : "A stronger colour means more requests. Hover over a cell for its count; drag to zoom."}
     </Chart>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
+import { RESPONSE, SERVICE } from "../../format/labels";
 import { latency } from "../../format/numbers";
 import {
   Chart,
@@ -15,7 +16,7 @@ import {
 import type { SeriesChartProps } from "./load_chart";
 
 interface LatencyChartProps extends SeriesChartProps {
-  /** Corrected (from due) or uncorrected (from dispatch). */
+  /** From the due time or from dispatch. */
   kind?: "response" | "service";
   /** Limit of a threshold in µs, drawn as a horizontal line. */
   limitUs?: number | null;
@@ -31,7 +32,7 @@ export function LatencyChart(props: LatencyChartProps) {
     return [secs, ...shown];
   }, [series, kind]);
   const worst = Math.max(0, ...(columns.p99 ?? []).map((v) => v ?? 0));
-  const words = kind === "response" ? "Response time, corrected" : "Service time, uncorrected";
+  const words = kind === "response" ? RESPONSE : SERVICE;
   const description = `${words}, over time; maximum p99 of a bucket ${latency(worst)}`;
   const rebuildKey = `${kind} ${names.join()} ${limitUs}`;
   const plot = (themeColour: ThemeColour) => latencyPlot(themeColour, names, limitUs);

@@ -1,4 +1,4 @@
-// Planned and started arrivals per second, and outcomes of calls per second.
+// Planned and started arrivals per second, and outcomes of requests per second.
 
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
@@ -32,7 +32,7 @@ function seconds(series: Series): number[] {
 }
 
 /** Counts per bucket -> per second. */
-function rate(column: Column, series: Series): Column {
+export function rate(column: Column, series: Pick<Series, "bucket_us">): Column {
   const secs = series.bucket_us / 1e6;
   return column.map((v) => (v === null ? null : v / secs));
 }
@@ -41,36 +41,48 @@ export function sum(column: Column): number {
   return column.reduce<number>((total, v) => total + (v ?? 0), 0);
 }
 
-export function LoadChart({ series, onZoom, sync = "run", height }: SeriesChartProps) {
+interface LoadChartProps extends SeriesChartProps {
+  /** Whether the run has no schedule: then nothing is planned. */
+  closedLoop: boolean;
+}
+
+export function LoadChart(props: LoadChartProps) {
+  const { series, onZoom, sync = "run", height, closedLoop } = props;
+  // The plan does not know agents, calls and outcomes: a slice of these has no planned load.
+  const planned = !closedLoop && series.planned.some((value) => value !== null);
   const data = useMemo<Columns>(
     () => [
       seconds(series),
-      rate(series.planned, series),
+      ...(planned ? [rate(series.planned, series)] : []),
       rate(series.started, series),
       rate(series.dropped, series),
       rate(series.errors, series),
     ],
-    [series],
+    [series, planned],
   );
+  const ofPlanned = planned ? ` of ${count(sum(series.planned))} planned` : "";
   const description =
-    `Load: ${count(sum(series.started))} arrivals started of ` +
-    `${count(sum(series.planned))} planned, ${count(sum(series.errors))} errors`;
-  return <Chart {...{ description, data, onZoom, sync, height }} plot={loadPlot} />;
+    `Load: ${count(sum(series.started))} arrivals started${ofPlanned}, ` +
+    `${count(sum(series.dropped))} dropped, ${count(sum(series.errors))} requests failed`;
+  const plot = (themeColour: ThemeColour) => loadPlot(themeColour, planned);
+  const rebuildKey = String(planned);
+  return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
 }
 
-function loadPlot(themeColour: ThemeColour): Plot {
+function loadPlot(themeColour: ThemeColour, planned: boolean): Plot {
   const value = (_: uPlot, v: number | null) => (v === null ? "" : perSecond(v));
+  const plannedSeries: uPlot.Series = {
+    label: "planned",
+    stroke: themeColour("muted"),
+    width: 1.5,
+    dash: [5, 4],
+    paths: stepped,
+    points,
+    value,
+  };
   return {
     series: [
-      {
-        label: "planned",
-        stroke: themeColour("muted"),
-        width: 1.5,
-        dash: [5, 4],
-        paths: stepped,
-        points,
-        value,
-      },
+      ...(planned ? [plannedSeries] : []),
       {
         label: "started",
         stroke: themeColour("accent"),
@@ -81,7 +93,14 @@ function loadPlot(themeColour: ThemeColour): Plot {
         fill: translucent(themeColour("accent"), 0.1),
       },
       { label: "dropped", stroke: themeColour("warn"), width: 1.5, paths: stepped, points, value },
-      { label: "errors", stroke: themeColour("bad"), width: 1.5, paths: stepped, points, value },
+      {
+        label: "failed requests",
+        stroke: themeColour("bad"),
+        width: 1.5,
+        paths: stepped,
+        points,
+        value,
+      },
     ],
     axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
     scales: { y: { range: zeroBased } },
@@ -109,7 +128,7 @@ export function OutcomesChart({ series, onZoom, sync = "run", height }: SeriesCh
     return [seconds(series), ...stack];
   }, [series]);
   const totals = names.map((name) => `${count(sum(series.outcomes[name]!))} ${outcome(name)}`);
-  const description = `Outcomes of calls: ${totals.join(", ") || "none"}`;
+  const description = `Outcomes of requests: ${totals.join(", ") || "none"}`;
   const plot = (themeColour: ThemeColour) => outcomesPlot(themeColour, names);
   return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
 }

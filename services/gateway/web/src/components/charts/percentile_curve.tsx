@@ -24,6 +24,7 @@ export function PercentileCurve({ lines, height = 260 }: { lines: Line[]; height
   return (
     <Chart
       {...{ description, data, rebuildKey, height }}
+      timed={false}
       plot={(themeColour) => curvePlot(themeColour, lines)}
     />
   );

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { StoryLine } from "../../api/_generated/report";
 import { clock } from "../../format/numbers";
 import { Icon } from "../layout/icons";
+import { useThrottled } from "./throttle";
 
 interface ScrubberProps {
   endUs: number;
@@ -19,9 +20,12 @@ const STEP_MS = 500;
 
 export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: ScrubberProps) {
   const [playing, setPlaying] = useState(false);
+  const [moved, ask] = useThrottled(onMove);
   const last = Math.max(1, Math.ceil(endUs / tickUs));
-  const at = asOf === null ? last : Math.min(last, Math.round(asOf / tickUs));
-  const move = (tick: number) => onMove(tick >= last ? null : Math.max(0, tick) * tickUs);
+  // The slider follows the hand; the page follows the slider a few times a second.
+  const us = moved ? moved.value : asOf;
+  const at = us === null ? last : Math.min(last, Math.round(us / tickUs));
+  const move = (tick: number) => ask(tick >= last ? null : Math.max(0, tick) * tickUs);
 
   useEffect(() => {
     if (!playing) return;
@@ -39,9 +43,9 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
     if (!playing && at >= last) move(0);
     setPlaying(!playing);
   };
-  const shown = asOf === null ? `whole run, ${clock(endUs / 1e6)}` : `as of ${clock(asOf / 1e6)}`;
+  const shown = us === null ? `whole run, ${clock(endUs / 1e6)}` : `as of ${clock(us / 1e6)}`;
   return (
-    <div class={asOf === null ? "scrubber" : "scrubber moved"}>
+    <div class={us === null ? "scrubber" : "scrubber moved"}>
       <button
         type="button"
         class="ghost"
@@ -66,7 +70,7 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
         <EventMarks {...{ story, startAt, endUs }} />
       </div>
       <output>{shown}</output>
-      <button type="button" disabled={asOf === null} onClick={() => onMove(null)}>
+      <button type="button" disabled={us === null} onClick={() => ask(null)}>
         Whole run
       </button>
     </div>

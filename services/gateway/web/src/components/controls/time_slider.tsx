@@ -1,15 +1,20 @@
 // A slider for one point in time, with its label and its value as text.
 
+import { useThrottled } from "./throttle";
+
 interface TimeSliderProps {
   label: string;
-  valueText: string;
+  /** The value as text. */
+  format: (us: number) => string;
   max: number;
   step: number;
   value: number;
   onMove: (us: number) => void;
 }
 
-export function TimeSlider({ label, valueText, max, step, value, onMove }: TimeSliderProps) {
+export function TimeSlider({ label, format, max, step, value, onMove }: TimeSliderProps) {
+  const [moved, ask] = useThrottled(onMove);
+  const us = moved ? moved.value : value;
   return (
     <label class="time-slider">
       <span>{label}</span>
@@ -18,11 +23,11 @@ export function TimeSlider({ label, valueText, max, step, value, onMove }: TimeS
         min={0}
         max={max}
         step={step}
-        value={value}
-        aria-valuetext={valueText}
-        onInput={(event) => onMove(Number(event.currentTarget.value))}
+        value={us}
+        aria-valuetext={format(us)}
+        onInput={(event) => ask(Number(event.currentTarget.value))}
       />
-      <output>{valueText}</output>
+      <output>{format(us)}</output>
     </label>
   );
 }

@@ -71,6 +71,8 @@ interface FailedProps {
 
 /** An error of the gateway, with the fields that it names. */
 export function Failed({ problem, again }: FailedProps) {
+  // The frame of the pages says once that the gateway does not answer.
+  if (problem.code === "unreachable") return null;
   return (
     <div class="failed" role="alert">
       <h2>{problem.title}</h2>

@@ -1,8 +1,9 @@
-// Failed calls by task, call and outcome with status and cause, and errors raised by the scenario.
+// Failed requests by task, call and outcome with status and cause, and errors of the scenario.
 
+import type { Raised, TaskRaises } from "../../api/_generated/report";
 import type { CallErrors, Errors } from "../../api/answers";
 import { NOT_MEASURED, count, percent } from "../../format/numbers";
-import { outcome, spaced } from "../../format/labels";
+import { outcome, raisedBy, spaced } from "../../format/labels";
 import { Scroll } from "../layout/panel";
 
 interface Failure {
@@ -42,12 +43,18 @@ function ofCall(task: string, call: CallErrors): Failure[] {
 export function FailureTable({ errors }: { errors: Errors }) {
   const found = rows(errors);
   const raised = errors.tasks.filter((task) => task.raised.length > 0);
-  if (found.length === 0 && raised.length === 0) {
-    return <p class="quiet">No failed calls in the selected part.</p>;
+  const raises = errors.tasks.filter((task) => task.task_raises);
+  if (found.length === 0 && raised.length === 0 && raises.length === 0) {
+    return <p class="quiet">No failed requests in the selected part.</p>;
   }
   return (
     <>
       {found.length > 0 && <Table found={found} />}
+      {raises.map((task) => (
+        <p key={task.task}>
+          <code>{task.task}</code>: {raisesText(task.task_raises!)}
+        </p>
+      ))}
       {raised.map((task) => (
         <div key={task.task} class="raised">
           <p class="quiet">
@@ -56,7 +63,7 @@ export function FailureTable({ errors }: { errors: Errors }) {
           <ul>
             {task.raised.map((one, i) => (
               <li key={i}>
-                <b>{count(one.count)}×</b> <small>{one.by}</small> <code>{one.text}</code>
+                <b>{count(one.count)}×</b> <Cause raised={one} />
                 {one.trace && (
                   <details>
                     <summary>traceback</summary>
@@ -73,16 +80,35 @@ export function FailureTable({ errors }: { errors: Errors }) {
   );
 }
 
+/** How many tasks raised an error, and which of them count as failed requests. */
+export function raisesText(raises: TaskRaises): string {
+  const { after_ok: ok = 0, after_failed: failed = 0, without_call: none = 0 } = raises;
+  const parts = [
+    ok > 0 ? `${count(ok)} after an ok request, which counts as failed` : "",
+    failed > 0 ? `${count(failed)} after a failed request, counted once` : "",
+    none > 0 ? `${count(none)} without a request, each counts as one that failed` : "",
+  ].filter((part) => part !== "");
+  return `${count(ok + failed + none)} tasks raised an error: ${parts.join("; ")}`;
+}
+
+function Cause({ raised }: { raised: Raised }) {
+  return (
+    <>
+      <small>{raisedBy(raised.by)}</small> <code>{raised.text}</code>
+    </>
+  );
+}
+
 function Table({ found }: { found: Failure[] }) {
   return (
-    <Scroll label="Failed calls">
+    <Scroll label="Failed requests">
       <table>
         <thead>
           <tr>
-            <th>task, call</th>
+            <th>task, request</th>
             <th>outcome</th>
-            <th class="n">calls</th>
-            <th class="n">% of finished</th>
+            <th class="n">requests</th>
+            <th class="n">share of finished</th>
             <th>status, cause</th>
           </tr>
         </thead>
@@ -97,7 +123,9 @@ function Table({ found }: { found: Failure[] }) {
                 {outcome(one.outcome)}
               </td>
               <td class="n strong">{count(one.calls)}</td>
-              <td class="n">{one.of > 0 ? percent((100 * one.calls) / one.of) : NOT_MEASURED}</td>
+              <td class="n" title={one.of > 0 ? undefined : "No request has finished"}>
+                {one.of > 0 ? percent((100 * one.calls) / one.of) : NOT_MEASURED}
+              </td>
               <td>{one.why.join(", ")}</td>
             </tr>
           ))}

@@ -1,39 +1,54 @@
 // Tables per task and call: counts, outcomes, latency and its phases.
 
 import { Scroll } from "../layout/panel";
-import type { Report, TaskReport } from "../../api/_generated/report";
+import { Figure, FigureCell } from "../layout/figures";
+import type { CallReport, Report, TaskReport } from "../../api/_generated/report";
 import type { Percentiles } from "../../api/answers";
-import { count, latency, percent } from "../../format/numbers";
-import { OUTCOMES, outcome, spaced } from "../../format/labels";
+import { NOT_MEASURED, count, latency, passedShare, percent } from "../../format/numbers";
+import { OUTCOMES, SERVICE_TITLE, outcome, spaced } from "../../format/labels";
 
 interface TasksProps {
-  tasks: TaskReport[];
+  report: Pick<Report, "tasks" | "warm_up" | "run">;
   chosen: { task: string | null; step: string | null };
   onChoose: (task: string | null, step: string | null) => void;
 }
 
-export function TaskTable({ tasks, chosen, onChoose }: TasksProps) {
+export function TaskTable({ report, chosen, onChoose }: TasksProps) {
+  const closedLoop = report.run.users != null;
   return (
-    <Scroll label="Tasks and calls">
+    <Scroll label="Tasks and their requests">
       <table class="tasks">
         <thead>
           <tr>
-            <th>task, call</th>
-            <th class="n">started</th>
-            <th class="n">finished</th>
-            <th class="n">failed</th>
+            <th>task, request</th>
+            <th class="n" title="Arrivals that started this task, warm-up included">
+              arrivals
+            </th>
+            <th class="n" title="Requests that ended in the measured time">
+              requests
+            </th>
+            <th
+              class="n"
+              title="In the measured time; with the last request of a task that raised an error"
+            >
+              failed
+            </th>
             <th class="n">p50</th>
             <th class="n">p95</th>
             <th class="n">p99</th>
             <th class="n">max</th>
-            <th class="n" title="Uncorrected: time from dispatch to the end of the call">
-              service p99
-            </th>
+            <th class="n">min</th>
+            <th class="n">mean</th>
+            {!closedLoop && (
+              <th class="n" title={SERVICE_TITLE}>
+                service p99
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
-          {tasks.map((task) => (
-            <TaskRows key={task.name} {...{ task, chosen, onChoose }} />
+          {report.tasks.map((task, at) => (
+            <TaskRows key={task.name} {...{ task, at, report, chosen, onChoose }} />
           ))}
         </tbody>
       </table>
@@ -41,13 +56,16 @@ export function TaskTable({ tasks, chosen, onChoose }: TasksProps) {
   );
 }
 
-interface RowsProps extends Omit<TasksProps, "tasks"> {
+interface RowsProps extends TasksProps {
   task: TaskReport;
+  at: number;
 }
 
-function TaskRows({ task, chosen, onChoose }: RowsProps) {
+function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
   const open = chosen.task === task.name;
   const selected = open && chosen.step === null;
+  const closedLoop = report.run.users != null;
+  const of = `tasks.${at}`;
   return (
     <>
       <tr class={selected ? "task chosen" : "task"}>
@@ -62,16 +80,18 @@ function TaskRows({ task, chosen, onChoose }: RowsProps) {
           </button>
           <small>weight {task.weight}</small>
         </th>
-        <td class="n">{count(task.arrivals.started)}</td>
-        <td class="n">{count(task.finished)}</td>
-        <FailedCell bad={task.errors} of={task.finished} />
-        <PercentileCells of={task.response} />
-        <td class="n">{latency(task.service?.p99_us)}</td>
+        <FigureCell of={`${of}.arrivals.started`} text={count(task.arrivals.started)} />
+        <FigureCell of={`${of}.finished`} text={count(task.finished)} />
+        <FailedCell of={`${of}.errors`} bad={task.errors} finished={task.finished} />
+        <PercentileCells
+          of={of}
+          response={task.response}
+          service={task.service}
+          {...{ closedLoop }}
+        />
       </tr>
-      {task.calls.map((call) => {
+      {task.calls.map((call, place) => {
         const selected = open && chosen.step === call.name;
-        const { attempted, outcomes } = call.counts;
-        const bad = OUTCOMES.filter((o) => o !== "ok").reduce((n, o) => n + (outcomes[o] ?? 0), 0);
         return (
           <tr key={call.name} class={selected ? "call chosen" : "call"}>
             <th scope="row">
@@ -84,11 +104,18 @@ function TaskRows({ task, chosen, onChoose }: RowsProps) {
                 {call.name}
               </button>
             </th>
-            <td class="n">{count(attempted)}</td>
-            <td class="n">{count(call.response?.count ?? 0)}</td>
-            <FailedCell bad={bad} of={attempted} />
-            <PercentileCells of={call.response} />
-            <td class="n">{latency(call.service?.p99_us)}</td>
+            <td class="n" title="Arrivals are counted for the task" />
+            <FigureCell
+              of={call.response ? `${of}.calls.${place}.response.count` : undefined}
+              text={count(call.response?.count ?? 0)}
+            />
+            <CallFailedCell call={call} warmUpUs={report.warm_up.warm_up_us} />
+            <PercentileCells
+              of={`${of}.calls.${place}`}
+              response={call.response}
+              service={call.service}
+              {...{ closedLoop }}
+            />
           </tr>
         );
       })}
@@ -96,76 +123,143 @@ function TaskRows({ task, chosen, onChoose }: RowsProps) {
   );
 }
 
-function FailedCell({ bad, of }: { bad: number; of: number }) {
-  const part = of === 0 ? null : (100 * bad) / of;
+function FailedCell({ of, bad, finished }: { of?: string; bad: number; finished: number }) {
+  const part =
+    finished === 0 ? undefined : `${percent((100 * bad) / finished)} of ${count(finished)}`;
   return (
-    <td class={bad > 0 ? "n bad" : "n"} title={part === null ? undefined : percent(part)}>
-      {count(bad)}
+    <td class={bad > 0 ? "n bad" : "n"} title={part}>
+      <Figure of={of} text={count(bad)} />
     </td>
   );
 }
 
-function PercentileCells({ of }: { of: Percentiles | null | undefined }) {
+/** The outcomes of a call are of the whole run: after a warm-up they are not the measured ones. */
+function CallFailedCell({ call, warmUpUs }: { call: CallReport; warmUpUs: number }) {
+  const { outcomes } = call.counts;
+  const bad = FAILED.reduce((sum, name) => sum + (outcomes[name] ?? 0), 0);
+  if (warmUpUs === 0 || bad === 0) {
+    return <FailedCell bad={bad} finished={call.response?.count ?? 0} />;
+  }
+  const title = `${count(bad)} in the whole run; the part in the warm-up is not known`;
+  return (
+    <td class="n" title={title}>
+      {NOT_MEASURED}
+    </td>
+  );
+}
+
+/** Outcomes of finished requests that failed. */
+const FAILED = OUTCOMES.filter((name) => !["ok", "cancelled", "indeterminate"].includes(name));
+
+type Maybe = Percentiles | null | undefined;
+
+interface PercentileCellsProps {
+  of: string;
+  response: Maybe;
+  service: Maybe;
+  closedLoop: boolean;
+}
+
+const NONE = "No request finished in the measured time";
+
+function PercentileCells({ of, response, service, closedLoop }: PercentileCellsProps) {
+  const cell = (key: keyof Percentiles) => (
+    <FigureCell
+      of={`${of}.response.${key}`}
+      text={latency(response?.[key])}
+      none={NONE}
+      strong={key === "p99_us"}
+    />
+  );
   return (
     <>
-      <td class="n">{latency(of?.p50_us)}</td>
-      <td class="n">{latency(of?.p95_us)}</td>
-      <td class="n strong">{latency(of?.p99_us)}</td>
-      <td class="n">{latency(of?.max_us)}</td>
+      {cell("p50_us")}
+      {cell("p95_us")}
+      {cell("p99_us")}
+      {cell("max_us")}
+      {cell("min_us")}
+      {cell("mean_us")}
+      {!closedLoop && (
+        <FigureCell of={`${of}.service.p99_us`} text={latency(service?.p99_us)} none={NONE} />
+      )}
     </>
   );
 }
 
 /** Percentiles of each phase of a call. */
-export function PhaseTable({ anatomy }: { anatomy: Record<string, Percentiles> }) {
+export function PhaseTable({ of, anatomy }: { of: string; anatomy: Record<string, Percentiles> }) {
   const phases = Object.entries(anatomy);
-  if (phases.length === 0) return <p class="quiet">No phases were recorded for this call.</p>;
+  if (phases.length === 0) return <p class="quiet">No phases were recorded for this request.</p>;
   return (
-    <table>
-      <thead>
-        <tr>
-          <th>phase</th>
-          <th class="n">p50</th>
-          <th class="n">p95</th>
-          <th class="n">p99</th>
-          <th class="n">max</th>
-        </tr>
-      </thead>
-      <tbody>
-        {phases.map(([name, percentiles]) => (
-          <tr key={name}>
-            <th scope="row">{spaced(name)}</th>
-            <td class="n">{latency(percentiles.p50_us)}</td>
-            <td class="n">{latency(percentiles.p95_us)}</td>
-            <td class="n strong">{latency(percentiles.p99_us)}</td>
-            <td class="n">{latency(percentiles.max_us)}</td>
+    <Scroll label="Phases">
+      <table>
+        <thead>
+          <tr>
+            <th>phase</th>
+            <th class="n">p50</th>
+            <th class="n">p95</th>
+            <th class="n">p99</th>
+            <th class="n">max</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {phases.map(([name, percentiles]) => (
+            <tr key={name}>
+              <th scope="row">{spaced(name)}</th>
+              {(["p50_us", "p95_us", "p99_us", "max_us"] as const).map((key) => (
+                <FigureCell
+                  key={key}
+                  of={`${of}.${name}.${key}`}
+                  text={latency(percentiles[key])}
+                  strong={key === "p99_us"}
+                />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
   );
 }
 
-/** Outcomes, causes and status codes of a run or of one call. */
-export function OutcomeTable({ calls, status }: Pick<Report, "calls" | "status">) {
+interface OutcomesProps {
+  calls: Report["calls"];
+  status: Report["status"];
+  /** Path of the two in the report's JSON, with a dot at its end; empty for the run. */
+  of?: string;
+}
+
+/** Outcomes and causes of the whole run, and status codes of the measured time. */
+export function OutcomeTable({ calls, status, of = "" }: OutcomesProps) {
   const ended = OUTCOMES.filter((name) => (calls.outcomes[name] ?? 0) > 0);
-  const selected = ended.reduce((n, name) => n + (calls.outcomes[name] ?? 0), 0);
-  if (selected === 0) return <p class="quiet">No call has finished yet.</p>;
+  const all = ended.reduce((n, name) => n + (calls.outcomes[name] ?? 0), 0);
+  if (all === 0) return <p class="quiet">No request has finished yet.</p>;
+  const field = of === "" ? "calls" : `${of}counts`;
   return (
     <div class="outcomes">
       <table>
+        <thead>
+          <tr>
+            <th>outcome</th>
+            <th class="n" title="In the whole run, warm-up included">
+              requests
+            </th>
+            <th class="n">share</th>
+            <th>cause</th>
+          </tr>
+        </thead>
         <tbody>
           {ended.map((name) => {
             const n = calls.outcomes[name] ?? 0;
-            const causes = Object.entries(calls.causes?.[name] ?? {});
+            const causes = Object.entries(calls.causes?.[name] ?? {}).sort((a, b) => b[1] - a[1]);
             return (
               <tr key={name}>
                 <th scope="row">
                   <i class={`dot o-${name}`} aria-hidden="true" />
                   {outcome(name)}
                 </th>
-                <td class="n strong">{count(n)}</td>
-                <td class="n">{percent((100 * n) / selected)}</td>
+                <FigureCell of={`${field}.outcomes.${name}`} text={count(n)} strong />
+                <td class="n">{percent((100 * n) / all)}</td>
                 <td>{causes.map(([why, n]) => `${spaced(why)} ${count(n)}`).join(", ")}</td>
               </tr>
             );
@@ -174,9 +268,10 @@ export function OutcomeTable({ calls, status }: Pick<Report, "calls" | "status">
       </table>
       {Object.keys(status).length > 0 && (
         <p class="codes">
+          <span>Status codes in the measured time:</span>
           {Object.entries(status).map(([code, n]) => (
             <span key={code}>
-              <code>{code}</code> {count(n)}
+              <code>{code}</code> <Figure of={`${of}status.${code}`} text={count(n)} />
             </span>
           ))}
         </p>
@@ -185,19 +280,36 @@ export function OutcomeTable({ calls, status }: Pick<Report, "calls" | "status">
   );
 }
 
-/** Passed and failed checks per task; nothing for a scenario without checks. */
-export function CheckSummary({ tasks }: { tasks: TaskReport[] }) {
-  const checked = tasks.filter((task) => task.checks);
-  if (checked.length === 0) return null;
+/** Passed and failed checks of the run and of each task. */
+export function CheckTable({ report }: { report: Pick<Report, "tasks" | "checks"> }) {
+  const all = { name: "all", checks: report.checks, of: "checks" };
+  const tasks = report.tasks
+    .map((task, at) => ({ name: task.name, checks: task.checks, of: `tasks.${at}.checks` }))
+    .filter(({ checks }) => checks);
+  // The checks of the only task are those of the run.
+  const rows = tasks.length === 1 ? [{ ...all, name: tasks[0]!.name }] : [...tasks, all];
   return (
-    <p class="quiet wide">
-      Checks:{" "}
-      {checked
-        .map(({ name, checks }) => {
-          const failed = checks!.failed > 0 ? `, ${count(checks!.failed)} failed` : "";
-          return `${name} ${count(checks!.passed)} passed${failed}`;
-        })
-        .join("; ")}
-    </p>
+    <table>
+      <thead>
+        <tr>
+          <th>task</th>
+          <th class="n">passed</th>
+          <th class="n">failed</th>
+          <th class="n">share passed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ name, checks, of }) => (
+          <tr key={of}>
+            <th scope="row">{name}</th>
+            <FigureCell of={`${of}.passed`} text={count(checks!.passed)} />
+            <td class={checks!.failed > 0 ? "n bad" : "n"}>
+              <Figure of={`${of}.failed`} text={count(checks!.failed)} />
+            </td>
+            <td class="n strong">{passedShare(checks!.passed, checks!.failed)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -1,21 +1,26 @@
-// Thresholds: measured value, limit, margin, and since when a threshold has been failing.
+// Thresholds: measured value, limit, margin, and when a threshold first failed.
 
-import type { ThresholdResult } from "../../api/_generated/report";
-import { clock, percent } from "../../format/numbers";
-import { formatValue, margin, metricOf, operatorSign } from "../../format/thresholds";
+import type { MetricsReport, ThresholdResult } from "../../api/_generated/report";
+import { NOT_MEASURED, clock, percent } from "../../format/numbers";
+import { formatResult, margin, operatorSign } from "../../format/thresholds";
 import { Badge } from "../layout/icons";
+import { Figure } from "../layout/figures";
 import { Scroll } from "../layout/panel";
 
-/** For each threshold, in order, since when it has been failing; null: not known. */
+/** For each threshold, in order, when it first failed for good; null: not known. */
 export type FirstBreachUs = (number | null)[] | null;
 
 interface ThresholdsProps {
   results: ThresholdResult[];
   firstBreachUs: FirstBreachUs;
+  /** Metrics of the scenario, for their units. */
+  own?: MetricsReport | null | undefined;
+  /** Path of the results in the report's JSON; absent: they are of another answer. */
+  of?: string;
   onGoTo?: (us: number) => void;
 }
 
-export function Thresholds({ results, firstBreachUs, onGoTo }: ThresholdsProps) {
+export function Thresholds({ results, firstBreachUs, own, of, onGoTo }: ThresholdsProps) {
   if (results.length === 0) {
     return <p class="quiet">No thresholds are set. Try some in the “What if” tab.</p>;
   }
@@ -28,7 +33,7 @@ export function Thresholds({ results, firstBreachUs, onGoTo }: ThresholdsProps) 
             <th class="n">measured</th>
             <th class="n">limit</th>
             <th>margin</th>
-            <th class="n">failing since</th>
+            <th class="n">first failed at</th>
           </tr>
         </thead>
         <tbody>
@@ -36,6 +41,8 @@ export function Thresholds({ results, firstBreachUs, onGoTo }: ThresholdsProps) 
             <ThresholdRow
               key={r.key + i}
               result={r}
+              own={own}
+              of={of && `${of}.${i}`}
               at={firstBreachUs?.[i] ?? null}
               onGoTo={onGoTo}
             />
@@ -48,31 +55,35 @@ export function Thresholds({ results, firstBreachUs, onGoTo }: ThresholdsProps) 
 
 interface ThresholdRowProps {
   result: ThresholdResult;
+  own: MetricsReport | null | undefined;
+  of: string | undefined;
   at: number | null;
   onGoTo?: ((us: number) => void) | undefined;
 }
 
-function ThresholdRow({ result, at, onGoTo }: ThresholdRowProps) {
-  const metric = metricOf(result.key);
+function ThresholdRow({ result, own, of, at, onGoTo }: ThresholdRowProps) {
   const left = margin(result);
+  const text = formatResult(result, own);
+  const reason = result.reason ?? "Nothing was measured";
   return (
     <tr class={result.passed ? "" : "bad"}>
       <th scope="row">
         <Badge tone={result.passed ? "good" : "bad"}>{result.passed ? "passed" : "failed"}</Badge>
         <code>{result.key}</code>
+        {text.actual === NOT_MEASURED && <small class="reason">{reason}</small>}
       </th>
-      <td class="n" title={result.reason ?? undefined}>
-        {formatValue(result.actual, metric)}
+      <td class="n">
+        <Figure of={of && `${of}.actual`} text={text.actual} none={reason} />
       </td>
       <td class="n">
-        {operatorSign(result.operator)} {formatValue(result.limit, metric)}
+        {operatorSign(result.operator)} {text.limit}
       </td>
       <td>
         <MarginBar result={result} left={left} />
       </td>
       <td class="n">
         {at === null || result.passed ? (
-          "–"
+          <span title={result.passed ? "It passed" : NO_BREACH}>{NOT_MEASURED}</span>
         ) : onGoTo ? (
           <button type="button" class="link" onClick={() => onGoTo(at)}>
             {clock(at / 1e6)}
@@ -85,11 +96,17 @@ function ThresholdRow({ result, at, onGoTo }: ThresholdRowProps) {
   );
 }
 
+const NO_BREACH = "Known for limits on response time and failed requests only";
+
 /** A bar up to the measured value, with a mark at the limit. */
 function MarginBar({ result, left }: { result: ThresholdResult; left: number | null }) {
-  if (left === null || result.actual === null || result.actual === undefined) return <>–</>;
+  if (left === null || result.actual === null || result.actual === undefined) {
+    const why =
+      result.limit === 0 ? "A limit of 0 has no margin in percent" : "Nothing was measured";
+    return <span title={why}>{NOT_MEASURED}</span>;
+  }
   const most = Math.max(result.actual, result.limit) * 1.15;
-  const words = left >= 0 ? `${percent(left)} left` : `${percent(-left)} over`;
+  const words = left >= 0 ? `${percent(left)} left` : `missed by ${percent(-left)}`;
   return (
     <span class="margin" title={words}>
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">

@@ -1,4 +1,4 @@
-// The certificate of a run: its grade, and findings with evidence and advice.
+// The measurement quality of a run: the grade of its certificate, findings, evidence and advice.
 
 import type { Certificate } from "../../api/_generated/report";
 import { finding, grade } from "../../format/labels";
@@ -20,11 +20,11 @@ export function CertificateFindings({ certificate, over }: CertificateProps) {
           <Badge tone={text.tone}>{certificate.grade}</Badge> {text.text}
         </p>
       ) : (
-        <p class="quiet">The certificate is issued when the run ends.</p>
+        <p class="quiet">The grade follows when the run ends.</p>
       )}
       {findings.length === 0 && (
         <p class="quiet">
-          No findings: the generator was on schedule, the data is complete, and clocks agree.
+          No findings: the load generators were on schedule, the data is complete, and clocks agree.
         </p>
       )}
       <ul>

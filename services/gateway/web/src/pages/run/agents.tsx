@@ -1,7 +1,8 @@
-// The agents of a run: shares of the load, and their health over time.
+// The load generators of a run: shares of the load, and their health over time.
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
+import type { Report, TailFacts } from "../../api/_generated/report";
 import type { AgentOverTime, AgentsOverTime } from "../../api/answers";
 import { queryString } from "../../api/http";
 import { useResource } from "../../api/resource";
@@ -15,10 +16,11 @@ import {
   valueAxis,
 } from "../../components/charts/chart";
 import { zeroBased } from "../../components/charts/load_chart";
+import { Figure, FigureCell } from "../../components/layout/figures";
 import { Badge } from "../../components/layout/icons";
 import { Failed, Panel, Tile, Tiles, Scroll } from "../../components/layout/panel";
 import { NOT_MEASURED, count, latency, percent, perSecond, compact } from "../../format/numbers";
-import { type Tone, spaced } from "../../format/labels";
+import { type Tone, lossReason } from "../../format/labels";
 import { bucketsWithin } from "../../data/running_series";
 import type { TabProps } from "./tab";
 
@@ -67,47 +69,17 @@ const GAUGES: Gauge[] = [
 export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps) {
   const path = `/runs/${encodeURIComponent(run)}/agents${queryString({ as_of_us: view.asOf })}`;
   const { data, problem, reload } = useResource<AgentsOverTime>(path, { every });
-  const g = report.generator;
   const colours = new Map((data?.agents ?? []).map((a, at) => [a.agent, `c-${at % 8}`]));
   return (
     <div class="grid">
-      <Tiles>
-        <Tile
-          label="schedule lag p99"
-          value={latency(g.schedule_lag?.p99_us)}
-          note={`p50 ${latency(g.schedule_lag?.p50_us)}`}
-        />
-        <Tile
-          label="queue p99"
-          value={latency(g.queue?.p99_us)}
-          note="wait for a slot, until dispatch"
-        />
-        <Tile
-          label="busiest core"
-          value={percent(g.busiest_core_permille / 10)}
-          tone={g.busy_deltas_pct >= 5 ? "warn" : "plain"}
-          note={`above 90 % in ${percent(g.busy_deltas_pct)} of ticks`}
-        />
-        <Tile label="longest stall" value={latency(g.stall_us_max)} />
-        <Tile
-          label="connections"
-          value={compact(g.connections_opened)}
-          note={`opened; reused by ${compact(g.connections_reused)} calls`}
-        />
-        <Tile
-          label="resent"
-          value={count(g.resent ?? 0)}
-          note="calls sent again on another connection"
-          tone={(g.resent ?? 0) > 0 ? "warn" : "plain"}
-        />
-      </Tiles>
-      <Panel title="Processes" note="all processes that held shards" wide>
+      <GeneratorTiles generator={report.generator} />
+      <Panel title="Processes" note="of all load generators that held shards" wide>
         <Holders report={report} data={data} chosen={view.agent} colours={colours} />
       </Panel>
-      {problem && <Failed problem={problem} again={reload} />}
+      {problem && !series.problem && <Failed problem={problem} again={reload} />}
       {data && data.agents.length > CHARTED_AGENTS_MAX && (
         <p class="quiet wide">
-          Charts show the first {CHARTED_AGENTS_MAX} of {data.agents.length} agents.
+          Charts show the first {CHARTED_AGENTS_MAX} of {data.agents.length} load generators.
         </p>
       )}
       {data &&
@@ -125,6 +97,85 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps
   );
 }
 
+const NO_ARRIVAL = "No arrival was due in the measured time";
+
+function GeneratorTiles({ generator: g }: { generator: Report["generator"] }) {
+  const retransmits = g.retransmits_max ?? 0;
+  const overflows = g.listen_overflows_max ?? 0;
+  return (
+    <Tiles>
+      <Tile
+        label="schedule lag p99"
+        value={
+          <Figure
+            of="generator.schedule_lag.p99_us"
+            text={latency(g.schedule_lag?.p99_us)}
+            none={NO_ARRIVAL}
+          />
+        }
+        note={`after the due time; p50 ${latency(g.schedule_lag?.p50_us)}`}
+      />
+      <Tile
+        label="queue p99"
+        value={
+          <Figure of="generator.queue.p99_us" text={latency(g.queue?.p99_us)} none={NO_ARRIVAL} />
+        }
+        note="wait for a slot, until dispatch"
+      />
+      <Tile
+        label="busiest core"
+        value={
+          <Figure
+            of="generator.busiest_core_permille"
+            text={percent(g.busiest_core_permille / 10)}
+          />
+        }
+        tone={g.busy_deltas_pct >= 5 ? "warn" : "plain"}
+        note={
+          <>
+            above 90 % in{" "}
+            <Figure of="generator.busy_deltas_pct" text={percent(g.busy_deltas_pct)} /> of ticks
+          </>
+        }
+      />
+      <Tile
+        label="longest stall"
+        value={<Figure of="generator.stall_us_max" text={latency(g.stall_us_max)} />}
+        note="of a thread, behind its timer"
+      />
+      <Tile
+        label="connections"
+        value={<Figure of="generator.connections_opened" text={count(g.connections_opened)} />}
+        note={
+          <>
+            opened; reused by{" "}
+            <Figure of="generator.connections_reused" text={count(g.connections_reused)} /> requests
+          </>
+        }
+      />
+      <Tile
+        label="retried on a new connection"
+        value={<Figure of="generator.resent" text={count(g.resent ?? 0)} />}
+        note="requests; the open connection was closed before a response"
+        tone={(g.resent ?? 0) > 0 ? "warn" : "plain"}
+      />
+      {retransmits + overflows > 0 && (
+        <Tile
+          label="TCP segments sent again"
+          value={<Figure of="generator.retransmits_max" text={count(retransmits)} />}
+          note={
+            <>
+              on one machine, by all its programs;{" "}
+              <Figure of="generator.listen_overflows_max" text={count(overflows)} /> connections
+              found a full listener queue
+            </>
+          }
+        />
+      )}
+    </Tiles>
+  );
+}
+
 interface HoldersProps {
   report: TabProps["report"];
   data: AgentsOverTime | null;
@@ -139,19 +190,20 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
       <table>
         <thead>
           <tr>
-            <th>agent</th>
+            <th>load generator</th>
             <th>process</th>
             <th>state</th>
             <th class="n">shards</th>
-            <th class="n">started</th>
-            <th class="n">calls</th>
+            <th class="n">arrivals started</th>
+            <th class="n">requests</th>
             <th class="n">deltas</th>
             <th class="n">clock error</th>
             <th class="n">cores</th>
           </tr>
         </thead>
         <tbody>
-          {report.run.holders.map(({ holder, ...facts }) => {
+          {report.run.holders.map(({ holder, ...facts }, at) => {
+            const place = `run.holders.${at}`;
             const state = ended(facts.finished, facts.lost);
             const on = chosen === holder.agent;
             return (
@@ -162,7 +214,7 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
                     type="button"
                     class="link"
                     aria-pressed={on}
-                    title="Filter the charts by this agent"
+                    title="Filter the charts by this load generator"
                     onClick={() => changeView({ agent: on ? null : holder.agent })}
                   >
                     {holder.agent}
@@ -175,13 +227,22 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
                 </td>
                 <td>
                   <Badge tone={state.tone}>{state.text}</Badge>
+                  {facts.development && <small> development build</small>}
+                  {facts.tail && <TailNote tail={facts.tail} />}
                 </td>
-                <td class="n">{count(facts.shards)}</td>
-                <td class="n">{count(facts.started)}</td>
-                <td class="n">{count(facts.calls)}</td>
-                <td class="n">{count(facts.deltas)}</td>
-                <td class="n">{latency(facts.clock_bound_us)}</td>
-                <td class="n">{of.get(holder.agent)?.cores ?? NOT_MEASURED}</td>
+                <FigureCell of={`${place}.shards`} text={count(facts.shards)} />
+                <FigureCell of={`${place}.started`} text={count(facts.started)} />
+                <FigureCell of={`${place}.calls`} text={count(facts.calls)} />
+                <FigureCell of={`${place}.deltas`} text={count(facts.deltas)} />
+                <FigureCell
+                  of={`${place}.clock_bound_us`}
+                  text={latency(facts.clock_bound_us)}
+                  none="It never compared its clock with the coordinator's"
+                />
+                <FigureCell
+                  text={coresText(of.get(holder.agent))}
+                  none="Its heartbeat did not contain the number of cores"
+                />
               </tr>
             );
           })}
@@ -191,8 +252,21 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
   );
 }
 
+function coresText(agent: AgentOverTime | undefined): string {
+  return agent?.cores == null ? NOT_MEASURED : String(agent.cores);
+}
+
+/** What a later process reported of a killed one. */
+function TailNote({ tail }: { tail: TailFacts }) {
+  const text = tail.lost
+    ? `its last counts are lost: ${tail.lost}`
+    : `its last counts were recovered, ${count(tail.indeterminate)} requests were in flight`;
+  return <small class="tail">{text}</small>;
+}
+
 function ended(finished: boolean, lost: string | null | undefined): { text: string; tone: Tone } {
-  if (lost) return { text: spaced(lost), tone: lost === "left" ? "plain" : "bad" };
+  if (lost === "left") return { text: "left", tone: "plain" };
+  if (lost) return { text: `lost: ${lossReason(lost)}`, tone: "bad" };
   return finished ? { text: "finished", tone: "plain" } : { text: "running", tone: "busy" };
 }
 

@@ -1,219 +1,181 @@
-// The overview: verdict, load, outcomes, latency, thresholds and certificate.
+// The overview: verdict, load, outcomes, latency, thresholds and measurement quality.
 
 import type { Report } from "../../api/_generated/report";
-import type { Snapshot } from "../../api/_generated/snapshot";
-import { Thresholds } from "../../components/tables/thresholds";
-import { CertificateFindings } from "../../components/verdict/certificate";
-import { VerdictBanner } from "../../components/verdict/verdict";
-import { PercentileTable, omission } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { LoadChart, OutcomesChart } from "../../components/charts/load_chart";
-import { Empty, Failed, Panel, Tile, Tiles } from "../../components/layout/panel";
-import { Timeline } from "../../components/tables/timeline";
+import { Figure } from "../../components/layout/figures";
+import { Empty, Panel } from "../../components/layout/panel";
+import { ArrivalTable, DataGaps } from "../../components/tables/accounting";
+import { raisesText } from "../../components/tables/failures";
+import {
+  LatencyNotes,
+  PercentileTable,
+  omission,
+  serverLatency,
+} from "../../components/tables/percentiles";
 import { OutcomeTable } from "../../components/tables/tasks";
-import { clock, count, latency, perSecond, percent, compact } from "../../format/numbers";
-import { dropReason, isOver } from "../../format/labels";
+import { Thresholds } from "../../components/tables/thresholds";
+import { Timeline } from "../../components/tables/timeline";
+import { CertificateFindings } from "../../components/verdict/certificate";
+import { VerdictBanner } from "../../components/verdict/verdict";
+import { partText } from "../../data/time_range";
+import { RESPONSE, isOver } from "../../format/labels";
+import { bytes, clock, compact, count, duration } from "../../format/numbers";
+import { Figures } from "./figures";
+import { LiveFigures } from "./live_figures";
 import { type TabProps, timelineLines } from "./tab";
 
 export function Overview(tab: TabProps) {
-  const { report, series, firstBreachUs, live, over, goTo, onZoom, view } = tab;
-  if (report.run.state === "refused" || report.run.failure) return <RunFailed {...tab} />;
-  if (!report.run.start_at) return <NotStarted {...tab} />;
+  const { report, series, firstBreachUs, live, over, goTo, onZoom, view, marks } = tab;
+  if (!report.run.start_at) {
+    const { failure, refused } = report.run;
+    return failure || refused.length > 0 ? <RunFailed {...tab} /> : <NotStarted {...tab} />;
+  }
   const data = series.data;
   const loading = series.loading && data !== null;
+  const closedLoop = report.run.users != null;
+  const times = serverLatency(report.latency);
+  const part = partText(view, over);
+  const isNewest = !over && view.asOf === null && view.from === null && view.to === null;
   return (
     <div class="grid">
       <VerdictBanner
         report={report}
         firstBreachUs={firstBreachUs}
-        {...(over ? { onGoTo: goTo } : {})}
-      />
-      {!over && view.asOf === null ? (
+        marks={marks}
+        onGoTo={over ? goTo : undefined}
+      >
+        <PartLine tab={tab} />
+      </VerdictBanner>
+      {isNewest && live.snapshot ? (
         <LiveFigures snapshot={live.snapshot} report={report} />
       ) : (
-        <Figures report={report} />
+        <Figures report={report} until={view.asOf === null ? null : clock(view.asOf / 1e6)} />
       )}
-      {series.problem && <Failed problem={series.problem} again={series.reload} />}
+      <WarmUpNote report={report} />
       <div class="stack left">
-        <Panel title="Load" note="planned and started arrivals per second" busy={loading}>
-          {data && <LoadChart series={data} onZoom={onZoom} />}
+        <Panel title="Load" note={loadNote(closedLoop)} busy={loading}>
+          {data && <LoadChart series={data} onZoom={onZoom} closedLoop={closedLoop} />}
         </Panel>
-        <Panel title="Outcomes" note="calls per second, by due time" busy={loading}>
+        <Panel title="Requests" note="per second, by the time they were due" busy={loading}>
           {data && <OutcomesChart series={data} onZoom={onZoom} height={160} />}
           <OutcomeTable calls={report.calls} status={report.status} />
+          <RequestFacts report={report} />
         </Panel>
-        {over ? (
-          <Panel title="Certificate" note="can the figures be trusted?">
-            <CertificateFindings certificate={report.certificate} over={isOver(report.run.state)} />
-          </Panel>
-        ) : (
+        <Panel title="Arrivals" note="warm-up included">
+          <ArrivalTable report={report} />
+          <DataGaps report={report} />
+        </Panel>
+        {!over && (
           <Panel title="Timeline" note="newest first">
             <Timeline lines={timelineLines(tab)} startAt={report.run.start_at} newestFirst />
           </Panel>
         )}
       </div>
       <div class="stack right">
-        <Panel title="Response time" note="corrected: from the due time" busy={loading}>
+        <Panel
+          title="Response time"
+          note={closedLoop ? "not counted from a schedule" : "including waiting"}
+          busy={loading}
+        >
           {data && <LatencyChart series={data} onZoom={onZoom} />}
         </Panel>
-        <Panel title="Thresholds" note={over ? "in the measured time" : "so far"}>
+        <Panel title="Thresholds" note={`of ${part}`}>
           <Thresholds
+            of="verdict.thresholds"
+            own={report.metrics}
             results={report.verdict.thresholds}
             firstBreachUs={firstBreachUs}
             {...(over ? { onGoTo: goTo } : {})}
           />
-          <DataGaps report={report} />
         </Panel>
-        <Panel title="Latency" note={`${compact(report.latency.response?.count ?? 0)} calls`}>
-          <PercentileTable response={report.latency.response} service={report.latency.service} />
+        <Panel
+          title={closedLoop ? "Response time" : `${RESPONSE} and service time`}
+          note={`${compact(report.latency.response?.count ?? 0)} requests of ${part}`}
+        >
+          <PercentileTable of="latency" closedLoop={closedLoop} {...times} />
+          <LatencyNotes times={report.latency} closedLoop={closedLoop} />
+          {!closedLoop && times.response && (
+            <p class="quiet">
+              CO factor {omission(report.latency).value}: {omission(report.latency).note}.
+            </p>
+          )}
+        </Panel>
+        <Panel title="Measurement quality" note="do the figures describe the target?">
+          <CertificateFindings certificate={report.certificate} over={isOver(report.run.state)} />
         </Panel>
       </div>
     </div>
   );
 }
 
-function Figures({ report }: { report: Report }) {
-  const { arrivals, rates, latency: times } = report;
-  const factor = omission(times);
-  const drops = Object.entries(arrivals.dropped).filter(([, n]) => n > 0);
-  const lost = arrivals.lost > 0 ? `${count(arrivals.lost)} lost` : null;
-  const missing = [...drops.map(([why, n]) => `${count(n)} ${dropReason(why)}`), lost].filter(
-    Boolean,
-  );
+function loadNote(closedLoop: boolean): string {
+  return closedLoop ? "arrivals started per second" : "planned and started arrivals per second";
+}
+
+/** Which part of the run is judged and shown, unless it is all of an ended run. */
+function PartLine({ tab: { view, over } }: { tab: TabProps }) {
+  const isWhole = over && view.asOf === null && view.from === null && view.to === null;
+  return isWhole ? null : <p class="part">Verdict and figures of {partText(view, over)}</p>;
+}
+
+function WarmUpNote({ report: { warm_up: warmUp } }: { report: Report }) {
+  if (warmUp.warm_up_us === 0) return null;
   return (
-    <Tiles>
-      <Tile label="achieved rate" value={perSecond(rates.achieved_rps)} note={offered(rates)} />
-      <Tile
-        label="arrivals"
-        value={count(arrivals.started)}
-        note={`of ${count(arrivals.planned)} planned`}
-      />
-      <Tile
-        label="dropped or lost"
-        tone={missing.length > 0 ? "warn" : "plain"}
-        value={count(drops.reduce((n, [, v]) => n + v, 0) + arrivals.lost)}
-        note={missing[0] ?? "all planned arrivals started"}
-        title={missing.join("\n")}
-      />
-      <Tile
-        label="error rate"
-        tone={report.errors_total > 0 ? "bad" : "plain"}
-        value={percent(report.error_rate_pct)}
-        note={failed(report)}
-      />
-      <Tile
-        label="p95"
-        value={latency(times.response?.p95_us)}
-        note={`uncorrected ${latency(times.service?.p95_us)}`}
-      />
-      <Tile
-        label="p99"
-        value={latency(times.response?.p99_us)}
-        note={`uncorrected ${latency(times.service?.p99_us)}`}
-      />
-      <Tile
-        label="CO factor"
-        value={factor.value}
-        note={factor.note}
-        tone={factor.warn ? "warn" : "plain"}
-      />
-    </Tiles>
+    <p class="quiet wide">
+      The first <Figure of="warm_up.warm_up_us" text={duration(warmUp.warm_up_us)} /> (warm-up) are
+      left out of thresholds, rates and percentiles:{" "}
+      <Figure of="warm_up.arrivals" text={count(warmUp.arrivals)} /> arrivals,{" "}
+      <Figure of="warm_up.calls" text={count(warmUp.calls)} /> requests.
+    </p>
   );
 }
 
-/** Planned rate of the time of these arrivals, and the shortfall. */
-function offered(rates: Report["rates"]): string {
-  const planned = `arrivals; planned ${perSecond(rates.planned_rps)}`;
-  return `${planned}, shortfall ${compact(rates.shortfall_pct)} %`;
-}
-
-/** Number of failed calls, and of tasks that raised an error. */
-function failed(report: Report): string {
-  const calls = `${count(report.errors_total)} of ${count(report.requests_total)} calls`;
-  const raises = report.task_raises;
-  if (!raises) return calls;
-  const { after_ok = 0, after_failed = 0, without_call = 0 } = raises;
-  return `${calls}; ${count(after_ok + after_failed + without_call)} tasks raised an error`;
-}
-
-function LiveFigures({ snapshot, report }: { snapshot: Snapshot | null; report: Report }) {
-  if (!snapshot) return <Figures report={report} />;
-  const s = snapshot;
-  const ms = (value: number | null | undefined) =>
-    latency(value === null || value === undefined ? null : value * 1e3);
+function RequestFacts({ report }: { report: Report }) {
+  const { bytes: moved, calls, generator, task_raises: raises } = report;
   return (
-    <Tiles>
-      <Tile
-        label={s.paused ? "paused" : "time"}
-        tone={s.paused ? "warn" : "plain"}
-        value={clock(s.elapsed_secs)}
-        note={`of ${clock(s.duration_secs)}`}
-      />
-      <Tile
-        label="arrivals now"
-        value={perSecond(s.arrivals_per_sec)}
-        note={`of ${perSecond(s.planned_per_sec)} planned; ${perSecond(s.current_rps)} calls`}
-      />
-      <Tile
-        label="started"
-        value={count(s.arrivals_started)}
-        tone={s.arrivals_dropped > 0 ? "warn" : "plain"}
-        note={`${count(s.arrivals_dropped)} dropped`}
-      />
-      <Tile
-        label="p95 now"
-        value={ms(s.latency.p95_ms)}
-        note={`p50 ${ms(s.latency.p50_ms)}, so far ${ms(s.latency_cumulative.p95_ms)}`}
-      />
-      <Tile
-        label="p99 now"
-        value={ms(s.latency.p99_ms)}
-        note={`so far ${ms(s.latency_cumulative.p99_ms)}`}
-      />
-      <Tile
-        label="errors"
-        value={count(s.errors_total)}
-        tone={s.errors_total > 0 ? "bad" : "plain"}
-        note={`of ${count(s.requests_total)} calls`}
-      />
-      <Tile
-        label="in flight"
-        value={count(s.in_flight)}
-        note={`${count(s.waiting)} waiting, oldest ${ms(s.oldest_ms)}`}
-      />
-      <Tile
-        label="agents"
-        value={count(s.active_workers)}
-        note={`${wholeNumber(s.opened_per_sec)} connections opened per s`}
-      />
-    </Tiles>
-  );
-}
-
-function wholeNumber(value: number | null | undefined): string {
-  return compact(Math.round(value ?? 0));
-}
-
-function DataGaps({ report: { gaps, run } }: { report: Report }) {
-  const at = (tick: number) => clock((tick * run.tick_us) / 1e6);
-  if (gaps.lost.length + gaps.quarantined.length + gaps.excess_arrivals === 0) return null;
-  return (
-    <ul class="gaps">
-      {gaps.lost.map((gap, i) => (
-        <li key={i}>
-          {count(gap.arrivals)} arrivals of <code>{gap.holder.agent}</code>, due from{" "}
-          {at(gap.from_tick)} to {at(gap.to_tick + 1)}, were never reported
-        </li>
-      ))}
-      {gaps.excess_arrivals > 0 && (
-        <li>{count(gaps.excess_arrivals)} arrivals were sent twice and are excluded</li>
+    <dl class="list">
+      <div>
+        <dt>all requests</dt>
+        <dd>
+          <Figure of="calls.attempted" text={count(calls.attempted)} />, warm-up included
+          {calls.in_flight > 0 && (
+            <>
+              ; <Figure of="calls.in_flight" text={count(calls.in_flight)} /> in flight
+            </>
+          )}
+        </dd>
+      </div>
+      {raises && (
+        <div>
+          <dt>task errors</dt>
+          <dd>{raisesText(raises)}</dd>
+        </div>
       )}
-      {gaps.quarantined.map((one) => (
-        <li key={one.seq}>
-          quarantined: <code>{one.subject}</code>, {one.reason}
-        </li>
-      ))}
-    </ul>
+      {(generator.resent ?? 0) > 0 && (
+        <div>
+          <dt>retried on a new connection</dt>
+          <dd>
+            <Figure of="generator.resent" text={count(generator.resent)} /> requests: the open
+            connection was closed before a response
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>received</dt>
+        <dd>
+          <Figure of="bytes.received" text={bytes(moved.received)} />,{" "}
+          <Figure of="bytes.received_per_sec" text={`${bytes(moved.received_per_sec)}/s`} />
+        </dd>
+      </div>
+      <div>
+        <dt>sent</dt>
+        <dd>
+          <Figure of="bytes.sent" text={bytes(moved.sent)} />,{" "}
+          <Figure of="bytes.sent_per_sec" text={`${bytes(moved.sent_per_sec)}/s`} />
+        </dd>
+      </div>
+    </dl>
   );
 }
 
@@ -225,7 +187,7 @@ function NotStarted(tab: TabProps) {
       <Empty title={isOver(report.run.state) ? "The run never started" : "Not started yet"}>
         {waits ? (
           <p>
-            {waits.ready} of {waits.want} agents are ready
+            {waits.ready} of {waits.want} load generators are ready
             {waits.min < waits.want && <> (minimum after the wait: {waits.min})</>}. Time left:{" "}
             {clock(Math.max(0, waits.left_secs))}.
           </p>

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Report } from "../../api/_generated/report";
-import type { Series, WhatIf } from "../../api/answers";
+import type { RunList, Series, WhatIf } from "../../api/answers";
 import { post, queryString } from "../../api/http";
 import { useLive } from "../../api/live";
 import { type Resource, useQuery, useResource } from "../../api/resource";
@@ -11,16 +11,23 @@ import { NO_FILTER, type Route, TABS, type Tab, type View, runRoute } from "../.
 import { me } from "../../app/session";
 import { Badge, Icon } from "../../components/layout/icons";
 import { Copy, Failed, Loading } from "../../components/layout/panel";
+import { Marks } from "../../components/charts/mark_lines";
+import { InvalidNotice, invalidReasons } from "../../components/verdict/verdict";
 import { Scrubber } from "../../components/controls/scrubber";
+import { useSettled } from "../../components/controls/throttle";
+import { marksOf } from "../../data/marks";
 import { rangeText, wholeBuckets } from "../../data/time_range";
-import { dateTime } from "../../format/numbers";
+import { dateTime, duration } from "../../format/numbers";
+import { closedLoopText } from "../../format/plan_settings";
 import { upToPresent } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
 import { Tags } from "../tags";
+import { RunNotice } from "./notice";
 import { Steering } from "./steering";
 import { AgentsTab } from "./agents";
 import { LatencyTab } from "./latency";
 import { Overview } from "./overview";
+import { MetricsTab } from "./metrics";
 import { TimelineTab } from "./timeline";
 import { TasksTab } from "./tasks";
 import type { TabProps } from "./tab";
@@ -34,19 +41,31 @@ export function Run({ run, view }: { run: string; view: View }) {
   const asOf = view.asOf;
   // Whether the run has ended is a matter of its newest state, not of the selected second.
   const [over, setOver] = useState(false);
-  const newest = useResource<Report>(path, { every: over ? 0 : LIVE_REFRESH_MS });
+  const newest = useResource<Report>(path + queryString({ ticks: "false" }), {
+    every: over ? 0 : LIVE_REFRESH_MS,
+  });
   useEffect(() => {
     if (newest.data) setOver(isOver(newest.data.run.state));
   }, [newest.data]);
   const live = useLive(run, newest.data !== null && !isOver(newest.data.run.state));
   const every = over || asOf !== null ? 0 : LIVE_REFRESH_MS;
-  const past = useResource<Report>(asOf === null ? null : path + queryString({ as_of_us: asOf }));
-  // The report as of a second replaces the newest once it is loaded.
-  const report = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
+  const zoomed = view.from !== null || view.to !== null;
+  // While a slider is dragged only the report follows; what stands beside it follows at rest.
+  const shown = { from_us: view.from, to_us: view.to, as_of_us: asOf };
+  const rested = useSettled(shown);
+  const past = useResource<Report>(
+    asOf === null ? null : path + queryString({ as_of_us: asOf, ticks: "false" }),
+  );
+  // The report as of a second replaces the newest once it is loaded, that of a range both.
+  const whole = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
+  const range = useResource<Report>(
+    zoomed && started(whole) ? path + queryString({ ...shown, ticks: "false" }) : null,
+    { every },
+  );
+  const report = (zoomed ? range.data : null) ?? whole;
+  const marks = useMemo(() => (whole === null ? [] : marksOf(whole)), [whole]);
   const slice = queryString({
-    from_us: view.from,
-    to_us: view.to,
-    as_of_us: asOf,
+    ...rested,
     tasks: view.task,
     steps: view.step,
     agents: view.agent,
@@ -59,13 +78,19 @@ export function Run({ run, view }: { run: string; view: View }) {
     () => (wholeSeries.data === null || ends ? wholeSeries.data : upToPresent(wholeSeries.data)),
     [wholeSeries.data, ends],
   );
-  const series: Resource<Series> = { ...wholeSeries, data };
+  const loading = wholeSeries.loading || queryString(rested) !== queryString(shown);
+  const series: Resource<Series> = { ...wholeSeries, loading, data };
   const verdictOverTime = useQuery<WhatIf>(
     report && report.verdict.thresholds.length > 0 && started(report)
-      ? `${run} ${asOf} ${over} ${report.requests_total}`
+      ? `${run} ${queryString(rested)} ${over || report.requests_total}`
       : null,
     (signal) =>
-      post<WhatIf>(`${path}/verdict`, asOf === null ? {} : { as_of_us: asOf }, {}, signal),
+      post<WhatIf>(
+        `${path}/verdict`,
+        Object.fromEntries(Object.entries(rested).filter(([, us]) => us !== null)),
+        {},
+        signal,
+      ),
   );
 
   useEffect(() => {
@@ -75,7 +100,7 @@ export function Run({ run, view }: { run: string; view: View }) {
     document.title = report ? `${report.scenario} · LoadPilot` : "LoadPilot";
   }, [report?.scenario]);
 
-  if (!report) {
+  if (!report || !whole) {
     return newest.problem ? (
       <>
         <Failed problem={newest.problem} again={newest.reload} />
@@ -91,6 +116,8 @@ export function Run({ run, view }: { run: string; view: View }) {
     run,
     view,
     report,
+    whole,
+    marks,
     series,
     firstBreachUs: verdictOverTime.data?.broke_at_us ?? null,
     live,
@@ -105,18 +132,28 @@ export function Run({ run, view }: { run: string; view: View }) {
       : undefined,
     goTo: (us) => changeView({ asOf: Math.ceil(us / report.run.tick_us) * report.run.tick_us }),
   };
+  const reload = () => [newest, past, range, wholeSeries].forEach((one) => one.reload());
   return (
     <>
-      <RunHeader report={report} over={over} />
-      {live.fault && <p class="notice bad">The gateway cannot follow this run: {live.fault}</p>}
-      {live.unstored && <p class="notice bad">The log cannot store events: {live.unstored}</p>}
-      {!over && !live.connected && live.snapshot && (
-        <p class="notice">Connection to the gateway lost; reconnecting.</p>
-      )}
-      {asOf !== null && past.problem && <Failed problem={past.problem} again={past.reload} />}
+      <RunHeader report={newest.data!} over={over} />
+      <RunNotice
+        {...{ live, over }}
+        problems={[
+          newest.problem,
+          asOf === null ? null : past.problem,
+          zoomed ? range.problem : null,
+          series.problem,
+        ]}
+        again={reload}
+      />
       <TabBar tab={tab} newest={newest.data!} />
       <ActiveFilters view={view} />
-      <TabBody {...tab} />
+      <InvalidNotice report={report} />
+      <Marks.Provider value={marks}>
+        <div class={invalidReasons(report).length > 0 ? "unusable" : ""}>
+          <TabBody {...tab} />
+        </div>
+      </Marks.Provider>
     </>
   );
 }
@@ -129,21 +166,27 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
   const { run } = report;
   const status = runStatus(run.state, run.ending);
   const again = me.value?.can_start && over;
+  const passed = useLastPassed(report, over);
   return (
-    <div class="title">
-      <Link to={RUNS} class="back">
-        <Icon name="back" />
-        <span class="visually-hidden">All runs</span>
-      </Link>
-      <h1>{report.scenario}</h1>
-      <Badge tone={status.tone}>{status.text}</Badge>
-      {run.users != null && <span class="pill">closed loop, {run.users} users</span>}
-      {(run.steered?.length ?? 0) > 0 && <span class="pill">steered</span>}
-      <Tags tags={run.tags} />
+    <div class="title split">
+      <div class="name">
+        <Link to={RUNS} class="back">
+          <Icon name="back" />
+          <span class="visually-hidden">All runs</span>
+        </Link>
+        <h1>{report.scenario}</h1>
+        <Badge tone={status.tone}>{status.text}</Badge>
+        {run.users != null && <span class="pill">{closedLoopText(run.users, run.rest)}</span>}
+        {(run.steered?.length ?? 0) > 0 && <span class="pill">steered</span>}
+        {run.holders.some((one) => one.development) && <span class="pill">development build</span>}
+        <Tags tags={run.tags} />
+      </div>
       <p class="facts">
         <code>{report.target_url}</code>
         <span>{dateTime(run.start_at ?? run.created_at)}</span>
-        <span>{spaced(run.shape)}</span>
+        <span>
+          {spaced(run.shape)}, {duration(run.profile_us)}
+        </span>
         <span>
           <code class="id">{run.id}</code>
           <Copy text={run.id} label="Copy the run id" />
@@ -160,17 +203,35 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
             Compare
           </Link>
         )}
+        {passed && (
+          <Link class="button" to={{ page: "compare", runs: [passed, run.id], percentile: "p99" }}>
+            Compare with the last passed
+          </Link>
+        )}
         {!over && <Steering report={report} />}
       </div>
     </div>
   );
 }
 
+/** The newest earlier run of the same scenario that passed; null: none is known. */
+function useLastPassed({ scenario, run }: Report, over: boolean): string | null {
+  const [every, setEvery] = useState(0);
+  const query = queryString({ scenario, state: "sealed", cursor: run.id, limit: 50 });
+  const { data } = useResource<RunList>(over ? `/runs${query}` : null, { every });
+  const runs = data?.runs ?? [];
+  // The gateway reads logs one after the other: until then a run has no outcome.
+  const unread = runs.some((one) => one.outcome === null);
+  useEffect(() => setEvery(unread ? LIVE_REFRESH_MS : 0), [unread]);
+  return runs.find((one) => one.outcome?.verdict === "PASS")?.run ?? null;
+}
+
 const TAB_LABELS: Record<Tab, string> = {
   overview: "Overview",
   latency: "Latency",
   tasks: "Tasks",
-  agents: "Agents",
+  metrics: "Metrics",
+  agents: "Load generators",
   timeline: "Timeline",
   "what-if": "What if",
 };
@@ -203,35 +264,44 @@ function TabBar({ tab, newest }: { tab: TabProps; newest: Report }) {
   );
 }
 
-/** The filters of the charts, each with a button to remove it. */
+/** The selected part of the run, and a button that removes each selection. */
 function ActiveFilters({ view }: { view: View }) {
+  const zoomed = view.from !== null || view.to !== null;
   const filters = [
-    view.from !== null || view.to !== null
-      ? { label: rangeText(view.from, view.to), undo: { from: null, to: null } }
-      : null,
     view.task !== null
       ? {
-          label: `task ${view.task}${view.step === null ? "" : `, call ${view.step}`}`,
+          label: `task ${view.task}${view.step === null ? "" : `, request ${view.step}`}`,
           undo: { task: null, step: null },
         }
       : null,
-    view.agent !== null ? { label: `agent ${view.agent}`, undo: { agent: null } } : null,
+    view.agent !== null ? { label: `load generator ${view.agent}`, undo: { agent: null } } : null,
   ].filter((filter) => filter !== null);
-  if (filters.length === 0) return null;
+  if (filters.length === 0 && !zoomed) return null;
   return (
-    <p class="active-filters">
-      Charts filtered by
-      {filters.map(({ label, undo }) => (
-        <button
-          key={label}
-          type="button"
-          onClick={() => changeView(undo)}
-          aria-label={`Remove filter ${label}`}
-        >
-          {label} <Icon name="close" />
-        </button>
-      ))}
-    </p>
+    <div class="active-filters">
+      {zoomed && (
+        <p>
+          Figures, thresholds, tables and charts of
+          <FilterButton label={rangeText(view.from, view.to)} undo={{ from: null, to: null }} />
+        </p>
+      )}
+      {filters.length > 0 && (
+        <p>
+          Charts and failures of
+          {filters.map((filter) => (
+            <FilterButton key={filter.label} {...filter} />
+          ))}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function FilterButton({ label, undo }: { label: string; undo: Partial<View> }) {
+  return (
+    <button type="button" onClick={() => changeView(undo)} aria-label={`Remove filter ${label}`}>
+      {label} <Icon name="close" />
+    </button>
   );
 }
 
@@ -243,6 +313,8 @@ function TabBody(tab: TabProps) {
       return <LatencyTab {...tab} />;
     case "tasks":
       return <TasksTab {...tab} />;
+    case "metrics":
+      return <MetricsTab {...tab} />;
     case "agents":
       return <AgentsTab {...tab} />;
     case "timeline":

@@ -35,13 +35,13 @@ const CONFIRMATIONS: Record<
     title: "Stop the run?",
     confirm: "Stop",
     danger: true,
-    text: "No further arrivals start. Calls in flight finish, and the report is kept.",
+    text: "No further arrivals start. Requests in flight finish, and the report is kept.",
   },
   halt: {
     title: "Halt the run?",
     confirm: "Halt",
     danger: true,
-    text: "Emergency stop: agents cancel calls in flight at once, without a coordinator.",
+    text: "Emergency stop: requests in flight are cancelled at once, without a coordinator.",
   },
 };
 
@@ -81,7 +81,7 @@ export function Steering({ report }: { report: Report }) {
   const paused =
     report.run.steered?.findLast((s) => s.change.type !== "rate")?.change.type === "paused";
   return (
-    <>
+    <div class="steering">
       {report.run.users == null && (
         <button type="button" onClick={() => confirm("rate")}>
           Change rate
@@ -102,9 +102,9 @@ export function Steering({ report }: { report: Report }) {
       <button type="button" class="danger quiet" onClick={() => confirm("halt")}>
         Halt
       </button>
-      <span class="steering-result" role="status">
+      <p class="result" role="status">
         {result}
-      </span>
+      </p>
       {action && (
         <Dialog
           {...CONFIRMATIONS[action]}
@@ -135,7 +135,7 @@ export function Steering({ report }: { report: Report }) {
           )}
         </Dialog>
       )}
-    </>
+    </div>
   );
 }
 

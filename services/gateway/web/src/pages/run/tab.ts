@@ -5,11 +5,17 @@ import type { Series } from "../../api/answers";
 import type { Live } from "../../api/live";
 import type { Resource } from "../../api/resource";
 import type { View } from "../../app/route";
+import type { Mark } from "../../data/marks";
 
 export interface TabProps {
   run: string;
   view: View;
+  /** Of the selected time and range. */
   report: Report;
+  /** Of the selected time, not narrowed to the selected range. */
+  whole: Report;
+  /** What changed during the run. */
+  marks: Mark[];
   series: Resource<Series>;
   firstBreachUs: (number | null)[] | null;
   live: Live;
@@ -23,7 +29,7 @@ export interface TabProps {
 }
 
 /** Lines of the live stream; until it has caught up, those of the report. */
-export function timelineLines({ live, report, view }: TabProps) {
-  const streamed = view.asOf === null && live.story.length >= report.story.length;
-  return streamed ? live.story : report.story;
+export function timelineLines({ live, whole, view }: TabProps) {
+  const streamed = view.asOf === null && live.story.length >= whole.story.length;
+  return streamed ? live.story : whole.story;
 }

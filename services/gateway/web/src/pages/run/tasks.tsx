@@ -7,32 +7,39 @@ import { PercentileTable } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { LoadChart } from "../../components/charts/load_chart";
 import { Failed, Panel } from "../../components/layout/panel";
-import { PhaseTable, CheckSummary, OutcomeTable, TaskTable } from "../../components/tables/tasks";
+import { CheckTable, OutcomeTable, PhaseTable, TaskTable } from "../../components/tables/tasks";
+import { ExchangeList } from "../../components/tables/exchanges";
+import { partText } from "../../data/time_range";
 import { FailureTable } from "../../components/tables/failures";
 import type { TabProps } from "./tab";
 
-export function TasksTab({ run, report, series, view, slice, every, onZoom }: TabProps) {
+export function TasksTab({ run, report, series, view, slice, every, over, onZoom }: TabProps) {
   const path = `/runs/${encodeURIComponent(run)}/errors${slice}`;
   const errors = useResource<Errors>(path, { every });
-  const task = report.tasks.find((one) => one.name === view.task);
-  const call = task?.calls.find((one) => one.name === view.step) ?? null;
+  const at = report.tasks.findIndex((one) => one.name === view.task);
+  const task = report.tasks[at];
+  const place = task?.calls.findIndex((one) => one.name === view.step) ?? -1;
+  const call = task?.calls[place] ?? null;
+  const of = call ? `tasks.${at}.calls.${place}` : `tasks.${at}`;
+  const closedLoop = report.run.users != null;
+  const part = partText(view, over);
   const name = call ? `${task!.name} / ${call.name}` : task?.name;
   const data = series.data;
   return (
     <div class="grid">
       <Panel
-        title="Tasks and calls"
-        note="select one to filter all charts; latency is of the measured time"
+        title="Tasks and their requests"
+        note={`of ${part}, without the warm-up; select one to filter all charts`}
         wide
       >
         <TaskTable
-          tasks={report.tasks}
+          report={report}
           chosen={{ task: view.task, step: view.step }}
           onChoose={(to, step) => changeView({ task: to, step })}
         />
       </Panel>
       <Panel title={name ? `Load of ${name}` : "Load of all tasks"} busy={series.loading}>
-        {data && <LoadChart series={data} onZoom={onZoom} height={180} />}
+        {data && <LoadChart series={data} onZoom={onZoom} height={180} closedLoop={closedLoop} />}
       </Panel>
       <Panel
         title={name ? `Response time of ${name}` : "Response time of all tasks"}
@@ -40,31 +47,47 @@ export function TasksTab({ run, report, series, view, slice, every, onZoom }: Ta
       >
         {data && <LatencyChart series={data} onZoom={onZoom} height={180} />}
       </Panel>
-      <CheckSummary tasks={report.tasks} />
+      {report.checks && (
+        <Panel title="Checks" note={`of ${part}`}>
+          <CheckTable report={report} />
+        </Panel>
+      )}
       {task && (
-        <Panel title={`Latency of ${name}`}>
-          <PercentileTable response={(call ?? task).response} service={(call ?? task).service} />
+        <Panel title={`Latency of ${name}`} note={`of ${part}`}>
+          <PercentileTable
+            of={of}
+            response={(call ?? task).response}
+            service={(call ?? task).service}
+            closedLoop={closedLoop}
+          />
         </Panel>
       )}
       {call && (
         <>
-          <Panel title="Phases">
-            <PhaseTable anatomy={call.anatomy} />
+          <Panel title="Phases" note={`of ${part}`}>
+            <PhaseTable of={`${of}.anatomy`} anatomy={call.anatomy} />
           </Panel>
           <Panel title="Outcomes">
-            <OutcomeTable calls={call.counts} status={call.status} />
+            <OutcomeTable of={`${of}.`} calls={call.counts} status={call.status} />
           </Panel>
         </>
       )}
       <Panel
-        title={name ? `Failures of ${name}` : "Failures"}
-        note="of the selected part, including warm-up"
+        title={name ? `Failed requests of ${name}` : "Failed requests"}
+        note="of the selected part, warm-up included"
         wide
         busy={errors.loading}
       >
-        {errors.problem && <Failed problem={errors.problem} again={errors.reload} />}
+        {errors.problem && !series.problem && (
+          <Failed problem={errors.problem} again={errors.reload} />
+        )}
         {errors.data && <FailureTable errors={errors.data} />}
       </Panel>
+      {(report.exchanges?.length ?? 0) > 0 && (
+        <Panel title="First exchanges" note="of --debug-requests, heads only" wide>
+          <ExchangeList report={report} />
+        </Panel>
+      )}
     </div>
   );
 }

@@ -9,10 +9,12 @@ import { useQuery } from "../../api/resource";
 import { changeView } from "../../app/navigation";
 import { Thresholds } from "../../components/tables/thresholds";
 import { VerdictBanner } from "../../components/verdict/verdict";
-import { PercentileTable } from "../../components/tables/percentiles";
+import { PercentileTable, serverLatency } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { Copy, Failed, Panel } from "../../components/layout/panel";
 import { Icon } from "../../components/layout/icons";
+import { useSettled } from "../../components/controls/throttle";
+import { rangeText } from "../../data/time_range";
 import { TimeSlider } from "../../components/controls/time_slider";
 import { clock, count, latency, percent, perSecond } from "../../format/numbers";
 import {
@@ -42,14 +44,16 @@ const OFFERED_METRICS = [
   "shortfall",
   "achieved_rps",
 ];
-const DEBOUNCE_MS = 120;
+const clockOfUs = (us: number) => clock(us / 1e6);
 
 export function WhatIfTab(tab: TabProps) {
-  const { run, report, view, series, over, goTo, onZoom } = tab;
+  // The window belongs to the question: what it is compared with is the whole run.
+  const { run, whole: report, view, series, over, goTo, onZoom } = tab;
+  const closedLoop = report.run.users != null;
   const planned = useMemo(() => limitsOfResults(report.verdict.thresholds), [report]);
   const limits = view.limits ?? planned;
   const warmUp = view.warmUp ?? report.warm_up.warm_up_us;
-  const question = useDebounced({
+  const question = useSettled({
     thresholds: limits,
     warm_up_us: warmUp,
     ...(view.from === null ? {} : { from_us: view.from }),
@@ -73,9 +77,14 @@ export function WhatIfTab(tab: TabProps) {
           report={{ ...report, ...data }}
           firstBreachUs={data.broke_at_us}
           onGoTo={goTo}
-        />
+        >
+          <p class="part">
+            As it would have been judged, {rangeText(view.from, view.to)}; not the verdict of the
+            run
+          </p>
+        </VerdictBanner>
       )}
-      {problem && <Failed problem={problem} />}
+      {problem && !series.problem && <Failed problem={problem} />}
       <Panel
         title="Settings"
         note="the stored verdict does not change"
@@ -98,6 +107,7 @@ export function WhatIfTab(tab: TabProps) {
         {data && (
           <Thresholds
             results={data.verdict.thresholds}
+            own={report.metrics}
             firstBreachUs={data.broke_at_us}
             onGoTo={goTo}
           />
@@ -109,30 +119,18 @@ export function WhatIfTab(tab: TabProps) {
           <LatencyChart series={series.data} limitUs={limitUs} onZoom={onZoom} height={240} />
         )}
       </Panel>
-      <Panel title="Latency of the window" busy={loading}>
-        {data && (
-          <PercentileTable response={data.latency.response} service={data.latency.service} />
-        )}
+      <Panel title="Response time of the window" busy={loading}>
+        {data && <PercentileTable {...serverLatency(data.latency)} closedLoop={closedLoop} />}
       </Panel>
     </div>
   );
 }
 
 function resultNote(data: WhatIf): string {
-  const calls = `${count(data.requests_total)} calls, ${count(data.errors_total)} errors`;
+  const requests = count(data.requests_total);
+  const calls = `${requests} requests, ${count(data.errors_total)} failed requests`;
   const { rules, rules_of_run: own } = data;
   return rules === own ? calls : `${calls}; by rules ${rules}; the report is by rules ${own}`;
-}
-
-/** The value once it has not changed for a moment: a dragged slider sends few requests. */
-function useDebounced<T>(value: T): T {
-  const [settled, setSettled] = useState(value);
-  const key = JSON.stringify(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), DEBOUNCE_MS);
-    return () => clearTimeout(timer);
-  }, [key]);
-  return settled;
 }
 
 function change(limits: Limits, key: string, text: string | null): void {
@@ -262,14 +260,14 @@ function AddThreshold({ limits, tasks }: { limits: Limits; tasks: string[] }) {
 }
 
 function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
-  const { view, report } = tab;
+  const { view, whole: report } = tab;
   const tick = report.run.tick_us;
   const end = Math.ceil((report.run.stopped_at_us ?? report.run.profile_us) / tick) * tick;
   return (
     <>
       <TimeSlider
         label="warm-up"
-        valueText={clock(warmUp / 1e6)}
+        format={clockOfUs}
         max={end}
         step={tick}
         value={warmUp}
@@ -277,7 +275,7 @@ function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
       />
       <TimeSlider
         label="from"
-        valueText={clock((view.from ?? 0) / 1e6)}
+        format={clockOfUs}
         max={end}
         step={tick}
         value={view.from ?? 0}
@@ -287,7 +285,7 @@ function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
       />
       <TimeSlider
         label="to"
-        valueText={clock((view.to ?? end) / 1e6)}
+        format={clockOfUs}
         max={end}
         step={tick}
         value={view.to ?? end}
@@ -299,14 +297,14 @@ function Times({ tab, warmUp }: { tab: TabProps; warmUp: number }) {
   );
 }
 
-function Compared({ before: { report }, after }: { before: TabProps; after: WhatIf }) {
+function Compared({ before: { whole: report }, after }: { before: TabProps; after: WhatIf }) {
   const rows: [string, string, string][] = [
     ["p50", latency(report.latency.response?.p50_us), latency(after.latency.response?.p50_us)],
     ["p95", latency(report.latency.response?.p95_us), latency(after.latency.response?.p95_us)],
     ["p99", latency(report.latency.response?.p99_us), latency(after.latency.response?.p99_us)],
     ["achieved rate", perSecond(report.rates.achieved_rps), perSecond(after.rates.achieved_rps)],
-    ["error rate", percent(report.error_rate_pct), percent(after.error_rate_pct)],
-    ["certificate", report.certificate.grade, after.certificate.grade],
+    ["failed requests", percent(report.error_rate_pct), percent(after.error_rate_pct)],
+    ["measurement quality", report.certificate.grade, after.certificate.grade],
   ];
   return (
     <table class="verdict-comparison">

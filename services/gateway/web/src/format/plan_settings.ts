@@ -1,0 +1,41 @@
+// Settings of a plan as text: its connections, and the think time of a closed loop.
+
+import type { Connections, Rest } from "../api/_generated/report";
+import { count, duration, percent } from "./numbers";
+
+/** Settings that differ from the defaults. All are named: an unverified certificate must show. */
+export function connectionTexts(settings: Connections | undefined): string[] {
+  if (!settings) return [];
+  const { http, max, open_first: first, streams_max: streams, reuse, tls } = settings;
+  const texts = [
+    http === "2" && "HTTP/2",
+    http === "auto" && "HTTP as the target chooses",
+    max != null && `at most ${count(max)} connections a load generator`,
+    first != null && `${count(first)} connections a load generator opened before the start`,
+    streams != null && `at most ${count(streams)} requests at a time on a connection`,
+    reuse === "never" && "a new connection for every request",
+    typeof reuse === "object" &&
+      `connections reused by ${percent(reuse.share_ppm / 1e4)} of the requests`,
+    settings.requests_max != null &&
+      `connections closed after ${count(settings.requests_max)} requests`,
+    settings.age_us_max != null && `connections closed after ${duration(settings.age_us_max)}`,
+    settings.connect_to != null && `connected to ${settings.connect_to}`,
+    settings.sources?.length && `from ${settings.sources.join(", ")} in turn`,
+    settings.ip != null && `IPv${settings.ip} only`,
+    settings.resolve_us != null && `name resolved every ${duration(settings.resolve_us)}`,
+    tls?.insecure && "the target's certificate is NOT verified",
+    tls?.roots_pem != null && "certificates trusted as given",
+    tls?.identity != null && "with a client certificate",
+  ];
+  return texts.filter((text): text is string => typeof text === "string");
+}
+
+/** The load of a closed loop, `closed loop, 64 users, thinking 1 s to 3 s`. */
+export function closedLoopText(users: number, rest: Rest | null | undefined): string {
+  const text = `closed loop, ${count(users)} ${users === 1 ? "user" : "users"}`;
+  if (!rest) return text;
+  if ("pacing" in rest) return `${text}, each begins every ${duration(rest.pacing.every_us)}`;
+  const { from_us: from, to_us: to } = rest.wait;
+  if (from === to) return `${text}, thinking ${duration(to)}`;
+  return `${text}, thinking ${duration(from)} to ${duration(to)}`;
+}

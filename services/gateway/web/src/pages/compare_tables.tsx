@@ -1,0 +1,371 @@
+// Figures and tasks of compared runs as tables, with their differences to the first run.
+
+import type { Report } from "../api/_generated/report";
+import type { Comparison, Percentiles, Series } from "../api/answers";
+import { queryString } from "../api/http";
+import { useResource } from "../api/resource";
+import { Figure } from "../components/layout/figures";
+import { Badge } from "../components/layout/icons";
+import { Panel, Scroll } from "../components/layout/panel";
+import { notStarted, total } from "../components/tables/accounting";
+import { serverLatency } from "../components/tables/percentiles";
+import { invalidReasons, verdictSentence } from "../components/verdict/verdict";
+import type { Buckets } from "../data/histogram";
+import { RESPONSE, grade } from "../format/labels";
+import {
+  NOT_MEASURED,
+  count,
+  dateTime,
+  difference,
+  latency,
+  percent,
+  perSecond,
+  plain,
+} from "../format/numbers";
+
+export interface Compared {
+  report: Report;
+  series: Series;
+  buckets: Buckets;
+}
+
+/** The number of a run in the comparison, and its scenario. */
+export function label(one: Compared, at: number): string {
+  return `${at + 1} ${one.report.scenario}`;
+}
+
+/** One row of a table: the figure, its format, and whether more of it is worse. */
+interface Row {
+  name: string;
+  /** Path of the figure in the report's JSON. */
+  path: string;
+  of: (report: Report) => Maybe;
+  format: (value: Maybe) => string;
+  /** Name of the figure in the gateway's differences to the first run, where it has one. */
+  figure?: string;
+  worse?: "more" | "less";
+  /** Why a run has no such figure. */
+  none: string;
+}
+
+type Maybe = number | null | undefined;
+
+const UNFINISHED = "No request finished in the measured time";
+const NO_PLAN = "A closed loop plans nothing";
+
+const percentileRow = (name: string, key: keyof Percentiles): Row => ({
+  name: `response time ${name}`,
+  path: `latency.response.${key}`,
+  of: (report) => serverLatency(report.latency).response?.[key],
+  format: latency,
+  figure: `response.${key}`,
+  worse: "more",
+  none: "No request finished, or none reached a server",
+});
+
+const ROWS: Row[] = [
+  {
+    name: "planned rate",
+    path: "rates.planned_rps",
+    of: (r) => (r.run.users == null ? r.rates.planned_rps : null),
+    format: perSecond,
+    figure: "rates.planned_rps",
+    none: NO_PLAN,
+  },
+  {
+    name: "achieved rate",
+    path: "rates.achieved_rps",
+    of: (r) => r.rates.achieved_rps,
+    format: perSecond,
+    figure: "rates.achieved_rps",
+    worse: "less",
+    none: UNFINISHED,
+  },
+  {
+    name: "arrivals started",
+    path: "arrivals.started",
+    of: (r) => r.arrivals.started,
+    format: count,
+    none: UNFINISHED,
+  },
+  {
+    name: "dropped or lost",
+    path: "dropped_or_lost",
+    of: (r) => total(notStarted(r.arrivals).dropped) + r.arrivals.lost,
+    format: count,
+    none: UNFINISHED,
+  },
+  {
+    name: "called off",
+    path: "called_off",
+    of: (r) => total(notStarted(r.arrivals).calledOff),
+    format: count,
+    none: UNFINISHED,
+  },
+  {
+    name: "requests finished",
+    path: "requests_total",
+    of: (r) => r.requests_total,
+    format: count,
+    figure: "requests_total",
+    none: UNFINISHED,
+  },
+  {
+    name: "failed requests",
+    path: "errors_total",
+    of: (r) => r.errors_total,
+    format: count,
+    figure: "errors_total",
+    worse: "more",
+    none: UNFINISHED,
+  },
+  {
+    name: "share of failed requests",
+    path: "error_rate_pct",
+    of: (r) => r.error_rate_pct,
+    format: percent,
+    figure: "error_rate_pct",
+    worse: "more",
+    none: UNFINISHED,
+  },
+  percentileRow("p50", "p50_us"),
+  percentileRow("p90", "p90_us"),
+  percentileRow("p95", "p95_us"),
+  percentileRow("p99", "p99_us"),
+  percentileRow("p99.9", "p99_9_us"),
+  percentileRow("max", "max_us"),
+  {
+    name: "service time p99",
+    path: "latency.service.p99_us",
+    of: (r) => serverLatency(r.latency).service?.p99_us,
+    format: latency,
+    figure: "service.p99_us",
+    worse: "more",
+    none: UNFINISHED,
+  },
+  {
+    name: "CO factor",
+    path: "latency.co_factor",
+    of: (r) => r.latency.co_factor,
+    format: (v) => (v == null ? NOT_MEASURED : `${v.toFixed(2)}×`),
+    figure: "co_factor",
+    none: "No request finished, or the run is a closed loop, which has no schedule",
+  },
+];
+const HIGHLIGHTED_PCT_MIN = 5;
+
+/** Rows of what only some scenarios have: checks, streams and their own metrics. */
+function measuredRows(reports: Report[]): Row[] {
+  const none = "The run has no such figure";
+  const rows: Row[] = [];
+  const add = (name: string, path: string, format: Row["format"], of: Row["of"]) => {
+    if (reports.some((report) => of(report) != null)) rows.push({ name, path, format, of, none });
+  };
+  add("failed checks", "checks.failed", count, (r) => r.checks?.failed);
+  const firstToken = "streams.first_token.p95_us";
+  add("first token p95", firstToken, latency, (r) => r.streams?.first_token?.p95_us);
+  add("token gap p95", "streams.token_gap.p95_us", latency, (r) => r.streams?.token_gap?.p95_us);
+  const names = (kind: "counters" | "trends" | "rates") =>
+    new Set(reports.flatMap((report) => Object.keys(report.metrics?.[kind] ?? {})));
+  for (const name of names("counters")) {
+    const path = `metrics.counters.${name}.count`;
+    add(`counter ${name}`, path, plain, (r) => r.metrics?.counters?.[name]?.count);
+  }
+  for (const name of names("trends")) {
+    const path = `metrics.trends.${name}.p95`;
+    add(`trend ${name} p95`, path, plain, (r) => r.metrics?.trends?.[name]?.p95);
+  }
+  for (const name of names("rates")) {
+    const path = `metrics.rates.${name}.rate`;
+    add(`rate ${name}`, path, percent, (r) => r.metrics?.rates?.[name]?.rate);
+  }
+  return rows;
+}
+
+/** Rows of a task. Its place in the report's list may differ between runs. */
+function taskRows(name: string): Row[] {
+  const of = (report: Report) => report.tasks.find((task) => task.name === name);
+  const none = "The run has no such task, or no request of it finished";
+  const ladder = (key: "p50_us" | "p95_us" | "p99_us"): Row => ({
+    name: `${key.slice(0, -3)}`,
+    path: `tasks.${name}.response.${key}`,
+    of: (report) => of(report)?.response?.[key],
+    format: latency,
+    figure: `tasks.${name}.response.${key}`,
+    worse: "more",
+    none,
+  });
+  return [
+    ladder("p50_us"),
+    ladder("p95_us"),
+    ladder("p99_us"),
+    {
+      name: "failed requests",
+      path: `tasks.${name}.errors`,
+      of: (report) => of(report)?.errors,
+      format: count,
+      figure: `tasks.${name}.errors`,
+      worse: "more",
+      none,
+    },
+  ];
+}
+
+/** Differences to the first run in percent, by run and figure. */
+type Differences = Map<string, number | null>;
+
+export function CompareTables({ shown }: { shown: Compared[] }) {
+  const runs = shown.map((one) => one.report.run.id);
+  const path = runs.length > 1 ? `/compare${queryString({ run: runs })}` : null;
+  const { data } = useResource<Comparison>(path);
+  const found: Differences = new Map(
+    data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]),
+  );
+  const reports = shown.map((one) => one.report);
+  const tasks = [...new Set(reports.flatMap((report) => report.tasks.map((task) => task.name)))];
+  return (
+    <>
+      <Panel title="Figures" note="differences to the baseline" wide>
+        <Scroll label="Figures">
+          <table class="compared">
+            <Head shown={shown} />
+            <tbody>
+              <VerdictRows reports={reports} />
+              {[...ROWS, ...measuredRows(reports)].map((row) => (
+                <FigureRow key={row.name} {...{ row, reports, found }} />
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      </Panel>
+      <Panel title="Tasks" note={`${RESPONSE}; differences to the baseline`} wide>
+        <Scroll label="Tasks">
+          <table class="compared">
+            <Head shown={shown} />
+            {tasks.map((task) => (
+              <tbody key={task}>
+                <tr class="group">
+                  <th scope="rowgroup" colSpan={reports.length + 1}>
+                    {task}
+                  </th>
+                </tr>
+                {taskRows(task).map((row) => (
+                  <FigureRow key={row.name} {...{ row, reports, found }} />
+                ))}
+              </tbody>
+            ))}
+          </table>
+        </Scroll>
+      </Panel>
+    </>
+  );
+}
+
+function Head({ shown }: { shown: Compared[] }) {
+  return (
+    <thead>
+      <tr>
+        <th>
+          <span class="visually-hidden">figure</span>
+        </th>
+        {shown.map((one, at) => (
+          <th key={one.report.run.id} class="n">
+            <i class={`dot c-${at}`} aria-hidden="true" /> {label(one, at)}
+            <small>{dateTime(one.report.run.created_at)}</small>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function VerdictRows({ reports }: { reports: Report[] }) {
+  return (
+    <>
+      <tr>
+        <th scope="row">verdict</th>
+        {reports.map((report) => {
+          const verdict = verdictSentence(report);
+          return (
+            <td key={report.run.id} class="n" title={verdict.text}>
+              <Badge tone={verdict.tone}>{verdict.word}</Badge>
+            </td>
+          );
+        })}
+      </tr>
+      <tr>
+        <th scope="row">measurement quality</th>
+        {reports.map((report) => (
+          <td key={report.run.id} class="n">
+            <Badge tone={grade(report.certificate.grade).tone}>{report.certificate.grade}</Badge>
+            {invalidReasons(report).map((reason) => (
+              <small key={reason} class="reason">
+                do not use: {reason}
+              </small>
+            ))}
+          </td>
+        ))}
+      </tr>
+    </>
+  );
+}
+
+interface FigureRowProps {
+  row: Row;
+  reports: Report[];
+  found: Differences;
+}
+
+function FigureRow({ row, reports, found }: FigureRowProps) {
+  const [first] = reports;
+  return (
+    <tr>
+      <th scope="row">{row.name}</th>
+      {reports.map((report, at) => {
+        const key = `${report.run.id} ${row.figure}`;
+        const usable = [first!, report].every((one) => invalidReasons(one).length === 0);
+        return (
+          <Cell
+            key={report.run.id}
+            {...{ row, report, usable }}
+            differencePct={at > 0 && row.figure ? (found.get(key) ?? null) : undefined}
+          />
+        );
+      })}
+    </tr>
+  );
+}
+
+interface CellProps {
+  row: Row;
+  report: Report;
+  /** Whether the figures of this run and of the first may be used: others are not judged. */
+  usable: boolean;
+  /** In percent of the first run. Null: not known; undefined: this figure has no difference. */
+  differencePct: number | null | undefined;
+}
+
+function Cell({ row, report, usable, differencePct }: CellProps) {
+  const value = row.of(report);
+  const way = row.worse === "more" ? 1 : row.worse === "less" ? -1 : 0;
+  const worse = (differencePct ?? 0) * way;
+  const judged = usable && Math.abs(worse) >= HIGHLIGHTED_PCT_MIN;
+  const tone = !judged ? "" : worse > 0 ? "bad" : "good";
+  const [own] = invalidReasons(report);
+  return (
+    <td class={own === undefined ? "n" : "n invalid"} title={own && `INVALID: ${own}`}>
+      <Figure of={row.path} text={row.format(value)} none={row.none} />
+      {differencePct !== undefined && value != null && (
+        <small class={tone} title={differenceTitle(differencePct, usable)}>
+          {difference(differencePct)}
+          {judged && (worse > 0 ? ", worse" : ", better")}
+        </small>
+      )}
+    </td>
+  );
+}
+
+function differenceTitle(percent: number | null, usable: boolean): string | undefined {
+  if (percent === null) return "The baseline has no such figure, or it is 0";
+  return usable ? undefined : "Not judged: one of the two runs is INVALID";
+}

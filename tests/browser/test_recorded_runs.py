@@ -1,0 +1,112 @@
+"""Every figure of the pages is the one of the report, of the whole run and as of each second.
+
+About 60 s on two cores: twelve recorded runs, served by one `loadpilot ui`.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+from tests.browser.figures import MISSING, expected_text, find
+from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, Reader, reading
+from tests.browser.record import FOLDER, KINDS
+from tests.e2e.support.command import Loadpilot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+TABS = ("", "/latency", "/tasks", "/agents")
+STEPPED = ("stalling", "rate_changed")
+"""Kinds whose every second is compared; of the others a few are."""
+FIGURES_MIN = {"": 12, "/latency": 10, "/tasks": 8, "/agents": 4}
+"""Minimum number of figures of a page, so that an empty one does not pass."""
+COLLECT = """() => [...document.querySelectorAll("main [data-figure]")].map(
+    one => [one.dataset.figure, one.textContent.trim()])"""
+GO = """address => {
+    history.pushState(null, "", address);
+    dispatchEvent(new PopStateEvent("popstate"));
+}"""
+CUT = """() => [...document.querySelectorAll(".scroll")]
+    .filter(one => one.scrollWidth > one.clientWidth)
+    .map(one => `${one.getAttribute("aria-label")}: ${one.scrollWidth - one.clientWidth} px`)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The recorded runs in one tab."""
+
+    reader: Reader
+    runs: dict[str, str]
+    """Id of the run of each kind."""
+
+
+@pytest.fixture(scope="module")
+def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    loadpilot = Loadpilot(tmp_path_factory.mktemp("recorded"))
+    for number, kind in enumerate(KINDS, 1):
+        with tarfile.open(FOLDER / f"{kind}.tar.gz") as archive:
+            archive.extractall(loadpilot.log / f"log-{number}", filter="data")
+    with loadpilot.begin("ui", "--no-browser", "--port", "0", "--agents", "1") as running:
+        link = running.until("LoadPilot at ").split()[-1]
+        with reading(browser, link.partition("/#")[0]) as reader:
+            reader.page.goto(link)
+            reader.sees("Chat")
+            listed = reader.fetch_json("/api/v1/runs")["runs"]
+            number_of = {one["log"]: one["run"] for one in listed}
+            runs = {kind: number_of[f"log-{n}"] for n, kind in enumerate(KINDS, 1)}
+            yield Recorded(reader, runs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pages_show_the_figures_of_the_report(recorded: Recorded, kind: str) -> None:
+    """Broken if a figure of a page is not that of the report, as a whole or as of a second."""
+    run, reader = recorded.runs[kind], recorded.reader
+    report = reader.fetch_json(f"/api/v1/runs/{run}")
+    reader.open(f"/runs/{run}")
+    for tab in TABS:
+        go(reader, f"/runs/{run}{tab}")
+        assert_figures(reader, report, minimum(tab, report))
+        reader.take_screenshots(f"{kind}{tab.replace('/', '-')}")
+    end_us = report["run"]["stopped_at_us"] or report["run"]["profile_us"]
+    ticks = range(1, end_us // report["run"]["tick_us"] + 1)
+    for tick in ticks if kind in STEPPED else ticks[:: max(1, len(ticks) // 3)]:
+        us = tick * report["run"]["tick_us"]
+        then = reader.fetch_json(f"/api/v1/runs/{run}?as_of_us={us}")
+        for tab in ("", "/tasks") if kind in STEPPED else ("",):
+            go(reader, f"/runs/{run}{tab}?as_of={us}")
+            assert_figures(reader, then, 4)
+    assert not reader.console_errors
+
+
+def go(reader: Reader, address: str) -> None:
+    """Goes to another address of the pages without loading them again."""
+    reader.page.evaluate(GO, address)
+
+
+def minimum(tab: str, report: dict[str, Any]) -> int:
+    """Number of figures that a page must have."""
+    return FIGURES_MIN[tab] if report["calls"]["attempted"] else 1
+
+
+def assert_figures(reader: Reader, report: dict[str, Any], least: int) -> None:
+    """Waits until all figures of the page are those of the report."""
+    deadline = TIMEOUT_MS // 4
+    wrong: list[str] = []
+    for _ in range(deadline // 50):
+        shown = reader.page.evaluate(COLLECT)
+        wrong = [
+            f"{path}: {text!r}, not {want!r} of {find(report, path)!r}"
+            for path, text in shown
+            if text != (want := expected_text(report, path))
+        ]
+        if not wrong and len(shown) >= least:
+            return
+        reader.page.wait_for_timeout(50)
+    assert not wrong, f"{reader.page.url}: {len(shown)} figures\n" + "\n".join(wrong)
+    raise AssertionError(f"{reader.page.url}: only {len(shown)} figures, not {least}")
