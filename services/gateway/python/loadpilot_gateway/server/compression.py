@@ -46,8 +46,10 @@ class Compressed:
         """Answer with a compressed asset, or pass the request on."""
         found = self._assets.get(scope["path"]) if scope["type"] == "http" else None
         is_read = found is not None and scope["method"] in {"GET", "HEAD"}
-        if found is not None and is_read and "gzip" in Headers(scope=scope).get(
-            "accept-encoding", ""
+        if (
+            found is not None
+            and is_read
+            and "gzip" in Headers(scope=scope).get("accept-encoding", "")
         ):
             await found(scope, receive, send)
         else:
