@@ -46,11 +46,10 @@ test("reported values stay, and the newest and later buckets are null", () => {
   );
 });
 
-test("a stopped run has no buckets after its stop, and keeps those before", () => {
+test("a stopped run shows nothing after its stop, and all before", () => {
   const complete = running(10, 4);
   const shown = upToStop(complete, 4);
-  expect(shown.from_us).toEqual([0, 1, 2, 3]);
-  expect(shown.planned).toEqual([9, 9, 9, 9]);
-  expect(shown.started).toEqual([5, 6, 7, 8]);
-  expect(shown.response.p50).toEqual([100, 101, 102, 103]);
+  expect(shown.from_us).toEqual([0, 1, 2, 3, 4]);
+  expect(shown.started).toEqual([5, 6, 7, 8, null]);
+  expect(shown.response.p50).toEqual([100, 101, 102, 103, null]);
 });

@@ -26,10 +26,13 @@ export function upToPresent(series: Series): Series {
   return cutSeries(series, end, newest);
 }
 
-/** The series of a stopped run up to its stop: nothing was due after it. */
+/**
+ * The series of a stopped run up to its stop: nothing was due after it. One empty bucket more, so
+ * that the time axis contains the stop.
+ */
 export function upToStop(series: Series, stoppedAtUs: number): Series {
   const end = series.from_us.filter((us) => us < stoppedAtUs).length;
-  return cutSeries(series, end, end);
+  return cutSeries(series, end + 1, end);
 }
 
 /** The buckets before `end`; those from `known` on hold only the plan. */
