@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Series } from "../src/api/answers";
-import { upToPresent } from "../src/data/running_series";
+import { upToPresent, upToStop } from "../src/data/running_series";
 
 /** Series of a run of `ticks` ticks, of which `reported` are reported. */
 function running(ticks: number, reported: number): Series {
@@ -44,4 +44,12 @@ test("reported values stay, and the newest and later buckets are null", () => {
       expect(length).toBeGreaterThanOrEqual(Math.min(all, reported));
     }),
   );
+});
+
+test("a stopped run shows nothing after its stop, and all before", () => {
+  const complete = running(10, 4);
+  const shown = upToStop(complete, 4);
+  expect(shown.from_us).toEqual([0, 1, 2, 3, 4]);
+  expect(shown.started).toEqual([5, 6, 7, 8, null]);
+  expect(shown.response.p50).toEqual([100, 101, 102, 103, null]);
 });

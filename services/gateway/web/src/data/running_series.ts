@@ -23,8 +23,22 @@ export function upToPresent(series: Series): Series {
     (_, i) => (series.started[i] ?? 0) + (series.dropped[i] ?? 0) + (series.finished[i] ?? 0) > 0,
   );
   const end = Math.ceil(newest + Math.max(AHEAD_MIN, newest * AHEAD_SHARE));
+  return cutSeries(series, end, newest);
+}
+
+/**
+ * The series of a stopped run up to its stop: nothing was due after it. One empty bucket more, so
+ * that the time axis contains the stop.
+ */
+export function upToStop(series: Series, stoppedAtUs: number): Series {
+  const end = series.from_us.filter((us) => us < stoppedAtUs).length;
+  return cutSeries(series, end + 1, end);
+}
+
+/** The buckets before `end`; those from `known` on hold only the plan. */
+function cutSeries(series: Series, end: number, known: number): Series {
   const cut = (column: Column) =>
-    column.slice(0, end).map((value, i) => (i < newest ? value : null));
+    column.slice(0, end).map((value, i) => (i < known ? value : null));
   const each = (columns: Record<string, Column>) =>
     Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, cut(column)]));
   return {

@@ -328,7 +328,9 @@ function FigureRow({ row, reports, found }: FigureRowProps) {
           <Cell
             key={report.run.id}
             {...{ row, report, usable }}
-            differencePct={at > 0 && row.figure ? (found.get(key) ?? null) : undefined}
+            differencePct={
+              at > 0 && row.figure && row.of(first!) != null ? (found.get(key) ?? null) : undefined
+            }
           />
         );
       })}

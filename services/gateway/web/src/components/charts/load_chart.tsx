@@ -63,7 +63,8 @@ export function LoadChart(props: LoadChartProps) {
   const ofPlanned = planned ? ` of ${count(sum(series.planned))} planned` : "";
   const description =
     `Load: ${count(sum(series.started))} arrivals started${ofPlanned}, ` +
-    `${count(sum(series.dropped))} dropped, ${count(sum(series.errors))} requests failed`;
+    `${count(sum(series.dropped))} dropped or called off, ` +
+    `${count(sum(series.errors))} requests failed`;
   const plot = (themeColour: ThemeColour) => loadPlot(themeColour, planned);
   const rebuildKey = String(planned);
   return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
@@ -92,7 +93,14 @@ function loadPlot(themeColour: ThemeColour, planned: boolean): Plot {
         value,
         fill: translucent(themeColour("accent"), 0.1),
       },
-      { label: "dropped", stroke: themeColour("warn"), width: 1.5, paths: stepped, points, value },
+      {
+        label: "dropped or called off",
+        stroke: themeColour("warn"),
+        width: 1.5,
+        paths: stepped,
+        points,
+        value,
+      },
       {
         label: "failed requests",
         stroke: themeColour("bad"),

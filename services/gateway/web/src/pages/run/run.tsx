@@ -19,7 +19,7 @@ import { marksOf } from "../../data/marks";
 import { rangeText, wholeBuckets } from "../../data/time_range";
 import { dateTime, duration } from "../../format/numbers";
 import { closedLoopText } from "../../format/plan_settings";
-import { upToPresent } from "../../data/running_series";
+import { upToPresent, upToStop } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
 import { Tags } from "../tags";
 import { RunNotice } from "./notice";
@@ -74,9 +74,10 @@ export function Run({ run, view }: { run: string; view: View }) {
     every,
   });
   const ends = report !== null && isOver(report.run.state);
+  const stoppedAtUs = report?.run.stopped_at_us ?? null;
   const data = useMemo(
-    () => (wholeSeries.data === null || ends ? wholeSeries.data : upToPresent(wholeSeries.data)),
-    [wholeSeries.data, ends],
+    () => wholeSeries.data && shownSeries(wholeSeries.data, ends, stoppedAtUs),
+    [wholeSeries.data, ends, stoppedAtUs],
   );
   const loading = wholeSeries.loading || queryString(rested) !== queryString(shown);
   const series: Resource<Series> = { ...wholeSeries, loading, data };
@@ -156,6 +157,11 @@ export function Run({ run, view }: { run: string; view: View }) {
       </Marks.Provider>
     </>
   );
+}
+
+function shownSeries(series: Series, ends: boolean, stoppedAtUs: number | null): Series {
+  if (!ends) return upToPresent(series);
+  return stoppedAtUs === null ? series : upToStop(series, stoppedAtUs);
 }
 
 function started(report: Report | null): boolean {
