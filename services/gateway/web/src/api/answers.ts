@@ -13,7 +13,7 @@ type Column = (number | null)[];
 /** As the gateway sends it. `upToPresent` replaces values not reported yet by null. */
 export type Series = Omit<
   CompleteSeries,
-  "started" | "dropped" | "finished" | "errors" | "outcomes"
+  "started" | "dropped" | "finished" | "errors" | "outcomes" | "metrics"
 > & {
   started: Column;
   dropped: Column;

@@ -27,6 +27,11 @@ export interface Series {
    */
   from_us: number[];
   /**
+   * The scenario's own metrics; null without any, and where agents, calls or outcomes are
+   * selected, which they are not recorded for.
+   */
+  metrics?: MetricSeries | null;
+  /**
    * Number of calls by outcome, unfinished ones included; only outcomes that occurred.
    */
   outcomes: {
@@ -66,6 +71,46 @@ export interface Series {
    */
   tick_us: number;
   total: SliceTotal;
+}
+/**
+ * Own metrics of a scenario over time, by name: each list has one value per bucket.
+ */
+export interface MetricSeries {
+  /**
+   * Sum of what was added to a counter.
+   */
+  counters: {
+    [k: string]: number[];
+  };
+  /**
+   * Share of true values of a rate in percent; null without values.
+   */
+  rates: {
+    [k: string]: (number | null)[];
+  };
+  /**
+   * Values of a trend, in its own unit.
+   */
+  trends: {
+    [k: string]: TrendSeries;
+  };
+}
+/**
+ * Values of a trend over time; null without values.
+ */
+export interface TrendSeries {
+  /**
+   * Largest value.
+   */
+  max: (number | null)[];
+  /**
+   * Median.
+   */
+  p50: (number | null)[];
+  /**
+   * 95th percentile.
+   */
+  p95: (number | null)[];
 }
 /**
  * Figures of the whole slice.
