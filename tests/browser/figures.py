@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING = "–"
+MISSING = "–"  # noqa: RUF001  (the sign of the pages)
 
 
 def fixed(value: float, places: int) -> str:
@@ -100,7 +100,7 @@ def of_bytes(value: float) -> str:
 
 def times(factor: float) -> str:
     """A ratio."""
-    return f"{fixed(factor, 2 if factor < 100 else 0)}×"
+    return f"{fixed(factor, 2 if factor < 100 else 0)}×"  # noqa: RUF001  (as above)
 
 
 def find(report: Any, path: str) -> Any:
@@ -124,6 +124,8 @@ def expected_text(report: Any, path: str) -> str:
     if path.startswith(("latency.response.", "latency.service.")) and is_unreached(report):
         return MISSING
     value = find(report, path)
+    if value is None and path in ZERO_IF_ABSENT:
+        return "0"
     return MISSING if value is None else format_of(report, path)(value)
 
 
@@ -170,7 +172,9 @@ def gate_unit(report: Any, metric: str) -> str:
 def is_unreached(report: Any) -> bool:
     """Whether no request reached a server, so that no latency is one of the target."""
     latency = report["latency"]
-    return bool(latency["response"]) and latency.get("unconnected", 0) >= latency["response"]["count"]
+    return (
+        bool(latency["response"]) and latency.get("unconnected", 0) >= latency["response"]["count"]
+    )
 
 
 def requests_per_sec(report: Any) -> str:
@@ -187,6 +191,8 @@ def dropped(report: Any, *, called_off: bool) -> int:
     return found + (0 if called_off else report["arrivals"]["lost"])
 
 
+ZERO_IF_ABSENT = {"generator.resent"}
+"""Counts that a report leaves out when they are 0."""
 MADE: dict[str, Callable[[Any], str]] = {
     "requests_per_sec": requests_per_sec,
     "called_off": lambda report: whole(dropped(report, called_off=True)),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from loadpilot_gateway.runs import changes
 from loadpilot_gateway.runs.changes import Answers, change
 
@@ -34,9 +35,7 @@ def test_a_list_that_grew_is_sent_from_where_it_differs() -> None:
     later = [*ticks, {"tick": 1000, "started": 19}]
     later[990] = {"tick": 990, "started": 21}
     found = change({"series": ticks}, {"series": later})
-    assert found == {
-        "series": {"990": {"started": [21]}, "1000": [{"tick": 1000, "started": 19}]}
-    }
+    assert found == {"series": {"990": {"started": [21]}, "1000": [{"tick": 1000, "started": 19}]}}
 
 
 def test_what_is_mostly_different_is_sent_whole() -> None:

@@ -12,11 +12,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import loadpilot_gateway
-from loadpilot_gateway.runs.changes import MEDIA_TYPE
 from services.gateway.tests.gateways import API, Gateway, Gateways, plan
 from services.gateway.tests.test_changes import applied
 from tests.e2e.support.http_calls import PATIENCE_S
+
+import loadpilot_gateway
+from loadpilot_gateway.runs.changes import MEDIA_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

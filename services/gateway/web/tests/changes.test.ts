@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Change, withChange } from "../src/api/changes";
 
-test("an answer with a change applied is the new answer, and the earlier one stays as it was", () => {
+test("a change gives the new answer, and the earlier one stays as it was", () => {
   const json = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)));
   fc.assert(
     fc.property(json, json, (earlier, next) => {

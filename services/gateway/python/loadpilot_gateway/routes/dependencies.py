@@ -134,7 +134,8 @@ def matches(etag: str, if_none_match: str | None) -> bool:
 
 def tagged_response(etag: str, text: str | None, media_type: str = JSON) -> Response:
     """Answer with a text, or with 304 where it is None."""
-    headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
+    stored = "no-store" if media_type == changes.MEDIA_TYPE else "private, no-cache"
+    headers = {"ETag": etag, "Cache-Control": stored, "Vary": "Accept"}
     if text is None:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(text, headers=headers, media_type=media_type)

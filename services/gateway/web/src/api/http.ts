@@ -64,7 +64,8 @@ export async function getAgain<T>(
   const accept = `${CHANGES_TYPE}, application/json`;
   const headers = new Headers({ accept });
   if (earlier?.etag) headers.set("if-none-match", earlier.etag);
-  const response = await send(path, { signal, headers });
+  // The browser's cache must not name an answer that this page does not have.
+  const response = await send(path, { signal, headers, cache: "no-store" });
   if (response.status === 304) return earlier!;
   const body: unknown = await response.json();
   const isChange = response.headers.get("content-type")?.startsWith(CHANGES_TYPE) ?? false;

@@ -4,6 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 /** Minimum time between two positions of a slider that are asked for, in ms. */
 export const ASK_MS = 200;
+/** How long a value does not change before it is settled, in ms: longer than a hand hesitates. */
+const SETTLED_MS = 500;
 
 interface Pending<T> {
   timer: number;
@@ -45,12 +47,12 @@ export function useThrottled<T>(
   return [moved, move];
 }
 
-/** The value once it has not changed for `ASK_MS`; at first at once. */
+/** The value once it has not changed for `SETTLED_MS`; at first at once. */
 export function useSettled<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   const key = JSON.stringify(value);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ASK_MS);
+    const timer = setTimeout(() => setSettled(value), SETTLED_MS);
     return () => clearTimeout(timer);
   }, [key]);
   return settled;
