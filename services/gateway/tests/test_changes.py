@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadpilot_gateway.runs import changes
 from loadpilot_gateway.runs.changes import Answers, change
+
+if TYPE_CHECKING:
+    import pytest
 
 NUMBERS = st.integers(-3, 3) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(

@@ -108,6 +108,7 @@ async def report(
     as_of_us: AsOf = None,
     from_us: Due = None,
     to_us: Due = None,
+    *,
     ticks: Annotated[
         bool, Query(description="Whether `series` has the ticks of the run; if not, it is empty.")
     ] = True,
