@@ -70,7 +70,11 @@ class Fleet:
         (self.folder / "nats.conf").write_text("\n".join(lines), encoding="utf-8")
 
     def __enter__(self) -> Self:
-        self.start_server()
+        try:
+            self.start_server()
+        except BaseException:  # what did start must not outlive the test
+            self._members.close()
+            raise
         return self
 
     def start_server(self) -> None:

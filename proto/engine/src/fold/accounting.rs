@@ -77,6 +77,7 @@ fn settled(
         newest_lost: BTreeMap::new(),
         accounts: Accounts {
             tasks: vec![ArrivalCounts::default(); plan.tasks.len()],
+            stopped_unreported: vec![0; plan.tasks.len()],
             ..Accounts::default()
         },
         stop_tick: control.stopped_at_us().map(|us| workload.tick_of(us)),
@@ -101,6 +102,8 @@ fn settled(
     accounting.incomplete_tails();
     accounting.check_holders();
     accounting.check_balance();
+    let mut holders = control.state.ever_held.iter();
+    accounting.accounts.is_complete = holders.all(|holder| accounting.is_fully_reported(holder));
     accounting.accounts
 }
 
@@ -242,38 +245,36 @@ impl Accounting<'_> {
             let reported = sums.and_then(|sums| sums.reported.get(&tick));
             *count = count.saturating_sub(reported.copied().unwrap_or(0));
         }
-        let reported = |task: usize| {
-            let number = u16::try_from(task).unwrap_or(u16::MAX);
-            let sums = self.data.arrivals.get(&(tick, number));
-            sums.map_or(0, ArrivalSums::reported)
-        };
-        let reported: Vec<u64> = (0..open.len()).map(reported).collect();
-        for (open, reported) in open.iter_mut().zip(&reported) {
-            *open = open.saturating_sub(*reported);
+        let mut missing = self.workload.count_per_task(planned.range.clone());
+        for (task, (open, missing)) in (0..).zip(open.iter_mut().zip(&mut missing)) {
+            let sums = self.data.arrivals.get(&(tick, task));
+            let reported = sums.map_or(0, ArrivalSums::reported);
+            *open = open.saturating_sub(reported);
+            *missing = missing.saturating_sub(reported);
         }
         // The number of lost arrivals of each holder and of open ones of each task are known, but
         // not which arrival is which. Testing each single arrival against both sums would leave
-        // some that fit neither.
+        // some that fit neither. Where a holder reported arrivals that were due after the stop,
+        // too few of a task seem open: what remains is taken from all that are missing in the tick.
         let mut left = unknown.values().sum::<u64>();
-        let mut lost = vec![0_u64; open.len()];
-        for n in before {
-            let task = usize::from(self.workload.task_of(n));
-            let holder = self.planned.holder_of(tick, n);
-            let may = holder.is_some_and(|holder| unknown.contains_key(holder));
-            if may && left > 0 && open[task] > 0 {
-                left -= 1;
-                open[task] -= 1;
-                lost[task] += 1;
+        for is_open_known in [true, false] {
+            for n in before.clone() {
+                let task = usize::from(self.workload.task_of(n));
+                let holder = self.planned.holder_of(tick, n);
+                let may = holder.is_some_and(|holder| unknown.contains_key(holder));
+                let fits = missing[task] > 0 && (open[task] > 0 || !is_open_known);
+                if may && left > 0 && fits {
+                    left -= 1;
+                    open[task] = open[task].saturating_sub(1);
+                    missing[task] -= 1;
+                    self.settle(task, Settlement::Lost, 1);
+                }
             }
         }
         for (holder, arrivals) in unknown.into_iter().filter(|&(_, arrivals)| arrivals > 0) {
             self.lose(holder, tick, arrivals);
         }
-        let per_task = self.workload.count_per_task(planned.range.clone());
-        for (task, count) in per_task.into_iter().enumerate() {
-            let missing = count.saturating_sub(reported[task]);
-            self.settle(task, Settlement::Lost, lost[task]);
-            let stopped = missing.saturating_sub(lost[task]);
+        for (task, stopped) in missing.into_iter().enumerate() {
             self.settle(task, Settlement::Dropped(DropReason::Stopped), stopped);
         }
     }
@@ -307,6 +308,9 @@ impl Accounting<'_> {
     fn settle(&mut self, task: usize, settlement: Settlement, count: u64) {
         if count == 0 {
             return;
+        }
+        if settlement == Settlement::Dropped(DropReason::Stopped) {
+            self.accounts.stopped_unreported[task] += count;
         }
         let task = self.accounts.tasks.get_mut(task);
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {

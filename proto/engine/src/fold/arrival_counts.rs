@@ -11,6 +11,10 @@ pub struct Accounts {
     pub total: ArrivalCounts,
     /// Per task, in the order of the plan.
     pub tasks: Vec<ArrivalCounts>,
+    /// Per task: arrivals that no holder reported and that count as dropped by the stop.
+    pub stopped_unreported: Vec<u64>,
+    /// Whether all deltas of all holders are there.
+    pub is_complete: bool,
     /// Per due tick.
     pub ticks: BTreeMap<u32, TickAccount>,
     /// Intervals that holders did not report.

@@ -113,7 +113,8 @@ impl Surplus {
     /// An arrival makes each step of its task at most once: a resent request is one call, and no
     /// redirect is followed. A task in code or in Python has no steps, and its calls have no bound.
     ///
-    /// An arrival whose start is not reported is lost, or waiting. A closed loop does not know how
+    /// An arrival whose start is not reported is lost, or waiting; or it counts as dropped by the
+    /// stop, while a holder started it in a delta that is missing. A closed loop does not know how
     /// many those are: it is judged when it is sealed and nothing is missing.
     fn of(control: &Control, data: &Projection, plan: &Plan, accounts: &Accounts) -> Self {
         let whole = control.sealed.is_some() && accounts.lost.is_empty();
@@ -133,8 +134,11 @@ impl Surplus {
             let Some(arrivals) = accounts.tasks.get(task) else {
                 continue;
             };
-            let possible = arrivals.started + arrivals.lost + arrivals.waiting;
+            let mut possible = arrivals.started + arrivals.lost + arrivals.waiting;
             surplus.possible += possible;
+            if !accounts.is_complete {
+                possible += accounts.stopped_unreported[task];
+            }
             surplus.calls += count.saturating_sub(possible);
             if count > possible {
                 let what = format!("{}: {count} calls, {possible} arrivals", step.name);

@@ -402,9 +402,10 @@ impl Workload {
         let segment = self.segments[place];
         let block = (limit - segment.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
         let block = u64::try_from(block).unwrap_or(u64::MAX);
-        let points = self.poisson_points((place, block));
-        let below = points.partition_point(|&point| point < limit);
-        segment.first + block * POISSON_BLOCK + below as u64
+        let below = self
+            .unsorted_points((place, block))
+            .filter(|&point| point < limit);
+        segment.first + block * POISSON_BLOCK + below.count() as u64
     }
 
     /// The block of Poisson points that holds arrival `n`, and the position of the arrival there.
@@ -416,8 +417,15 @@ impl Workload {
         ((place, inside / POISSON_BLOCK), rest)
     }
 
-    /// The sorted points of one block: uniform over the block's part of Λ.
-    fn poisson_points(&self, (place, block): BlockAt) -> Vec<u128> {
+    /// The points of one block, sorted.
+    fn poisson_points(&self, block: BlockAt) -> Vec<u128> {
+        let mut points: Vec<u128> = self.unsorted_points(block).collect();
+        points.sort_unstable();
+        points
+    }
+
+    /// The points of one block: uniform over the block's part of Λ.
+    fn unsorted_points(&self, (place, block): BlockAt) -> impl Iterator<Item = u128> {
         let segment = self.segments[place];
         let first = block * POISSON_BLOCK;
         let count = POISSON_BLOCK.min(segment.points() - first);
@@ -425,11 +433,9 @@ impl Workload {
         let full = u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL;
         let width = full.min(segment.end - begin);
         let drawn = block.wrapping_add((place as u64) << SEGMENT_BITS);
-        let mut points: Vec<u128> = (0..count)
-            .map(|i| u128::from(draw(self.seed, Purpose::Poisson, drawn, i)))
-            .map(|uniform| begin + ((uniform * width) >> 64))
-            .collect();
-        points.sort_unstable();
-        points
+        let seed = self.seed;
+        (0..count)
+            .map(move |i| u128::from(draw(seed, Purpose::Poisson, drawn, i)))
+            .map(move |uniform| begin + ((uniform * width) >> 64))
     }
 }

@@ -33,7 +33,7 @@ const SOME: u64 = 240;
 const MANY: u64 = 10_000;
 
 /// Seeds that once failed.
-const STORIES: [u64; 2] = [2_232, 7_128];
+const STORIES: [u64; 3] = [2_232, 7_128, 20_268_557];
 
 fn play(seed: u64) {
     let played = catch_unwind(AssertUnwindSafe(|| {
