@@ -5,7 +5,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self, Unpack, final
+from typing import Any, ClassVar, Self, Unpack, final
 
 from .client import Answers, Extras, InBatch
 from .play.response_text import Event, Headers
@@ -78,6 +78,12 @@ def shown_address(url: str) -> str:
 
 def token_exposed_to(url: str, has_token: bool) -> str | None:
     """Return the first host to which a token would travel unencrypted; None if there is none."""
+
+def plan_gates(plan_json: str) -> str:
+    """List the gates of a plan; JSON: ``[{"key", "operator", "limit"}]``.
+
+    Raises ValueError when it is not a plan.
+    """
 
 def metric_keys() -> list[str]:
     """List the keys of all built-in metrics of thresholds."""
@@ -308,8 +314,14 @@ class Session:
         while it is open. Raises Refused, Fault.
         """
 
-    def watch(self, run: str) -> Watch:
-        """Follow a run."""
+    judges: ClassVar[bool]
+    """Whether a watch can judge gates."""
+
+    def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> Watch:
+        """Follow a run, with a snapshot every so many seconds.
+
+        With ``gates`` they are judged at most once a second. Raises ValueError for 0 seconds.
+        """
 
     def stop(self, run: str, by: str) -> None:
         """Request a stop: no further arrival starts, arrivals in flight finish."""
@@ -466,7 +478,8 @@ class Watch:
     def next(self, timeout_secs: float) -> str | None:
         """Wait for the next change; None if there is none in time.
 
-        JSON: ``{"snapshot": …}``, ``{"story": …}`` or ``{"sealed": true}``.
+        JSON: ``{"snapshot": …}``, ``{"gates": […]}`` (threshold results of a report),
+        ``{"story": …}`` or ``{"sealed": true}``.
         """
 
 @final

@@ -42,6 +42,7 @@ pub mod _native {
     #[pymodule_export]
     use super::plans::{
         check_plan, figure_keys, metric_keys, parse_duration_us, parse_rate_urps, plan_facts,
+        plan_gates,
     };
     #[pymodule_export]
     use super::programs::{agent_main, coordinator_main, supervisor_main};

@@ -4,8 +4,9 @@ use loadpilot_engine::check;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::log::metrics::Figure;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::threshold::Metric;
+use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::units;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::errors::{invalid, refused};
@@ -40,6 +41,21 @@ pub(super) fn facts(plan: &Plan, workload: &Workload) -> serde_json::Value {
         "peak_rps": plan.profile.peak().as_rps(),
         "planned_per_task": workload.count_per_task(0..workload.planned()),
     })
+}
+
+/// The gates of a plan, as a JSON list: key, operator, limit.
+#[pyfunction]
+pub(super) fn plan_gates(plan_json: &str) -> PyResult<String> {
+    let plan: Plan = serde_json::from_str(plan_json)
+        .map_err(|error| PyValueError::new_err(format!("not a plan: {error}")))?;
+    let gate = |gate: &Threshold| {
+        serde_json::json!({
+            "key": gate.key(),
+            "operator": gate.operator(),
+            "limit": gate.limit,
+        })
+    };
+    json(&plan.thresholds.iter().map(gate).collect::<Vec<_>>())
 }
 
 /// Reads a duration, in µs.

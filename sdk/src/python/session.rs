@@ -20,7 +20,7 @@ use super::indexed_run::PyReading;
 use super::live_run::PyWatch;
 use super::teardown::PyLedger;
 use super::values::{json, run_id, seconds};
-use crate::follow::follow_run;
+use crate::follow::{Detail, follow_run};
 use crate::server_address::ServerAddress;
 use crate::session::Session;
 use crate::steer::SteeringRequest;
@@ -118,13 +118,33 @@ impl PySession {
         Ok(self.0.result(py, submission)?.to_string())
     }
 
-    fn watch(&self, py: Python<'_>, run: &str) -> PyResult<PyWatch> {
+    /// Whether a watch can judge gates.
+    #[classattr]
+    #[pyo3(name = "judges")]
+    const JUDGES: bool = true;
+
+    #[pyo3(signature = (run, interval_secs = 1.0, *, gates = false))]
+    fn watch(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        interval_secs: f64,
+        gates: bool,
+    ) -> PyResult<PyWatch> {
         let run = run_id(run)?;
+        let snapshot_interval = seconds("interval_secs", interval_secs)?;
+        if snapshot_interval.is_zero() {
+            return Err(PyValueError::new_err("interval_secs: must be above 0"));
+        }
+        let detail = Detail {
+            snapshot_interval,
+            gates,
+        };
         let session = self.0.query_session(py)?;
         let (bus, subjects) = session.parts();
         let runtime = self.0.runtime();
         let _entered = runtime.enter();
-        let updates = follow_run(bus, subjects, run);
+        let updates = follow_run(bus, subjects, run, detail);
         Ok(PyWatch::new(Arc::clone(runtime), updates))
     }
 

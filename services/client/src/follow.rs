@@ -1,7 +1,8 @@
-//! Follows one run: its timeline as it is stored, a snapshot a second, and its end.
+//! Follows one run: its timeline as it is stored, snapshots, and its end.
 //!
 //! A snapshot is the live view; only the report has a verdict.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,15 +13,17 @@ use loadpilot_engine::report::timeline;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::answers::live::Snapshot;
-use loadpilot_events::answers::report::StoryLine;
+use loadpilot_events::answers::report::{StoryLine, ThresholdResult};
 use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
-use super::session::{control_of, now, retry_unreachable};
+use super::gates::judge;
+use super::session::{Session, control_of, now, retry_unreachable};
 
-/// Interval between two snapshots.
+/// Interval between two snapshots for readers that draw nothing in between.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of updates that wait for a slow reader; following then pauses until it reads.
 const UPDATES_MAX: usize = 256;
@@ -43,6 +46,8 @@ const PROBE_TTL: Duration = Duration::from_secs(60);
 pub enum RunUpdate {
     /// The run as of now.
     Snapshot(Box<Snapshot>),
+    /// The gates, judged by the log so far.
+    Gates(Vec<ThresholdResult>),
     /// A decision or a fact, as a line of the timeline.
     Story(StoryLine),
     /// The server answers but stores nothing of the run, with its reason; it may recover.
@@ -53,13 +58,36 @@ pub enum RunUpdate {
     Fault(String),
 }
 
+/// What a reader of a run wants beside its timeline.
+#[derive(Debug, Clone, Copy)]
+pub struct Detail {
+    /// Interval between two snapshots.
+    pub snapshot_interval: Duration,
+    /// Whether the gates are judged while the run goes on.
+    pub gates: bool,
+}
+
+impl Default for Detail {
+    fn default() -> Self {
+        Self {
+            snapshot_interval: SNAPSHOT_INTERVAL,
+            gates: false,
+        }
+    }
+}
+
 /// Follows `run` until it is over and sends the updates in the order of the log.
 #[must_use]
-pub fn follow_run(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<RunUpdate> {
+pub fn follow_run(
+    bus: Bus,
+    subjects: Subjects,
+    run: RunId,
+    detail: Detail,
+) -> mpsc::Receiver<RunUpdate> {
     let (updates, receiver) = mpsc::channel(UPDATES_MAX);
     tokio::spawn(async move {
         let last = match Follower::new(bus, subjects, run, updates.clone()).await {
-            Ok(follower) => follower.follow().await,
+            Ok(follower) => follower.follow(detail).await,
             Err(fault) => Err(fault),
         };
         if let Err(fault) = last {
@@ -115,6 +143,8 @@ struct Follower {
     bus: Bus,
     subjects: Subjects,
     updates: mpsc::Sender<RunUpdate>,
+    /// Notified of each delta.
+    has_grown: Arc<Notify>,
     control_tail: Tail,
     data_tail: Tail,
     log: ControlLog,
@@ -151,6 +181,7 @@ impl Follower {
             bus,
             subjects,
             updates,
+            has_grown: Arc::new(Notify::new()),
             control_tail,
             data_tail,
             log,
@@ -166,8 +197,21 @@ impl Follower {
         })
     }
 
-    async fn follow(mut self) -> Result<(), Fault> {
-        let mut clock = tokio::time::interval(SNAPSHOT_INTERVAL);
+    async fn follow(mut self, detail: Detail) -> Result<(), Fault> {
+        // Judging ends with following.
+        let mut judging = JoinSet::new();
+        if detail.gates {
+            let session = Session::on(self.bus.clone(), self.subjects.clone());
+            let (run, grown) = (self.control.run.clone(), Arc::clone(&self.has_grown));
+            let updates = self.updates.clone();
+            judging.spawn(judge(session, run, grown, move |gates| {
+                // A reader that is behind gets the next judgement.
+                let _ = updates.try_send(RunUpdate::Gates(gates));
+            }));
+        }
+        let mut clock = tokio::time::interval(detail.snapshot_interval);
+        // After a pause for a slow reader one snapshot is enough.
+        clock.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             let updates = tokio::select! {
                 step = self.control_tail.next() => {
@@ -239,6 +283,7 @@ impl Follower {
             && let Some(Kind::Delta(agent)) = self.kind(&stored)
         {
             self.live.add(&agent, &stored.payload);
+            self.has_grown.notify_one();
         }
         let is_news = self.live.is_unreached() && !was_unreached;
         is_news.then(|| self.snapshot()).flatten()

@@ -16,6 +16,7 @@
 //!
 //! While it runs:
 //! - [`follow`]: timeline, snapshots and end of one run as a stream
+//! - `gates`: judges the gates of one run that goes on
 //! - [`steer`]: stop, pause, resume and rate changes
 //! - `resume`: takes over a run whose command line is gone
 //!
@@ -28,6 +29,7 @@
 mod agent_list;
 mod bodies;
 pub mod follow;
+mod gates;
 pub mod idempotency;
 pub mod indexed_run;
 mod resume;

@@ -21,6 +21,7 @@ use loadpilot_events::units::Timestamp;
 use crate::control::{Control, envelope};
 use crate::fold::delta_validation::believable;
 use crate::fold::project::SeqSet;
+use crate::report::failure_reasons::FailureReasons;
 use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::report::state::run_state;
 use crate::schedule::workload::Workload;
@@ -40,7 +41,7 @@ pub struct LiveView {
     dropped: u64,
     /// By task.
     raises: BTreeMap<u16, TaskRaises>,
-    /// By call: ended calls, errors among them, response times.
+    /// By call: ended calls, errors among them, latencies.
     calls: BTreeMap<CallId, CallSoFar>,
     ends: Ends,
     room: CountLimit,
@@ -76,6 +77,7 @@ struct Ends {
     /// Calls that reached no server.
     unconnected: u64,
     causes: BTreeMap<Cause, u64>,
+    reasons: FailureReasons,
 }
 
 impl Ends {
@@ -83,11 +85,41 @@ impl Ends {
         self.finished += row.count;
         self.unconnected += unconnected(row.outcome, row.count, &row.causes);
         add_counts(&mut self.causes, &row.causes);
+        self.reasons.add(row);
+    }
+}
+
+/// Response and service times of finished calls.
+#[derive(Debug)]
+struct Latencies {
+    response: Hist,
+    service: Hist,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self {
+            response: hist::latency(),
+            service: hist::latency(),
+        }
+    }
+}
+
+impl Latencies {
+    fn add(&mut self, more: &Self) {
+        merge(&mut self.response, &more.response);
+        merge(&mut self.service, &more.service);
+    }
+
+    /// Adds the calls of a row as far as there is room; returns the growth as a number of counts.
+    fn add_within(&mut self, room: &mut CountLimit, more: &Self) -> usize {
+        let response = room.merge(&mut self.response, &more.response);
+        response + room.merge(&mut self.service, &more.service)
     }
 }
 
 /// The newest window of one agent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct AgentWindow {
     seqs: SeqSet,
     from_us: u64,
@@ -96,44 +128,17 @@ struct AgentWindow {
     finished: u64,
     opened: u64,
     reused: u64,
-    response: Hist,
-    /// Number of counts by which its histogram grew.
+    latencies: Latencies,
+    /// Number of counts by which its histograms grew.
     grown: usize,
     gauges: Gauges,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct CallSoFar {
     ended: u64,
     errors: u64,
-    response: Hist,
-}
-
-impl Default for AgentWindow {
-    fn default() -> Self {
-        Self {
-            seqs: SeqSet::default(),
-            from_us: 0,
-            to_us: 0,
-            started: 0,
-            finished: 0,
-            opened: 0,
-            reused: 0,
-            response: hist::latency(),
-            grown: 0,
-            gauges: Gauges::default(),
-        }
-    }
-}
-
-impl Default for CallSoFar {
-    fn default() -> Self {
-        Self {
-            ended: 0,
-            errors: 0,
-            response: hist::latency(),
-        }
-    }
+    latencies: Latencies,
 }
 
 impl LiveView {
@@ -177,13 +182,15 @@ impl LiveView {
             }
             self.ends.add(row);
             call.errors += if row.outcome.is_error() { row.count } else { 0 };
-            let Ok(response) = hist::decode(&row.response) else {
+            let decoded = (hist::decode(&row.response), hist::decode(&row.service));
+            let (Ok(response), Ok(service)) = decoded else {
                 continue;
             };
-            self.room.merge(&mut call.response, &response);
+            let latencies = Latencies { response, service };
+            call.latencies.add_within(&mut self.room, &latencies);
             if in_window {
                 window.finished += row.count;
-                window.grown += self.room.merge(&mut window.response, &response);
+                window.grown += window.latencies.add_within(&mut self.room, &latencies);
             }
         }
     }
@@ -193,13 +200,13 @@ impl LiveView {
     pub fn snapshot(&self, control: &Control, workload: &Workload, now: Timestamp) -> Snapshot {
         let start_at = control.state.start.as_ref().map(|start| start.start_at);
         let elapsed_us = start_at.map_or(0, |start| now.since_us(start));
-        let mut interval = hist::latency();
-        let mut cumulative = hist::latency();
+        let mut interval = Latencies::default();
+        let mut cumulative = Latencies::default();
         for window in self.agents.values() {
-            merge(&mut interval, &window.response);
+            interval.add(&window.latencies);
         }
         for call in self.calls.values() {
-            merge(&mut cumulative, &call.response);
+            cumulative.add(&call.latencies);
         }
         let active = |window: &&AgentWindow| window.to_us + ACTIVE_US >= elapsed_us;
         let active: Vec<&AgentWindow> = self.agents.values().filter(active).collect();
@@ -237,14 +244,17 @@ impl LiveView {
                 + raises.more_errors(),
             raised_without_call: raises.without_call,
             failing: self.failing(),
+            most_frequent_failure: self.ends.reasons.most_frequent(raises.more_errors()),
             in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
             waiting: active.iter().map(|window| window.gauges.waiting).sum(),
             oldest_ms: ms(active.iter().map(|w| w.gauges.oldest_us).max().unwrap_or(0)),
             opened_per_sec: active.iter().map(|window| window.rate(window.opened)).sum(),
             reused_pct: (opened + reused > 0).then(|| percent(reused, opened + reused)),
             active_workers: u32::try_from(active.len()).unwrap_or(u32::MAX),
-            latency: latency_ms(&interval),
-            latency_cumulative: latency_ms(&cumulative),
+            latency: latency_ms(&interval.response),
+            latency_cumulative: latency_ms(&cumulative.response),
+            service: latency_ms(&interval.service),
+            service_cumulative: latency_ms(&cumulative.service),
             tasks: self.tasks(control),
         }
     }
@@ -296,7 +306,7 @@ impl LiveView {
             for (_, call) in of_task {
                 requests += call.ended;
                 errors += call.errors;
-                merge(&mut response, &call.response);
+                merge(&mut response, &call.latencies.response);
             }
             errors += self.raises(control, |task| task == place).more_errors();
             let latency = latency_ms(&response);

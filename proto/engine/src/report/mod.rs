@@ -13,6 +13,7 @@
 //!
 //! Parts of it:
 //! - [`live`]: the figures of a run that goes on
+//! - `failure_reasons`: the most frequent reason of its errors
 //! - [`mod@slice`]: figures of a part of a run over time
 //! - [`agent_stats`]: figures of each agent over time
 //! - [`failures`]: failed calls and errors of a part of a run
@@ -25,6 +26,7 @@ pub mod figures;
 pub mod timeline;
 
 mod close;
+mod failure_reasons;
 mod state;
 
 pub mod certificate;

@@ -68,6 +68,9 @@ pub struct Snapshot {
     /// cause is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
+    /// Most frequent reason of errors so far. Absent: no error, or of an older coordinator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_frequent_failure: Option<FrequentFailure>,
     /// Number of tasks so far that raised without a call: errors beside `requests_total`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub raised_without_call: u64,
@@ -90,6 +93,10 @@ pub struct Snapshot {
     pub latency: LatencyMs,
     /// Response time of everything that has finished so far.
     pub latency_cumulative: LatencyMs,
+    /// Service time of what finished in the newest delta of each agent.
+    pub service: LatencyMs,
+    /// Service time of everything that has finished so far.
+    pub service_cumulative: LatencyMs,
     /// Figures of each task so far.
     pub tasks: Vec<TaskSnapshot>,
 }
@@ -107,6 +114,15 @@ pub struct Failing {
     pub unreached: bool,
 }
 
+/// Most frequent reason of errors so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrequentFailure {
+    /// The reason as text for people: a status, a failed check, a task error, else the cause.
+    pub why: String,
+    /// Number of errors for this reason.
+    pub count: u64,
+}
+
 /// Agents of a run that waits for them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gathering {
@@ -120,20 +136,20 @@ pub struct Gathering {
     pub left_secs: f64,
 }
 
-/// Response times in ms, corrected; null when no call finished.
+/// Latencies in ms; null when no call finished.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyMs {
-    /// Median response time in ms.
+    /// Median in ms.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the response time in ms.
+    /// 95th percentile in ms.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the response time in ms.
+    /// 99th percentile in ms.
     pub p99_ms: Option<f64>,
-    /// Longest response time in ms.
+    /// Maximum in ms.
     pub max_ms: Option<f64>,
-    /// Shortest response time in ms.
+    /// Minimum in ms.
     pub min_ms: Option<f64>,
-    /// Arithmetic mean of the response time in ms.
+    /// Arithmetic mean in ms.
     pub mean_ms: Option<f64>,
 }
 

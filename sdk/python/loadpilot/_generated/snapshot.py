@@ -65,6 +65,21 @@ class Failing(TypedDict):
     """
 
 
+class FrequentFailure(TypedDict):
+    """
+    Most frequent reason of errors so far.
+    """
+
+    count: int
+    """
+    Number of errors for this reason.
+    """
+    why: str
+    """
+    The reason as text for people: a status, a failed check, a task error, else the cause.
+    """
+
+
 class Gathering(TypedDict):
     """
     Agents of a run that waits for them.
@@ -90,32 +105,32 @@ class Gathering(TypedDict):
 
 class LatencyMs(TypedDict):
     """
-    Response times in ms, corrected; null when no call finished.
+    Latencies in ms; null when no call finished.
     """
 
     max_ms: NotRequired[float | None]
     """
-    Longest response time in ms.
+    Maximum in ms.
     """
     mean_ms: NotRequired[float | None]
     """
-    Arithmetic mean of the response time in ms.
+    Arithmetic mean in ms.
     """
     min_ms: NotRequired[float | None]
     """
-    Shortest response time in ms.
+    Minimum in ms.
     """
     p50_ms: NotRequired[float | None]
     """
-    Median response time in ms.
+    Median in ms.
     """
     p95_ms: NotRequired[float | None]
     """
-    95th percentile of the response time in ms.
+    95th percentile in ms.
     """
     p99_ms: NotRequired[float | None]
     """
-    99th percentile of the response time in ms.
+    99th percentile in ms.
     """
 
 
@@ -201,6 +216,10 @@ class Snapshot(TypedDict):
     """
     Response time of everything that has finished so far.
     """
+    most_frequent_failure: NotRequired[FrequentFailure | None]
+    """
+    Most frequent reason of errors so far. Absent: no error, or of an older coordinator.
+    """
     oldest_ms: float
     """
     Age of the oldest arrival in flight or waiting, as last reported, in ms.
@@ -233,6 +252,14 @@ class Snapshot(TypedDict):
     """
     Calls of the newest deltas on a connection that was already open, in percent of those with a
     connection; null without any.
+    """
+    service: LatencyMs
+    """
+    Service time of what finished in the newest delta of each agent.
+    """
+    service_cumulative: LatencyMs
+    """
+    Service time of everything that has finished so far.
     """
     state: Literal[
         "requested", "refused", "gathering", "preparing", "running", "stopping", "sealed"

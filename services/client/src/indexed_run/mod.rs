@@ -20,7 +20,7 @@ use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::agent_stats::Attendance;
 use loadpilot_events::answers::failures::Errors;
-use loadpilot_events::answers::report::{Report, StoryLine};
+use loadpilot_events::answers::report::{Report, StoryLine, ThresholdResult};
 use loadpilot_events::answers::slice::{Heat, Series, Slice};
 use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
 use loadpilot_events::id::AgentId;
@@ -279,6 +279,12 @@ impl IndexedRun {
         let report = report(&self.now.control, &self.now.data)?;
         self.report = Some(Box::new(report.clone()));
         Ok(report)
+    }
+
+    /// The gates, judged by what was read so far.
+    pub(crate) fn gates(&self) -> Result<Vec<ThresholdResult>, NoReport> {
+        let report = report(&self.now.control, &self.now.data)?;
+        Ok(report.verdict.thresholds)
     }
 
     /// The figures of a slice over time.

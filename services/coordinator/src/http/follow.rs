@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use super::api::Api;
 use super::error::HttpError;
 use super::status::Following;
-use loadpilot_client::follow::{RunUpdate, follow_run};
+use loadpilot_client::follow::{Detail, RunUpdate, follow_run};
 use loadpilot_client::session::Session;
 
 /// Media type of lines of JSON.
@@ -84,8 +84,9 @@ pub(super) async fn answer(
     permit: OwnedSemaphorePermit,
     events: bool,
 ) -> Result<Response, HttpError> {
-    let updates = follow_run(api.bus.clone(), api.subjects.clone(), attached.run.clone());
     let run = attached.run.clone();
+    let detail = Detail::default();
+    let updates = follow_run(api.bus.clone(), api.subjects.clone(), run.clone(), detail);
     let mut lines = Lines {
         attached,
         updates,
@@ -137,7 +138,7 @@ impl Lines {
                         return Ok(());
                     }
                 }
-                RunUpdate::Story(_) | RunUpdate::Unstored(_) => {}
+                RunUpdate::Story(_) | RunUpdate::Gates(_) | RunUpdate::Unstored(_) => {}
                 RunUpdate::Sealed(_) => {
                     self.attached.is_over = true;
                     self.is_last = true;
@@ -169,7 +170,7 @@ impl Lines {
                 RunUpdate::Snapshot(snapshot) if !self.events => {
                     self.ready.push_back(line(&snapshot))
                 }
-                RunUpdate::Story(_) if !self.events => {}
+                RunUpdate::Story(_) | RunUpdate::Gates(_) if !self.events => {}
                 RunUpdate::Unstored(reason) if !self.events => {
                     self.ready.push_back(line(&json!({ "warning": reason })));
                 }

@@ -181,6 +181,21 @@ class Failing(BaseModel):
     """
 
 
+class FrequentFailure(BaseModel):
+    """
+    Most frequent reason of errors so far.
+    """
+
+    count: Annotated[int, Field(ge=0)]
+    """
+    Number of errors for this reason.
+    """
+    why: str
+    """
+    The reason as text for people: a status, a failed check, a task error, else the cause.
+    """
+
+
 class Gathering(BaseModel):
     """
     Agents of a run that waits for them.
@@ -206,32 +221,32 @@ class Gathering(BaseModel):
 
 class LatencyMs(BaseModel):
     """
-    Response times in ms, corrected; null when no call finished.
+    Latencies in ms; null when no call finished.
     """
 
     max_ms: float | None = None
     """
-    Longest response time in ms.
+    Maximum in ms.
     """
     mean_ms: float | None = None
     """
-    Arithmetic mean of the response time in ms.
+    Arithmetic mean in ms.
     """
     min_ms: float | None = None
     """
-    Shortest response time in ms.
+    Minimum in ms.
     """
     p50_ms: float | None = None
     """
-    Median response time in ms.
+    Median in ms.
     """
     p95_ms: float | None = None
     """
-    95th percentile of the response time in ms.
+    95th percentile in ms.
     """
     p99_ms: float | None = None
     """
-    99th percentile of the response time in ms.
+    99th percentile in ms.
     """
 
 
@@ -379,6 +394,10 @@ class Snapshot(BaseModel):
     """
     Response time of everything that has finished so far.
     """
+    most_frequent_failure: FrequentFailure | None = None
+    """
+    Most frequent reason of errors so far. Absent: no error, or of an older coordinator.
+    """
     oldest_ms: float
     """
     Age of the oldest arrival in flight or waiting, as last reported, in ms.
@@ -411,6 +430,14 @@ class Snapshot(BaseModel):
     """
     Calls of the newest deltas on a connection that was already open, in percent of those with a
     connection; null without any.
+    """
+    service: LatencyMs
+    """
+    Service time of what finished in the newest delta of each agent.
+    """
+    service_cumulative: LatencyMs
+    """
+    Service time of everything that has finished so far.
     """
     state: RunState
     """

@@ -53,6 +53,10 @@ export interface Snapshot {
   latency: LatencyMs;
   latency_cumulative: LatencyMs1;
   /**
+   * Most frequent reason of errors so far. Absent: no error, or of an older coordinator.
+   */
+  most_frequent_failure?: FrequentFailure | null;
+  /**
    * Age of the oldest arrival in flight or waiting, as last reported, in ms.
    */
   oldest_ms: number;
@@ -85,6 +89,8 @@ export interface Snapshot {
    * connection; null without any.
    */
   reused_pct?: number | null;
+  service: LatencyMs2;
+  service_cumulative: LatencyMs3;
   /**
    * State of the run.
    */
@@ -189,27 +195,27 @@ export interface Gathering {
  */
 export interface LatencyMs {
   /**
-   * Longest response time in ms.
+   * Maximum in ms.
    */
   max_ms?: number | null;
   /**
-   * Arithmetic mean of the response time in ms.
+   * Arithmetic mean in ms.
    */
   mean_ms?: number | null;
   /**
-   * Shortest response time in ms.
+   * Minimum in ms.
    */
   min_ms?: number | null;
   /**
-   * Median response time in ms.
+   * Median in ms.
    */
   p50_ms?: number | null;
   /**
-   * 95th percentile of the response time in ms.
+   * 95th percentile in ms.
    */
   p95_ms?: number | null;
   /**
-   * 99th percentile of the response time in ms.
+   * 99th percentile in ms.
    */
   p99_ms?: number | null;
 }
@@ -218,27 +224,98 @@ export interface LatencyMs {
  */
 export interface LatencyMs1 {
   /**
-   * Longest response time in ms.
+   * Maximum in ms.
    */
   max_ms?: number | null;
   /**
-   * Arithmetic mean of the response time in ms.
+   * Arithmetic mean in ms.
    */
   mean_ms?: number | null;
   /**
-   * Shortest response time in ms.
+   * Minimum in ms.
    */
   min_ms?: number | null;
   /**
-   * Median response time in ms.
+   * Median in ms.
    */
   p50_ms?: number | null;
   /**
-   * 95th percentile of the response time in ms.
+   * 95th percentile in ms.
    */
   p95_ms?: number | null;
   /**
-   * 99th percentile of the response time in ms.
+   * 99th percentile in ms.
+   */
+  p99_ms?: number | null;
+}
+/**
+ * Most frequent reason of errors so far.
+ */
+export interface FrequentFailure {
+  /**
+   * Number of errors for this reason.
+   */
+  count: number;
+  /**
+   * The reason as text for people: a status, a failed check, a task error, else the cause.
+   */
+  why: string;
+}
+/**
+ * Service time of what finished in the newest delta of each agent.
+ */
+export interface LatencyMs2 {
+  /**
+   * Maximum in ms.
+   */
+  max_ms?: number | null;
+  /**
+   * Arithmetic mean in ms.
+   */
+  mean_ms?: number | null;
+  /**
+   * Minimum in ms.
+   */
+  min_ms?: number | null;
+  /**
+   * Median in ms.
+   */
+  p50_ms?: number | null;
+  /**
+   * 95th percentile in ms.
+   */
+  p95_ms?: number | null;
+  /**
+   * 99th percentile in ms.
+   */
+  p99_ms?: number | null;
+}
+/**
+ * Service time of everything that has finished so far.
+ */
+export interface LatencyMs3 {
+  /**
+   * Maximum in ms.
+   */
+  max_ms?: number | null;
+  /**
+   * Arithmetic mean in ms.
+   */
+  mean_ms?: number | null;
+  /**
+   * Minimum in ms.
+   */
+  min_ms?: number | null;
+  /**
+   * Median in ms.
+   */
+  p50_ms?: number | null;
+  /**
+   * 95th percentile in ms.
+   */
+  p95_ms?: number | null;
+  /**
+   * 99th percentile in ms.
    */
   p99_ms?: number | null;
 }
@@ -250,7 +327,7 @@ export interface TaskSnapshot {
    * Number of its errors, counted as in a report.
    */
   errors: number;
-  latency: LatencyMs2;
+  latency: LatencyMs4;
   /**
    * Name of the task.
    */
@@ -263,29 +340,29 @@ export interface TaskSnapshot {
 /**
  * Response time of its calls.
  */
-export interface LatencyMs2 {
+export interface LatencyMs4 {
   /**
-   * Longest response time in ms.
+   * Maximum in ms.
    */
   max_ms?: number | null;
   /**
-   * Arithmetic mean of the response time in ms.
+   * Arithmetic mean in ms.
    */
   mean_ms?: number | null;
   /**
-   * Shortest response time in ms.
+   * Minimum in ms.
    */
   min_ms?: number | null;
   /**
-   * Median response time in ms.
+   * Median in ms.
    */
   p50_ms?: number | null;
   /**
-   * 95th percentile of the response time in ms.
+   * 95th percentile in ms.
    */
   p95_ms?: number | null;
   /**
-   * 99th percentile of the response time in ms.
+   * 99th percentile in ms.
    */
   p99_ms?: number | null;
 }

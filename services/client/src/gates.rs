@@ -1,0 +1,63 @@
+//! Judges the gates of a run that goes on, for a live view: by the report of what is in the log.
+//!
+//! It reads the log beside the follower, which never waits for it, and takes a small share of a
+//! core, however long the run is. Must never compute a figure of its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use loadpilot_events::RunId;
+use loadpilot_events::answers::report::ThresholdResult;
+use tokio::sync::Notify;
+
+use crate::session::Session;
+
+/// Minimum pause after a judgement; agents report every second, at about the same time.
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+/// Wait for the reports of other agents after the first one.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
+/// Minimum pause after a judgement, as a multiple of its duration: at most 1 % of a core.
+const PAUSE_FACTOR: u32 = 100;
+
+/// Judges the gates of `run` when its log `has_grown`, until it is over or the task is aborted.
+/// While the log cannot be read there are no judgements; the follower reports why.
+pub(crate) async fn judge(
+    session: Session,
+    run: RunId,
+    has_grown: Arc<Notify>,
+    send: impl Fn(Vec<ThresholdResult>),
+) {
+    let mut indexed = loop {
+        match session.read(&run, None).await {
+            Ok(indexed) => break indexed,
+            Err(_) => tokio::time::sleep(PAUSE_MIN).await,
+        }
+    };
+    let mut is_new = true;
+    loop {
+        let mut pause = PAUSE_MIN;
+        if is_new {
+            // A report is too long for the thread that follows the run.
+            let judging = tokio::task::spawn_blocking(move || {
+                let begun = Instant::now();
+                let gates = indexed.gates();
+                (indexed, gates, begun.elapsed())
+            });
+            let Ok((back, gates, took)) = judging.await else {
+                return;
+            };
+            indexed = back;
+            pause = pause.max(took * PAUSE_FACTOR);
+            if let Ok(gates) = gates {
+                send(gates);
+            }
+        }
+        if indexed.position().over {
+            return;
+        }
+        tokio::time::sleep(pause).await;
+        has_grown.notified().await;
+        tokio::time::sleep(SETTLE_TIME).await;
+        is_new = indexed.refresh().await.unwrap_or(false);
+    }
+}
