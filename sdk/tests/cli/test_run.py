@@ -60,6 +60,8 @@ CUT = "(not 2 s: as long as the duration)"
 class FakeLog:
     """A log whose run goes through a fixed list of changes."""
 
+    judges = True
+
     def __init__(self) -> None:
         self.changes: list[dict[str, Any] | Callable[[], None]] = [
             {"story": {"at": 1, "seq": 1, "text": "created"}},
@@ -83,7 +85,8 @@ class FakeLog:
         assert len(run) == 26
         return RUN
 
-    def watch(self, run: str) -> FakeLog:
+    def watch(self, run: str, _interval_secs: float, *, gates: bool) -> FakeLog:
+        assert not gates, "standard error is no terminal"
         assert run == RUN
         return self
 

@@ -29,15 +29,19 @@ class Watch:
         assert not new, new
         return json.dumps(next(self.changes))
 
+class Session:
+    def watch(self, run, interval_secs, *, gates):
+        assert (interval_secs, gates) == (1.0, False)
+        return Watch({"snapshot": json.loads(sys.argv[1])}, {"sealed": True})
+
 class Uninterrupted:
     count = 0
 
 lines = []
 view = LineView(PlanInfo("Shop"), lines.append)
-follower = Follower(session=None, run="", view=view, interruptions=Uninterrupted())
-watch = Watch({"snapshot": json.loads(sys.argv[1])}, {"sealed": True})
+follower = Follower(session=Session(), run="", view=view, interruptions=Uninterrupted())
 IMPORTED = set(sys.modules)
-assert follower.follow(watch, None) is Followed.OVER
+assert follower.follow(None) is Followed.OVER
 assert len(lines) == 1, lines
 """
 

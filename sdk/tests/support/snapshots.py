@@ -6,14 +6,21 @@ from typing import Any
 
 from sdk.tests.support.reports import valid
 
-from loadpilot.cli.output.live import PlanInfo
+from loadpilot.cli.output.live import Gate, PlanInfo
 
-SCENE = PlanInfo("Sh\x1bop")
+SCENE = PlanInfo("Sh\x1bop", target="http://127.0.0.1:8000")
+GATED = PlanInfo(
+    "Shop",
+    target="http://127.0.0.1:8000",
+    gates=(Gate("p99_ms", "<=", 200.0), Gate("error_rate", "<=", 1.0), Gate("checks", ">=", 99.0)),
+)
 
 
 def snapshot(**changes: Any) -> dict[str, Any]:
     live = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "max_ms": 4.0}
     so_far = {"p50_ms": 5.0, "p95_ms": 6.0, "p99_ms": 7.0, "max_ms": 8.0}
+    service = {"p50_ms": 0.5, "p95_ms": 0.6, "p99_ms": 0.7, "max_ms": 0.8}
+    service_so_far = {"p50_ms": 9.1, "p95_ms": 9.2, "p99_ms": 9.3, "max_ms": 9.4}
     base: dict[str, Any] = {
         "timestamp_secs": 1.0,
         "elapsed_secs": 65.0,
@@ -36,6 +43,39 @@ def snapshot(**changes: Any) -> dict[str, Any]:
         "active_workers": 2,
         "latency": live,
         "latency_cumulative": so_far,
+        "service": service,
+        "service_cumulative": service_so_far,
         "tasks": [],
     }
     return valid(base | changes, "snapshot")
+
+
+def gates(**actual: float | None) -> list[dict[str, Any]]:
+    """Build the gates as they stand; those that are not named pass."""
+    measured = {"p99_ms": 31.2, "error_rate": 0.0, "checks": 100.0} | actual
+    built = []
+    for gate in GATED.gates:
+        figure = measured[gate.key]
+        at_most = gate.operator == "<="
+        passed = figure is not None and (figure <= gate.limit) is at_most
+        built.append(
+            {
+                "key": gate.key,
+                "metric": gate.key,
+                "operator": gate.operator,
+                "limit": gate.limit,
+                "actual": figure,
+                "passed": passed or figure == gate.limit,
+            }
+        )
+    return built
+
+
+def tasks(number: int, **errors: int) -> list[dict[str, Any]]:
+    """Build so many tasks; the names are task_0 and so on."""
+    latency = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "max_ms": 4.0}
+    names = [f"task_{place}" for place in range(number)]
+    return [
+        {"name": name, "requests": 1_000, "errors": errors.get(name, 0), "latency": latency}
+        for name in names
+    ]

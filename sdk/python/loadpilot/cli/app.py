@@ -67,7 +67,7 @@ def run(
     *,
     flags: Annotated[RunFlags, Parameter(name="*")] = DEFAULTS,
 ) -> ExitCode:
-    """Run a scenario and print its summary."""
+    """Run a scenario: show it live, then print its summary."""
     from .commands.run import run as execute
 
     return execute(file, flags)

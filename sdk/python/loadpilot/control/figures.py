@@ -50,6 +50,13 @@ def number(value: float) -> str:
     return f"{value:,.{places}f}".rstrip("0").rstrip(".")
 
 
+def against(actual: float, limit: float) -> tuple[str, str]:
+    """Write a figure and its limit; unequal ones must never look equal."""
+    shown = number(actual), number(limit)
+    same = shown[0] == shown[1] and actual != limit
+    return (repr(actual), repr(limit)) if same else shown
+
+
 def percent(value: float) -> str:
     """Write a percentage; only zero looks like zero."""
     if 0 < value < 0.01:

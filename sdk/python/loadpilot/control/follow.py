@@ -16,7 +16,7 @@ from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
     from .._generated.snapshot import Snapshot
-    from .protocols import Session, View, Watch
+    from .protocols import Session, View
     from .signals import Interruptions
 
 WATCH_SECS = 0.2
@@ -76,11 +76,13 @@ class Follower:
         self._halt_by: float | None = None
         self._abort_by: float | None = None
 
-    def follow(self, watch: Watch, stack: LocalStack | None) -> Followed:
+    def follow(self, stack: LocalStack | None) -> Followed:
         """Follow to the end; raises StackFault when the stack, if there is one, dies.
 
         Raises LogUnavailable after halting the run, when the log stores nothing of it any more.
         """
+        view = self.view
+        watch = self.session.watch(self.run, view.interval_secs, gates=view.shows_gates)
         while True:
             if stack is not None:
                 self._hear(stack)
@@ -92,6 +94,7 @@ class Follower:
             change = watch.next(WATCH_SECS)
             if change is not None and self._is_over(json.loads(change)):
                 return Followed.OVER
+            view.refresh()
 
     def _is_over(self, change: dict[str, Any]) -> bool:
         """Show one change; True when the run is over."""
@@ -106,6 +109,9 @@ class Follower:
                 self.view.tell(f"· {shown}")
             for line in more:
                 self.view.tell(line)
+            return False
+        if "gates" in change:
+            self.view.judge(change["gates"])
             return False
         if "unstored" in change:
             self.without_log(f"log unavailable: {change['unstored']}")

@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from .. import _native
@@ -38,6 +38,8 @@ LINES_MAX = 256
 
 class HttpSession:
     """One run at a coordinator over HTTP, and what the command asks about it."""
+
+    judges: ClassVar[bool] = False
 
     def __init__(self, api: Api) -> None:
         """Take the address; opens nothing."""
@@ -73,8 +75,11 @@ class HttpSession:
         self._watch = HttpWatch(self._api.place, connection, response)
         return self._watch.accepted()
 
-    def watch(self, run: str) -> HttpWatch:
-        """Return the stream of the run that this session asked for; raises Fault for others."""
+    def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> HttpWatch:  # noqa: ARG002
+        """Return the stream of the run that this session asked for; raises Fault for others.
+
+        The coordinator sends a snapshot a second, and no gates.
+        """
         if self._watch is None or self._watch.run != run:
             raise _native.Fault(f"{self._api.place}: only the run that was asked for is followed")
         return self._watch

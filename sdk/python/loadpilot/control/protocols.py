@@ -5,12 +5,13 @@ Types and timeouts only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from .. import _native
+    from .._generated.report import ThresholdResult
     from .._generated.snapshot import Snapshot
     from .http_teardown_ledger import HttpLedger
 
@@ -23,8 +24,19 @@ LISTEN_SECS = 2.5
 class View(Protocol):
     """A display of a run under way."""
 
+    interval_secs: float
+    """Interval between the snapshots that it shows."""
+    shows_gates: bool
+    """Whether it shows how the gates stand."""
+
     def show(self, snapshot: Snapshot) -> None:
         """Show the run as of now."""
+
+    def judge(self, gates: list[ThresholdResult]) -> None:
+        """Take the gates as they stand."""
+
+    def refresh(self) -> None:
+        """Show that time passes; called several times a second."""
 
     def tell(self, text: str) -> None:
         """Show one line that stays."""
@@ -43,6 +55,9 @@ class Watch(Protocol):
 class Session(Protocol):
     """A connection over which runs are requested, followed and steered."""
 
+    judges: ClassVar[bool]
+    """Whether a watch can judge gates."""
+
     def submit(
         self,
         request_json: str,
@@ -52,8 +67,8 @@ class Session(Protocol):
     ) -> str:
         """Ask for a run and keep it alive until closed; returns its id. Raises Refused, Fault."""
 
-    def watch(self, run: str) -> Watch:
-        """Follow a run."""
+    def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> Watch:
+        """Follow a run, with a snapshot every so many seconds; with ``gates`` they are judged."""
 
     def stop(self, run: str, by: str) -> None:
         """Ask for a stop: calls in flight finish."""

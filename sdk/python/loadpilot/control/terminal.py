@@ -11,7 +11,8 @@ import re
 import sys
 from typing import TextIO
 
-GREEN, YELLOW, RED, BOLD, OFF = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
+GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31m"
+BOLD, DIM, OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 COLOURS = {
     "PASS": GREEN,
     "VALID": GREEN,

@@ -178,7 +178,7 @@ def adopt_and_follow(
         say(f"run {run}, log {place_of(one.log)}: goes on")
         screen = view(PlanInfo.of(plan))
         try:
-            Follower(session, run, screen, interruptions).follow(session.watch(run), stack)
+            Follower(session, run, screen, interruptions).follow(stack)
         finally:
             screen.close()
         session.close()

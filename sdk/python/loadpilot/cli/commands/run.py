@@ -240,10 +240,10 @@ class Run:
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
         say(f"run {run}, log {log}")
-        screen = view(PlanInfo.of(compiled.plan))
+        screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
         try:
             follower = Follower(session, run, screen, self.interruptions, self.options.verbose)
-            follower.follow(session.watch(run), stack)
+            follower.follow(stack)
         finally:
             screen.close()
         return run

@@ -96,8 +96,7 @@ def _follow(one: PastRun, interruptions: Interruptions, *, verbose: bool) -> Non
             say(f"run {one.run}, log {one.log if isinstance(one.log, Path) else one.log.place}")
             screen = view(PlanInfo.of(json.loads(session.plan(one.run))))
             try:
-                watcher = Watcher(session, one, screen, interruptions, verbose)
-                watcher.follow(session.watch(one.run), None)
+                Watcher(session, one, screen, interruptions, verbose).follow(None)
             finally:
                 screen.close()
     except StackGone:

@@ -8,22 +8,32 @@ here may look like a result.
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from ...control.figures import clock, closed_loop, count, number, percent, plural
-from ...control.terminal import safe, wants_colour
+from ... import _native
+from ...control.figures import clock, closed_loop, count, number, percent
+from ...control.terminal import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..._generated.snapshot import Gathering, LatencyMs, Snapshot
+    from ..._generated.report import ThresholdResult
+    from ..._generated.snapshot import Gathering, Snapshot
     from ...control.protocols import View
 
-BAR_WIDTH = 40
-"""Columns of the progress bar."""
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A gate of a plan."""
+
+    key: str
+    operator: str
+    limit: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +43,38 @@ class PlanInfo:
     scenario: str
     users: int | None = None
     """The users of a closed loop, which has no planned rate."""
+    target: str = ""
+    gates: tuple[Gate, ...] = ()
+    judges: bool = True
+    """Whether the gates are judged while the run goes on."""
 
     @classmethod
-    def of(cls, plan: dict[str, Any]) -> Self:
+    def of(cls, plan: dict[str, Any], *, judges: bool = True) -> Self:
         """Take it from a plan."""
-        return cls(plan["scenario"], plan.get("users"))
+        gates = tuple(Gate(**gate) for gate in json.loads(_native.plan_gates(json.dumps(plan))))
+        return cls(plan["scenario"], plan.get("users"), plan["target"], gates, judges)
 
 
 def view(info: PlanInfo) -> View:
     """Choose the view for standard error: only a capable terminal can be redrawn."""
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return ScreenView(info)
+    is_capable = os.environ.get("TERM", "dumb") != "dumb" and is_utf8(sys.stderr.encoding)
+    if sys.stderr.isatty() and is_capable:
+        from .screen.view import ScreenView
+
+        return ScreenView(info, sys.stderr)
     return LineView(info, lambda line: print(line, file=sys.stderr, flush=True))
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether an encoding has the characters of a frame."""
+    return codecs.lookup(encoding).name == "utf-8"
 
 
 class LineView:
     """A view that prints one plain line for each snapshot."""
+
+    interval_secs = 1.0
+    shows_gates = False
 
     def __init__(self, info: PlanInfo, write: Callable[[str], object]) -> None:
         """Print lines with ``write``."""
@@ -59,6 +85,12 @@ class LineView:
         """Write the figures as one line."""
         self._write(line(self._info, snapshot))
 
+    def judge(self, gates: list[ThresholdResult]) -> None:
+        """Show no gates: the summary does."""
+
+    def refresh(self) -> None:
+        """Write nothing between two snapshots."""
+
     def tell(self, text: str) -> None:
         """Write a line of text, without its control characters."""
         self._write(safe(text))
@@ -67,100 +99,38 @@ class LineView:
         """Nothing was opened."""
 
 
-class ScreenView:
-    """A view that redraws a block of lines."""
-
-    def __init__(self, info: PlanInfo) -> None:
-        """Take over the lines below the cursor until closed."""
-        from rich.console import Console
-        from rich.live import Live
-
-        self._info = info
-        plain = not wants_colour(sys.stderr)
-        self._console = Console(stderr=True, highlight=False, markup=False, no_color=plain)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True)
-        self._live.start()
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw the block again."""
-        self._live.update(_drawn(frame(self._info, snapshot)), refresh=True)
-
-    def tell(self, text: str) -> None:
-        """Write a line above the block."""
-        self._console.print(_drawn([safe(text)]))
-
-    def close(self) -> None:
-        """Remove the block."""
-        self._live.stop()
-
-
-def _drawn(lines: list[str]) -> Any:
-    from rich.text import Text
-
-    return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
-
-
 def line(info: PlanInfo, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
     gathering = snapshot.get("gathering")
     if gathering is not None:
-        return _gathering(gathering)
+        return f"waiting for agents: {readiness(gathering)}"
     elapsed, duration = clock(snapshot["elapsed_secs"]), clock(snapshot["duration_secs"])
     return (
-        f"{elapsed}/{duration} {_phase(snapshot):<8} "
+        f"{elapsed}/{duration} {phase(snapshot):<8} "
         f"{_rates(info, snapshot)}  total {count(snapshot['requests_total'])}  "
-        f"errors {_errors(snapshot)}{_cause(snapshot)}  live {_latency(snapshot['latency'])}  "
+        f"errors {errors_pct(snapshot)}{_cause(snapshot)}  live {_latency(snapshot)}  "
         f"{_waiting(snapshot)}"
     )
 
 
-def frame(info: PlanInfo, snapshot: Snapshot) -> list[str]:
-    """Write a snapshot as a block of lines."""
-    gathering = snapshot.get("gathering")
-    if gathering is not None:
-        return [_gathering(gathering)]
-    title = (
-        f"{safe(info.scenario)}  {clock(snapshot['elapsed_secs'])}  {_phase(snapshot)}  "
-        f"{_rates(info, snapshot)}  "
-        f"{plural(snapshot['active_workers'], 'agent')}"
-    )
-    requests = (
-        f"requests    total {count(snapshot['requests_total'])}  "
-        f"failed {count(snapshot['errors_total'])} ({_errors(snapshot)}){_cause(snapshot)}  "
-        f"dropped {count(snapshot['arrivals_dropped'])}"
-    )
-    return [
-        title,
-        requests,
-        f"live        {_latency(snapshot['latency'])}",
-        f"cumulative  {_latency(snapshot['latency_cumulative'])}",
-        f"            {_waiting(snapshot)}",
-        f"connections {_connections(snapshot)}",
-        _bar(progress(snapshot)),
-    ]
-
-
-def _gathering(gathering: Gathering) -> str:
+def readiness(gathering: Gathering) -> str:
+    """Write how many of the agents that a run waits for are ready."""
     ready, least, want = gathering["ready"], gathering["min"], gathering["want"]
     suffice = f" ({least} suffice then)" if least < want else ""
     left = f"{gathering['left_secs']:.0f} s left{suffice}"
-    return f"waiting for agents: {ready} of {want} ready, {left}"
+    return f"{ready} of {want} ready, {left}"
 
 
-def progress(snapshot: Snapshot) -> float:
+def progress(snapshot: Snapshot, elapsed_secs: float) -> float:
     """How far through the run this is, 0 to 1."""
     duration_secs = snapshot["duration_secs"]
     if duration_secs <= 0:
         return 0.0
-    return min(1.0, max(0.0, snapshot["elapsed_secs"] / duration_secs))
+    return min(1.0, max(0.0, elapsed_secs / duration_secs))
 
 
-def _bar(share: float) -> str:
-    full = int(share * BAR_WIDTH)
-    return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] {share * 100:3.0f} % of the run"
-
-
-def _phase(snapshot: Snapshot) -> str:
+def phase(snapshot: Snapshot) -> str:
+    """Name the state of a run; of one that goes on, the direction of its rate."""
     state = snapshot["state"]
     if state == "running" and snapshot.get("paused"):
         return "paused"
@@ -179,7 +149,8 @@ def _rates(info: PlanInfo, snapshot: Snapshot) -> str:
     return f"{arrivals} of {planned} arrivals/s planned, {requests}"
 
 
-def _errors(snapshot: Snapshot) -> str:
+def errors_pct(snapshot: Snapshot) -> str:
+    """Write the share of errors among all that finished."""
     finished = snapshot["requests_total"] + snapshot.get("raised_without_call", 0)
     if finished == 0:
         return "—"
@@ -187,12 +158,21 @@ def _errors(snapshot: Snapshot) -> str:
 
 
 def _cause(snapshot: Snapshot) -> str:
-    """Write the most frequent cause of calls without a complete answer."""
+    """Write the most frequent reason of errors."""
+    failure = snapshot.get("most_frequent_failure") or snapshot.get("failing")
+    return "" if failure is None else f": {safe(failure['why'])}"
+
+
+def has_latency(snapshot: Snapshot) -> bool:
+    """Whether latencies mean anything: not while no call has reached the target."""
     failing = snapshot.get("failing")
-    return "" if failing is None else f": {safe(failing['why'])}"
+    return failing is None or not failing["unreached"]
 
 
-def _latency(latency: LatencyMs) -> str:
+def _latency(snapshot: Snapshot) -> str:
+    if not has_latency(snapshot):
+        return "latency not measured"
+    latency = snapshot["latency"]
     percentiles = {
         "p50": latency.get("p50_ms"),
         "p95": latency.get("p95_ms"),
@@ -200,13 +180,6 @@ def _latency(latency: LatencyMs) -> str:
         "max": latency.get("max_ms"),
     }
     return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in percentiles.items())
-
-
-def _connections(snapshot: Snapshot) -> str:
-    reused_pct = snapshot.get("reused_pct")
-    reused = "—" if reused_pct is None else percent(reused_pct)
-    opened = number(round(snapshot.get("opened_per_sec", 0.0), 1))
-    return f"opened {opened}/s, reused by {reused} of the calls"
 
 
 def _waiting(snapshot: Snapshot) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
+from ...control.figures import against, closed_loop, count, millis, number, percent, seconds, size
 from ...control.outcome import requests_per_sec, verdict_text
 from ...control.terminal import safe
 from .metric_tables import tables
@@ -401,7 +401,10 @@ def _thresholds(report: Report) -> Iterator[str]:
     yield "thresholds"
     for result in results:
         mark = "✓" if result["passed"] else "✗"
-        actual, limit = _against(result.get("actual"), result["limit"])
+        value = result.get("actual")
+        actual, limit = "not measured", number(result["limit"])
+        if value is not None:
+            actual, limit = against(value, result["limit"])
         key, operator = safe(result["key"]), result["operator"]
         yield f"  {mark} {key:<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
         reason = result.get("reason")
@@ -409,15 +412,6 @@ def _thresholds(report: Report) -> Iterator[str]:
             yield f"      {safe(reason)}"
     failed = sum(not result["passed"] for result in results)
     yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
-
-
-def _against(actual: float | None, limit: float) -> tuple[str, str]:
-    """Write a figure and its limit; unequal ones must never look equal."""
-    if actual is None:
-        return "not measured", number(limit)
-    shown = number(actual), number(limit)
-    same = shown[0] == shown[1] and actual != limit
-    return (repr(actual), repr(limit)) if same else shown
 
 
 def _foot(report: Report) -> Iterator[str]:
