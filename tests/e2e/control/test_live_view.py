@@ -1,0 +1,426 @@
+"""The live view at a terminal: through a pseudo-terminal, against the log and the target.
+
+About 90 s one after the other; each run takes one to eleven seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.e2e.support import live_figures
+from tests.e2e.support.command import COMMAND, ID_HEADER, SCENARIOS, Loadpilot
+from tests.e2e.support.fleet import free_port
+from tests.e2e.support.processes import Part, children
+from tests.e2e.support.terminal import CTRL_C, Terminal
+from tests.e2e.support.token_server import Sent, model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.oracle.oracle import Oracle
+
+WEIGHTED = SCENARIOS / "weighted.py"
+LOOSE = ("--threshold", "p99_ms=60000", "--threshold", "error_rate=1")
+IN_FLIGHT = re.compile(r"In flight +(\d+) ")
+BEHIND_S = 1.0
+"""How far a frame may be behind what agents have reported."""
+CHAT = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(rps=20, duration="3s", mode="constant", thresholds={"p99_first_token_ms": 60_000})
+class Chat(VUser):
+    @task
+    def ask(self, client: LoadClient) -> None:
+        client.post("/v1/chat", json={"prompt": "hello"}, stream="sse")
+"""
+ORDERS = """
+from loadpilot import LoadClient, VUser, metrics, scenario, task
+
+@scenario(
+    rps=50, duration="3s", mode="constant", users=8, compile=False,
+    thresholds={"orders.count": ">= 1000", "basket.p95": "<= 90", "checks": 99},
+)
+class Orders(VUser):
+    @task
+    def buy(self, client: LoadClient) -> None:
+        client.post("/orders")
+        metrics.counter("orders").add(2)
+        metrics.trend("basket").add(40.0)
+
+    def check_buy(self, status_code: int, body: object) -> None:
+        assert status_code == 200, "no order"
+"""
+
+
+def started(
+    loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str, **how: Any
+) -> Terminal:
+    """The command at a terminal, as a person starts it."""
+    if isinstance(scenario, str):
+        path = loadpilot.folder / "scene.py"
+        path.write_text(scenario, encoding="utf-8")
+        scenario = path
+    argv = [str(COMMAND), "run", str(scenario), "--target", target, "--id-header", ID_HEADER]
+    return Terminal([*argv, *flags], loadpilot.folder, **how)
+
+
+def run_of(terminal: Terminal) -> str:
+    found = re.search(r"^run (0\w+)", terminal.all, re.MULTILINE)
+    assert found is not None, terminal.all
+    return found[1]
+
+
+def assert_left_as_it_was(terminal: Terminal) -> None:
+    """The block is gone, and the terminal can be used."""
+    screen = terminal.screen
+    assert screen.wraps
+    assert screen.cursor_is_visible
+    assert screen.shown[-1].text == ""
+    assert not re.search("^(Failed requests|Gates so far|Tasks) ", terminal.all, re.MULTILINE)
+
+
+def compared(loadpilot: Loadpilot, tmp_path: Path, *terminals: Terminal) -> list[Any]:
+    """Each frame of each terminal is the sum of some first deltas of the log; the frames of the
+    first terminal, with those sums."""
+    (log,) = loadpilot.log.iterdir()
+    entries = live_figures.of_run(log, tmp_path / "copy", run_of(terminals[0]))
+    sums = live_figures.prefixes(entries)
+    found = []
+    for terminal in terminals:
+        matched = live_figures.matched(terminal.frames, sums)
+        assert max(number for _, _, number in matched) > 0, "only frames without figures"
+        for _, figures, number in matched:
+            for name, latency in figures.latency.items():
+                assert latency == sums[number].latency(name.lower()), (name, number)
+            gate = figures.gates.get("error_rate")
+            if gate is not None and gate[0] != "No data":
+                assert_judged(gate, sums[: number + 3])
+        found.append([(frame, figures, sums[number]) for frame, figures, number in matched])
+    return found[0]
+
+
+def assert_judged(gate: tuple[str, str, str, str], sums: list[live_figures.Prefix]) -> None:
+    """The error rate is that of some first deltas, which may be a second old or newer than the
+    frame's by the time between two snapshots; it was judged by its limit."""
+    word, actual, operator, limit = gate
+    assert operator == "<="
+    known = [prefix.error_rate for prefix in sums]
+    assert any(float(actual) == pytest.approx(rate, abs=0.006) for rate in known), (actual, known)
+    assert word == ("Passed" if float(actual) <= float(limit) else "Failing")
+
+
+def assert_mostly(frames: list[Any], words: str, name: str) -> None:
+    """Frames with failures say which is the most frequent one, with its count."""
+    mostly = [(figures.mostly, prefix) for _, figures, prefix in frames if figures.counts[3]]
+    assert mostly
+    for found, prefix in mostly:
+        assert found == (words, prefix.failures[name])
+        assert prefix.failures.most_common(1)[0][0] == name
+
+
+def good(_: Oracle) -> None:
+    """Every request is answered at once."""
+
+
+def failing(oracle: Oracle) -> None:
+    oracle.status(503, path="/rarely")
+
+
+def stalling(oracle: Oracle) -> None:
+    oracle.freeze(after_first_ms=700, for_ms=1500)
+
+
+@pytest.mark.parametrize("behaviour", [good, failing, stalling])
+def test_what_it_shows_is_in_the_log(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, behaviour: Callable[[Oracle], None]
+) -> None:
+    """Broken if a frame shows anything but the sum of what agents have reported, misses the state
+    of the gates, or says nothing of why requests fail."""
+    behaviour(oracle)
+    flags = ("--rps", "60", "--duration", "4s", "--agents", "2", *LOOSE)
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        code = terminal.end()
+        assert_left_as_it_was(terminal)
+        assert terminal.screen.overflows == 0
+    assert oracle.counts().received == 240
+    frames = compared(loadpilot, tmp_path, terminal)
+    _, last, _ = frames[-1]
+    assert last.counts[0] >= (120 if behaviour is stalling else 180)
+    assert max(figures.counts[2] for _, figures, _ in frames) <= 240
+    assert last.tasks.keys() == {"often", "rarely"}
+    assert last.counts[2] == sum(requests for requests, _ in last.tasks.values())
+    assert last.gates["p99_ms"][0] == "Passed"
+    if behaviour is failing:
+        assert code == 1
+        assert_mostly(frames, "HTTP 503", "503")
+        assert last.gates["error_rate"][0] == "Failing"
+        assert last.tasks["rarely"][0] == last.tasks["rarely"][1] == last.counts[3] > 0
+        assert {"31", "32", "1"} <= terminal.screen.styles, "failures are red, what passed green"
+    else:
+        assert code in {0, 3}, "3: the machine was busy"
+        assert last.gates["error_rate"][:2] == ("Passed", "0")
+        assert {"32", "1"} <= terminal.screen.styles
+        assert "31" not in terminal.screen.styles or code == 3
+    if behaviour is stalling:
+        texts = ("\n".join(frame.block) for frame, *_ in frames)
+        in_flight = [int(found[1]) for text in texts if (found := IN_FLIGHT.search(text))]
+        assert max(in_flight) >= 30, "a target that stalls is not seen to stall"
+
+
+@pytest.mark.timed
+def test_frames_come_four_times_a_second_and_are_up_to_date(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if the view is slow, or shows a second what was known a second before."""
+    flags = ("--rps", "100", "--duration", "4s", "--agents", "2", *LOOSE)
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        terminal.end()
+    (log,) = loadpilot.log.iterdir()
+    entries = live_figures.of_run(log, tmp_path / "copy", run_of(terminal))
+    sums = live_figures.prefixes(entries)
+    (start,) = [e.event["start_at"] for e in entries if e.event.get("type") == "StartScheduled"]
+    matched = live_figures.matched(terminal.frames, sums)
+    running = [frame for frame, *_ in matched if " of 00:04" in frame.block[1]]
+    gaps = sorted(after.at - before.at for before, after in pairwise(running))
+    assert gaps[len(gaps) // 2] == pytest.approx(0.25, abs=0.05)
+    behind = []
+    after_start = [found for found in matched if found[0].wall_us > start]
+    for frame, _, number in after_start:
+        known = [prefix for prefix in sums if start + prefix.until_us <= frame.wall_us]
+        missing = known[-1].until_us - sums[number].until_us
+        behind.append(missing and frame.wall_us - start - sums[number + 1].until_us)
+    assert max(behind) < BEHIND_S * 1e6, behind
+
+
+def test_a_target_that_is_down(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if a user has to wait for the report to learn that nobody listens."""
+    target = f"http://127.0.0.1:{free_port()}"
+    flags = ("--rps", "50", "--duration", "3s", *LOOSE)
+    with started(loadpilot, WEIGHTED, target, *flags) as terminal:
+        assert terminal.end() != 0
+        assert_left_as_it_was(terminal)
+    frames = compared(loadpilot, tmp_path, terminal)
+    assert_mostly(frames, "connection refused", "refused")
+    assert frames[-1][1].gates["error_rate"][:2] == ("Failing", "100")
+    assert frames[-1][1].latency == {}, "what reached nothing has no latency"
+    assert "no call has reached the target: connection refused" in terminal.all
+
+
+def test_a_closed_loop(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if users without a schedule look as if they fell short of one."""
+    oracle.delay(20)
+    flags = ("--users", "4", "--duration", "3s", "--agents", "2")
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        assert terminal.end() in {0, 3}
+    frames = compared(loadpilot, tmp_path, terminal)
+    text = "\n".join(frames[-1][0].block)
+    assert "/s, closed loop, 4 users" in text
+    assert "planned" not in text
+    assert frames[-1][1].latency.keys() == {"Response"}
+
+
+def test_streamed_answers(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if a gate on tokens cannot be watched."""
+    with model(Sent()) as url, started(loadpilot, CHAT, url) as terminal:
+        assert terminal.end() in {0, 3}
+    frames = compared(loadpilot, tmp_path, terminal)
+    word, actual, *_ = frames[-1][1].gates["p99_first_token_ms"]
+    assert word == "Passed"
+    assert float(actual) >= 50
+
+
+def test_metrics_and_checks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if a gate on a metric of the scenario, or on its checks, cannot be watched."""
+    oracle.status(404, path="/orders", fraction=0.5)
+    with started(loadpilot, ORDERS, oracle.url) as terminal:
+        assert terminal.end() == 1
+    frames = compared(loadpilot, tmp_path, terminal)
+    assert_mostly(frames, "check failed", "check_failed")
+    judged = [(figures.gates, prefix) for _, figures, prefix in frames if figures.gates]
+    gates, prefix = judged[-1]
+    assert gates["checks"][0] == gates["orders.count"][0] == "Failing"
+    assert gates["basket.p95"][:2] == ("Passed", "40")
+    assert float(gates["checks"][1]) == pytest.approx(50, abs=2)
+    assert 0 < int(gates["orders.count"][1]) <= 2 * prefix.counts[0]
+
+
+def test_an_agent_that_is_killed(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if the view loses what a killed agent had reported, or says nothing of the loss."""
+    flags = ("--rps", "60", "--duration", "6s", "--agents", "2")
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        assert oracle.wait_count(60, 30)
+        os.kill(agents_of(terminal)[0], signal.SIGKILL)
+        terminal.until("restarted")
+        terminal.end()
+        assert_left_as_it_was(terminal)
+    compared(loadpilot, tmp_path, terminal)
+    assert terminal.all.count("restarted") >= 1, "a line that was told is lost"
+
+
+def test_an_agent_that_is_frozen(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if the view stops with an agent, or hides that one says nothing any more."""
+    flags = ("--rps", "60", "--duration", "8s", "--agents", "2", *LOOSE)
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        assert oracle.wait_count(60, 30)
+        frozen = agents_of(terminal)[0]
+        os.kill(frozen, signal.SIGSTOP)
+        terminal.until_frame("steady · 1 load generator$")
+        os.kill(frozen, signal.SIGCONT)
+        terminal.end()
+        assert_left_as_it_was(terminal)
+    compared(loadpilot, tmp_path, terminal)
+
+
+def agents_of(terminal: Terminal) -> list[int]:
+    (supervisor,) = [one for one in children(terminal.pid) if one.part is Part.SUPERVISOR]
+    return [one.pid for one in children(supervisor.pid) if one.part is Part.AGENT]
+
+
+def test_a_run_that_is_steered(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if a pause or another rate, which somebody else asked for, is not seen."""
+    flags = ("--rps", "50", "--duration", "8s", "--agents", "2")
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        assert oracle.wait_count(50, 30)
+        assert loadpilot.call("rate", "last", "200").code == 0
+        assert loadpilot.call("pause", "last").code == 0
+        terminal.until_frame("paused · ")
+        assert loadpilot.call("resume", "last").code == 0
+        terminal.until_frame(r"of (199|200)[.\d]* planned/s")
+        assert terminal.end() in {0, 3}
+    frames = compared(loadpilot, tmp_path, terminal)
+    assert frames[-1][1].counts[1] > 0, "what was due in the pause was dropped"
+    assert "rate 50 -> 200" in terminal.all
+
+
+@pytest.mark.timed
+def test_ctrl_c_stops(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if the terminal's own Ctrl-C does not stop the run, cuts what is in flight, or leaves
+    the block on the screen."""
+    oracle.delay(400)
+    flags = ("--rps", "50", "--duration", "60s", "--agents", "2", *LOOSE)
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        assert oracle.wait_count(80, 30)
+        terminal.press(CTRL_C)
+        terminal.until_frame("stopping · ")
+        assert terminal.end(20) == 130
+        assert_left_as_it_was(terminal)
+    assert "stopping: what is in flight finishes; again to abort" in terminal.all
+    assert "ended        stopped" in terminal.all
+    assert f"ok {oracle.counts().received:,}" in terminal.all, "requests in flight were cut"
+    compared(loadpilot, tmp_path, terminal)
+
+
+@pytest.mark.timed
+def test_ctrl_c_twice_aborts(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the view keeps the second Ctrl-C from the command, or the terminal is left broken
+    by an end without a report of every request."""
+    oracle.silent()
+    flags = ("--rps", "50", "--duration", "60s")
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        assert oracle.wait_count(50, 30)
+        terminal.press(CTRL_C)
+        terminal.until("stopping: what is in flight")
+        terminal.press(CTRL_C)
+        terminal.until("aborting; again to leave at once")
+        assert terminal.end(15) == 130
+        assert_left_as_it_was(terminal)
+
+
+def test_a_terminal_changes_its_size_in_a_run(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if a frame is wider than its terminal, pieces of old frames stay, or a terminal that
+    became too small gets anything but lines."""
+    flags = ("--rps", "50", "--duration", "6s", *LOOSE)
+    with started(loadpilot, WEIGHTED, oracle.url, *flags, size=(120, 45)) as terminal:
+        terminal.until_frame("in total")
+        for size in ((70, 45), (200, 45), (60, 40)):
+            terminal.resize(*size)
+            after = len(terminal.frames)
+            # The frame after the next one was certainly drawn for the new size.
+            terminal.wait(lambda at=after + 2: len(terminal.frames) > at, 10, f"frames of {size}")
+            frame = terminal.frames[-1]
+            assert frame.size == size
+            assert sum("in total" in row for row in frame.rows) == 1
+            assert max(map(len, frame.block)) < size[0]
+        terminal.resize(50, 40)
+        terminal.until("requests/s  total ")
+        assert sum("in total" in row.text for row in terminal.screen.shown) == 0
+        terminal.resize(100, 45)
+        after = len(terminal.frames)
+        terminal.wait(lambda: len(terminal.frames) > after + 1, 10, "frames again")
+        assert terminal.end() in {0, 3}
+        assert_left_as_it_was(terminal)
+    compared(loadpilot, tmp_path, terminal)
+
+
+SIZES = [(60, 10), (60, 24), (80, 24), (200, 60)]
+
+
+def test_every_size_of_terminal_watches_the_same_run(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if `watch` shows other figures than `run`, a frame does not fit, leaving a watch stops
+    the run, or NO_COLOR, a dumb terminal or a small one gets what it must not."""
+    flags = ("--rps", "50", "--duration", "10s", "--agents", "2", *LOOSE)
+    watch = [str(COMMAND), "watch", "last"]
+    folder = loadpilot.folder
+    with ExitStack() as stack:
+        owner = stack.enter_context(started(loadpilot, WEIGHTED, oracle.url, *flags))
+        assert oracle.wait_count(50, 30)
+        sized = [stack.enter_context(Terminal(watch, folder, size=size)) for size in SIZES]
+        plain = stack.enter_context(Terminal(watch, folder, env={"NO_COLOR": "1"}))
+        dumb = stack.enter_context(Terminal(watch, folder, env={"TERM": "dumb"}))
+        small = stack.enter_context(Terminal(watch, folder, size=(59, 24)))
+        for terminal in (*sized, plain):
+            terminal.until_frame("steady · ")
+        sized[0].press(CTRL_C)
+        assert sized[0].end(20) == 130
+        assert "goes on" in sized[0].all
+        for terminal in (owner, *sized[1:], plain, dumb, small):
+            assert terminal.end() in {0, 3}
+            assert_left_as_it_was(terminal)
+    assert oracle.counts().received == 10 * 50
+    for terminal in (*sized, plain):
+        assert terminal.screen.overflows == 0
+        size = (terminal.screen.columns, terminal.screen.height)
+        assert max(len(frame.block) for frame in terminal.frames) < size[1]
+        assert max(len(row) for frame in terminal.frames for row in frame.block) < size[0]
+    assert (plain.screen.styles, dumb.screen.styles) == (set(), set())
+    assert "\x1b" not in dumb.raw
+    for terminal in (dumb, small):
+        assert terminal.frames == []
+        assert len(re.findall(r"\d\d:\d\d/00:10 steady ", terminal.all)) >= 3
+    whole = [terminal for terminal in (owner, *sized, plain) if terminal.screen.height > 20]
+    compared(loadpilot, tmp_path, *whole)
+
+
+def test_a_command_that_is_killed_leaves_a_terminal_that_works(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a user must reset the terminal after a kill -9: no cursor, no line breaks."""
+    flags = ("--rps", "50", "--duration", "60s")
+    with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
+        terminal.until_frame("steady · ")
+        os.kill(terminal.pid, signal.SIGKILL)
+        assert terminal.end(20) == -signal.SIGKILL
+        assert terminal.screen.wraps
+        assert terminal.screen.cursor_is_visible
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not quiet(oracle):
+        pass
+    assert quiet(oracle), "the load goes on"
+
+
+def quiet(oracle: Oracle) -> bool:
+    """Whether nothing arrives for a fifth of a second."""
+    count = oracle.counts().received
+    return not oracle.wait_count(count + 1, 0.2)
