@@ -6,6 +6,7 @@
     ./dev bench scale [--quick] [--rounds 3] [--secs 15]
     ./dev bench reading [--rounds 3] [--release]
     ./dev bench pages [--rounds 3] [--release]
+    ./dev bench view [--rounds 3] [--release]
 
 Run it on a quiet machine (`--patience-secs 600` waits for one): every result has the load before
 it, the machine and the build. It is no test: a missed goal fails nothing.
@@ -25,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from bench import compare  # noqa: E402
 from bench.install import build, peers  # noqa: E402
 from bench.measure import machine  # noqa: E402
-from bench.single import browser, fidelity, log_reader, scale, startup  # noqa: E402
+from bench.single import browser, fidelity, live_view, log_reader, scale, startup  # noqa: E402
 
 SINGLE = {
     "fidelity": (fidelity, 3),
@@ -33,13 +34,17 @@ SINGLE = {
     "scale": (scale, 0),
     "reading": (log_reader, 3),
     "pages": (browser, 3),
+    "view": (live_view, 3),
 }
 """Measurements of LoadPilot alone, and their number of rounds; 0: by the module."""
+READERS = {"reading": log_reader, "pages": browser, "view": live_view}
+"""Those that measure readers of a run."""
 TITLES = {
     "startup": "Start-up",
     "scale": "Scale: many light agents, one server, one coordinator",
     "reading": "Reading a log",
     "pages": "The pages of a run that goes on",
+    "view": "The live view at a terminal",
 }
 
 
@@ -94,8 +99,7 @@ def single(what: str, args: argparse.Namespace) -> None:
     elif what == "startup":
         table = startup.measure(made, rounds, patience_secs)
     else:
-        measured = log_reader if what == "reading" else browser
-        table = measured.measure(made, rounds, patience_secs, quick=quick)
+        table = READERS[what].measure(made, rounds, patience_secs, quick=quick)
     print(table[-1])
     name = f"{what}-release" if args.release and what != "scale" else what
     folder = compare.QUICK_RESULTS if quick else compare.RESULTS
