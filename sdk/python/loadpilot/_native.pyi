@@ -67,6 +67,12 @@ def parse_rate_urps(field: str, text: str) -> int:
 def new_run_id() -> str:
     """Create the id of a run."""
 
+def run_file_signer(path: Path) -> str | None:
+    """Return the public key that signed a run file; None without a signature.
+
+    Raises Refused for a damaged file or a signature that is not that of its key.
+    """
+
 def seal_states(key: str, shared: str, users: list[str] | None) -> bytes:
     """Encrypt prepared states, each as JSON, with a key of 64 hex digits, used only once."""
 
@@ -360,6 +366,16 @@ class Session:
 
         ``known_json`` is the report of a results file: its digest must be the log's. Raises
         ValueError when it is not a report.
+        """
+
+    @staticmethod
+    def on_file(path: Path) -> Session:
+        """Open the run in a file, to read it; raises Refused for a damaged or foreign file."""
+
+    def export(self, run: str, path: Path, *, redact: bool = False, seed: str | None = None) -> str:
+        """Write a run that is over to a file; ``seed`` is the nkey seed that signs it.
+
+        JSON: ``{"records", "objects", "objects_gone", "bytes"}``. Raises Refused, Fault.
         """
 
     def samples(self, run: str, path: Path) -> str:

@@ -49,7 +49,7 @@ pub mod _native {
     #[pymodule_export]
     use super::run_request::{ask, check_asked};
     #[pymodule_export]
-    use super::session::{PySession, new_run_id};
+    use super::session::{PySession, new_run_id, run_file_signer};
     #[pymodule_export]
     use super::targets::check_target;
     #[pymodule_export]

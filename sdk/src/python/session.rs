@@ -16,11 +16,13 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use super::connection::Connection;
+use super::errors::failed;
 use super::indexed_run::PyReading;
 use super::live_run::PyWatch;
 use super::teardown::PyLedger;
 use super::values::{json, run_id, seconds};
 use crate::follow::{Detail, follow_run};
+use crate::run_file::signer;
 use crate::server_address::ServerAddress;
 use crate::session::Session;
 use crate::steer::SteeringRequest;
@@ -29,6 +31,13 @@ use crate::steer::SteeringRequest;
 #[pyfunction]
 pub(super) fn new_run_id() -> String {
     RunId::from_ulid(ulid::Ulid::generate()).to_string()
+}
+
+/// The public key that signed a run file; None without a signature.
+#[pyfunction]
+pub(super) fn run_file_signer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
+    let signer = py.detach(|| signer(&path));
+    signer.map_err(|error| failed(py, &error))
 }
 
 /// One connection to a log.
@@ -97,6 +106,29 @@ impl PySession {
     ) -> PyResult<Self> {
         let address = fleet((url, cacert), token, creds, tenant);
         Ok(Self(Connection::open(py, Session::visit(&address))?))
+    }
+
+    /// Opens the run in a file, to read it.
+    #[staticmethod]
+    fn on_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let opening = async move { Session::on_file(&path).await };
+        Ok(Self(Connection::open(py, opening)?))
+    }
+
+    /// Writes a run to a file; `seed` is the nkey seed that signs it.
+    #[pyo3(signature = (run, path, *, redact = false, seed = None))]
+    fn export(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        path: PathBuf,
+        redact: bool,
+        seed: Option<&str>,
+    ) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        let export = session.export(&run, &path, redact, seed);
+        json(&self.0.result(py, export)?)
     }
 
     #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new(), run = None))]

@@ -1,5 +1,6 @@
-//! The interface for the other crates: a real server or, with the feature `memory`, its twin in
-//! memory. It only chooses between the two and adds no behaviour of its own.
+//! The interface for the other crates: a real server, a log in a file or, with the feature
+//! `memory`, the server's twin in memory. It only chooses among them and adds no behaviour of its
+//! own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::Limits;
 use crate::memory::{Memory, MemorySubscription, MemoryTail};
 use crate::nats::{NatsSubscription, NatsTail};
 use crate::pattern::is_exact;
+use crate::stored_file::{Records, StoredFile, StoredFileTail};
 use crate::{
     AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step, Stored, Stream,
 };
@@ -27,15 +29,18 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub enum Bus {
     /// A nats-server.
     Nats(Arc<Nats>),
+    /// A log in a file: it can only be read.
+    File(StoredFile),
     /// A server in this process, for tests only.
     #[cfg(feature = "memory")]
     Memory(Memory),
 }
 
-macro_rules! on_both {
+macro_rules! on_each {
     ($bus:expr, $inner:ident => $call:expr) => {
         match $bus {
             Bus::Nats($inner) => $call,
+            Bus::File($inner) => $call,
             #[cfg(feature = "memory")]
             Bus::Memory($inner) => $call,
         }
@@ -50,6 +55,11 @@ impl Bus {
     /// [`Fault::Address`], [`Fault::Unreachable`], [`Fault::Unauthorized`], [`Fault::Version`].
     pub async fn connect(options: &Options) -> Result<Bus, Fault> {
         Ok(Bus::Nats(Arc::new(Nats::connect(options).await?)))
+    }
+
+    /// A log in a file. Every write is refused with [`Fault::ReadOnly`].
+    pub fn file(records: Arc<dyn Records>) -> Bus {
+        Bus::File(StoredFile::new(records))
     }
 
     /// A connection to a new server in memory with the default names, prefix and limits.
@@ -73,16 +83,12 @@ impl Bus {
     /// # Errors
     /// [`Fault::Drift`] names asset, setting, found and wanted; [`Fault::NoJetStream`].
     pub async fn open_log(&self) -> Result<(), Fault> {
-        on_both!(self, bus => bus.open_log().await)
+        on_each!(self, bus => bus.open_log().await)
     }
 
     /// Maximum size in bytes of a message, as the server stated last.
     pub fn message_bytes_max(&self) -> u64 {
-        match self {
-            Bus::Nats(nats) => nats.message_bytes_max(),
-            #[cfg(feature = "memory")]
-            Bus::Memory(memory) => memory.message_bytes_max(),
-        }
+        on_each!(self, bus => bus.message_bytes_max())
     }
 
     /// Stores an event at least once: a repeat with the same `msg_id` within the stream's window
@@ -101,7 +107,7 @@ impl Bus {
         payload: Bytes,
     ) -> Result<Appended, AppendError> {
         assert!(is_exact(subject), "append to {subject:?}");
-        on_both!(self, bus => bus.append(stream, subject, msg_id, payload).await)
+        on_each!(self, bus => bus.append(stream, subject, msg_id, payload).await)
     }
 
     /// Stores an event in the control stream if the last event of exactly this subject has the
@@ -122,7 +128,7 @@ impl Bus {
         payload: Bytes,
     ) -> Result<u64, AppendError> {
         assert!(is_exact(subject), "append to {subject:?}");
-        on_both!(self, bus => bus.append_at(subject, expected_last, msg_id, payload).await)
+        on_each!(self, bus => bus.append_at(subject, expected_last, msg_id, payload).await)
     }
 
     /// Follows the events of `subjects` from `from_seq` on, in order, each once, through reconnects
@@ -139,6 +145,7 @@ impl Bus {
     ) -> Result<Tail, Fault> {
         Ok(match self {
             Bus::Nats(bus) => Tail(Events::Nats(bus.tail(stream, subjects, from_seq).await?)),
+            Bus::File(bus) => Tail(Events::File(bus.tail(stream, subjects, from_seq)?)),
             #[cfg(feature = "memory")]
             Bus::Memory(bus) => Tail(Events::Memory(bus.tail(stream, subjects, from_seq)?)),
         })
@@ -175,7 +182,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Missing`], and any fault of the request.
     pub async fn head(&self, stream: Stream) -> Result<u64, Fault> {
-        on_both!(self, bus => bus.head(stream).await)
+        on_each!(self, bus => bus.head(stream).await)
     }
 
     /// The last event of exactly this subject.
@@ -183,7 +190,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Missing`], and any fault of the request.
     pub async fn last(&self, stream: Stream, subject: &str) -> Result<Option<Stored>, Fault> {
-        on_both!(self, bus => bus.last(stream, subject).await)
+        on_each!(self, bus => bus.last(stream, subject).await)
     }
 
     /// Time at which the stream was created, in microseconds since 1970. A checkpoint is void when
@@ -192,7 +199,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Missing`], and any fault of the request.
     pub async fn created(&self, stream: Stream) -> Result<u64, Fault> {
-        on_both!(self, bus => bus.created(stream).await)
+        on_each!(self, bus => bus.created(stream).await)
     }
 
     /// Current time on the server that leads the stream, in microseconds since 1970.
@@ -200,7 +207,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Missing`], and any fault of the request.
     pub async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
-        on_both!(self, bus => bus.time_of(stream).await)
+        on_each!(self, bus => bus.time_of(stream).await)
     }
 
     /// Removes every event under `subject_filter` and returns their number. Their sequences are
@@ -209,7 +216,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Missing`], [`Fault::TimedOut`] (the events may be removed).
     pub async fn purge(&self, stream: Stream, subject_filter: &str) -> Result<u64, Fault> {
-        on_both!(self, bus => bus.purge(stream, subject_filter).await)
+        on_each!(self, bus => bus.purge(stream, subject_filter).await)
     }
 
     /// Sends a core message, at most once, to all current listeners. While the connection is down
@@ -224,7 +231,7 @@ impl Bus {
                 subject: subject.to_owned(),
             });
         }
-        on_both!(self, bus => bus.publish(subject, payload).await)
+        on_each!(self, bus => bus.publish(subject, payload).await)
     }
 
     /// Subscribes to core messages under `subject` (wildcards allowed), through reconnects.
@@ -234,6 +241,7 @@ impl Bus {
     pub async fn subscribe(&self, subject: &str) -> Result<Subscription, Fault> {
         let source = match self {
             Bus::Nats(bus) => Messages::Nats(bus.subscribe(subject).await?),
+            Bus::File(_) => return Err(Fault::ReadOnly),
             #[cfg(feature = "memory")]
             Bus::Memory(bus) => Messages::Memory(bus.subscribe(subject)),
         };
@@ -255,7 +263,7 @@ impl Bus {
         timeout: Duration,
     ) -> Result<Bytes, RequestError> {
         assert!(is_exact(subject), "request on {subject:?}");
-        on_both!(self, bus => bus.request(subject, payload, timeout).await)
+        on_each!(self, bus => bus.request(subject, payload, timeout).await)
     }
 
     /// Stores a short-lived value and erases the one before it. It expires after `ttl`, rounded up
@@ -268,7 +276,7 @@ impl Bus {
     /// When `key` is not an exact subject.
     pub async fn kv_put(&self, key: &str, value: Bytes, ttl: Duration) -> Result<(), Fault> {
         assert!(is_exact(key), "key {key:?}");
-        on_both!(self, bus => bus.kv_put(key, value, ttl).await)
+        on_each!(self, bus => bus.kv_put(key, value, ttl).await)
     }
 
     /// The value of `key`; `None` if it was never put, has expired or was shredded.
@@ -280,7 +288,7 @@ impl Bus {
     /// When `key` is not an exact subject.
     pub async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
         assert!(is_exact(key), "key {key:?}");
-        on_both!(self, bus => bus.kv_get(key).await)
+        on_each!(self, bus => bus.kv_get(key).await)
     }
 
     /// Removes the value of `key` and has the server overwrite its bytes. An absent value is no
@@ -293,7 +301,7 @@ impl Bus {
     /// When `key` is not an exact subject.
     pub async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
         assert!(is_exact(key), "key {key:?}");
-        on_both!(self, bus => bus.kv_shred(key).await)
+        on_each!(self, bus => bus.kv_shred(key).await)
     }
 
     /// Stores an object, which may be larger than a message. It replaces the object of that name;
@@ -307,7 +315,7 @@ impl Bus {
     /// When `name` is not an exact subject.
     pub async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
         assert!(is_exact(name), "object {name:?}");
-        on_both!(self, bus => bus.object_put(name, content).await)
+        on_each!(self, bus => bus.object_put(name, content).await)
     }
 
     /// Size of the object in bytes; `None` if it is absent.
@@ -319,7 +327,7 @@ impl Bus {
     /// When `name` is not an exact subject.
     pub async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
         assert!(is_exact(name), "object {name:?}");
-        on_both!(self, bus => bus.object_bytes(name).await)
+        on_each!(self, bus => bus.object_bytes(name).await)
     }
 
     /// Resets the age of the object, so that a concurrent [`Bus::object_retain`] does not remove
@@ -332,7 +340,7 @@ impl Bus {
     /// When `name` is not an exact subject.
     pub async fn object_touch(&self, name: &str) -> Result<Option<u64>, Fault> {
         assert!(is_exact(name), "object {name:?}");
-        on_both!(self, bus => bus.object_touch(name).await)
+        on_each!(self, bus => bus.object_touch(name).await)
     }
 
     /// The object, in memory as a whole; `None` if it is absent.
@@ -345,7 +353,7 @@ impl Bus {
     /// When `name` is not an exact subject.
     pub async fn object_get(&self, name: &str, bytes_max: u64) -> Result<Option<Bytes>, Fault> {
         assert!(is_exact(name), "object {name:?}");
-        on_both!(self, bus => bus.object_get(name, bytes_max).await)
+        on_each!(self, bus => bus.object_get(name, bytes_max).await)
     }
 
     /// Removes every object whose name begins with `prefix` and is not in `keep`; returns their
@@ -362,17 +370,17 @@ impl Bus {
         keep: &BTreeSet<String>,
         leftovers_after: Duration,
     ) -> Result<u64, Fault> {
-        on_both!(self, bus => bus.object_retain(prefix, keep, leftovers_after).await)
+        on_each!(self, bus => bus.object_retain(prefix, keep, leftovers_after).await)
     }
 
     /// State of the connection.
     pub fn link(&self) -> Link {
-        on_both!(self, bus => bus.link())
+        on_each!(self, bus => bus.link())
     }
 
     /// State of the connection, to wait for a change.
     pub fn watch_link(&self) -> watch::Receiver<Link> {
-        on_both!(self, bus => bus.watch_link())
+        on_each!(self, bus => bus.watch_link())
     }
 
     /// Waits until the server has handled all earlier messages of this connection.
@@ -380,7 +388,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Disconnected`], [`Fault::TimedOut`].
     pub async fn flush(&self) -> Result<(), Fault> {
-        on_both!(self, bus => bus.flush().await)
+        on_each!(self, bus => bus.flush().await)
     }
 }
 
@@ -391,6 +399,7 @@ pub struct Tail(Events);
 #[derive(Debug)]
 enum Events {
     Nats(NatsTail),
+    File(StoredFileTail),
     #[cfg(feature = "memory")]
     Memory(MemoryTail),
 }
@@ -404,6 +413,7 @@ impl Tail {
     pub async fn next(&mut self) -> Result<Step, Fault> {
         match &mut self.0 {
             Events::Nats(tail) => tail.next().await,
+            Events::File(tail) => tail.next().await,
             #[cfg(feature = "memory")]
             Events::Memory(tail) => tail.next().await,
         }

@@ -115,6 +115,9 @@ pub enum Fault {
         /// Reason.
         why: String,
     },
+    /// The log is a file, which can only be read; or the file has no such thing.
+    #[error("a run in a file can only be read")]
+    ReadOnly,
     /// The subject is invalid for a publish.
     #[error("{subject:?} is not a subject to publish to")]
     Subject {

@@ -4,7 +4,7 @@
 //! It moves bytes and reports the outcome. It must never decide anything: the caller builds the
 //! subjects, payloads are opaque, and a conflict or an unknown outcome is returned, not resolved.
 //! Every operation exists twice, on a real server and on a memory twin, and one contract suite
-//! holds both to the same behaviour.
+//! holds both to the same behaviour. A log in a file offers the operations that read.
 //!
 //! Callers rely on two guarantees:
 //! - of many writers that race for a subject, [`Bus::append_at`] lets exactly one win;
@@ -21,6 +21,7 @@ mod options;
 mod pattern;
 mod settings;
 mod step;
+mod stored_file;
 #[cfg(feature = "testserver")]
 pub mod testserver;
 
@@ -33,3 +34,4 @@ pub use nats::Nats;
 pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
 pub use settings::{InvalidSetting, NatsFlags};
 pub use step::{Appended, Link, Message, Step, Stored};
+pub use stored_file::{Events, Records, StoredFile};

@@ -1,8 +1,7 @@
 //! Subject patterns as NATS defines them: `*` stands for one token, `>` for one or more at the end.
-//! Only the memory twin and the checks of subjects use it; it must never build a subject.
+//! Logs in memory or in a file, and the checks of subjects use it; it must never build a subject.
 
 /// Whether `subject` (without wildcards) falls under `pattern`.
-#[cfg(any(test, feature = "memory"))]
 pub(crate) fn matches(pattern: &str, subject: &str) -> bool {
     let mut wanted = pattern.split('.');
     let mut tokens = subject.split('.');

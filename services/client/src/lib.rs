@@ -22,6 +22,7 @@
 //!
 //! Reading:
 //! - [`mod@indexed_run`]: one run folded and indexed, for many queries
+//! - [`mod@run_file`]: a run in one file, written and read
 //! - `run_list`: the runs of a log, and their removal
 //! - `agent_list`: the agents of a fleet and what they hold
 //! - `verify`: the invariants of a run's log
@@ -33,6 +34,7 @@ mod gates;
 pub mod idempotency;
 pub mod indexed_run;
 mod resume;
+pub mod run_file;
 mod run_list;
 pub mod run_request;
 pub mod server_address;

@@ -56,6 +56,18 @@ impl Subjects {
         })
     }
 
+    /// First token of all subjects.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Tenant whose subjects these are.
+    #[must_use]
+    pub fn tenant(&self) -> &str {
+        self.tenant.as_str()
+    }
+
     /// Request events about one run.
     #[must_use]
     pub fn req(&self, run: &RunId) -> String {

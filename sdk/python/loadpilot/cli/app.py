@@ -122,12 +122,57 @@ def verify(
             "be that of the log.",
         ),
     ] = None,
+    key: Annotated[
+        str | None,
+        flag(GATES, "KEY", "Also check that this public key signed the run's file."),
+    ] = None,
     server: Server = NO_SERVER,
 ) -> ExitCode:
     """Read the log of a run again and check every invariant: exit code 0 if all hold, 3 if not."""
     from .commands.verify import verify as execute
 
-    return execute(run, as_json=json, known=report, server=server)
+    return execute(run, as_json=json, known=report, key=key, server=server)
+
+
+@app.command(group=PAST_RUNS)
+def export(
+    run: RunId,
+    file: Annotated[str, Parameter(help="File to write; its name ends in .lprun.")],
+    /,
+    *,
+    redact: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "",
+            "Leave out target, addresses, tags, parameters, request bodies, header values, source "
+            "and the words of errors. Names of tasks, calls and agents stay.",
+        ),
+    ] = False,
+    sign: Annotated[
+        str | None,
+        flag(OUTPUT, "FILE", "Sign the file with the nkey seed in this file."),
+    ] = None,
+    server: Server = NO_SERVER,
+) -> ExitCode:
+    """Write a run to one file, which report, verify, watch, import and ui read without a server.
+
+    The file is a ZIP archive with a checksum. A run that is not over is refused.
+    """
+    from .commands.run_file import export as execute
+
+    return execute(run, file, redact=redact, sign=sign, server=server)
+
+
+@app.command(name="import", group=PAST_RUNS)
+def import_(
+    file: Annotated[str, Parameter(help="File of `loadpilot export`.")],
+    /,
+) -> ExitCode:
+    """Add the run in a file to the runs of this directory."""
+    from .commands.run_file import import_file as execute
+
+    return execute(file)
 
 
 runs_app = App(

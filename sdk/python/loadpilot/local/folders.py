@@ -1,4 +1,7 @@
-"""The logs of this directory: ``.loadpilot/log-1``, ``log-2`` and so on, one per stack."""
+"""The logs of this directory: ``.loadpilot/log-1``, ``log-2`` and so on, one per stack.
+
+Runs that were imported are files in ``.loadpilot/imported``.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ AGENTS = "agents"
 """Folder of a log with the files that outlive an agent."""
 REMAINS = ("spool", "ring")
 """Suffixes of the files of a run there; a spool first: rings alone hold nothing to report."""
+IMPORTED = "imported"
+"""Folder below the logs with the files of imported runs."""
+RUN_FILE = ".lprun"
+"""Suffix of a run in a file."""
 NAME = re.compile(r"log-(\d+)")
 
 
@@ -28,6 +35,11 @@ def log_dirs(root: Path) -> list[Path]:
         return []
     found = [(int(m[1]), path) for path in root.iterdir() if (m := NAME.fullmatch(path.name))]
     return [path for _, path in sorted(found)]
+
+
+def run_files(root: Path) -> list[Path]:
+    """List the files of imported runs below ``root``, the oldest run first."""
+    return sorted((root / IMPORTED).glob(f"*{RUN_FILE}"))
 
 
 def running(root: Path) -> list[Path]:
@@ -45,7 +57,17 @@ def forget_remains(log_dir: Path, runs: list[str]) -> None:
 
 @contextmanager
 def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.Session]:
-    """Connect to a log: through the stack that uses it, else through one for reading only."""
+    """Connect to a log: through the stack that uses it, else through one for reading only.
+
+    The log of an imported run is its file, which needs no server.
+    """
+    if not log_dir.is_dir():
+        session = _native.Session.on_file(log_dir)
+        try:
+            yield session
+        finally:
+            session.close()
+        return
     stack = LocalStack.for_reading(log_dir)
     try:
         address = stack.ready(interrupted)

@@ -23,7 +23,15 @@ from ...control.outcome import FINAL_STATES
 from ...control.signals import Interruptions
 from ...control.terminal import safe, say, write_product
 from ...local import teardown_locks
-from ...local.folders import ROOT, forget_remains, log_dirs, reading, running
+from ...local.folders import (
+    ROOT,
+    RUN_FILE,
+    forget_remains,
+    log_dirs,
+    reading,
+    run_files,
+    running,
+)
 from ...local.stack import StackFault
 from ...problem import Problem, Refused, nearest
 from ..flags.options import pairs_of
@@ -49,7 +57,7 @@ FAULTS = (StackFault, _native.Fault, OSError)
 
 
 Log = Path | Server
-"""Place of a log: a folder, or a fleet."""
+"""Place of a log: a folder, the file of a run, or a fleet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ def report(
         problems = results.problems(path, "--samples") if path is not None else []
         if problems:
             raise UsageError("; ".join(map(str, problems)))
-        one = match_run(name, every_run(interruptions, found), place_of(found))
+        one = past_run(name, interruptions, found)
         if not one.facts["asked"]:
             raise UsageError(f"run {one.run} was set up and never asked for; it has no report")
         with open_log(one.log, interruptions) as session:
@@ -175,6 +183,10 @@ def prune(
         deleted = 0
         for log in dict.fromkeys(one.log for one in over):
             ids = [one.run for one in over if one.log == log]
+            if isinstance(log, Path) and log.suffix == RUN_FILE:
+                log.unlink()
+                deleted += 1
+                continue
             with open_log(log, interruptions) as session:
                 deleted += session.prune(ids, forgets=forget_teardowns)
             if isinstance(log, Path):
@@ -242,13 +254,21 @@ def shortened(text: str, width: int) -> str:
 def every_run(
     interruptions: Interruptions, server: Server | None = None, folders: list[Path] | None = None
 ) -> list[PastRun]:
-    """Read the runs of a fleet, else of ``folders`` or all logs of this directory, newest last."""
+    """Read the runs of a fleet, else of ``folders`` or all logs of this directory, newest last.
+
+    An imported run whose file is damaged is left out with a message.
+    """
     past: list[PastRun] = []
-    here = log_dirs(ROOT) if folders is None else folders
+    here = [*log_dirs(ROOT), *run_files(ROOT)] if folders is None else folders
     logs: list[Log] = [server] if server is not None else [*here]
     for log in logs:
-        with open_log(log, interruptions) as session:
-            past += [PastRun(log, facts) for facts in json.loads(session.runs())]
+        try:
+            with open_log(log, interruptions) as session:
+                past += [PastRun(log, facts) for facts in json.loads(session.runs())]
+        except _native.Refused as refused:
+            if not (isinstance(log, Path) and log.suffix == RUN_FILE):
+                raise
+            say(f"left out: {safe(str(refused))}")
     return sorted(past, key=lambda one: one.run)
 
 
@@ -285,11 +305,26 @@ def find_run(name: str, interruptions: Interruptions, server: Server | None) -> 
 
     Raises UsageError.
     """
-    if server is None:
+    if server is None and not is_file(name):
         alive = [one for one in every_run(interruptions, None, running(ROOT)) if not one.is_over]
         with suppress(UsageError):
             return match_run(name, alive, place_of(None))
+    return past_run(name, interruptions, server)
+
+
+def past_run(name: str, interruptions: Interruptions, server: Server | None) -> PastRun:
+    """Find a run by its name or its file; raises UsageError, and Refused for a damaged file."""
+    if is_file(name):
+        file = Path(name)
+        with open_log(file, interruptions) as session:
+            (facts,) = json.loads(session.runs())
+        return PastRun(file, facts)
     return match_run(name, every_run(interruptions, server), place_of(server))
+
+
+def is_file(name: str) -> bool:
+    """Whether a command's RUN is the file of a run; an id has no dot and no slash."""
+    return name.endswith(RUN_FILE) or "/" in name
 
 
 def match_run(name: str, past: list[PastRun], where: str) -> PastRun:

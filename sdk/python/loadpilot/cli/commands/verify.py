@@ -10,9 +10,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.terminal import safe, write_product
-from .history import UsageError, find_run, fleet_of, open_log, reporting
+from .history import UsageError, find_run, fleet_of, is_file, open_log, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +21,19 @@ if TYPE_CHECKING:
     from ...control.nats_settings import ServerFlags
 
 
-def verify(run: str, *, as_json: bool, known: str | None, server: ServerFlags) -> ExitCode:
-    """Check every invariant of one run's log, and compare with a results file if one is named."""
+def verify(
+    run: str, *, as_json: bool, known: str | None, key: str | None, server: ServerFlags
+) -> ExitCode:
+    """Check every invariant of one run's log.
+
+    ``known`` is a results file to compare with, ``key`` the public key that must have signed the
+    run's file.
+    """
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
         results = _results(known)
+        if key is not None and not is_file(run):
+            raise UsageError("--key: RUN must be a file of `loadpilot export --sign`")
         one = find_run(run, interruptions, place)
         with open_log(one.log, interruptions) as session:
             try:
@@ -34,11 +43,29 @@ def verify(run: str, *, as_json: bool, known: str | None, server: ServerFlags) -
                     f"--report: must be a results file of a run: {known}: {error}"
                 ) from None
         verification = json.loads(text)
-        lines = [text] if as_json else lines_of(verification)
+        if key is not None:
+            signed = signature(Path(run), key)
+            verification["invariants"].append(signed)
+            verification["holds"] &= signed["holds"]
+        lines = [json.dumps(verification)] if as_json else lines_of(verification)
         write_product("".join(f"{line}\n" for line in lines))
         if not verification["holds"]:
             outcome.append(ExitCode.INCOMPLETE)
     return outcome[-1]
+
+
+def signature(file: Path, key: str) -> dict[str, Any]:
+    """Check that ``key`` signed the file, as one more invariant."""
+    signer = _native.run_file_signer(file)
+    what = "it is not signed" if signer is None else f"{signer} signed it"
+    evidence = {"subject": str(file), "seq": 0, "what": what}
+    return {
+        "invariant": "signature",
+        "rule": f"the file is signed by {key}",
+        "holds": signer == key,
+        "evidence": [] if signer == key else [evidence],
+        "more": 0,
+    }
 
 
 def _results(path: str | None) -> str | None:

@@ -11,7 +11,10 @@ from .server_flags import ServerFlags
 
 File = Annotated[str | None, Parameter(help="Scenario file.")]
 RunId = Annotated[
-    str, Parameter(help="Id of the run, or its first characters; `last` is the newest.")
+    str,
+    Parameter(
+        help="Id of the run, or its first characters; `last` is the newest; or a .lprun file."
+    ),
 ]
 Server = Annotated[ServerFlags, Parameter(name="*")]
 NO_SERVER = ServerFlags()

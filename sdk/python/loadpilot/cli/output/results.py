@@ -37,8 +37,8 @@ def write_report(path: Path | None, report_json: str) -> bool:
     if path is None:
         return True
     try:
-        with _draft(path) as draft:
-            draft.write_text(report_json + "\n", encoding="utf-8")
+        with draft(path) as file:
+            file.write_text(report_json + "\n", encoding="utf-8")
     except OSError as error:
         say(f"error: --results-json: {path} could not be written: {error.strerror}")
         return False
@@ -51,8 +51,8 @@ def write_samples(path: Path, session: Session, run: str) -> str:
 
     Raises OSError, Refused when the log of the run has no calls, Fault.
     """
-    with _draft(path) as draft:
-        counts = json.loads(session.samples(run, draft))
+    with draft(path) as file:
+        counts = json.loads(session.samples(run, file))
     text = f"samples {path}: {count(counts['rows'])} calls"
     if counts["dropped"]:
         text += f"; {count(counts['dropped'])} more found no room in the log"
@@ -62,12 +62,12 @@ def write_samples(path: Path, session: Session, run: str) -> str:
 
 
 @contextmanager
-def _draft(path: Path) -> Iterator[Path]:
+def draft(path: Path) -> Iterator[Path]:
     """Open a file that replaces ``path`` at the end of the block, unless it raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    file = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        yield draft
-        draft.replace(path)
+        yield file
+        file.replace(path)
     finally:
-        draft.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)

@@ -9,12 +9,14 @@ import json
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from loadpilot import _native
 from loadpilot.control.nats_settings import Server
-from loadpilot.local.folders import connect, log_dirs
+from loadpilot.local.folders import IMPORTED, connect, log_dirs, run_files
 from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
 
 from ..problem import unknown_run
@@ -23,9 +25,7 @@ from .sessions import Lane, Sessions
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
-    from loadpilot import _native
     from loadpilot.local.stack import Address
 
 LISTING_SECS = 1.0
@@ -115,11 +115,11 @@ class Log(ABC):
 
 
 class OpenLog(Log):
-    """The log of a fleet, or of a stack that runs as long as this process."""
+    """The log of a fleet, of a stack that runs as long as this process, or the file of a run."""
 
-    def __init__(self, place: Server | Address, cache: Path) -> None:
-        """Take its server, and the folder of its indexed runs."""
-        here = getattr(place, "log_dir", None)
+    def __init__(self, place: Server | Address | Path, cache: Path) -> None:
+        """Take its server or file, and the folder of its indexed runs."""
+        here = place if isinstance(place, Path) else getattr(place, "log_dir", None)
         name = str(here.name) if here is not None else getattr(place, "place", "")
         super().__init__(name, cache)
         self._place = place
@@ -259,6 +259,7 @@ class Logs:
         self._cache = cache
         self._root = root
         self._past: dict[str, FolderLog] = {}
+        self._files: dict[str, OpenLog] = {}
         self._where: dict[str, Log] = {}
         self._lock = Lock()
 
@@ -275,7 +276,13 @@ class Logs:
             gone = [name for name in self._past if name not in folders]
             for name in gone:
                 self._past.pop(name).close()
-            return [self.first, *self._past.values()]
+            files = {one.name: one for one in run_files(self._root)}
+            for name, file in files.items():
+                if name not in self._files:
+                    self._files[name] = OpenLog(file, self._cache / IMPORTED)
+            for name in [name for name in self._files if name not in files]:
+                self._files.pop(name).close()
+            return [self.first, *self._past.values(), *self._files.values()]
 
     def runs(self) -> list[Listed]:
         """List the runs of all logs, newest first."""
@@ -307,7 +314,7 @@ class Logs:
 
     def close(self) -> None:
         """Close all logs."""
-        for log in [self.first, *self._past.values()]:
+        for log in [self.first, *self._past.values(), *self._files.values()]:
             log.close()
 
 
@@ -316,8 +323,10 @@ def is_in(run: str, listed: list[Listed]) -> bool:
     return any(one["run"] == run for one in listed)
 
 
-def visit(place: Server | Address) -> _native.Session:
-    """Connect to a running server."""
+def visit(place: Server | Address | Path) -> _native.Session:
+    """Connect to a running server, or open the file of a run."""
+    if isinstance(place, Path):
+        return _native.Session.on_file(place)
     return place.visit() if isinstance(place, Server) else connect(place)
 
 

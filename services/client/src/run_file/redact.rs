@@ -1,0 +1,158 @@
+//! Leaves out of a run what it says about the target and its data: target, addresses, tags,
+//! parameters, request bodies, header values, code, debug exchanges and the words of errors.
+//!
+//! Names stay, since reports are about them: those of scenario, tasks, calls, agents and metrics.
+//! The hash of the plan stays that of the whole plan, so that runs of one plan can be compared.
+
+use loadpilot_events::plan::connections::Connections;
+use loadpilot_events::plan::{Plan, Text, target};
+use serde_json::{Value, json};
+
+/// Stands for the target.
+const TARGET: &str = "http://redacted.invalid";
+/// Stands for any other text.
+const REDACTED: &str = "redacted";
+/// Fields of events with sentences that may quote the target.
+const SENTENCES: [&str; 3] = ["reason", "rule", "why"];
+
+/// What to leave out of the records of one run.
+#[derive(Debug)]
+pub(super) struct Redaction {
+    /// The target, its authority and its host, which sentences may quote; the longest first.
+    hidden: Vec<String>,
+}
+
+impl Redaction {
+    /// For the records of a run with this plan.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let (origin, _) = target::split(&plan.target);
+        let authority = origin.split_once("://").map_or(origin, |(_, rest)| rest);
+        let port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+        let host = authority.rsplit_once(':').filter(port);
+        let host = host.map_or(authority, |(host, _)| host);
+        let hidden = [&*plan.target, origin, authority, host];
+        Self {
+            hidden: hidden.map(str::to_owned).to_vec(),
+        }
+    }
+
+    /// A record without what is left out. What is no JSON is left out as a whole; it counts for
+    /// nothing in a report.
+    pub(super) fn record(&self, payload: &[u8]) -> Vec<u8> {
+        let record = serde_json::from_slice(payload);
+        let mut record = record.unwrap_or_else(|_| json!(REDACTED));
+        self.redact(&mut record);
+        record.to_string().into_bytes()
+    }
+
+    fn redact(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("exchanges");
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        ("plan", plan) => *plan = redacted_plan(plan),
+                        ("raised", Value::Array(rows)) => rows.iter_mut().for_each(redact_raised),
+                        ("problems", Value::Array(problems)) => {
+                            for problem in problems {
+                                problem["value"] = json!(REDACTED);
+                                self.redact(problem);
+                            }
+                        }
+                        (name, Value::String(text)) if SENTENCES.contains(&name) => {
+                            self.redact_sentence(text);
+                        }
+                        (_, value) => self.redact(value),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn redact_sentence(&self, text: &mut String) {
+        for hidden in self.hidden.iter().filter(|hidden| !hidden.is_empty()) {
+            *text = text.replace(hidden, REDACTED);
+        }
+    }
+}
+
+/// Keeps the type of an error: its message and source lines are the user's.
+fn redact_raised(row: &mut Value) {
+    let text = row["text"].as_str().unwrap_or_default();
+    let kind = text.split(':').next().unwrap_or_default().to_owned();
+    row["text"] = json!(kind);
+    if let Value::Object(fields) = row {
+        fields.remove("trace");
+    }
+}
+
+/// Leaves out a literal; the handle of a secret says nothing.
+fn redact_text(text: &mut Text) {
+    if let Text::Literal(literal) = text {
+        REDACTED.clone_into(literal);
+    }
+}
+
+fn redacted_plan(plan: &Value) -> Value {
+    let Ok(mut plan) = serde_json::from_value::<Plan>(plan.clone()) else {
+        return json!(REDACTED);
+    };
+    TARGET.clone_into(&mut plan.target);
+    plan.tags.clear();
+    plan.connections = Connections::default();
+    plan.parameters.values_mut().for_each(redact_text);
+    for step in plan.tasks.iter_mut().flat_map(|task| &mut task.steps) {
+        step.body = None;
+        // A query often holds what the scenario's data is about.
+        if let Some((path, _)) = step.path.split_once('?') {
+            step.path = path.to_owned();
+        }
+        let values = step.headers.iter_mut().map(|header| &mut header.value);
+        values.for_each(redact_text);
+    }
+    if let Some(code) = &mut plan.code {
+        code.constants.clear();
+        code.lines.clear();
+        (code.on_start, code.on_stop) = (None, None);
+        for task in &mut code.tasks {
+            task.body.does.clear();
+            if let Some(check) = &mut task.check {
+                check.body.does.clear();
+            }
+        }
+    }
+    // A plan that was just read has a JSON form.
+    serde_json::to_value(plan).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_engine::check;
+
+    use super::*;
+
+    /// Broken if a redacted plan is one that no reader accepts: its report would be empty.
+    #[test]
+    fn a_redacted_plan_is_a_plan() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto/golden");
+        let mut checked = 0;
+        for entry in std::fs::read_dir(folder).expect("it is there") {
+            let file = entry.expect("it is there").path();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if !name.starts_with("plan") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).expect("it is readable");
+            let plan: Plan = serde_json::from_str(&text).expect("a plan");
+            let before = check::plan(&plan);
+            let plan = redacted_plan(&serde_json::to_value(&plan).expect("it has a form"));
+            let redacted: Plan = serde_json::from_value(plan).expect("still a plan");
+            let after = check::plan(&redacted);
+            assert!(after.len() <= before.len(), "{name}: {after:?}");
+            checked += 1;
+        }
+        assert!(checked > 10, "{checked} plans");
+    }
+}
