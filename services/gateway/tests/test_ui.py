@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from services.gateway.tests.gateways import opened, plan
@@ -11,12 +12,11 @@ from tests.e2e.support.command import Loadpilot, gone
 from tests.e2e.support.processes import Part, command_line, descendants
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
     from tests.oracle.oracle import Oracle
 
 ENDS_S = 30.0
+STORED = Path(__file__).parents[3] / "tests/e2e/results/stored_logs"
 
 
 def test_it_serves_runs_and_leaves_nothing_behind(loadpilot: Loadpilot, oracle: Oracle) -> None:
@@ -100,6 +100,25 @@ def test_a_browser_is_led_there_by_a_page_of_its_user(
         assert running.end(ENDS_S).code == 0
     assert shown.read_text(encoding="utf-8").strip() == page.as_uri()
     assert not page.exists()
+
+
+def test_imported_runs_are_shown(loadpilot: Loadpilot) -> None:
+    """Broken if the pages lack a run that is in a file only, or a damaged one hides it. 3 s."""
+    whole = STORED / "run_file_v1.lprun"
+    assert loadpilot.call("import", str(whole)).code == 0
+    report = loadpilot.call("report", "last", "--json").stdout
+    (loadpilot.log / "imported" / "damaged.lprun").write_bytes(whole.read_bytes()[:-1])
+    with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
+        gateway, _, known = opened(running)
+        (listed,) = gateway.api("/runs", known).json["runs"]
+        run = listed["run"]
+        assert gateway.api(f"/runs/{run}", known).json == json.loads(report)
+        series = gateway.api(f"/runs/{run}/series", known).json
+        assert series["total"]["finished"] == json.loads(report)["calls"]["attempted"]
+        refused = gateway.tell(f"/runs/{run}/stop", {}, known)
+        assert refused.status == 409, refused.body
+        running.signal(signal.SIGINT)
+        assert running.end(ENDS_S).code == 0
 
 
 def test_what_is_wrong_with_it_is_said(loadpilot: Loadpilot) -> None:

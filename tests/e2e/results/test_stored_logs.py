@@ -23,6 +23,13 @@ def test_a_stored_log_folds_to_its_stored_report(tmp_path: Path, log: str) -> No
     assert printed.stdout == (STORED / f"{log}.report.json").read_text(encoding="utf-8")
 
 
+def test_a_run_file_of_each_version_is_read(tmp_path: Path) -> None:
+    """Broken if a later version cannot read a file that was shared or archived. 1 s."""
+    printed = Loadpilot(tmp_path).call("report", str(STORED / "run_file_v1.lprun"), "--json")
+    assert printed.code == 0, printed.stderr
+    assert printed.stdout == (STORED / "open_loop.report.json").read_text(encoding="utf-8")
+
+
 def test_there_are_stored_logs() -> None:
     """Broken if the logs are moved away from their test, which would pass without them."""
     assert LOGS == ["killed_agent", "open_loop", "python"]

@@ -14,7 +14,7 @@
 //! report, digest and evidence of `verify` are the same. Two exports of one log are the same bytes.
 
 mod read;
-mod redact;
+mod redaction;
 mod signature;
 mod write;
 

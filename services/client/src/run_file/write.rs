@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::redact::Redaction;
+use super::redaction::Redaction;
 use super::signature::sign;
 use super::{
     CHECKSUM, CHECKSUM_HEX, FORMAT, Line, MANIFEST, MEMBER_BYTES, MEMBER_BYTES_MAX, Manifest,

@@ -54,7 +54,7 @@ impl Rig {
     pub(crate) async fn connect(&self) -> Bus {
         match self {
             Self::Memory(Bus::Memory(memory)) => Bus::Memory(memory.peer()),
-            Self::Memory(Bus::Nats(_)) => unreachable!("a memory rig holds a memory bus"),
+            Self::Memory(_) => unreachable!("a memory rig holds a memory bus"),
             Self::Real(server) => Bus::connect(&server.options()).await.expect("it accepts"),
         }
     }

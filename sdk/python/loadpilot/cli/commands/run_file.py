@@ -41,8 +41,8 @@ def export(run: str, file: str, *, redact: bool, sign: str | None, server: Serve
             f"{', signed' if seed else ''}"
         )
         if written["objects_gone"]:
-            gone = plural(written["objects_gone"], "file of its plan", "files of its plan")
-            say(f"not in it: {gone}, which the log has no more")
+            gone = plural(written["objects_gone"], "object")
+            say(f"not in it: {gone} of its plan, which the log has no more")
     return outcome[-1]
 
 

@@ -27,6 +27,7 @@ Value = Literal[
     "HASH",
     "HOST:PORT",
     "INT",
+    "KEY",
     "KEY=LIMIT",
     "MODE",
     "NAME",

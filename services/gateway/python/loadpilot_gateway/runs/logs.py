@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadpilot import _native
 from loadpilot.control.nats_settings import Server
+from loadpilot.control.terminal import safe, say
 from loadpilot.local.folders import IMPORTED, connect, log_dirs, run_files
 from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
 
@@ -259,7 +260,7 @@ class Logs:
         self._cache = cache
         self._root = root
         self._past: dict[str, FolderLog] = {}
-        self._files: dict[str, OpenLog] = {}
+        self._files: dict[str, OpenLog | None] = {}
         self._where: dict[str, Log] = {}
         self._lock = Lock()
 
@@ -279,10 +280,24 @@ class Logs:
             files = {one.name: one for one in run_files(self._root)}
             for name, file in files.items():
                 if name not in self._files:
-                    self._files[name] = OpenLog(file, self._cache / IMPORTED)
+                    self._files[name] = self._file(file)
             for name in [name for name in self._files if name not in files]:
-                self._files.pop(name).close()
-            return [self.first, *self._past.values(), *self._files.values()]
+                gone_file = self._files.pop(name)
+                if gone_file is not None:
+                    gone_file.close()
+            return [self.first, *self._past.values(), *self._whole_files()]
+
+    def _file(self, file: Path) -> OpenLog | None:
+        """Open the file of an imported run; None, with a message, for a damaged one."""
+        try:
+            _native.Session.on_file(file).close()
+        except _native.Refused as refused:
+            say(f"left out: {safe(str(refused))}")
+            return None
+        return OpenLog(file, self._cache / IMPORTED)
+
+    def _whole_files(self) -> list[OpenLog]:
+        return [one for one in self._files.values() if one is not None]
 
     def runs(self) -> list[Listed]:
         """List the runs of all logs, newest first."""
@@ -314,7 +329,7 @@ class Logs:
 
     def close(self) -> None:
         """Close all logs."""
-        for log in [self.first, *self._past.values(), *self._files.values()]:
+        for log in [self.first, *self._past.values(), *self._whole_files()]:
             log.close()
 
 
