@@ -146,15 +146,48 @@ pub fn parse_rate(field: &str, text: &str) -> Result<Rate, Problem> {
     u64::try_from(urps).map(Rate).map_err(|_| problem())
 }
 
+/// Units of durations, the longest first.
+const UNITS: [(&str, u64); 5] = [
+    ("h", 3600 * SECOND_US),
+    ("m", 60 * SECOND_US),
+    ("s", SECOND_US),
+    ("ms", 1_000),
+    ("us", 1),
+];
+
+/// Writes a duration as [`parse_duration_us`] reads it, exactly: `2m30s`.
+#[must_use]
+pub fn format_duration(us: u64) -> String {
+    let mut text = String::new();
+    let mut rest = us;
+    for (unit, unit_us) in UNITS {
+        if rest >= unit_us {
+            text.push_str(&format!("{}{unit}", rest / unit_us));
+            rest %= unit_us;
+        }
+    }
+    if text.is_empty() {
+        "0s".clone_into(&mut text);
+    }
+    text
+}
+
+/// Writes a rate as [`parse_rate`] reads it, exactly: `50/s`, `0.5/s`.
+#[must_use]
+pub fn format_rate(rate: Rate) -> String {
+    let (whole, fraction) = (rate.0 / 1_000_000, rate.0 % 1_000_000);
+    match fraction {
+        0 => format!("{whole}/s"),
+        _ => format!(
+            "{whole}.{}/s",
+            format!("{fraction:06}").trim_end_matches('0')
+        ),
+    }
+}
+
 fn unit_us(unit: &str) -> Option<u64> {
-    Some(match unit {
-        "h" => 3600 * SECOND_US,
-        "m" => 60 * SECOND_US,
-        "s" => SECOND_US,
-        "ms" => 1_000,
-        "us" => 1,
-        _ => return None,
-    })
+    let found = UNITS.into_iter().find(|(name, _)| *name == unit);
+    found.map(|(_, us)| us)
 }
 
 /// `text` as an unsigned decimal times `scale`, rounded down; `None` when it is not one.
@@ -198,6 +231,27 @@ mod tests {
         ];
         for (text, us) in cases {
             assert_eq!(parse_duration_us("duration", text), Ok(us), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let texts = [
+            (150 * SECOND_US, "2m30s"),
+            (3_600_500_001, "1h500ms1us"),
+            (0, "0s"),
+        ];
+        for (us, text) in texts {
+            assert_eq!(format_duration(us), text);
+            assert_eq!(parse_duration_us("duration", text), Ok(us));
+        }
+        for (urps, text) in [
+            (50_000_000, "50/s"),
+            (1_666_666, "1.666666/s"),
+            (500_000, "0.5/s"),
+        ] {
+            assert_eq!(format_rate(Rate(urps)), text);
+            assert_eq!(parse_rate("rps", text), Ok(Rate(urps)));
         }
     }
 

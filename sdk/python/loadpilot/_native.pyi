@@ -45,6 +45,15 @@ def check_asked(body: bytes, defaults: tuple[int, int, int]) -> str:
     "facts"}``; facts as in plan_facts, null for an invalid plan.
     """
 
+def adjust_asked(body: bytes, changes: str, defaults: tuple[int, int, int]) -> str:
+    """Change the plan of a posted body; fields beside ``plan`` are not read.
+
+    ``changes``: JSON with ``target``, ``rate``, ``duration``, ``users``, ``warm_up``, ``agents``,
+    ``min_agents``, ``wait``, ``seed`` as text and ``thresholds`` as in a plan; absent: as it is.
+    JSON: ``{"plan", "agents", "seed", "problems", "facts", "form"}``; plan as text, facts as in
+    plan_facts, null with any problem; all null where the body has no plan.
+    """
+
 def ask(
     session: Session,
     body: bytes,
@@ -52,10 +61,12 @@ def ask(
     seed: int,
     key: str | None = None,
     caller: str = "",
+    bodies: dict[str, bytes] | None = None,
 ) -> str:
     """Request the run that was posted; one run per ``key`` of ``caller``, with its first seed.
 
-    The run has no owner. JSON: ``{"run", "is_new"}``. Raises Refused, Fault.
+    The run has no owner. ``bodies``, by SHA-256, are used where the caller posted none. JSON:
+    ``{"run", "is_new"}``. Raises Refused, Fault.
     """
 
 def parse_duration_us(field: str, text: str) -> int:
@@ -360,6 +371,12 @@ class Session:
 
     def plan(self, run: str) -> str:
         """Return the plan of a run as JSON. Raises Refused for an unknown run."""
+
+    def bodies(self, run: str) -> dict[str, bytes]:
+        """Return the stored bodies of a run's plan by SHA-256, without those that were removed.
+
+        Raises Refused for an unknown run, and for more bytes than may be posted.
+        """
 
     def verify(self, run: str, known_json: str | None = None) -> str:
         """Check every invariant of a run's log; JSON of the findings.

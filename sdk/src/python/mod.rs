@@ -47,7 +47,7 @@ pub mod _native {
     #[pymodule_export]
     use super::programs::{agent_main, coordinator_main, supervisor_main};
     #[pymodule_export]
-    use super::run_request::{ask, check_asked};
+    use super::run_request::{adjust_asked, ask, check_asked};
     #[pymodule_export]
     use super::session::{PySession, new_run_id, run_file_signer};
     #[pymodule_export]

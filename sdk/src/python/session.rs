@@ -14,6 +14,7 @@ use loadpilot_events::{Rate, RunId};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::connection::Connection;
 use super::errors::failed;
@@ -247,6 +248,16 @@ impl PySession {
         let run = run_id(run)?;
         let session = self.0.query_session(py)?;
         json(&self.0.result(py, session.plan(&run))?)
+    }
+
+    fn bodies<'py>(&self, py: Python<'py>, run: &str) -> PyResult<Bound<'py, PyDict>> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        let found = PyDict::new(py);
+        for (sha256, content) in self.0.result(py, session.bodies(&run))? {
+            found.set_item(sha256, PyBytes::new(py, &content))?;
+        }
+        Ok(found)
     }
 
     #[pyo3(signature = (run, known_json = None))]

@@ -65,6 +65,31 @@ pub(crate) async fn store(
     Ok(())
 }
 
+/// The bodies of `plan` that the store holds, by their SHA-256.
+///
+/// # Errors
+/// A refusal when they have more than `bytes_max` bytes together; or a fault of the bus.
+pub(crate) async fn stored(
+    bus: &Bus,
+    subjects: &Subjects,
+    plan: &Plan,
+    bytes_max: u64,
+) -> Result<BTreeMap<String, Bytes>, SessionError> {
+    let bytes = plan.objects_bytes();
+    if bytes > bytes_max {
+        let rule = format!("must be at most {bytes_max} bytes: the command starts larger runs");
+        return Err(Problem::new("bodies", rule, bytes.to_string()).into());
+    }
+    let mut found = BTreeMap::new();
+    for object in plan.objects() {
+        let name = subjects.object(&object.sha256);
+        if let Some(content) = bus.object_get(&name, object.bytes).await? {
+            found.insert(object.sha256.clone(), content);
+        }
+    }
+    Ok(found)
+}
+
 fn no_room(asset: &str, object: &Object) -> Problem {
     let rule = format!(
         "must fit into {asset}, which is full: `loadpilot runs prune` makes room, \
@@ -130,5 +155,22 @@ mod tests {
             assert_eq!(there(&unnamed).await.as_ref(), left);
             assert_eq!(there(&named).await.as_ref(), Some(&named));
         }
+    }
+
+    /// Broken if the bodies of a run are others than the stored ones, or fill the memory.
+    #[tokio::test]
+    async fn the_bodies_of_a_run_are_read_again_up_to_a_limit() {
+        let bus = Bus::memory();
+        let subjects = Subjects::new("lp", "local").expect("tokens");
+        let content = Bytes::from("content");
+        let plan = plan_of(&content);
+        let bodies = BTreeMap::from([(Object::of(&content).sha256, content)]);
+        let done = store(&bus, &subjects, &plan, &bodies).await;
+        assert!(done.is_ok(), "there is room");
+        let bytes = plan.objects_bytes();
+        let read = stored(&bus, &subjects, &plan, bytes).await;
+        assert_eq!(read.expect("it answers"), bodies);
+        let read = stored(&bus, &subjects, &plan, bytes - 1).await;
+        assert!(matches!(read, Err(SessionError::Refused(_))));
     }
 }

@@ -55,6 +55,24 @@ impl RequestDefaults {
             lead_us: 3_000_000,
         }
     }
+
+    /// A request for a run of `plan`.
+    #[must_use]
+    pub fn request(&self, plan: Plan) -> RunRequested {
+        RunRequested {
+            plan,
+            seed: self.seed & limits::SEED_MAX,
+            agents: AgentsWanted {
+                want: self.agents,
+                min: self.agents,
+                wait_us: self.wait_us,
+            },
+            owner: None,
+            lead_us: self.lead_us,
+            needs: Vec::new(),
+            no_early_abort: false,
+        }
+    }
 }
 
 /// A request for a run as it was posted. `Debug` shows nothing of it: it holds secrets.
@@ -127,23 +145,18 @@ pub fn read(body: &[u8], defaults: &RequestDefaults) -> Result<PostedRun, Proble
         let rule = "must be given with `claimant`: it is the run that was set up";
         return Err(Problem::new("run", rule, "absent"));
     }
-    let agents = form.agents.as_ref();
-    let want = agents.map_or(defaults.agents, |agents| agents.want);
-    let request = RunRequested {
-        plan: form.plan,
-        seed: form.seed.unwrap_or(defaults.seed & limits::SEED_MAX),
-        agents: AgentsWanted {
+    let mut request = defaults.request(form.plan);
+    request.seed = form.seed.unwrap_or(request.seed);
+    if let Some(AgentsForm { want, min, wait_us }) = form.agents {
+        request.agents = AgentsWanted {
             want,
-            min: agents.and_then(|agents| agents.min).unwrap_or(want),
-            wait_us: agents
-                .and_then(|agents| agents.wait_us)
-                .unwrap_or(defaults.wait_us),
-        },
-        owner: None,
-        lead_us: form.lead_us.unwrap_or(defaults.lead_us),
-        needs: form.needs,
-        no_early_abort: form.no_early_abort,
-    };
+            min: min.unwrap_or(want),
+            wait_us: wait_us.unwrap_or(defaults.wait_us),
+        };
+    }
+    request.lead_us = form.lead_us.unwrap_or(request.lead_us);
+    request.needs = form.needs;
+    request.no_early_abort = form.no_early_abort;
     let decoded = |(hash, text): (String, String)| {
         from_base64("bodies", &text, &hash).map(|body| (hash, body))
     };
@@ -158,6 +171,18 @@ pub fn read(body: &[u8], defaults: &RequestDefaults) -> Result<PostedRun, Proble
             .collect::<Result<_, _>>()?,
         claimant: form.claimant,
     })
+}
+
+/// Reads the plan of a posted body; other fields are not read.
+///
+/// # Errors
+/// The first problem of its JSON. The plan is not checked here.
+pub fn plan_of(body: &[u8]) -> Result<Plan, Problem> {
+    #[derive(Deserialize)]
+    struct WithPlan {
+        plan: Plan,
+    }
+    form::<WithPlan>(body).map(|posted| posted.plan)
 }
 
 /// Reads any other posted form; a duplicate key is rejected.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use loadpilot_bus::{AppendError, Appended, Bus, Fault, Step, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
@@ -86,7 +87,7 @@ impl Session {
         &mut self,
         request: RunRequested,
         secrets: &BTreeMap<String, String>,
-        bodies: &BTreeMap<String, bytes::Bytes>,
+        bodies: &BTreeMap<String, Bytes>,
         run: Option<RunId>,
     ) -> Result<RunId, SessionError> {
         let problems = run_request::problems(&request, secrets, bodies);
@@ -155,6 +156,18 @@ impl Session {
         let control = self.control(run).await?;
         let plan = plans(&control).last().cloned();
         plan.ok_or_else(|| NoReport::Unknown(run.to_string()).into())
+    }
+
+    /// The stored bodies that the plan of a run names, by their SHA-256; those that were removed
+    /// are absent.
+    ///
+    /// # Errors
+    /// When the log holds no such run, or they are larger than what may be posted; or a fault of
+    /// the bus.
+    pub async fn bodies(&self, run: &RunId) -> Result<BTreeMap<String, Bytes>, SessionError> {
+        let plan = self.plan(run).await?;
+        let bytes_max = run_request::POST_BYTES_MAX as u64;
+        bodies::stored(&self.bus, &self.subjects, &plan, bytes_max).await
     }
 
     /// Writes every sampled call of a run into `table` as CSV.

@@ -1,7 +1,7 @@
 //! Checks a plan and a request for a run, and reports all problems at once.
 //!
 //! The same code runs where the plan is made and where it is accepted. Must never change what it
-//! checks.
+//! checks; [`changes`] makes another request out of one.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,7 @@ pub use self::secrecy::is_secret_name;
 use crate::schedule::pace::Pace;
 
 mod body;
+pub mod changes;
 mod checker;
 mod closed_loop;
 mod code;

@@ -3,6 +3,7 @@
 //!
 //! Due times:
 //! - [`pace`]: the rate profile, inverted into due times
+//! - [`scale`]: the same shape at another peak rate or over another time
 //! - [`rate_change`]: another rate from a tick on
 //! - [`share`]: the arrivals of some shards
 //! - [`workload`]: all arrivals of a run, with their due times and tasks
@@ -14,6 +15,7 @@
 
 pub mod pace;
 pub mod rate_change;
+pub mod scale;
 pub mod share;
 pub mod workload;
 

@@ -1,6 +1,7 @@
 //! Checking plans: every refusal, and the addresses that calls may reach.
 
 mod base_path;
+mod changes;
 mod hang_up;
 mod plan;
 mod target_policy;
