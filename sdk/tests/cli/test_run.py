@@ -280,6 +280,8 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(
     assert "450 arrivals in 10 s, peak 50 arrivals/s" in written.err
     assert "authorization-1" in written.err
     assert "hunter2" not in written.out + written.err
+    assert scene.run("--dry-run", "--json", "--rps", "50", "--seed", "1") == 0
+    assert json.loads(capsys.readouterr().out) == {"plan": plan, "bodies": {}}
     assert scene.stack.agents == 0
 
 
@@ -322,6 +324,7 @@ USAGE = {
     ("scene.py", "more.py"): "more.py",
     ("scene.py", "--results-json", "."): "must be a file, and . is a directory",
     ("scene.py", "--results-json", "scene.py/r.json"): "is not a directory",
+    ("scene.py", "--json"): "--json: is for --dry-run; a run writes --results-json FILE",
     ("scene.py", "--warm-up", "10s"): "--warm-up",
     ("scene.py", "--id-header", "a b"): "--id-header",
     ("scene.py", "--id-header", "Content-Length"): "--id-header",

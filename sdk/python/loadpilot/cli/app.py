@@ -372,6 +372,7 @@ def ui(
 ) -> ExitCode:
     """Show the runs of this directory in a browser; start and steer runs there.
 
+    Scenario files of its folder scenarios, or of the directory without one, can be started there.
     It listens on this machine only; its link opens one browser. Ctrl-C ends it and stops its runs.
     """
     from .commands.ui import ui as execute

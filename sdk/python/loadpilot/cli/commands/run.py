@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,8 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
 
 def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
-    print(facts["canonical"], flush=True)
+    print(_request_json(compiled, facts["canonical"]) if options.as_json else facts["canonical"])
+    sys.stdout.flush()
     length, users = seconds(facts["duration_us"]), facts["users"]
     if users is None:
         load_text = f"{count(facts['planned'])} arrivals in {length}, "
@@ -123,6 +125,20 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
         say(f"  secret kept out of the plan: {handle}")
     say("nothing was started")
     return ExitCode.PASSED
+
+
+def _request_json(compiled: Compiled, plan: str) -> str:
+    """Write the plan with its bodies, and the hooks that only this command plays."""
+    import base64
+
+    bodies = {
+        digest: base64.b64encode(content).decode("ascii")
+        for digest, content in compiled.bodies.items()
+    }
+    beside: dict[str, Any] = {"bodies": bodies}
+    if compiled.hooks is not None:
+        beside["hooks"] = hook_lines(compiled.hooks)
+    return f'{{"plan":{plan},{json.dumps(beside, ensure_ascii=False)[1:]}'
 
 
 class Run:

@@ -51,6 +51,8 @@ class Options:
     results_json: Path | None
     samples: Path | None
     dry_run: bool
+    as_json: bool
+    """Whether a dry run prints what belongs to the plan, too."""
     seed: int
     strict: bool
     no_early_abort: bool
@@ -86,6 +88,8 @@ def read(
             problems.append(Problem("--samples", what))
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
+    if flags.json and not flags.dry_run:
+        problems.append(Problem("--json", "is for --dry-run; a run writes --results-json FILE"))
     if not file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
@@ -121,6 +125,7 @@ def read(
         path,
         samples,
         flags.dry_run,
+        flags.json,
         seed,
         flags.strict,
         flags.no_early_abort,

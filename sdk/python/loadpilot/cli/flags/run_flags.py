@@ -224,6 +224,15 @@ class RunFlags:
     dry_run: Annotated[
         bool, flag(OUTPUT, "", "Check everything and print the plan; start nothing.")
     ] = False
+    json: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "",
+            "With --dry-run: print the plan with its files and bodies, as `POST /runs` of a "
+            "gateway takes it.",
+        ),
+    ] = False
     debug_requests: Annotated[
         str | None,
         flag(
