@@ -64,6 +64,8 @@ def test_a_run_from_its_request_to_its_report(
         "requests_per_sec": oracle.counts().received * 1e6 / report["rates"]["measured_us"],
         "errors_total": 0,
         "error_rate_pct": 0.0,
+        "quality": "VALID",
+        "quality_reason": None,
     }
     answers = {path: gateway.api(path) for path in asked_for}
     assert {one.status for one in answers.values()} == {200}

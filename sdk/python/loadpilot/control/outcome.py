@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from .._generated.report import Report
+    from .._generated.report import Certificate, Report
 
 Verdict = Literal["PASS", "FAIL", "VOID", "STOPPED"]
+Quality = Literal["VALID", "DEGRADED", "INVALID"]
 
 FINAL_STATES = frozenset({"sealed", "refused"})
 """States that a run never leaves."""
@@ -33,6 +34,10 @@ class RunOutcome:
     """Requests that ended; None where no time was measured."""
     errors_total: int
     error_rate_pct: float | None
+    quality: Quality
+    """Grade of the certificate."""
+    quality_reason: str | None
+    """Evidence of the findings with that grade; None when it is VALID."""
 
 
 def verdict(report: Report) -> Verdict:
@@ -61,7 +66,15 @@ def outcome(report: Report) -> RunOutcome:
         requests_per_sec=requests_per_sec(report),
         errors_total=report["errors_total"],
         error_rate_pct=report.get("error_rate_pct"),
+        quality=report["certificate"]["grade"],
+        quality_reason=quality_reason(report["certificate"]),
     )
+
+
+def quality_reason(certificate: Certificate) -> str | None:
+    """Join the evidence of the findings that gave the certificate its grade."""
+    worst = [one for one in certificate["findings"] if one["grade"] == certificate["grade"]]
+    return "; ".join(one["evidence"] for one in worst) or None
 
 
 def requests_per_sec(report: Report) -> float | None:

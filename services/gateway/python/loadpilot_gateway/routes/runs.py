@@ -9,18 +9,42 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from loadpilot.control.outcome import RunOutcome
+from loadpilot.control.outcome import Quality, RunOutcome, Verdict
 
 from .._generated.attendance import Attendance
 from .._generated.report import Ending, Report, RunState, StoryLine
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
+from ..problem import UNPROCESSABLE, ApiError, Code
 from ..runs.logs import Listed
-from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Due, Here, Tagged, says_no
+from ..runs.run_list import (
+    TREND_RUNS_MAX,
+    Order,
+    Sort,
+    Sorting,
+    same_scenario,
+    trend,
+    trend_runs,
+)
+from .dependencies import INT_MAX, OF_RUN, AsOf, Due, Here, Tagged, says_no
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loadpilot import _native
 
 router = APIRouter(tags=["runs"])
+CURSOR = "^[a-z0-9_-]{1,128}(~-?[0-9.e+-]{0,32})?$"
+"""A run, and in a list by a figure also the figure."""
+
+
+class TrendPoint(BaseModel):
+    """One run of a trend."""
+
+    model_config = {"from_attributes": True}
+
+    p99_us: int
+    verdict: Verdict
+    quality: Quality
 
 
 class RunListed(BaseModel):
@@ -38,13 +62,21 @@ class RunListed(BaseModel):
     outcome: RunOutcome | None = Field(
         description="Verdict and figures; null while the run goes on or its log is being read."
     )
+    trend: list[TrendPoint] = Field(
+        description=f"The last {TREND_RUNS_MAX} ended runs of the scenario up to this one that "
+        "have a p99, oldest first."
+    )
 
 
 class RunsListed(BaseModel):
-    """Runs, newest first."""
+    """One page of a list of runs."""
 
     runs: list[RunListed]
     next: str | None = Field(description="Value of `cursor` for the next page.")
+    unread: int = Field(
+        description="Number of ended runs that are still being read: they have no outcome yet."
+    )
+    unreadable: int = Field(description="Number of those whose log could not be read.")
 
 
 class Story(BaseModel):
@@ -72,8 +104,14 @@ class Wanted(BaseModel):
         max_length=TEXT_CHARS_MAX,
         description="A text in id, scenario, target or tags of the run.",
     )
+    verdict: list[Verdict] = Field(default=[], max_length=NAMED_MAX)
+    quality: list[Quality] = Field(
+        default=[], max_length=NAMED_MAX, description="Grade of the certificate."
+    )
+    sort: Sort = Field(default="created", description="`failed` is the share of failed requests.")
+    order: Order = Field(default="desc", description="Runs without the figure are last in both.")
     limit: int = Field(default=LISTED_DEFAULT, ge=1, le=LISTED_MAX)
-    cursor: str | None = Field(default=None, pattern=RUN)
+    cursor: str | None = Field(default=None, pattern=CURSOR, description="`next` of a page.")
 
     def fits(self, one: Listed) -> bool:
         """Whether a run passes the filter."""
@@ -87,19 +125,71 @@ class Wanted(BaseModel):
             and (not self.scenario or one["scenario"] in self.scenario)
             and all(tags.get(name) == value for name, _, value in pairs)
             and (not text or any(text in str(word).casefold() for word in words))
-            and (self.cursor is None or one["run"] < self.cursor)
+        )
+
+    @property
+    def needs_outcomes(self) -> bool:
+        """Whether filter or order depend on the outcomes of all runs."""
+        return self.sort != "created" or bool(self.verdict or self.quality)
+
+    def accepts(self, outcome: RunOutcome | None) -> bool:
+        """Whether an outcome passes the filter."""
+        if outcome is None:
+            return not (self.verdict or self.quality)
+        return (not self.verdict or outcome.verdict in self.verdict) and (
+            not self.quality or outcome.quality in self.quality
         )
 
 
 @router.get("/runs", response_model=RunsListed, responses=says_no())
 async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
-    """List runs, newest first."""
+    """List runs, newest first unless sorted otherwise."""
     every = await here.asking(here.logs.runs)
     found = [one for one in every if wanted.fits(one)]
-    page = found[: wanted.limit]
-    outcomes = await here.outcomes.of(page)
-    rows = [{**one, "outcome": outcomes.get(one["run"])} for one in page]
-    return {"runs": rows, "next": page[-1]["run"] if len(found) > len(page) else None}
+    sorting = Sorting(wanted.sort, wanted.order)
+    of_scenario = same_scenario(every)
+    known: Mapping[str, RunOutcome] = {}
+    unread = found
+    if wanted.needs_outcomes:
+        scenarios = dict.fromkeys(one["scenario"] for one in found)
+        beside = [one for name in scenarios for one in of_scenario.get(name, [])]
+        known = await here.outcomes.of([*found, *beside])
+        found = [one for one in found if wanted.accepts(known.get(one["run"]))]
+    rest = later(sorting, found, known, wanted.cursor)
+    page = rest[: wanted.limit]
+    trends = {one["run"]: trend_runs(one, of_scenario.get(one["scenario"], [])) for one in page}
+    if not wanted.needs_outcomes:
+        unread = page
+        known = await here.outcomes.of([*page, *(one for past in trends.values() for one in past)])
+    waiting = [one["run"] for one in unread if one["ending"] and one["run"] not in known]
+    unreadable = here.outcomes.unreadable(waiting)
+    return {
+        "runs": [listed(one, known, trends[one["run"]]) for one in page],
+        "next": sorting.cursor(page[-1], known) if len(rest) > len(page) else None,
+        "unread": len(waiting) - unreadable,
+        "unreadable": unreadable,
+    }
+
+
+def later(
+    sorting: Sorting, found: list[Listed], known: Mapping[str, RunOutcome], cursor: str | None
+) -> list[Listed]:
+    """Sort the runs after the cursor; raises ApiError for the cursor of another order."""
+    try:
+        return sorting.apply(found, known, cursor)
+    except ValueError:
+        rule = "must be the `next` of a page in the same order"
+        wrong = [{"field": "query.cursor", "rule": rule, "value": cursor}]
+        raise ApiError(UNPROCESSABLE, Code.USAGE, "the request is invalid", wrong) from None
+
+
+def listed(one: Listed, known: Mapping[str, RunOutcome], past: list[Listed]) -> dict[str, Any]:
+    """Build the row of a run."""
+    return {
+        **one,
+        "outcome": known.get(str(one["run"])),
+        "trend": trend(past, known),
+    }
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)

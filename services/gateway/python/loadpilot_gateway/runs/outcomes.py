@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fastapi import HTTPException
@@ -37,13 +36,14 @@ class Outcomes:
         """Take the function that reads a report as JSON; it may raise one of UNREADABLE."""
         self._report = report
         self._known: OrderedDict[str, RunOutcome] = OrderedDict()
+        self._unreadable: set[str] = set()
         self._wanted: list[str] = []
         self._folding: asyncio.Task[None] | None = None
 
     async def of(self, listed: list[Listed]) -> dict[str, RunOutcome]:
         """Find the outcomes that are ready within WAIT_SECS; the others are folded later."""
         ended = [str(one["run"]) for one in listed if one["ending"] is not None]
-        self._wanted = [run for run in ended if run not in self._known]
+        self._wanted = [run for run in dict.fromkeys(ended) if run not in self._known]
         if self._wanted:
             if self._folding is None or self._folding.done():
                 self._folding = asyncio.get_running_loop().create_task(self._fold())
@@ -53,12 +53,18 @@ class Outcomes:
             self._known.move_to_end(run)
         return found
 
+    def unreadable(self, runs: list[str]) -> int:
+        """Count the runs whose last fold failed; they are tried again with the next list."""
+        return sum(run in self._unreadable for run in runs)
+
     async def _fold(self) -> None:
         """Fold the runs of the newest list, one at a time."""
         while self._wanted:
             run = self._wanted.pop(0)
-            with suppress(*UNREADABLE):
-                text = await self._report(run)
-                self._known[run] = outcome(json.loads(text))
+            try:
+                self._known[run] = outcome(json.loads(await self._report(run)))
+                self._unreadable.discard(run)
+            except UNREADABLE:
+                self._unreadable.add(run)
             while len(self._known) > OUTCOMES_MAX:
                 self._known.popitem(last=False)

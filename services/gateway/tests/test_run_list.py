@@ -1,0 +1,183 @@
+"""The list of runs says how each ended and whether its figures count, in any order and by pages."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from services.gateway.tests.gateways import Gateway, Gateways, cli_report
+
+from loadpilot.control.outcome import RunOutcome
+from loadpilot_gateway.runs.run_list import Order, Sort, Sorting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.support.command import Loadpilot, Running
+    from tests.e2e.support.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+SCENE = """
+from loadpilot import VUser, scenario, task
+@scenario(rps={rps}, duration="{secs}s", mode="constant", thresholds={gates})
+class {name}(VUser):
+    @task
+    def look(self, client):
+        client.get("/")
+"""
+READ_S = 60.0
+FROZEN_S = 1.5
+"""Long enough for the generator to drop arrivals as late, too short to lose the agent."""
+
+
+def scene(name: str, rps: int, secs: int = 1, gates: str = "{}") -> str:
+    return SCENE.format(name=name, rps=rps, secs=secs, gates=gates)
+
+
+def frozen(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, agent: Running) -> None:
+    """Runs with an agent that stops for a while: the figures describe the generator."""
+    before = oracle.counts().received
+    shop = scene("Shop", 50, 4)
+    with fleet.start(loadpilot, shop, oracle.url, "--external-agents", "1") as running:
+        assert oracle.wait_count(before + 20, 60)
+        agent.signal(signal.SIGSTOP)
+        time.sleep(FROZEN_S)  # the length of the freeze is the fault itself
+        agent.signal(signal.SIGCONT)
+        running.end()
+
+
+@pytest.fixture
+def listed(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
+) -> tuple[Gateway, list[dict[str, Any]]]:
+    """A gateway, and the reports of its runs by the command line, oldest first."""
+    fleet.coordinator()
+    agent = fleet.agent("a-1")
+    external = ("--external-agents", "1")
+    fleet.run(loadpilot, scene("Shop", 20), oracle.url, *external, "--tag", "branch=main")
+    fleet.run(loadpilot, scene("Shop", 30, gates='{"p99_ms": 0.001}'), oracle.url, *external)
+    frozen(fleet, loadpilot, oracle, agent)
+    oracle.status(503, fraction=0.5)
+    fleet.run(loadpilot, scene("Shop", 60), oracle.url, *external)
+    fleet.run(loadpilot, scene("Other", 25), oracle.url, *external)
+    gateway = gateways.start()
+    until = time.monotonic() + READ_S
+    while (page := gateway.api("/runs?sort=p99").json)["unread"] and time.monotonic() < until:
+        pass
+    assert (page["unread"], page["unreadable"]) == (0, 0)
+    runs = sorted(row["run"] for row in page["runs"])
+    return gateway, [json.loads(cli_report(loadpilot, fleet, run)) for run in runs]
+
+
+def expected_verdict(report: dict[str, Any]) -> str:
+    """How a run ended, from its report alone."""
+    if not report["verdict"]["passed"]:
+        return "FAIL"
+    if report["certificate"]["grade"] == "INVALID":
+        return "VOID"
+    return "STOPPED" if report["run"]["ending"] == "stopped" else "PASS"
+
+
+FIGURES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "created": lambda report: report["run"]["id"],
+    "p99": lambda report: report["latency"]["response"]["p99_us"],
+    "rate": lambda report: report["requests_total"] / (report["rates"]["measured_us"] / 1e6),
+    "failed": lambda report: report["error_rate_pct"],
+}
+
+
+def test_a_list_says_what_the_reports_say(
+    listed: tuple[Gateway, list[dict[str, Any]]],
+) -> None:
+    """Broken if a row passes a run whose figures do not count, a filter or a page leaves one out,
+    or a trend has another run's figure."""
+    gateway, reports = listed
+    verdicts = {report["run"]["id"]: expected_verdict(report) for report in reports}
+    grades = {report["certificate"]["grade"] for report in reports}
+    assert {"PASS", "FAIL"} <= set(verdicts.values())
+    assert {"VALID", "INVALID"} <= grades
+    rows = {row["run"]: row for row in gateway.api("/runs").json["runs"]}
+    for at, report in enumerate(reports):
+        row = rows[report["run"]["id"]]
+        past = [one for one in reports[: at + 1] if one["scenario"] == report["scenario"]]
+        assert row["outcome"]["verdict"] == verdicts[row["run"]]
+        assert row["outcome"]["quality"] == report["certificate"]["grade"]
+        assert row["outcome"]["p99_us"] == FIGURES["p99"](report)
+        assert row["outcome"]["requests_per_sec"] == pytest.approx(FIGURES["rate"](report))
+        assert row["outcome"]["error_rate_pct"] == FIGURES["failed"](report)
+        assert row["outcome"]["errors_total"] == report["errors_total"]
+        assert row["tags"] == ({"branch": "main"} if at == 0 else {})
+        assert (row["outcome"]["quality_reason"] is None) == (row["outcome"]["quality"] == "VALID")
+        assert row["trend"] == [
+            {
+                "p99_us": FIGURES["p99"](one),
+                "verdict": verdicts[one["run"]["id"]],
+                "quality": one["certificate"]["grade"],
+            }
+            for one in past
+        ]
+    for sort, figure in FIGURES.items():
+        for order in ("asc", "desc"):
+            newest_first = sorted(reports, key=lambda one: one["run"]["id"], reverse=True)
+            wanted = sorted(newest_first, key=figure, reverse=order == "desc")
+            assert pages(gateway, f"sort={sort}&order={order}") == [
+                one["run"]["id"] for one in wanted
+            ], (sort, order)
+    for name, value, accepts in (
+        ("verdict", "PASS", lambda row: row["outcome"]["verdict"] == "PASS"),
+        ("verdict", "FAIL", lambda row: row["outcome"]["verdict"] == "FAIL"),
+        ("quality", "INVALID", lambda row: row["outcome"]["quality"] == "INVALID"),
+        ("tag", "branch:main", lambda row: row["tags"] == {"branch": "main"}),
+        ("q", "other", lambda row: row["scenario"] == "Other"),
+    ):
+        found = pages(gateway, f"{name}={value}")
+        assert found == sorted((run for run, row in rows.items() if accepts(row)), reverse=True)
+        assert found, (name, value)
+    mixed = gateway.api(f"/runs?sort=p99&cursor={reports[0]['run']['id']}")
+    assert (mixed.status, mixed.json["problems"][0]["field"]) == (422, "query.cursor")
+
+
+def pages(gateway: Gateway, query: str) -> list[str]:
+    """The runs of all pages of two."""
+    found: list[str] = []
+    cursor = ""
+    while True:
+        page = gateway.api(f"/runs?limit=2&{query}{cursor}").json
+        found += [row["run"] for row in page["runs"]]
+        if page["next"] is None:
+            return found
+        cursor = f"&cursor={page['next']}"
+
+
+BY_HAND: dict[tuple[Sort, Order], str] = {
+    ("created", "desc"): "fedcba",
+    ("created", "asc"): "abcdef",
+    ("p99", "desc"): "beadfc",
+    ("p99", "asc"): "deabfc",
+    ("rate", "desc"): "eadcfb",
+    ("rate", "asc"): "dcaefb",
+}
+"""The order of six runs, written by hand: equal figures newest first, absent ones last."""
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_orders_by_hand_and_by_pages(size: int) -> None:
+    """Broken if equal or absent figures leave a run out of all pages, or on two."""
+    p99 = {"a": 20, "b": 40, "c": None, "d": 10, "e": 20}
+    rate = {"a": 50.0, "b": None, "c": 0.1, "d": 0.1, "e": 1e21}
+    # The last run has no outcome yet.
+    outcomes = {
+        run: RunOutcome("PASS", p99[run], rate[run], 0, 0.0, "VALID", None) for run in "abcde"
+    }
+    runs: list[Any] = [{"run": run} for run in "abcdef"]
+    for (sort, order), wanted in BY_HAND.items():
+        sorting = Sorting(sort, order)
+        found, cursor = "", None
+        while rest := sorting.apply(runs, outcomes, cursor):
+            page = rest[:size]
+            found += "".join(one["run"] for one in page)
+            cursor = sorting.cursor(page[-1], outcomes)
+        assert found == wanted, (sort, order)
