@@ -21,7 +21,7 @@ from loadpilot.local.stack import StackFault
 from . import problem
 from ._generated.snapshot import Snapshot
 from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
-from .routes import compare, live, runs, slices, start, steer, system
+from .routes import compare, live, runs, scenarios, slices, start, steer, system
 from .server.compression import Compressed
 from .server.guard import Guard
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 PREFIX = "/api/v1"
 STATIC = Path(__file__).with_name("static")
 """The built web UI."""
+CONFIDENTIAL = frozenset({"token", "secrets", "bodies"})
+"""Fields whose values no error quotes."""
 LOG = logging.getLogger("loadpilot_gateway")
 CODES = {
     HTTPStatus.NOT_FOUND: Code.UNKNOWN_PATH,
@@ -100,6 +102,7 @@ def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI
         runs.router,
         slices.router,
         live.router,
+        scenarios.router,
         start.router,
         steer.router,
         compare.router,
@@ -139,7 +142,7 @@ def _invalid(_: Request, error: Exception) -> Response:
         {
             "field": ".".join(map(str, one["loc"])),
             "rule": one["msg"],
-            "value": "not shown" if "token" in one["loc"] else one.get("input"),
+            "value": one.get("input") if CONFIDENTIAL.isdisjoint(one["loc"]) else "not shown",
         }
         for one in error.errors()
     ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loadpilot import _native
 
     from .runs.logs import Log, Logs
+    from .scenario_files import ScenarioFiles
 
 T = TypeVar("T")
 THREADS_MAX = {Lane.ASK: NATIVE_THREADS_MAX, Lane.STEER: STEERED_MAX, Lane.KEPT: KEPT_MAX}
@@ -53,12 +54,19 @@ class Gateway:
     """One gateway."""
 
     def __init__(
-        self, logs: Logs, defaults: RequestDefaults = FLEET, local_agents: int | None = None
+        self,
+        logs: Logs,
+        defaults: RequestDefaults = FLEET,
+        local_agents: int | None = None,
+        scenario_files: ScenarioFiles | None = None,
     ) -> None:
-        """Take the logs, and the number of agents that were started for this gateway."""
+        """Take the logs, the number of agents that were started for this gateway, and the scenario
+        files, which only a gateway of one user on loopback may have: they are code of that user.
+        """  # noqa: D205
         self.logs = logs
         self.defaults = defaults
         self.local_agents = local_agents
+        self.scenario_files = scenario_files
         self.version = version("loadpilot")
         self.hub = Hub()
         self.answers = Answers()
@@ -146,6 +154,8 @@ class Gateway:
     def close(self) -> None:
         """End everything."""
         self.hub.close()
+        if self.scenario_files is not None:
+            self.scenario_files.close()
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
         self.logs.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 POST_BYTES_MAX = 32 << 20
 """Maximum bytes of a request for a run with its files and bodies; the coordinator's, too."""
+ADJUST_BYTES_MAX = 2 << 20
+"""Maximum bytes of a plan with its changes: the plan itself has at most 512 KiB."""
 BODY_BYTES_MAX = 64 << 10
 """Maximum bytes of any other body."""
 READERS_MAX = 4
@@ -50,6 +52,10 @@ NAMED_MAX = 100
 """Maximum number of values of one query parameter."""
 TEXT_CHARS_MAX = 200
 """Maximum characters of a text in a query, and of a key."""
+TARGET_CHARS_MAX = 2_000
+"""Maximum characters of a target."""
+SCENARIOS_MAX = 200
+"""Maximum number of scenarios in the list of those that can be started."""
 COMPARED_MAX = 8
 """Maximum number of runs in one comparison."""
 PROBLEMS_MAX = 100

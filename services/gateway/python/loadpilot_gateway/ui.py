@@ -12,6 +12,7 @@ import os
 import secrets
 import webbrowser
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -29,12 +30,12 @@ from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, Stac
 from .app import application
 from .gateway import Gateway, RequestDefaults
 from .runs.logs import Logs, OpenLog
+from .scenario_files import ScenarioFiles
 from .server.auth import Authenticator, digest
 from .server.listen import bound
 from .server.serve import server
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from socket import socket
 
     from loadpilot.local.stack import Address
@@ -101,7 +102,8 @@ class Ui:
         authenticator = Authenticator(once=digest(token), user=author(), port=port)
         defaults = RequestDefaults(self.agents, LOCAL_WAIT_US, LOCAL_LEAD_US)
         log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
-        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), defaults, self.agents)
+        logs = Logs(log, ROOT / CACHE, ROOT)
+        gateway = Gateway(logs, defaults, self.agents, ScenarioFiles(Path.cwd()))
         serving = server(application(gateway, authenticator, is_loopback=True), gateway.hub.close)
         ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
         ears.start()

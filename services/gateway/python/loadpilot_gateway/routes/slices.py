@@ -21,6 +21,8 @@ from ..problem import UNPROCESSABLE, ApiError, Code
 from .dependencies import INT_MAX, OF_RUN, Here, Run, Tagged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadpilot import _native
 
 router = APIRouter(tags=["slices"])
@@ -108,15 +110,29 @@ def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str
         rule = f"must be at most {GATES_MAX} gates"
         wrong = [{"field": "thresholds", "rule": rule, "value": str(len(said))}]
         raise ApiError(UNPROCESSABLE, Code.USAGE, "too many gates", wrong)
-    tasks = [task["name"] for task in report["tasks"]]
-    # A log does not say which tasks have checks: a check that never ran is not measured.
-    gated = Measurable(tasks, tasks, runs_in_python=True)
-    read = [(key, *threshold("thresholds", key, limit, gated)) for key, limit in said.items()]
-    problems = [
-        {"field": problem.place, "rule": problem.what, "value": str(said[key])}
-        for key, _, found in read
-        for problem in found
-    ]
+    built, problems = read_gates(list(said.items()), [task["name"] for task in report["tasks"]])
     if problems:
         raise ApiError(UNPROCESSABLE, Code.USAGE, "invalid gates", problems)
-    return [built for _, built, _ in read if built is not None]
+    return built
+
+
+def read_gates(
+    said: Sequence[tuple[str, str | float]], tasks: list[str], field: str | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Read gates as in a scenario; returns those that are valid, and the problems of the others.
+
+    ``field`` names the problems of a gate by its position ``{at}``; without it, by its key.
+    """
+    # A log does not say which tasks have checks: a check that never ran is not measured.
+    gated = Measurable(tasks, tasks, runs_in_python=True)
+    read = [threshold("thresholds", key, limit, gated) for key, limit in said]
+    problems = [
+        {
+            "field": problem.place if field is None else field.format(at=at),
+            "rule": problem.what,
+            "value": str(said[at][1]),
+        }
+        for at, (_, found) in enumerate(read)
+        for problem in found
+    ]
+    return [built for built, _ in read if built is not None], problems

@@ -12,7 +12,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from ..limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
+from ..limits import ADJUST_BYTES_MAX, BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
 from ..problem import CONTENT_TOO_LARGE, ApiError, Code
 
 if TYPE_CHECKING:
@@ -27,8 +27,12 @@ PROBES = frozenset({"/healthz", "/readyz"})
 """Paths that probes reach by address, without a proxy."""
 OPEN = PROBES | {"/api/v1/session"}
 """Paths without authentication: probes and sign-in. Files of the web UI need none either."""
-POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
-"""Paths that take large bodies."""
+POSTED = {
+    "/api/v1/runs": POST_BYTES_MAX,
+    "/api/v1/plans/check": POST_BYTES_MAX,
+    "/api/v1/plans/adjust": ADJUST_BYTES_MAX,
+}
+"""Paths that take large bodies, and the maximum bytes of each."""
 SCHEMES = frozenset({"http", "https"})
 CLOSE = {"Connection": "close"}
 POLICY = (
@@ -140,7 +144,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
     """Limit size and time of a request's body; raises ApiError at once or from `receive`."""
     if scope["method"] != "POST":
         return receive
-    most = POST_BYTES_MAX if scope["path"] in POSTED else BODY_BYTES_MAX
+    most = POSTED.get(scope["path"], BODY_BYTES_MAX)
     length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     if length.isdigit() and int(length[:20]) > most:
         raise too_large(most)
