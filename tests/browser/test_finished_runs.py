@@ -62,7 +62,7 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     reader.open("/")
     for report in (first, second):
         row = reader.page.get_by_role("row").filter(has_text=report["run"]["id"])
-        expect(row).to_contain_text("PASS", timeout=TIMEOUT_MS)
+        expect(row).to_contain_text("Passed", timeout=TIMEOUT_MS)
         reader.page.get_by_label(f"Compare Steady {report['run']['id']}").check()
     reader.press("Compare 2")
     rows = reader.page.get_by_role("row")

@@ -19,7 +19,8 @@ STOPS_MAX = 120
 FOCUSED = """() => {
     const one = document.activeElement;
     const seen = one.getClientRects().length > 0;
-    const name = one.getAttribute("aria-label") || one.textContent.trim();
+    const label = one.labels?.[0]?.textContent;
+    const name = one.getAttribute("aria-label") || label || one.textContent.trim();
     return [one.tagName.toLowerCase(), name, seen];
 }"""
 

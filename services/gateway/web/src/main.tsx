@@ -8,6 +8,7 @@ import "./style/components.css";
 import "./style/tables.css";
 import "./style/report.css";
 import "./style/pages.css";
+import "./style/start.css";
 import "./style/narrow.css";
 
 void startSession().then(() => render(<Shell />, document.getElementById("ui")!));

@@ -5,8 +5,8 @@ import { signInRequired, unreachable } from "./api/http";
 import { Agents } from "./pages/agents";
 import { Compare } from "./pages/compare";
 import { Run } from "./pages/run/run";
-import { Runs } from "./pages/runs";
-import { Start } from "./pages/start";
+import { Runs } from "./pages/runs/runs";
+import { Start } from "./pages/start/start";
 import { Icon, Logo } from "./components/layout/icons";
 import { Empty, Failed } from "./components/layout/panel";
 import { Link, currentRoute } from "./app/navigation";
@@ -80,7 +80,7 @@ function Page({ route }: { route: Route }) {
     case "compare":
       return <Compare runs={route.runs} percentile={route.percentile} />;
     case "start":
-      return <Start from={route.from} />;
+      return <Start from={route.from} file={route.file} />;
     case "agents":
       return <Agents />;
     case "not_found":

@@ -1,6 +1,18 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { COMPARED_MAX, PERCENTILES, type Route, TABS, format, parse } from "../src/app/route";
+import {
+  COMPARED_MAX,
+  NO_FILTER,
+  ORDERS,
+  PERCENTILES,
+  QUALITIES,
+  type Route,
+  SORTS,
+  TABS,
+  VERDICTS,
+  format,
+  parse,
+} from "../src/app/route";
 import { OPERATORS, formatLimit } from "../src/format/thresholds";
 
 const name = fc
@@ -34,7 +46,16 @@ const segment = name.filter((s) => s !== "." && s !== "..");
 const route: fc.Arbitrary<Route> = fc.oneof(
   fc.record({
     page: fc.constant("runs" as const),
-    filter: fc.record({ q: fc.oneof(name, fc.constant("")), state: name, ending: name, tag: name }),
+    filter: fc.record({
+      q: fc.oneof(name, fc.constant("")),
+      verdict: fc.constantFrom(...VERDICTS, "" as const),
+      quality: fc.constantFrom(...QUALITIES, "" as const),
+      state: name,
+      ending: name,
+      tag: name,
+      sort: fc.constantFrom(...SORTS),
+      order: fc.constantFrom(...ORDERS),
+    }),
   }),
   fc.record({ page: fc.constant("run" as const), run: segment, view }),
   fc.record({
@@ -43,6 +64,11 @@ const route: fc.Arbitrary<Route> = fc.oneof(
     percentile: fc.constantFrom(...PERCENTILES),
   }),
   fc.record({ page: fc.constant("start" as const), from: maybe(name) }),
+  fc.record({
+    page: fc.constant("start" as const),
+    from: fc.constant(null),
+    file: fc.record({ file: name, scenario: maybe(name) }),
+  }),
   fc.constant({ page: "agents" as const }),
 );
 
@@ -56,6 +82,11 @@ test("an address holds the whole view", () => {
 
 test("a link to the story opens the timeline", () => {
   expect(parse("/runs/x/story")).toEqual(parse("/runs/x/timeline"));
+});
+
+test("an address without filter or order is short", () => {
+  expect(format({ page: "runs", filter: NO_FILTER })).toBe("/");
+  expect(parse("/?sort=size&order=up&verdict=pass")).toEqual({ page: "runs", filter: NO_FILTER });
 });
 
 test("every address has a page", () => {

@@ -1,6 +1,7 @@
 // Types of the gateway's answers: those of proto/schema, and those that only the gateway has.
 
 import type { Series as CompleteSeries } from "./_generated/series";
+import type { FieldProblem } from "./http";
 
 export type { AgentOverTime, Attendance as AgentsOverTime } from "./_generated/attendance";
 export type { CallErrors, Errors } from "./_generated/errors";
@@ -23,6 +24,9 @@ export type Series = Omit<
   metrics?: SeriesMetrics | null;
 };
 
+export type VerdictWord = "PASS" | "FAIL" | "VOID" | "STOPPED";
+export type Quality = "VALID" | "DEGRADED" | "INVALID";
+
 /** The scenario's own metrics over time, by name; one value a bucket. */
 export interface SeriesMetrics {
   counters?: Record<string, Column>;
@@ -32,11 +36,22 @@ export interface SeriesMetrics {
 
 /** Verdict of a run and figures of its measured time. */
 export interface Outcome {
-  verdict: "PASS" | "FAIL" | "VOID" | "STOPPED";
+  verdict: VerdictWord;
   p99_us: number | null;
   requests_per_sec: number | null;
   errors_total: number;
   error_rate_pct: number | null;
+  /** Grade of the certificate. */
+  quality: Quality;
+  /** Evidence for the grade; null when it is VALID. */
+  quality_reason: string | null;
+}
+
+/** One run of a trend. */
+export interface TrendPoint {
+  p99_us: number;
+  verdict: VerdictWord;
+  quality: Quality;
 }
 
 export interface RunListed {
@@ -51,11 +66,17 @@ export interface RunListed {
   log?: string;
   /** Null during the run, and while its log is being read. */
   outcome: Outcome | null;
+  /** The last ended runs of its scenario, oldest first. */
+  trend: TrendPoint[];
 }
 
 export interface RunList {
   runs: RunListed[];
   next: string | null;
+  /** Number of ended runs without an outcome yet. */
+  unread: number;
+  /** Number of runs whose log could not be read. */
+  unreadable: number;
 }
 
 export interface Me {
@@ -66,9 +87,64 @@ export interface Me {
   agents?: number | null;
 }
 
-export interface Checked {
-  problems: { field: string; rule: string; value: string }[];
+/** A scenario with its newest run. */
+export interface PastScenario {
+  scenario: string;
+  run: string;
+  created_at: number;
+  verdict: VerdictWord | null;
+}
+
+/** What can be started. */
+export interface Scenarios {
+  past: PastScenario[];
+  /** Files of the directory of `loadpilot ui`; null on a fleet. */
+  files: { file: string; scenarios: string[] }[] | null;
+}
+
+export interface CompiledFile {
+  plan: string;
+  /** Base64, by the SHA-256 in the plan. */
+  bodies: Record<string, string>;
+  /** What only the command can play. */
+  hooks: string[];
+}
+
+/** A threshold as the form shows it. */
+export interface Threshold {
+  key: string;
+  operator: string;
+  limit: string;
+}
+
+/** The settings of a plan as people write them. */
+export interface Form {
+  scenario: string;
+  target: string;
+  /** Null in a closed loop. */
+  rate: string | null;
+  users: number | null;
+  duration: string;
+  warm_up: string;
+  thresholds: Threshold[];
+  metrics: { key: string; operator: string }[];
+  tasks: string[];
+  secrets: string[];
+  /** Files and bodies that are stored beside the plan. */
+  objects: { sha256: string; bytes: number }[];
+  /** Whether its users were prepared before the run, each for one use. */
+  prepared: boolean;
+}
+
+/** A changed plan and its problems. */
+export interface Adjusted {
+  plan: string | null;
+  agents: { want: number; min: number; wait_us: number } | null;
+  seed: number | null;
+  problems: FieldProblem[];
   facts: PlanFacts | null;
+  form: Form | null;
+  played_by_command: boolean;
 }
 
 export interface PlanFacts {

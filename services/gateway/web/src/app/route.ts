@@ -27,25 +27,50 @@ export interface View {
   warmUp: number | null;
 }
 
+export const VERDICTS = ["PASS", "FAIL", "VOID", "STOPPED"] as const;
+export const QUALITIES = ["VALID", "DEGRADED", "INVALID"] as const;
+export const SORTS = ["created", "rate", "p99", "failed"] as const;
+export const ORDERS = ["desc", "asc"] as const;
+
+/** Filter and order of the list of runs; an empty text does not filter. */
 export interface Filter {
   q: string;
+  verdict: (typeof VERDICTS)[number] | "";
+  quality: (typeof QUALITIES)[number] | "";
   state: string;
   ending: string;
   tag: string;
+  sort: (typeof SORTS)[number];
+  order: (typeof ORDERS)[number];
+}
+
+/** A scenario of a file in the directory of `loadpilot ui`; null: the only one. */
+export interface FileScenario {
+  file: string;
+  scenario: string | null;
 }
 
 export type Route =
   | { page: "runs"; filter: Filter }
   | { page: "run"; run: string; view: View }
   | { page: "compare"; runs: string[]; percentile: string }
-  | { page: "start"; from: string | null }
+  | { page: "start"; from: string | null; file?: FileScenario }
   | { page: "agents" }
   | { page: "not_found"; path: string };
 
 export const COMPARED_MAX = 8;
 export const PERCENTILES = ["p50", "p95", "p99"];
 
-export const NO_FILTER: Filter = { q: "", state: "", ending: "", tag: "" };
+export const NO_FILTER: Filter = {
+  q: "",
+  verdict: "",
+  quality: "",
+  state: "",
+  ending: "",
+  tag: "",
+  sort: "created",
+  order: "desc",
+};
 
 export const DEFAULT_VIEW: View = {
   tab: "overview",
@@ -69,8 +94,7 @@ export function parse(address: string): Route {
   const [first, second, third, ...more] = url.pathname.split("/").slice(1).map(decodeSegment);
   const text = (name: string) => query.get(name) ?? "";
   if (first === "" || (first === "runs" && !second)) {
-    const filter = { q: text("q"), state: text("state"), ending: text("ending"), tag: text("tag") };
-    return { page: "runs", filter };
+    return { page: "runs", filter: filterOf(text) };
   }
   if (first === "runs" && second && more.length === 0) {
     const wanted = third === "story" ? "timeline" : third || "overview"; // its name in old links
@@ -81,9 +105,28 @@ export function parse(address: string): Route {
     const percentile = PERCENTILES.find((p) => p === text("percentile")) ?? "p99";
     return { page: "compare", runs: query.getAll("run").slice(0, COMPARED_MAX), percentile };
   }
-  if (first === "start" && second === undefined) return { page: "start", from: query.get("from") };
+  if (first === "start" && second === undefined) {
+    const file = query.get("file");
+    if (file === null) return { page: "start", from: query.get("from") };
+    return { page: "start", from: null, file: { file, scenario: query.get("scenario") } };
+  }
   if (first === "agents" && second === undefined) return { page: "agents" };
   return { page: "not_found", path: url.pathname };
+}
+
+function filterOf(text: (name: string) => string): Filter {
+  const one = <T extends string>(name: string, known: readonly T[]): T | undefined =>
+    known.find((value) => value === text(name));
+  return {
+    q: text("q"),
+    verdict: one("verdict", VERDICTS) ?? "",
+    quality: one("quality", QUALITIES) ?? "",
+    state: text("state"),
+    ending: text("ending"),
+    tag: text("tag"),
+    sort: one("sort", SORTS) ?? NO_FILTER.sort,
+    order: one("order", ORDERS) ?? NO_FILTER.order,
+  };
 }
 
 function viewOf(tab: Tab, query: URLSearchParams): View {
@@ -124,10 +167,9 @@ export function format(route: Route): string {
   };
   switch (route.page) {
     case "runs":
-      put("q", route.filter.q);
-      put("state", route.filter.state);
-      put("ending", route.filter.ending);
-      put("tag", route.filter.tag);
+      for (const [name, value] of Object.entries(route.filter)) {
+        put(name, value === NO_FILTER[name as keyof Filter] ? null : value);
+      }
       return address("/", query);
     case "run":
       putView(route.view, put, query);
@@ -137,7 +179,10 @@ export function format(route: Route): string {
       put("percentile", route.percentile === "p99" ? null : route.percentile);
       return address("/compare", query);
     case "start":
-      if (route.from !== null) query.set("from", route.from);
+      if (route.file) {
+        query.set("file", route.file.file);
+        if (route.file.scenario !== null) query.set("scenario", route.file.scenario);
+      } else if (route.from !== null) query.set("from", route.from);
       return address("/start", query);
     case "agents":
       return "/agents";

@@ -150,6 +150,31 @@ export function finding(kind: string): { title: string; advice: string } {
   return { title, advice };
 }
 
+const METRICS: Record<string, string> = {
+  max_ms: "longest response time",
+  mean_ms: "mean response time",
+  error_rate: "failed requests (%)",
+  task_errors: "task errors",
+  dropped_rate: "dropped arrivals (%)",
+  shortfall: "shortfall of arrivals (%)",
+  achieved_rps: "achieved rate",
+  checks: "passed checks (%)",
+};
+const PERCENTILE = /^p(\d+)(?:_(\d+))?(_first_token|_token_gap)?_ms$/;
+const PARTS: Record<string, string> = {
+  _first_token: "time to the first token",
+  _token_gap: "time between tokens",
+};
+
+/** The metric of a threshold in users' words; an own metric keeps its name. */
+export function metricLabel(key: string): string {
+  const found = PERCENTILE.exec(key);
+  if (!found) return METRICS[key] ?? key;
+  const [, whole, part, of] = found;
+  const percentile = `p${whole}${part === undefined ? "" : `.${part}`}`;
+  return `${percentile} ${of === undefined ? "response time" : PARTS[of]}`;
+}
+
 export function grade(name: string): { tone: Tone; text: string } {
   if (name === "VALID") return { tone: "good", text: "The figures describe the target." };
   if (name === "DEGRADED") return { tone: "warn", text: "Usable with the findings below." };

@@ -73,10 +73,11 @@ interface FailedProps {
 export function Failed({ problem, again }: FailedProps) {
   // The frame of the pages says once that the gateway does not answer.
   if (problem.code === "unreachable") return null;
+  const isMistake = problem.code === "usage";
   return (
     <div class="failed" role="alert">
-      <h2>{problem.title}</h2>
-      <p>{problem.detail}</p>
+      <h2>{isMistake ? problem.detail : problem.title}</h2>
+      {!isMistake && <p>{problem.detail}</p>}
       {problem.problems.length > 0 && (
         <ul>
           {problem.problems.map((one) => (
