@@ -9,20 +9,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...control.figures import against, closed_loop, count, millis, number, percent, seconds, size
-from ...control.outcome import requests_per_sec, verdict_text
+from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
+from ...control.outcome import requests_per_sec
 from ...control.terminal import safe
 from .metric_tables import tables
 from .omission import omission_lines
 from .plan_summary import connections_text, pairs
+from .verdict import LABEL_WIDTH, gate_lines, head_lines, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ..._generated.report import Checks, Ladder, Report, TaskReport
 
-LABEL_WIDTH = 13
-"""Width of the label of a line, in columns."""
 NAME_WIDTH = 26
 """Width of the name of a task or call in a table, in columns."""
 ERRORS_SHOWN_MAX = 5
@@ -56,8 +55,8 @@ def summary(report: Report, *, verbose: bool = False) -> str:
     """
     few = 1 < len(report["tasks"]) <= TASKS_SHOWN_MAX
     parts = (
-        _head(report),
-        _thresholds(report),
+        head_lines(report),
+        gate_lines(report),
         _raised(report, verbose=verbose),
         _answers(report),
         _steered(report),
@@ -74,34 +73,6 @@ def summary(report: Report, *, verbose: bool = False) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _head(report: Report) -> Iterator[str]:
-    """Write the verdict and the certificate."""
-    verdict = report["verdict"]
-    yield _line("verdict", verdict_text(report))
-    yield from (_line("", safe(reason)) for reason in verdict["reasons"])
-    failed = [result["key"] for result in verdict["thresholds"] if not result["passed"]]
-    if failed:
-        yield _line("", f"failed: {safe(', '.join(failed))}")
-    yield _line("certificate", report["certificate"]["grade"])
-    for finding in report["certificate"]["findings"]:
-        kind = finding["kind"].replace("_", " ")
-        yield _line("", f"{finding['grade']} {kind}: {safe(finding['evidence'])}")
-    run = report["run"]
-    ending, stopped_at_us = run.get("ending"), run.get("stopped_at_us")
-    if run["state"] not in {"sealed", "refused"}:
-        yield _line("INCOMPLETE", f"the run is not sealed; its state is {run['state']}")
-    elif ending is not None and ending != "completed":
-        after = f" after {seconds(stopped_at_us)}" if stopped_at_us is not None else ""
-        yield _line("ended", f"{ending.replace('_', ' ')}{after}")
-    failure = run.get("failure")
-    if failure is not None:
-        first, *more = failure["reason"].split("\n")
-        yield _line("failed", safe(first))
-        yield from (_line("", safe(line)) for line in more)
-    for wrong in run["refused"]:
-        yield _line("refused", safe(f"{wrong['field']}: {wrong['rule']} (got {wrong['value']!r})"))
-
-
 def _steered(report: Report) -> Iterator[str]:
     """Write how users steered the run: its load is then not the planned one."""
     steered = report["run"].get("steered", [])
@@ -114,9 +85,9 @@ def _steered(report: Report) -> Iterator[str]:
             words = f"rate {was} -> {rate}/s from {second} on"
         else:
             words = f"{change['type']} at {second}"
-        yield _line("" if place else "steered", f"{at} {words}, by {safe(one['by'])}")
+        yield labelled("" if place else "steered", f"{at} {words}, by {safe(one['by'])}")
     if steered:
-        yield _line("", "the figures below are of the run as it was steered, not of its plan")
+        yield labelled("", "the figures below are of the run as it was steered, not of its plan")
 
 
 def _offered(report: Report) -> Iterator[str]:
@@ -126,23 +97,23 @@ def _offered(report: Report) -> Iterator[str]:
     achieved, started = number(rates["achieved_rps"]), count(arrivals["started"])
     if users is not None:
         loop = closed_loop(users, run.get("rest"))
-        yield _line("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
-        yield _line("arrivals", f"{started} started; a closed loop plans none")
+        yield labelled("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
+        yield labelled("arrivals", f"{started} started; a closed loop plans none")
     else:
-        yield _line(
+        yield labelled(
             "achieved",
             f"{achieved} of {number(rates['planned_rps'])} arrivals/s planned"
             f"{_peak(report)}, {_requests(report)}, shortfall {percent(rates['shortfall_pct'])}",
         )
         waiting = arrivals["waiting"]
-        yield _line(
+        yield labelled(
             "arrivals",
             f"{started} started of {count(arrivals['planned'])} planned"
             + (f", {count(waiting)} not yet reported" if waiting else ""),
         )
     words = connections_text(run.get("connections", {}))
     if words:
-        yield _line("connections", words)
+        yield labelled("connections", words)
     yield from _missing(report)
 
 
@@ -164,14 +135,14 @@ def _missing(report: Report) -> Iterator[str]:
     dropped = sum(arrivals["dropped"].values())
     if dropped:
         reasons = ", ".join(f"{name} {count(n)}" for name, n in arrivals["dropped"].items() if n)
-        yield _line("dropped", f"{count(dropped)} ({reasons})")
+        yield labelled("dropped", f"{count(dropped)} ({reasons})")
     elif users is None and arrivals["started"] == arrivals["planned"] and arrivals["lost"] == 0:
-        yield _line("dropped", "0: every planned arrival was started, nothing was omitted")
+        yield labelled("dropped", "0: every planned arrival was started, nothing was omitted")
     else:
-        yield _line("dropped", "0")
+        yield labelled("dropped", "0")
     share = gaps.get("lost_time_pct")
     of_time = f"{percent(share)} of the time of its users" if share else None
-    yield _line("lost", of_time or count(arrivals["lost"]))
+    yield labelled("lost", of_time or count(arrivals["lost"]))
     lost = gaps["lost"]
     for gap in lost[:LOST_LINES_MAX]:
         begin, end = gap["from_tick"], gap["to_tick"] + 1
@@ -179,20 +150,20 @@ def _missing(report: Report) -> Iterator[str]:
         span = f"{seconds(begin * tick_us)} to {seconds(end * tick_us)}"
         holder = safe(f"{gap['holder']['agent']}/{gap['holder']['boot_id']}")
         if users is None:
-            yield _line("", f"{count(gap['arrivals'])} due from {span}, held by {holder}")
+            yield labelled("", f"{count(gap['arrivals'])} due from {span}, held by {holder}")
         else:
             known = f", {count(gap['arrivals'])} arrivals at least" if gap["arrivals"] else ""
-            yield _line("", f"from {span}, users of {holder}{known}")
+            yield labelled("", f"from {span}, users of {holder}{known}")
     if len(lost) > LOST_LINES_MAX:
-        yield _line("", f"and {len(lost) - LOST_LINES_MAX} more intervals")
+        yield labelled("", f"and {len(lost) - LOST_LINES_MAX} more intervals")
     if gaps["excess_arrivals"] or gaps["excess_calls"]:
-        yield _line(
+        yield labelled(
             "excess",
             f"{count(gaps['excess_arrivals'])} arrivals, {count(gaps['excess_calls'])} calls of "
             "agents that had been superseded; outside of all figures",
         )
     if gaps["quarantined"] or gaps["late_deltas"]:
-        yield _line(
+        yield labelled(
             "set aside",
             f"{count(len(gaps['quarantined']))} unreadable or contradictory events, "
             f"{count(gaps['late_deltas'])} deltas after the end",
@@ -204,10 +175,10 @@ def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
     latency = report["latency"]
     response, service = latency.get("response"), latency.get("service")
     if response is None or service is None:
-        yield _line("latency", "nothing finished, so there is none")
+        yield labelled("latency", "nothing finished, so there is none")
         return
     if latency.get("unconnected", 0) >= response["count"]:
-        yield _line("latency", "not measured: no call reached a server")
+        yield labelled("latency", "not measured: no call reached a server")
         return
     if report["run"].get("users") is not None:
         yield from _closed_latency(response, verbose=verbose)
@@ -218,14 +189,16 @@ def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
             yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
         co_factor = latency.get("co_factor")
         factor = "—" if co_factor is None else number(co_factor)
-        yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
-        yield from (_line("", text) for text in omission_lines(latency.get("omission")))
-        yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
+        yield labelled("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
+        yield from (labelled("", text) for text in omission_lines(latency.get("omission")))
+        yield labelled(
+            "", "corrected counts from when a call was due, uncorrected from its dispatch"
+        )
     ok, failed = latency.get("response_ok"), latency.get("response_failed")
     if failed is not None:
         ok_text = "ok: none" if ok is None else _short("ok", ok)
-        yield _line("split", f"{ok_text} · {_short('failed', failed)}")
-        yield _line("", "neither half alone is what users saw")
+        yield labelled("split", f"{ok_text} · {_short('failed', failed)}")
+        yield labelled("", "neither half alone is what users saw")
 
 
 def _distinct_percentiles(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, Rung]]:
@@ -246,32 +219,32 @@ def _closed_latency(response: Ladder, *, verbose: bool) -> Iterator[str]:
     yield f"{'latency':<{LABEL_WIDTH}}{'closed loop':>16}"
     for label, key in _distinct_percentiles(response, verbose=verbose):
         yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(response[key]):>16}"
-    yield _line("", "not counted from a schedule: while users wait for a slow answer they send")
-    yield _line("", "nothing, and what they did not send is left out (coordinated omission)")
+    yield labelled("", "not counted from a schedule: while users wait for a slow answer they send")
+    yield labelled("", "nothing, and what they did not send is left out (coordinated omission)")
 
 
 def _answers(report: Report) -> Iterator[str]:
     """Write outcomes, causes, status codes and errors."""
     calls = report["calls"]
-    yield _line("requests", f"{count(calls['attempted'])} in the whole run, warm-up included")
-    yield _line("outcomes", _counts(calls["outcomes"]))
+    yield labelled("requests", f"{count(calls['attempted'])} in the whole run, warm-up included")
+    yield labelled("outcomes", _counts(calls["outcomes"]))
     yield from _task_errors(report)
     for outcome, causes in calls.get("causes", {}).items():
         why = ", ".join(
             f"{safe(cause).replace('_', ' ')} {count(n)}"
             for cause, n in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
         )
-        yield _line("", f"{safe(outcome)}: {why}")
+        yield labelled("", f"{safe(outcome)}: {why}")
     if calls["in_flight"]:
-        yield _line("in flight", count(calls["in_flight"]))
-    yield _line("status", _counts(report["status"]))
+        yield labelled("in flight", count(calls["in_flight"]))
+    yield labelled("status", _counts(report["status"]))
     error_rate = report.get("error_rate_pct")
     rate = "—" if error_rate is None else percent(error_rate)
-    yield _line("errors", f"{count(report['errors_total'])} of what finished, {rate}")
+    yield labelled("errors", f"{count(report['errors_total'])} of what finished, {rate}")
     resent = report["generator"].get("resent", 0)
     if resent:
         again = "sent again on a new connection, the kept one had been closed unanswered"
-        yield _line("", f"{count(resent)} requests {again}")
+        yield labelled("", f"{count(resent)} requests {again}")
 
 
 def _task_errors(report: Report) -> Iterator[str]:
@@ -283,7 +256,7 @@ def _task_errors(report: Report) -> Iterator[str]:
     none = raises.get("without_call", 0)
     parts = {"after an ok request": ok, "after a failed one": failed, "without a request": none}
     text = ", ".join(f"{words} {count(n)}" for words, n in parts.items() if n)
-    yield _line("task_error", f"{count(ok + failed + none)} tasks raised an error: {text}")
+    yield labelled("task_error", f"{count(ok + failed + none)} tasks raised an error: {text}")
 
 
 def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
@@ -301,25 +274,27 @@ def _raised(report: Report, *, verbose: bool) -> Iterator[str]:
     for task in report["tasks"]:
         name, raised = safe(task["name"]), task.get("raised", [])
         for one in raised[:ERRORS_SHOWN_MAX]:
-            yield _line(ERROR_LABELS[one["by"]], f"{name}, {count(one['count'])} times")
-            yield from (_line("", safe(line)) for line in one["text"].split("\n"))
+            yield labelled(ERROR_LABELS[one["by"]], f"{name}, {count(one['count'])} times")
+            yield from (labelled("", safe(line)) for line in one["text"].split("\n"))
             trace = one.get("trace")
             if verbose and trace is not None:
-                yield from (_line("", f"  {safe(line)}") for line in trace.split("\n"))
+                yield from (labelled("", f"  {safe(line)}") for line in trace.split("\n"))
         if len(raised) > ERRORS_SHOWN_MAX:
             more = count(len(raised) - ERRORS_SHOWN_MAX)
-            yield _line("", f"{name}: {more} other errors are in the report")
+            yield labelled("", f"{name}: {more} other errors are in the report")
 
 
 def _measured(report: Report) -> Iterator[str]:
     """Write how many checks passed, and the metrics of the scenario."""
     every = report.get("checks")
     if every is not None:
-        yield _line("checks", _passed(every))
+        yield labelled("checks", _passed(every))
         of_tasks = ((task["name"], task.get("checks")) for task in report["tasks"])
         checked = [(name, checks) for name, checks in of_tasks if checks is not None]
         if len(checked) > 1:
-            yield from (_line("", f"{safe(name)}: {_passed(checks)}") for name, checks in checked)
+            yield from (
+                labelled("", f"{safe(name)}: {_passed(checks)}") for name, checks in checked
+            )
     metrics = report.get("metrics")
     if metrics is not None:
         yield from tables(metrics, NAME_WIDTH)
@@ -371,7 +346,7 @@ def _streams(report: Report) -> Iterator[str]:
         figures += _rungs(gap, "p50_us", "p95_us", "p99_us", "max_us")
         yield f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>10}" for figure in figures)
     if report["run"].get("users") is None:
-        yield _line("", "the first token is counted from when its call was due")
+        yield labelled("", "the first token is counted from when its call was due")
 
 
 def _rungs(ladder: Ladder | None, *keys: Literal[Rung, "min_us", "mean_us"]) -> list[str]:
@@ -392,32 +367,10 @@ def _exchanges(report: Report) -> Iterator[str]:
         yield f"  < ({size(seen['received_bytes'])} received)"
 
 
-def _thresholds(report: Report) -> Iterator[str]:
-    """Write a row per gate: mark, name, actual, operator, limit."""
-    results = report["verdict"]["thresholds"]
-    if not results:
-        yield _line("thresholds", "none were set")
-        return
-    yield "thresholds"
-    for result in results:
-        mark = "✓" if result["passed"] else "✗"
-        value = result.get("actual")
-        actual, limit = "not measured", number(result["limit"])
-        if value is not None:
-            actual, limit = against(value, result["limit"])
-        key, operator = safe(result["key"]), result["operator"]
-        yield f"  {mark} {key:<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
-        reason = result.get("reason")
-        if reason is not None:
-            yield f"      {safe(reason)}"
-    failed = sum(not result["passed"] for result in results)
-    yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
-
-
 def _foot(report: Report) -> Iterator[str]:
     """Write the bytes moved, and the state of the generator."""
     moved = report["bytes"]
-    yield _line(
+    yield labelled(
         "bytes",
         f"sent {size(moved['sent'])} ({size(moved['sent_per_sec'])}/s), "
         f"received {size(moved['received'])} ({size(moved['received_per_sec'])}/s)",
@@ -427,14 +380,16 @@ def _foot(report: Report) -> Iterator[str]:
     lag = "—" if schedule_lag is None else _ms(schedule_lag["p99_us"])
     queued = "—" if queue is None else _ms(queue["p99_us"])
     stall = _ms(generator["stall_us_max"])
-    yield _line("generator", f"schedule lag p99 {lag}, queue p99 {queued}, longest stall {stall}")
+    yield labelled(
+        "generator", f"schedule lag p99 {lag}, queue p99 {queued}, longest stall {stall}"
+    )
     busiest, busy = generator["busiest_core_permille"] / 10, generator["busy_deltas_pct"]
-    yield _line("", f"busiest core {percent(busiest)}; above 90 % in {percent(busy)}")
+    yield labelled("", f"busiest core {percent(busiest)}; above 90 % in {percent(busy)}")
     opened, reused = generator["connections_opened"], generator["connections_reused"]
-    yield _line("connections", f"{count(opened)} opened, reused {count(reused)} times")
+    yield labelled("connections", f"{count(opened)} opened, reused {count(reused)} times")
     again, full = generator.get("retransmits_max", 0), generator.get("listen_overflows_max", 0)
     if again or full:
-        yield _line(
+        yield labelled(
             "network",
             f"on an agent's machine, by all its programs: {count(again)} TCP segments sent again, "
             f"{count(full)} connections found a listener's queue full",
@@ -445,12 +400,12 @@ def _which(report: Report, *, verbose: bool) -> Iterator[str]:
     """Write the warm-up that was left out, and the identity of the run."""
     warm_up = report["warm_up"]
     if warm_up["warm_up_us"]:
-        yield _line(
+        yield labelled(
             "warm-up",
             f"the first {seconds(warm_up['warm_up_us'])} are left out of gates, rates and "
             f"percentiles: {count(warm_up['arrivals'])} arrivals, {count(warm_up['calls'])} calls",
         )
-    yield _line("scenario", f"{safe(report['scenario'])} against {safe(report['target_url'])}")
+    yield labelled("scenario", f"{safe(report['scenario'])} against {safe(report['target_url'])}")
     run = report["run"]
     run_id, start_at, planned = safe(run["id"]), run.get("start_at"), seconds(run["profile_us"])
     started = "never started" if start_at is None else _instant(start_at)
@@ -458,18 +413,14 @@ def _which(report: Report, *, verbose: bool) -> Iterator[str]:
     agents = f"{holders} agent{'s' if holders != 1 else ''}"
     if any(holder.get("development") for holder in run["holders"]):
         agents += ", development build"
-    yield _line("run", f"{run_id}, {started}, {planned} planned, {agents}")
+    yield labelled("run", f"{run_id}, {started}, {planned} planned, {agents}")
     if verbose:
-        yield _line("seed", f"{run['seed']}")
+        yield labelled("seed", f"{run['seed']}")
     for label, texts in (("parameters", run.get("parameters")), ("tags", run.get("tags"))):
         if texts:
-            yield _line(label, pairs(texts))
+            yield labelled(label, pairs(texts))
     if not verbose:
-        yield _line("more", f"loadpilot report {run_id} -v")
-
-
-def _line(label: str, text: str) -> str:
-    return f"{label:<{LABEL_WIDTH}}{text}".rstrip()
+        yield labelled("more", f"loadpilot report {run_id} -v")
 
 
 def _ms(us: float) -> str:
