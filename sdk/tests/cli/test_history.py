@@ -164,6 +164,23 @@ def test_a_report_is_found_by_id_beginning_or_as_the_last(
     assert logs.error is None
 
 
+def test_the_files_of_a_past_run_are_written_again(
+    logs: FakeLogs,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Broken if a forgotten flag costs another run, or a report that is shown fails its reader."""
+    junit, markdown, report = (tmp_path / name for name in ("j.xml", "r.md", "r.json"))
+    flags = [f"--junit={junit}", f"--markdown={markdown}", f"--results-json={report}"]
+    assert main(["report", "01aaa", *flags]) == 0
+    assert capsys.readouterr().out == summary(parsed(run__id="01aaa"))
+    assert json.loads(report.read_text(encoding="utf-8"))["run"]["id"] == "01aaa"
+    assert 'errors="0"' in junit.read_text(encoding="utf-8")
+    assert "## LoadPilot: PASS" in markdown.read_text(encoding="utf-8")
+    assert main(["report", "01aaa", "--junit", "."]) == 2
+    assert logs.error is None
+
+
 @pytest.mark.parametrize("name", ["01ab", "02", ""])
 def test_a_name_that_is_no_single_run_is_usage(
     name: str, logs: FakeLogs, capsys: pytest.CaptureFixture[str]

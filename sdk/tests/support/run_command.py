@@ -162,6 +162,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     log, stack = FakeLog(), FakeStack()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LOADPILOT_TARGET", raising=False)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.setattr(module, "LocalStack", stack)
     monkeypatch.setattr(_native, "DEVELOPMENT_BUILD", False)
     monkeypatch.setattr(module, "connect", lambda _address: log)

@@ -47,8 +47,11 @@ def _command(argv: list[str]) -> int:
         result = app(argv)
     except CycloptsError as error:
         from .flags.misread import misread
+        from .output.github import annotate_refusal
 
-        say(f"error: {safe(misread(error))}")
+        text = safe(misread(error))
+        say(f"error: {text}")
+        annotate_refusal(text, os.environ)
         say("nothing was started; see `loadpilot --help`")
         return ExitCode.USAGE
     return int(result) if isinstance(result, int) else ExitCode.PASSED

@@ -11,13 +11,13 @@ from cyclopts import App, Group, Parameter
 from ..control.exit_code import ExitCode
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
+from .flags.result_flags import ResultFlags
 from .flags.run_flags import RunFlags
 from .flags.shared_flags import (
     NO_SERVER,
     Agents,
     File,
     Json,
-    ResultsJson,
     RunId,
     Scenario,
     Server,
@@ -58,6 +58,7 @@ RUNS_SHOWN = 20
 app["--help"].group = app["--version"].group = PROJECT
 NO_COORDINATOR = ApiFlags()
 DEFAULTS = RunFlags()
+NO_FILES = ResultFlags()
 
 
 @app.command(group=RUN, usage="Usage: loadpilot run [OPTIONS] FILE")
@@ -99,12 +100,15 @@ def report(
         str | None,
         flag(OUTPUT, "FILE", "Write the calls that `run --samples` kept to this CSV file."),
     ] = None,
+    results: Annotated[ResultFlags, Parameter(name="*")] = NO_FILES,
     server: Server = NO_SERVER,
 ) -> ExitCode:
     """Print the summary of a past run again, from its log alone."""
     from .commands.history import report as execute
 
-    return execute(run, as_json=json, samples=samples, server=server, verbose=verbose)
+    return execute(
+        run, as_json=json, samples=samples, server=server, flags=results, verbose=verbose
+    )
 
 
 @app.command(group=PAST_RUNS)
@@ -277,9 +281,7 @@ def resume(
     run: RunId,
     /,
     *,
-    results_json: Annotated[
-        ResultsJson, Parameter(help="Write the full report to this file, if the run is followed.")
-    ] = None,
+    results: Annotated[ResultFlags, Parameter(name="*")] = NO_FILES,
     strict: Annotated[
         Strict,
         Parameter(
@@ -310,15 +312,16 @@ def resume(
 
     Nothing is caught up: arrivals that were due meanwhile stay dropped, or are
     reported as not offered. A run whose command is gone is followed to its end;
-    any other command in this directory ends such a run instead. The teardown
-    that a run owes is played here at its end; for a run that is over, at once.
-    Over HTTP only teardowns can be played, and RUN must be the full id.
+    any other command in this directory ends such a run instead. Files are
+    written for a run that is followed. The teardown that a run owes is played
+    here at its end; for a run that is over, at once. Over HTTP only teardowns
+    can be played, and RUN must be the full id.
     """
     from .commands.resume import resume as execute
 
     return execute(
         run,
-        results_json=results_json,
+        flags=results,
         strict=strict,
         server=server,
         api=api,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _native
 from ..control.signals import NOW
 from ..control.teardown_ledger import FAULTS, KEY_BYTES
-from ..control.terminal import safe_lines, say
+from ..control.terminal import note, safe_lines, say
 from ..local.stack import StackFault
 from ..play.local_runner import LocalScenario
 from ..play.states import NotPortable
@@ -151,7 +151,7 @@ class HookPlayer:
         """Play the setups, prepare the users; raises :class:`HookFailed`."""
         for place, hook in enumerate(self.hooks.setups):
             self._check_interruption()
-            say(f"setup      {safe_lines(hook.name)}()")
+            note(f"setup      {safe_lines(hook.name)}()")
             error = self._play(hook.name, partial(self.player.once, place))
             if error:
                 raise HookFailed(f"setup {hook.name}() failed: {error}")
@@ -162,7 +162,7 @@ class HookPlayer:
         start = self.hooks.start
         if start is not None:
             self._check_interruption()
-            say(f"preparing  {self.users} users on this side")
+            note(f"preparing  {self.users} users on this side")
             error = self._play("on_start", self.player.prepare)
             if error:
                 raise HookFailed(error)
@@ -205,7 +205,7 @@ class HookPlayer:
         failed = []
         first = len(self.hooks.setups)
         for place, hook in enumerate(self.hooks.teardowns, first):
-            say(f"teardown   {safe_lines(hook.name)}()")
+            note(f"teardown   {safe_lines(hook.name)}()")
             error = self._play(hook.name, partial(self.player.once, place), TEARDOWN_SECS)
             if error:
                 say(f"error: teardown {hook.name}() failed: {safe_lines(error)}")
@@ -217,7 +217,7 @@ class HookPlayer:
         shared, flaws = self.scenario.teardown_state()
         for flaw in flaws:
             what = "a teardown by another command would miss it, should this one be killed"
-            say(f"note: {safe_lines(flaw)}, which is not JSON: {what}")
+            note(f"note: {safe_lines(flaw)}, which is not JSON: {what}")
         try:
             self.ledger.store_states(shared, users)
         except FAULTS as fault:

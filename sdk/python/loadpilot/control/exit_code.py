@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
 INTERRUPTIONS = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
-def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
+def exit_code(
     report: Report | None,
     interruption: ExitCode | None,
     *,
@@ -47,8 +47,20 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
     """Choose the code of a run whose flags and scenario were valid.
 
     ``report`` is None when there is none; ``interruption`` is one of INTERRUPTIONS or None;
-    ``fault`` says that the local stack or the log failed.
+    ``fault`` says that the local stack, the log or a file of the results failed.
     """
+    code = ending_code(report, interruption, fault=fault)
+    if report is None or code is not ExitCode.PASSED:
+        return code
+    if not is_trusted(report, strict=strict):
+        return ExitCode.INCOMPLETE
+    return ExitCode.PASSED if report["verdict"]["passed"] is True else ExitCode.GATE_FAILED
+
+
+def ending_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
+    report: Report | None, interruption: ExitCode | None, *, fault: bool
+) -> ExitCode:
+    """Choose the code by how the run ended alone; PASSED for a run that ended well."""
     if fault or (report is None and interruption is None):
         return ExitCode.INFRASTRUCTURE
     if report is None:
@@ -67,10 +79,13 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
         return ExitCode.INCOMPLETE
     if run["state"] != "sealed" or ending not in {"completed", "stopped"}:
         return ExitCode.INCOMPLETE
+    return ExitCode.PASSED
+
+
+def is_trusted(report: Report, *, strict: bool) -> bool:
+    """Whether the certificate allows an exit code of 0 or 1."""
     grade = report["certificate"]["grade"]
-    if grade == "INVALID" or (strict and grade != "VALID"):
-        return ExitCode.INCOMPLETE
-    return ExitCode.PASSED if report["verdict"]["passed"] is True else ExitCode.GATE_FAILED
+    return grade == "VALID" or (grade != "INVALID" and not strict)
 
 
 def _is_users_fault(run: RunFacts) -> bool:

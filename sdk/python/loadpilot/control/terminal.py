@@ -28,6 +28,9 @@ WORD = re.compile(
     r"(?:(?<=^verdict      )|(?<=^certificate  )|(?<=^  )|^(?=INCOMPLETE))(\w+|✓|✗)", re.MULTILINE
 )
 
+RUNNER_COMMAND = re.compile(r"^[^\S\n]*(?=::)|#(?=#\[)", re.MULTILINE)
+"""Text before the place at which GitHub's runner would find a command."""
+
 
 def safe(text: str) -> str:
     """Write every character that is not printable as a hexadecimal escape.
@@ -53,9 +56,29 @@ def coloured(text: str) -> str:
     return WORD.sub(lambda word: _wrapped(word[1]), text)
 
 
+def inert(text: str) -> str:
+    """Escape what GitHub's runner would take for a command in a log.
+
+    It reads ``::name::`` at the start of a line or after blanks, and ``##[name]`` anywhere.
+    """
+    return RUNNER_COMMAND.sub(r"\g<0>\\", text)
+
+
 def say(text: str, stream: TextIO | None = None) -> None:
     """Print a line for people on standard error, apart from the product."""
-    print(text, file=stream or sys.stderr, flush=True)
+    print(inert(text), file=stream or sys.stderr, flush=True)
+
+
+class Notes:
+    """Lines for people that a quiet command leaves out."""
+
+    are_shown = True
+
+
+def note(text: str) -> None:
+    """Print a line for people on standard error, unless the command is quiet."""
+    if Notes.are_shown:
+        say(text)
 
 
 def _wrapped(word: str) -> str:
@@ -70,14 +93,15 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def write_product(text: str) -> None:
+def write_product(text: str, stream: TextIO | None = None) -> None:
     """Write the product of a command to standard output, as UTF-8 whatever the locale says.
 
     The bytes are the same on a terminal, in a file and in another run of the same report; a
-    terminal only gets colour around words.
+    terminal only gets colour around words. ``stream`` is standard output where that is redirected.
     """
-    if wants_colour(sys.stdout):
+    stream = stream or sys.stdout
+    if wants_colour(stream):
         text = coloured(text)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-    sys.stdout.buffer.flush()
+    stream.flush()
+    stream.buffer.write(text.encode("utf-8", "backslashreplace"))
+    stream.buffer.flush()

@@ -19,6 +19,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from ..control.terminal import note
 from .nats_server import NatsServerFault, NatsServerRefusal, find_nats_server
 
 if TYPE_CHECKING:
@@ -319,8 +320,8 @@ def _nats_server() -> str:
         found = find_nats_server()
     except (NatsServerRefusal, NatsServerFault) as error:
         raise StackFault(str(error)) from error
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+    for text in found.notes:
+        note(f"note: {text}")
     return str(found.path)
 
 

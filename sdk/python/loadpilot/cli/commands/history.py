@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...control.outcome import RunOutcome
+    from ..flags.result_flags import ResultFlags
 
 NOTHING_DONE = "nothing was done"
 """Last line of a refused command that would not have started anything."""
@@ -126,13 +127,20 @@ def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> E
 
 
 def report(
-    name: str, *, as_json: bool, samples: str | None, server: ServerFlags, verbose: bool = False
+    name: str,
+    *,
+    as_json: bool,
+    samples: str | None,
+    server: ServerFlags,
+    flags: ResultFlags,
+    verbose: bool = False,
 ) -> ExitCode:
-    """Print one run again, from its log alone."""
+    """Print one run again, from its log alone, and write its files again."""
     path = Path(samples) if samples is not None else None
     with reporting() as (interruptions, outcome):
         found = fleet_of(server)
         problems = results.problems(path, "--samples") if path is not None else []
+        files = flags.read(problems)
         if problems:
             raise UsageError("; ".join(map(str, problems)))
         one = past_run(name, interruptions, found)
@@ -142,12 +150,19 @@ def report(
             text = session.report(one.run)
             if path is not None:
                 say(results.write_samples(path, session, one.run))
+        parsed = json.loads(text)
+        if files != results.ResultFiles():
+            from ..output.run_end import RunEnd
+
+            end = RunEnd.of(parsed, None, strict=False)
+            if files.write(end, text) != end:
+                outcome.append(ExitCode.INFRASTRUCTURE)
         if as_json:
             write_product(text + "\n")
         else:
             from ..output.summary import summary
 
-            write_product(summary(json.loads(text), verbose=verbose))
+            write_product(summary(parsed, verbose=verbose))
     return outcome[-1]
 
 

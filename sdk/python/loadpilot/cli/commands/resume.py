@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...control.coordinator_address import Api
-from ...control.exit_code import ExitCode, exit_code
+from ...control.exit_code import ExitCode
 from ...control.nats_settings import Server, ServerFlags
-from ...control.terminal import say, write_product
+from ...control.terminal import safe_lines, say, write_product
 from ...control.trust import problems as trust_problems
 from ...local.folders import connect
-from ...local.stack import LocalStack, LogUnavailable, StackFault, is_running
+from ...local.stack import LocalStack, LogUnavailable, is_running
 from ...problem import Refused
 from ..flags import allow
 from ..flags.fleet import read_place
-from ..output import results
 from ..output.log_unavailable import report_log_unavailable
-from .history import PastRun, UsageError, find_run, open_log, place_of, reporting
+from .history import FAULTS, PastRun, UsageError, find_run, open_log, place_of, reporting
 from .steer import print_result, request
 
 if TYPE_CHECKING:
@@ -35,13 +34,15 @@ if TYPE_CHECKING:
     from ...control.signals import Interruptions
     from ...problem import Problem
     from ..flags.coordinator_flags import ApiFlags
+    from ..flags.result_flags import ResultFlags
+    from ..output.results import ResultFiles
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeOptions:
     """Options for the rest of a run."""
 
-    results_json: Path | None
+    files: ResultFiles
     strict: bool
     trusted: str | None
     """Hash of a bundle that may be executed though it was not submitted from this machine."""
@@ -50,7 +51,7 @@ class ResumeOptions:
 def resume(
     name: str,
     *,
-    results_json: str | None,
+    flags: ResultFlags,
     strict: bool,
     server: ServerFlags,
     api: ApiFlags,
@@ -65,9 +66,7 @@ def resume(
     with reporting() as (interruptions, outcome):
         problems: list[Problem] = []
         place = read_place(server, api, os.environ, problems)
-        path = Path(results_json) if results_json is not None else None
-        if path is not None:
-            problems += results.problems(path)
+        files = flags.read(problems)
         problems += trust_problems(trust)
         if problems:
             raise Refused(problems)
@@ -79,7 +78,7 @@ def resume(
             outcome.append(_play_teardown(found, interruptions, trust))
             return outcome[-1]
         require_unfinished(found)
-        outcome.append(_go_on(found, interruptions, ResumeOptions(path, strict, trust)))
+        outcome.append(_go_on(found, interruptions, ResumeOptions(files, strict, trust)))
     return outcome[-1]
 
 
@@ -155,7 +154,8 @@ def _on_new_stack(
             raise UsageError(f"run {one.run} is under way: another command has the stack of {log}")
         return adopt_and_follow(connect(address), one, stack, interruptions, options)
     except LogUnavailable as fault:
-        return report_log_unavailable(fault, stack.log_dir or log)
+        code = report_log_unavailable(fault, stack.log_dir or log)
+        return _failed(one, code, str(fault), options)
     finally:
         stack.stop()
 
@@ -189,18 +189,28 @@ def adopt_and_follow(
         return _ended(session.report(run), interruptions, options)
     except LogUnavailable:
         raise
-    except StackFault as fault:
-        say(f"error: {fault}")
-        return exit_code(None, interruptions.first, strict=options.strict, fault=True)
+    except FAULTS as fault:
+        say(f"error: {safe_lines(str(fault))}")
+        return _failed(one, ExitCode.INFRASTRUCTURE, str(fault), options)
     finally:
         session.close()
 
 
 def _ended(report_json: str, interruptions: Interruptions, options: ResumeOptions) -> ExitCode:
-    """Print the summary, write the results, choose the code."""
+    """Print the summary, write the files, choose the code."""
+    from ..output.run_end import RunEnd
     from ..output.summary import summary
 
-    fault = not results.write_report(options.results_json, report_json)
     report = json.loads(report_json)
+    end = RunEnd.of(report, interruptions.first, strict=options.strict)
+    end = options.files.publish(end, report_json)
     write_product(summary(report))
-    return exit_code(report, interruptions.first, strict=options.strict, fault=fault)
+    return end.code
+
+
+def _failed(one: PastRun, code: ExitCode, why: str, options: ResumeOptions) -> ExitCode:
+    """Write the files of a run whose report cannot be read; returns its exit code."""
+    from ..output.run_end import RunEnd
+
+    end = RunEnd.without_report(one.facts["scenario"], code, why)
+    return options.files.publish(end, None).code

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ... import _native
 from ...compile.plan import Compiled, compile_scenario
@@ -22,7 +23,7 @@ from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import closed_loop, count, number, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
-from ...control.terminal import safe, safe_lines, say, write_product
+from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
 from ...inputs.params import ParameterSource
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
@@ -31,11 +32,13 @@ from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
 from ..flags import allow
 from ..flags.options import read
+from ..flags.run_flags import JSON
 from ..output.log_unavailable import report_log_unavailable
 from ..output.opening import execution, hook_lines, input_lines, opening
 from ..output.refusal import refuse
 
 if TYPE_CHECKING:
+    from ..._generated.report import Report
     from ...control.coordinator_address import Api
     from ...control.nats_settings import Server
     from ...control.protocols import Session
@@ -50,7 +53,14 @@ DETACH_POLL_SECS = 0.2
 
 
 def run(file: str | None, flags: RunFlags) -> ExitCode:
-    """Run the command."""
+    """Run the command; with JSON for a result, what the scenario prints goes to standard error."""
+    Notes.are_shown = not flags.quiet
+    stdout = sys.stdout
+    with redirect_stdout(sys.stderr if flags.output == JSON else stdout):
+        return _run(file, flags, stdout)
+
+
+def _run(file: str | None, flags: RunFlags, stdout: TextIO) -> ExitCode:
     options, problems = read(file, flags, os.environ, Path.cwd())
     try:
         compiled = _compiled(options, problems)
@@ -59,10 +69,10 @@ def run(file: str | None, flags: RunFlags) -> ExitCode:
     if options is None or problems:
         return refuse(problems)
     if options.dry_run:
-        return _dry_run(compiled, options)
+        return _dry_run(compiled, options, stdout)
     with Interruptions() as interruptions:
         try:
-            return Run(compiled, options, interruptions).execute()
+            return Run(compiled, options, interruptions, stdout).execute()
         except KeyboardInterrupt:
             return interruptions.first or ExitCode.INTERRUPTED
 
@@ -94,10 +104,11 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     return compiled
 
 
-def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
+def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
     facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
-    print(_request_json(compiled, facts["canonical"]) if options.as_json else facts["canonical"])
-    sys.stdout.flush()
+    plan = facts["canonical"]
+    text = _request_json(compiled, plan) if options.as_json else plan
+    write_product(f"{text}\n", stdout)
     length, users = seconds(facts["duration_us"]), facts["users"]
     if users is None:
         load_text = f"{count(facts['planned'])} arrivals in {length}, "
@@ -144,11 +155,18 @@ def _request_json(compiled: Compiled, plan: str) -> str:
 class Run:
     """One run, on a local stack or on a fleet."""
 
-    def __init__(self, compiled: Compiled, options: Options, interruptions: Interruptions) -> None:
-        """Keep the compiled scenario and the options."""
+    def __init__(
+        self,
+        compiled: Compiled,
+        options: Options,
+        interruptions: Interruptions,
+        stdout: TextIO,
+    ) -> None:
+        """Keep the compiled scenario, the options and where the result is printed."""
         self.compiled = compiled
         self.options = options
         self.interruptions = interruptions
+        self.stdout = stdout
         self.owner = new_claimant()
         """The id under which this command sends signs of life."""
 
@@ -167,7 +185,7 @@ class Run:
         try:
             return self.on(stack)
         except LogUnavailable as fault:
-            return report_log_unavailable(fault, stack.log_dir)
+            return self.without_log(fault, stack.log_dir)
         except StackFault as fault:
             return self.failed(fault)
         except (_native.Fault, _native.Refused, OSError) as fault:
@@ -181,7 +199,7 @@ class Run:
         try:
             return self.play(server.join(), None, server.place)
         except LogUnavailable as fault:
-            return report_log_unavailable(fault, None)
+            return self.without_log(fault, None)
         except (_native.Fault, _native.Refused, StackFault, OSError) as fault:
             return self.failed(fault)
 
@@ -189,7 +207,7 @@ class Run:
         """Run on a stack that is starting."""
         self.opening()
         for line in self.warnings():
-            say(f"warning: {line}")
+            note(f"warning: {line}")
         address = stack.ready(self.interruptions.any)
         if address is None:
             return self.cancelled()
@@ -255,7 +273,7 @@ class Run:
         stack, log = source
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
-        say(f"run {run}, log {log}")
+        note(f"run {run}, log {log}")
         screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
         try:
             follower = Follower(session, run, screen, self.interruptions, self.options.verbose)
@@ -289,7 +307,7 @@ class Run:
             return self.cancelled()
         say(f"error: {safe_lines(str(failed))}")
         say("the run was not asked for; no agent sent anything")
-        return ExitCode.INCOMPLETE
+        return self.without_report(ExitCode.INCOMPLETE, str(failed))
 
     def request(self, plan: dict[str, Any]) -> str:
         """Write the request for the run."""
@@ -310,7 +328,7 @@ class Run:
 
     def opening(self) -> None:
         """Print the opening."""
-        say(opening(self.compiled, self.options))
+        note(opening(self.compiled, self.options))
 
     def warnings(self) -> list[str]:
         """List what this machine may lack, while its agents start."""
@@ -321,15 +339,25 @@ class Run:
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
         """Print the summary, write the requested files, choose the code."""
-        from ..output import results
-        from ..output.summary import summary
+        from ..output.run_end import RunEnd
 
+        options = self.options
         report = json.loads(report_json)
-        fault = not results.write_report(self.options.results_json, report_json)
-        fault |= not self.write_samples(session, run)
-        write_product(summary(report, verbose=self.options.verbose))
-        first = self.interruptions.first
-        return exit_code(report, first, strict=self.options.strict, fault=fault)
+        end = RunEnd.of(report, self.interruptions.first, strict=options.strict)
+        if not self.write_samples(session, run):
+            end = end.lacking("--samples")
+        end = options.files.publish(end, report_json)
+        write_product(self.result(report_json, report), self.stdout)
+        return end.code
+
+    def result(self, report_json: str, report: Report) -> str:
+        """Write the result in the form that was asked for."""
+        from ..output.summary import summary
+        from ..output.verdict import head
+
+        if self.options.prints_report:
+            return f"{report_json}\n"
+        return head(report) if self.options.quiet else summary(report, verbose=self.options.verbose)
 
     def write_samples(self, session: Session, run: str) -> bool:
         """Write the table of calls if --samples is set; False when that failed."""
@@ -339,7 +367,7 @@ class Run:
         if path is None:
             return True
         try:
-            say(results.write_samples(path, session, run))
+            note(results.write_samples(path, session, run))
         except (OSError, _native.Fault, _native.Refused) as error:
             say(f"error: --samples: {path} could not be written: {safe_lines(str(error))}")
             return False
@@ -347,14 +375,27 @@ class Run:
 
     def cancelled(self) -> ExitCode:
         """End before the run is asked for."""
-        say("interrupted before the run was started")
-        return exit_code(None, self.interruptions.first, strict=self.options.strict)
+        why = "interrupted before the run was started"
+        say(why)
+        code = exit_code(None, self.interruptions.first, strict=self.options.strict)
+        return self.without_report(code, why)
 
     def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
         """Print the fault and the folder of its logs."""
         where = f" (logs: {log_dir})" if log_dir is not None else ""
         say(f"error: {safe_lines(str(fault))}{where}")
-        return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
+        return self.without_report(ExitCode.INFRASTRUCTURE, str(fault))
+
+    def without_log(self, fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
+        """Print that the log cannot be written to."""
+        return self.without_report(report_log_unavailable(fault, log_dir), str(fault))
+
+    def without_report(self, code: ExitCode, why: str) -> ExitCode:
+        """Write the files of a run that has no report; returns its exit code."""
+        from ..output.run_end import RunEnd
+
+        end = RunEnd.without_report(self.compiled.plan["scenario"], code, why)
+        return self.options.files.publish(end, None).code
 
 
 __all__ = ["Overrides", "run"]

@@ -8,12 +8,13 @@ Must never steer: leaving a watch leaves the run as it is.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from ... import _native
-from ...control.exit_code import ExitCode, exit_code
+from ...control.exit_code import ExitCode
 from ...control.follow import Follower
 from ...control.terminal import say, write_product
 from ...local.stack import StackFault, is_running
@@ -81,11 +82,15 @@ def watch(name: str, server: ServerFlags, *, strict: bool, verbose: bool = False
             say(f"left; run {one.run} goes on (loadpilot stop {one.run} ends it)")
             outcome.append(interruptions.first or ExitCode.INTERRUPTED)
             return outcome[-1]
+        from ..output.github import announce
+        from ..output.run_end import RunEnd
         from ..output.summary import summary
 
         report = json.loads(text)
+        end = RunEnd.of(report, None, strict=strict)
+        announce(end, os.environ)
         write_product(summary(report, verbose=verbose))
-        outcome.append(exit_code(report, None, strict=strict))
+        outcome.append(end.code)
     return outcome[-1]
 
 

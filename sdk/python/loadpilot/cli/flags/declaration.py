@@ -38,6 +38,7 @@ Value = Literal[
     "TOKEN",
     "URL",
     "always|never|SHARE",
+    "text|json",
 ]
 """Types of values, as users know them."""
 

@@ -17,7 +17,7 @@ from .allow import allowed
 from .fleet import Fleet, read_fleet
 from .listen_flags import Listen, read_listen
 from .parse_int import parse_int
-from .run_flags import DEBUG_REQUESTS_MAX, DEBUG_VARIABLE
+from .run_flags import DEBUG_REQUESTS_MAX, DEBUG_VARIABLE, JSON, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class Options:
     listen: Listen | None
     """Address at which that stack is open to other machines."""
     overrides: Overrides
-    results_json: Path | None
+    files: results.ResultFiles
     samples: Path | None
     dry_run: bool
     as_json: bool
@@ -58,6 +58,10 @@ class Options:
     no_early_abort: bool
     verbose: bool
     """Whether opening, story and summary are printed in full."""
+    quiet: bool
+    """Whether only verdict and certificate are printed of the summary."""
+    prints_report: bool
+    """Whether the report is printed in place of the summary."""
     allow_target: tuple[str, ...] = ()
     """Targets that are open beside those that always are."""
 
@@ -77,9 +81,7 @@ def read(
     seed = secrets.randbelow(SEED_MAX + 1)
     if flags.seed is not None:
         seed = parse_int("--seed", flags.seed, 0, SEED_MAX, problems)
-    path = Path(flags.results_json) if flags.results_json is not None else None
-    if path is not None:
-        problems += results.problems(path)
+    files = flags.results.read(problems)
     samples = Path(flags.samples) if flags.samples is not None else None
     if samples is not None:
         problems += results.problems(samples, "--samples")
@@ -89,7 +91,11 @@ def read(
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
     if flags.json and not flags.dry_run:
-        problems.append(Problem("--json", "is for --dry-run; a run writes --results-json FILE"))
+        problems.append(Problem("--json", "is for --dry-run; a run has --output json"))
+    if flags.output not in {TEXT, JSON}:
+        problems.append(rule("--output", f"must be {TEXT} or {JSON}", flags.output))
+    if flags.quiet and flags.verbose:
+        problems.append(Problem("--quiet", "cannot be used with --verbose"))
     if not file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
@@ -122,7 +128,7 @@ def read(
         fleet,
         listen,
         overrides,
-        path,
+        files,
         samples,
         flags.dry_run,
         flags.json,
@@ -130,6 +136,8 @@ def read(
         flags.strict,
         flags.no_early_abort,
         flags.verbose,
+        flags.quiet,
+        flags.output == JSON,
         allowed(flags.allow_target, environ),
     )
     return options, problems
@@ -173,13 +181,15 @@ SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.0
 
 def _not_when_detached(flags: RunFlags) -> list[Problem]:
     """Name the flags that need this command at the end of the run."""
-    written = {"--results-json": flags.results_json, "--samples": flags.samples}
-    instead = {"--results-json": "report RUN --json", "--samples": "report RUN --samples FILE"}
+    written = {**flags.results.written(), "--samples": flags.samples}
     problems = [
-        Problem(flag, f"is written at the end, and --detach leaves; then: {instead[flag]}")
+        Problem(flag, f"is written at the end, and --detach leaves; then: report RUN {flag} FILE")
         for flag, value in written.items()
         if value is not None
     ]
+    if flags.output == JSON:
+        what = "is printed at the end, and --detach leaves; then: report RUN --json"
+        problems.append(Problem("--output", what))
     if flags.strict:
         what = "sets the exit code at the end, and --detach leaves; then: watch RUN --strict"
         problems.append(Problem("--strict", what))

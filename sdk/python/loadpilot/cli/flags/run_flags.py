@@ -14,9 +14,9 @@ from .connection_flags import ConnectionFlags
 from .declaration import GATES, LOAD, MOST_USED, OUTPUT, TARGET, flag
 from .fleet import FleetFlags
 from .listen_flags import ListenFlags
+from .result_flags import ResultFlags
 from .shared_flags import (  # cyclopts evaluates annotations
     Agents,  # noqa: TC001
-    ResultsJson,  # noqa: TC001
     Scenario,  # noqa: TC001
     Strict,  # noqa: TC001
     Verbose,  # noqa: TC001
@@ -25,6 +25,8 @@ from .shared_flags import (  # cyclopts evaluates annotations
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
 DEBUG_VARIABLE = "LOADPILOT_DEBUG_REQUESTS"
+TEXT, JSON = "text", "json"
+"""Forms of the result on standard output."""
 SCENARIO_DEFAULT = "the scenario's"
 """The default of each flag that replaces a setting of the scenario."""
 
@@ -189,7 +191,7 @@ class RunFlags:
         ),
     ] = None
     strict: Strict = False
-    results_json: ResultsJson = None
+    results: Annotated[ResultFlags, Parameter(name="*")] = field(default_factory=ResultFlags)
     samples: Annotated[
         str | None,
         flag(
@@ -244,4 +246,23 @@ class RunFlags:
             default=0,
         ),
     ] = None
+    output: Annotated[
+        str,
+        flag(
+            OUTPUT,
+            "text|json",
+            "Result on standard output: the summary, or the full report and nothing else.",
+            default=TEXT,
+        ),
+    ] = TEXT
+    quiet: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "",
+            "Print only errors and, at the end, verdict and certificate.",
+            "--quiet",
+            "-q",
+        ),
+    ] = False
     verbose: Verbose = False

@@ -41,7 +41,6 @@ Agents = Annotated[
     ),
 ]
 Strict = Annotated[bool, flag(GATES, "", "Exit with 3 when the certificate is DEGRADED, too.")]
-ResultsJson = Annotated[str | None, flag(GATES, "FILE", "Write the full report to this file.")]
 Verbose = Annotated[
     bool,
     flag(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ... import _native
 from ...control.figures import clock, closed_loop, count, number, percent
-from ...control.terminal import safe
+from ...control.terminal import Notes, note, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +58,11 @@ class PlanInfo:
 def view(info: PlanInfo) -> View:
     """Choose the view for standard error: only a capable terminal can be redrawn."""
     is_capable = os.environ.get("TERM", "dumb") != "dumb" and is_utf8(sys.stderr.encoding)
-    if sys.stderr.isatty() and is_capable:
+    if sys.stderr.isatty() and is_capable and Notes.are_shown:
         from .screen.view import ScreenView
 
         return ScreenView(info, sys.stderr)
-    return LineView(info, lambda line: print(line, file=sys.stderr, flush=True))
+    return LineView(info, note)
 
 
 def is_utf8(encoding: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ...control.exit_code import ExitCode
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
 
 def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
     """Print every problem, and that nothing was done."""
+    from .github import annotate_refusal  # noqa: PLC0415  (start-up is a promise)
+
     for problem in problems:
-        say(f"error: {safe_lines(parameter_source().masked(str(problem)))}")
+        text = safe_lines(parameter_source().masked(str(problem)))
+        say(f"error: {text}")
+        annotate_refusal(text, os.environ)
     if len(problems) > 1:
         say(f"{len(problems)} errors; {outcome}")
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
 from ...control.outcome import requests_per_sec
-from ...control.terminal import safe
+from ...control.terminal import inert, safe
 from .metric_tables import tables
 from .omission import omission_lines
 from .plan_summary import connections_text, pairs
@@ -70,7 +70,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
         _exchanges(report),
     )
     blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
-    return "\n\n".join(blocks) + "\n"
+    return inert("\n\n".join(blocks)) + "\n"
 
 
 def _steered(report: Report) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...control.figures import against, number, seconds
 from ...control.outcome import verdict_text
-from ...control.terminal import safe
+from ...control.terminal import inert, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,11 @@ LABEL_WIDTH = 13
 """Width of the label of a line, in columns."""
 KEY_WIDTH = 22
 """Width of the key of a gate, in columns."""
+
+
+def head(report: Report) -> str:
+    """Write only the verdict and the certificate, each with its reasons."""
+    return inert("\n".join(head_lines(report))) + "\n"
 
 
 def head_lines(report: Report) -> Iterator[str]:

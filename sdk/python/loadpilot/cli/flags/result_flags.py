@@ -1,0 +1,59 @@
+"""The flags of the files that a run writes at its end, for each command that reports a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from ...problem import Problem
+from .declaration import GATES, flag
+
+if TYPE_CHECKING:
+    from ..output.results import ResultFiles
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFlags:
+    """The flags as they were written."""
+
+    results_json: Annotated[
+        str | None, flag(GATES, "FILE", "Write the full report to this file.")
+    ] = None
+    junit: Annotated[
+        str | None,
+        flag(GATES, "FILE", "Write gates and certificate to this file, as JUnit XML."),
+    ] = None
+    markdown: Annotated[
+        str | None, flag(GATES, "FILE", "Write a summary to this file, as Markdown.")
+    ] = None
+
+    def written(self) -> dict[str, str | None]:
+        """The flags by name."""
+        return {
+            "--results-json": self.results_json,
+            "--junit": self.junit,
+            "--markdown": self.markdown,
+        }
+
+    def read(self, problems: list[Problem]) -> ResultFiles:
+        """Check that each file can be written, before anything is started."""
+        from ..output import results  # noqa: PLC0415  (start-up is a promise)
+
+        flags: dict[Path, str] = {}
+        for name, text in self.written().items():
+            if text is None:
+                continue
+            path = Path(text).absolute()
+            problems += results.problems(Path(text), name)
+            if path in flags:
+                what = f"must be another file than that of {flags[path]}"
+                problems.append(Problem(name, what))
+            flags[path] = name
+        return results.ResultFiles(
+            _path(self.results_json), _path(self.junit), _path(self.markdown)
+        )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)

@@ -1,0 +1,106 @@
+"""The files of `loadpilot run`, and what it prints for a CI job: there whatever a run came to."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from sdk.tests.support.reports import changed
+from sdk.tests.support.run_command import CODES, FAULTS, SCENE, press
+
+from loadpilot.cli.output.summary import summary
+from loadpilot.local.stack import StackFault
+
+if TYPE_CHECKING:
+    from sdk.tests.support.run_command import Scene
+
+FILES = ("--junit", "ci/junit.xml", "--markdown", "ci/run.md")
+
+
+def junit_case(name: str) -> ET.Element:
+    """Read a case of the JUnit file."""
+    cases = ET.parse("ci/junit.xml").getroot().iter("testcase")  # noqa: S314  (our own file)
+    return next(one for one in cases if one.get("name") == name)
+
+
+@pytest.mark.parametrize("code", [0, *CODES])
+def test_a_run_leaves_its_files_whatever_it_came_to(
+    code: int, scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a CI job that fails has nothing to show."""
+    scene.log.report_json = json.dumps(changed(**CODES.get(code, {})))
+    assert scene.run(*FILES) == code
+    assert (junit_case("Run").find("error") is not None) == (code == 4)
+    assert Path("ci/run.md").read_text(encoding="utf-8").startswith("## LoadPilot: ")
+    written = capsys.readouterr()
+    assert written.out == summary(json.loads(scene.log.report_json))
+    assert "JUnit ci/junit.xml\n" in written.err
+    assert sorted(path.name for path in Path("ci").iterdir()) == ["junit.xml", "run.md"]
+
+
+@pytest.mark.parametrize("message", FAULTS)
+def test_a_run_without_a_report_leaves_its_files(message: str, scene: Scene) -> None:
+    """Broken if a stack that fails leaves the green files of the run before."""
+    FAULTS[message](scene)
+    assert scene.run(*FILES) == 4
+    assert message in (junit_case("Run").findtext("error") or "")
+    assert message in Path("ci/run.md").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_run_leaves_its_files(scene: Scene) -> None:
+    """Broken if Ctrl-C loses the files, or JUnit is green although the exit code is 130."""
+    scene.log.changes = [press(signal.SIGINT), {"sealed": True}]
+    assert scene.run(*FILES) == 130
+    assert junit_case("Run").findtext("error") == "interrupted by Ctrl-C"
+
+
+def test_a_file_that_is_missing_is_named_in_junit(scene: Scene) -> None:
+    """Broken if JUnit is green although another file could not be written."""
+    scene.log.changes.insert(0, lambda: Path("later").write_text("a file", encoding="utf-8"))
+    assert scene.run("--markdown", "later/run.md", "--junit", "ci/junit.xml") == 4
+    assert "--markdown" in (junit_case("Result files").findtext("error") or "")
+
+
+def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if a program cannot parse the output, whatever the scenario prints."""
+    Path("scene.py").write_text(f"{SCENE}\nprint('loaded')\n", encoding="utf-8")
+    assert scene.run("--output", "json") == 0
+    written = capsys.readouterr()
+    assert written.out == scene.log.report_json + "\n"
+    assert "loaded\n" in written.err
+
+
+def test_quiet_prints_verdict_and_certificate(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a log of CI is long for a run that passed, or silent on one that did not."""
+    assert scene.run("--quiet", "--results-json", "r.json") == 0
+    written = capsys.readouterr()
+    assert written.out == "verdict      PASS\ncertificate  VALID\n"
+    assert written.err == ""
+    scene.stack.error = StackFault("no nats-server")
+    assert scene.run("-q") == 4
+    assert capsys.readouterr().err == "error: no nats-server\n"
+
+
+def test_github_sees_what_failed(
+    scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a workflow shows no reason, or has to read it in standard output."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    scene.log.report_json = json.dumps(changed(certificate__grade="INVALID"))
+    assert scene.run("--output", "json") == 3
+    written = capsys.readouterr()
+    title = "LoadPilot Shop%3A Measurement quality"
+    assert f"::error title={title}::the certificate is INVALID\n" in written.err
+    assert "::error" not in written.out
+    assert "## LoadPilot: VOID" in Path("summary.md").read_text(encoding="utf-8")
+    assert scene.run("--seed", "x") == 2
+    assert "::error title=LoadPilot::--seed: " in capsys.readouterr().err
+    assert scene.run("--junt", "x") == 2
+    assert "::error title=LoadPilot::Unknown option: --junt" in capsys.readouterr().err
