@@ -86,7 +86,8 @@ class Running:
         self.results = results
         self.argv = list(argv)
         self.started.append(self)
-        environ = {k: v for k, v in os.environ.items() if not k.startswith("LOADPILOT_TARGET")}
+        outside = ("LOADPILOT_TARGET", "GITHUB_")
+        environ = {k: v for k, v in os.environ.items() if not k.startswith(outside)}
         # The home of the user who runs the tests stays as it is.
         environ.setdefault("XDG_STATE_HOME", str(folder.resolve() / ".state"))
         self._process = subprocess.Popen(
