@@ -75,6 +75,18 @@ def parse_duration_us(field: str, text: str) -> int:
 def parse_rate_urps(field: str, text: str) -> int:
     """Read a rate in millionths per second; raises ValueError that names field, rule and value."""
 
+def sample_of_report(report_json: str) -> str:
+    """Make the sample of a report for comparisons, without tasks and spread; JSON.
+
+    Raises Refused for another text.
+    """
+
+def compare(current_json: str, baseline_json: str, threshold_pct: float) -> str:
+    """Compare the sample of a run with a JSON list of samples; JSON: proto/schema/comparison.json.
+
+    Raises Refused for what is no sample, for an empty list and a negative threshold.
+    """
+
 def new_run_id() -> str:
     """Create the id of a run."""
 
@@ -393,6 +405,12 @@ class Session:
         """Write a run that is over to a file; ``seed`` is the nkey seed that signs it.
 
         JSON: ``{"records", "objects", "objects_gone", "bytes"}``. Raises Refused, Fault.
+        """
+
+    def sample(self, run: str) -> str:
+        """Make the sample of a run for comparisons; JSON: proto/schema/run-sample.json.
+
+        Raises Refused for a run that was never created, Fault.
         """
 
     def samples(self, run: str, path: Path) -> str:

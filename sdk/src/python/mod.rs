@@ -10,6 +10,7 @@
 //! - [`live_run`], [`indexed_run`]: a run in progress, and its log.
 
 pub(crate) mod blocking;
+mod comparison;
 mod connection;
 pub(crate) mod errors;
 mod indexed_run;
@@ -31,6 +32,8 @@ pub mod _native {
     /// Whether this is a development build, which runs slower than a release.
     #[pymodule_export]
     const DEVELOPMENT_BUILD: bool = cfg!(debug_assertions);
+    #[pymodule_export]
+    use super::comparison::{compare, sample_of_report};
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]

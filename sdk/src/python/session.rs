@@ -260,6 +260,13 @@ impl PySession {
         Ok(found)
     }
 
+    fn sample(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        let sample = async { session.read(&run, None).await?.sample().await };
+        json(&self.0.result(py, sample)?)
+    }
+
     #[pyo3(signature = (run, known_json = None))]
     fn verify(&self, py: Python<'_>, run: &str, known_json: Option<&str>) -> PyResult<String> {
         let run = run_id(run)?;

@@ -21,6 +21,9 @@
 //! - `window`: the data of a run with another measured time
 //! - [`time_range`]: the report of a part of the time
 //! - [`what_if`]: the verdict by other thresholds
+//!
+//! Several runs:
+//! - [`mod@compare`]: a run beside earlier ones
 
 pub mod figures;
 pub mod timeline;
@@ -33,6 +36,7 @@ pub mod certificate;
 pub mod verdict;
 
 pub mod agent_stats;
+pub mod compare;
 pub mod failures;
 pub mod live;
 pub mod samples;

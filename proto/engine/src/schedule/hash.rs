@@ -34,6 +34,8 @@ pub enum Purpose {
     FeedFlip = 12,
     /// How long a user of a closed loop rests.
     Rest = 13,
+    /// The parts of a run that a sample of a comparison is drawn from.
+    Bootstrap = 14,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

@@ -12,9 +12,11 @@
 //! - [`failures`]: errors of a part of a run
 //! - [`agent_stats`]: agents of a run over time
 //! - [`what_if`]: the verdict by other thresholds
+//! - [`compare`]: a run beside earlier ones
 
 pub mod agent_stats;
 pub mod certificate;
+pub mod compare;
 pub mod failures;
 pub mod gaps;
 pub mod generator_health;

@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::answers::agent_stats::Attendance;
+use crate::answers::compare::{Comparison, RunSample};
 use crate::answers::failures::Errors;
 use crate::answers::live::Snapshot;
 use crate::answers::report::Report;
@@ -22,6 +23,7 @@ use crate::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("attendance", schema_of::<Attendance>()),
+        ("comparison", schema_of::<Comparison>()),
         ("ctl", schema_of::<Envelope<Decision>>()),
         ("delta", schema_of::<Envelope<DeltaReported>>()),
         ("errors", schema_of::<Errors>()),
@@ -33,6 +35,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("plan", schema_of::<Plan>()),
         ("report", schema_of::<Report>()),
         ("req", schema_of::<Envelope<Request>>()),
+        ("run-sample", schema_of::<RunSample>()),
         ("series", schema_of::<Series>()),
         ("slice", schema_of::<Slice>()),
         ("snapshot", schema_of::<Snapshot>()),

@@ -138,6 +138,34 @@ def verify(
     return execute(run, as_json=json, known=report, key=key, server=server)
 
 
+@app.command(group=PAST_RUNS, usage="Usage: loadpilot compare [OPTIONS] CURRENT [BASELINE...]")
+def compare(
+    current: Annotated[
+        str, Parameter(help="Run to judge: an id, `last`, a .lprun file or a results file.")
+    ],
+    /,
+    *baseline: Annotated[
+        str,
+        Parameter(help="Runs to compare it with; without any, .loadpilot/baseline.json."),
+    ],
+    threshold: Annotated[
+        str,
+        flag(GATES, "PERCENT", "Change for the worse that is a regression.", default="10"),
+    ] = "10",
+    json: Json = False,
+    server: Server = NO_SERVER,
+) -> ExitCode:
+    """Compare a run with earlier ones: exit code 1 for a regression beyond threshold and chance.
+
+    Rate, p50, p95, p99 and errors of the run and of each task are judged. What
+    varies as much within the runs, or between several runs of a baseline, is
+    chance. Exit code 3 when a run's figures cannot be trusted.
+    """
+    from .commands.compare import compare as execute
+
+    return execute(current, list(baseline), threshold=threshold, as_json=json, server=server)
+
+
 @app.command(group=PAST_RUNS)
 def export(
     run: RunId,

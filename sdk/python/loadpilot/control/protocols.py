@@ -79,6 +79,9 @@ class Session(Protocol):
     def report(self, run: str) -> str:
         """Read the report, as JSON."""
 
+    def sample(self, run: str) -> str:
+        """Read what a comparison needs of a run, as JSON."""
+
     def samples(self, run: str, path: Path) -> str:
         """Write every call to a file; returns how many, as JSON."""
 

@@ -11,6 +11,7 @@ use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::agent_stats::agent_stats;
+use loadpilot_engine::report::compare::sample::sample;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_engine::report::time_range::report_of;
@@ -19,6 +20,7 @@ use loadpilot_engine::report::what_if::what_if;
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::agent_stats::Attendance;
+use loadpilot_events::answers::compare::RunSample;
 use loadpilot_events::answers::failures::Errors;
 use loadpilot_events::answers::report::{Report, StoryLine, ThresholdResult};
 use loadpilot_events::answers::slice::{Heat, Series, Slice};
@@ -355,6 +357,15 @@ impl IndexedRun {
     pub async fn verdict(&mut self, question: &WhatIf) -> Result<WhatIfAnswer, SessionError> {
         let folded = self.as_of(question.as_of_us).await?;
         Ok(what_if(folded.run(), question)?)
+    }
+
+    /// What a comparison needs of the run.
+    ///
+    /// # Errors
+    /// When the run was never created.
+    pub async fn sample(&mut self) -> Result<RunSample, SessionError> {
+        let report = self.report(None).await?;
+        Ok(sample(self.now.run(), &report)?)
     }
 
     /// The run as of an instant, folded from the log; the last one stays in memory.

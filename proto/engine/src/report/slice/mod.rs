@@ -32,7 +32,7 @@ pub(crate) use query::whole_ticks;
 pub(crate) use selection::{CallPlaces, Selection};
 
 /// The sums of one bucket.
-struct Bucket {
+pub(crate) struct Bucket {
     started: u64,
     dropped: u64,
     raises: TaskRaises,
@@ -42,7 +42,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             started: 0,
             dropped: 0,
@@ -53,7 +53,7 @@ impl Bucket {
         }
     }
 
-    fn add(&mut self, entry: &Entry<'_>) {
+    pub(crate) fn add(&mut self, entry: &Entry<'_>) {
         match entry.key {
             Key::Arrivals { .. } => {
                 self.started += entry.count;
@@ -71,11 +71,19 @@ impl Bucket {
         }
     }
 
-    fn finished(&self) -> u64 {
+    pub(crate) fn started(&self) -> u64 {
+        self.started
+    }
+
+    pub(crate) fn response(&self) -> Hist {
+        self.response.hist()
+    }
+
+    pub(crate) fn finished(&self) -> u64 {
         self.count(Outcome::is_finished) + self.raises.without_call
     }
 
-    fn errors(&self) -> u64 {
+    pub(crate) fn errors(&self) -> u64 {
         self.count(Outcome::is_error) + self.raises.more_errors()
     }
 

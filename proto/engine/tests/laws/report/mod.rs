@@ -1,6 +1,7 @@
 //! The report: figures, slices, gates and certificate.
 
 mod certificate;
+mod compare;
 mod index_levels;
 mod overcommit;
 mod samples;

@@ -20,7 +20,7 @@ from ... import _native
 from ...compile.plan import Compiled, compile_scenario
 from ...compile.scenario.settings import Overrides
 from ...control.exit_code import ExitCode, exit_code
-from ...control.figures import closed_loop, count, number, seconds
+from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
@@ -346,6 +346,8 @@ class Run:
         end = RunEnd.of(report, self.interruptions.first, strict=options.strict)
         if not self.write_samples(session, run):
             end = end.lacking("--samples")
+        if not self.save_baseline(session, run):
+            end = end.lacking("--save-baseline")
         end = options.files.publish(end, report_json)
         write_product(self.result(report_json, report), self.stdout)
         return end.code
@@ -358,6 +360,28 @@ class Run:
         if self.options.prints_report:
             return f"{report_json}\n"
         return head(report) if self.options.quiet else summary(report, verbose=self.options.verbose)
+
+    def save_baseline(self, session: Session, run: str) -> bool:
+        """Save the sample of the run if --save-baseline is set; False when that failed."""
+        from ...local.baseline import BASELINE, NoBaseline, with_sample
+        from ..output import results
+
+        if not self.options.save_baseline:
+            return True
+        try:
+            sample = session.sample(run)
+            reason = unfit(json.loads(sample))
+            if reason is not None:
+                say(f"baseline not saved: {reason}")
+                return True
+            text = with_sample(BASELINE, sample, append=self.options.append)
+            with results.draft(BASELINE) as file:
+                file.write_text(text, encoding="utf-8")
+        except (OSError, _native.Fault, _native.Refused, NoBaseline) as error:
+            say(f"error: --save-baseline: {safe_lines(str(error))}")
+            return False
+        say(f"baseline {BASELINE}: {plural(text.count('loadpilot.sample/'), 'run')}")
+        return True
 
     def write_samples(self, session: Session, run: str) -> bool:
         """Write the table of calls if --samples is set; False when that failed."""
@@ -399,3 +423,12 @@ class Run:
 
 
 __all__ = ["Overrides", "run"]
+
+
+def unfit(sample: dict[str, Any]) -> str | None:
+    """Say why a run must not become a baseline; None when it may."""
+    if sample["ending"] != "completed":
+        return "the run did not complete"
+    if sample["grade"] == "INVALID":
+        return "its certificate is INVALID"
+    return None if sample["has_reached"] else "no call reached a server"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...compile.scenario.settings import USERS_MAX, Overrides
 from ...control.coordinator_address import Api
+from ...local.baseline import BASELINE
 from ...problem import Problem, rule, without
 from ..output import results
 from . import target
@@ -50,6 +51,9 @@ class Options:
     overrides: Overrides
     files: results.ResultFiles
     samples: Path | None
+    save_baseline: bool
+    append: bool
+    """Whether the saved baseline keeps the runs that it has."""
     dry_run: bool
     as_json: bool
     """Whether a dry run prints what belongs to the plan, too."""
@@ -88,6 +92,7 @@ def read(
         if fleet is not None and isinstance(fleet.server, Api):
             what = "needs the log itself: name the server with --nats-url instead of a coordinator"
             problems.append(Problem("--samples", what))
+    problems += _of_baseline(flags)
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
     if flags.json and not flags.dry_run:
@@ -130,6 +135,8 @@ def read(
         overrides,
         files,
         samples,
+        flags.save_baseline,
+        flags.append,
         flags.dry_run,
         flags.json,
         seed,
@@ -179,6 +186,14 @@ MISSING = (
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
 
 
+def _of_baseline(flags: RunFlags) -> list[Problem]:
+    if flags.save_baseline:
+        return results.problems(BASELINE, "--save-baseline")
+    if flags.append:
+        return [Problem("--append", "needs a baseline to add to; add --save-baseline")]
+    return []
+
+
 def _not_when_detached(flags: RunFlags) -> list[Problem]:
     """Name the flags that need this command at the end of the run."""
     written = {**flags.results.written(), "--samples": flags.samples}
@@ -190,6 +205,8 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
     if flags.output == JSON:
         what = "is printed at the end, and --detach leaves; then: report RUN --json"
         problems.append(Problem("--output", what))
+    if flags.save_baseline:
+        problems.append(Problem("--save-baseline", "is done at the end, and --detach leaves"))
     if flags.strict:
         what = "sets the exit code at the end, and --detach leaves; then: watch RUN --strict"
         problems.append(Problem("--strict", what))

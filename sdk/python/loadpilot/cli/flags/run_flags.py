@@ -209,6 +209,23 @@ class RunFlags:
             default=1,
         ),
     ] = None
+    save_baseline: Annotated[
+        bool,
+        flag(
+            GATES,
+            "",
+            "Keep the figures of this run in .loadpilot/baseline.json, for `loadpilot compare`.",
+        ),
+    ] = False
+    append: Annotated[
+        bool,
+        flag(
+            GATES,
+            "",
+            "With --save-baseline: keep the runs that are there, so that `compare` knows how much "
+            "runs differ by chance.",
+        ),
+    ] = False
     tag: Annotated[
         tuple[str, ...],
         flag(

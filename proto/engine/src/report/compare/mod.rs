@@ -1,0 +1,205 @@
+//! A run beside earlier ones: which figures changed, and whether by more than chance.
+//!
+//! A change for the worse is a regression where it is larger than the threshold *and* larger than
+//! what the parts of the runs vary by themselves. Must never judge runs whose figures cannot be
+//! trusted.
+//!
+//! - [`mod@sample`]: what is compared of a run
+//! - `bootstrap`: how far figures vary by chance
+
+mod bootstrap;
+pub mod sample;
+
+use loadpilot_events::answers::certificate::Grade;
+use loadpilot_events::answers::compare::{
+    Change, ComparedFigure, Comparison, ComparisonSchema, FigureChange, RunSample, SampleGroup,
+};
+use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::log::hist::NotAHistogram;
+use loadpilot_events::refusal::{Problem, Refusal};
+
+use bootstrap::{Figures, Parts, intervals};
+
+/// Compares a run with its baseline, at least one run. `threshold_pct` is the difference in percent
+/// from which on a change for the worse is a regression.
+///
+/// # Errors
+/// Without a baseline, for a threshold below 0, and for a sample whose histograms cannot be read.
+pub fn compare(
+    current: &RunSample,
+    baseline: &[RunSample],
+    threshold_pct: f64,
+) -> Result<Comparison, Refusal> {
+    let mut problems = Vec::new();
+    if baseline.is_empty() {
+        problems.push(Problem::new("baseline", "must be at least one run", 0));
+    }
+    if !(threshold_pct.is_finite() && threshold_pct >= 0.0) {
+        let rule = "must be a number of percent, at least 0";
+        problems.push(Problem::new("threshold", rule, threshold_pct));
+    }
+    if !problems.is_empty() {
+        return Err(Refusal { problems });
+    }
+    let obstacles: Vec<String> = [current]
+        .into_iter()
+        .chain(baseline)
+        .flat_map(obstacles)
+        .collect();
+    let mut remarks = differences(current, baseline);
+    let mut figures = Vec::new();
+    for group in &current.groups {
+        let theirs: Vec<&SampleGroup> = baseline
+            .iter()
+            .filter_map(|run| run.groups.iter().find(|one| one.task == group.task))
+            .collect();
+        if theirs.len() < baseline.len() {
+            let task = group.task.as_deref().unwrap_or_default();
+            remarks.push(format!(
+                "task {task} is not in every baseline, and is not compared"
+            ));
+            continue;
+        }
+        let changes = changes(group, &theirs, threshold_pct).map_err(|error| {
+            let rule = format!("must hold histograms ({error})");
+            Problem::new("groups", rule, group.task.as_deref().unwrap_or("the run"))
+        });
+        figures.extend(changes.map_err(|problem| Refusal {
+            problems: vec![problem],
+        })?);
+    }
+    if figures
+        .iter()
+        .any(|one| one.task.is_none() && one.interval.is_none())
+    {
+        let why = "a results file, or less than 8 ticks with calls";
+        remarks.push(format!(
+            "without intervals ({why}) only the threshold judges"
+        ));
+    }
+    if !obstacles.is_empty() {
+        figures.iter_mut().for_each(|one| one.change = Change::Unjudged);
+    }
+    let is_worse = figures.iter().any(|one| one.change == Change::Worse);
+    Ok(Comparison {
+        schema: ComparisonSchema::V1,
+        current: current.run.clone(),
+        baseline: baseline.iter().map(|run| run.run.clone()).collect(),
+        threshold_pct,
+        regressed: is_worse,
+        obstacles,
+        remarks,
+        figures,
+    })
+}
+
+/// Why the figures of a run cannot be judged.
+fn obstacles(run: &RunSample) -> Vec<String> {
+    let mut found = Vec::new();
+    if run.grade == Grade::Invalid {
+        found.push(format!("the certificate of run {} is INVALID", run.run));
+    }
+    if !run.has_reached {
+        found.push(format!("no call of run {} reached a server", run.run));
+    }
+    match run.ending {
+        Some(Ending::Completed | Ending::Stopped) => {}
+        Some(_) => found.push(format!("run {} did not end by itself", run.run)),
+        None => found.push(format!("run {} is not over", run.run)),
+    }
+    found
+}
+
+/// How the conditions of the runs differ.
+fn differences(current: &RunSample, baseline: &[RunSample]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for run in baseline {
+        let id = &run.run;
+        if run.scenario != current.scenario {
+            let (ours, theirs) = (&current.scenario, &run.scenario);
+            remarks.push(format!("other scenario: {ours}, and {theirs} in run {id}"));
+        }
+        if run.target != current.target {
+            let (ours, theirs) = (&current.target, &run.target);
+            remarks.push(format!("other target: {ours}, and {theirs} in run {id}"));
+        } else if run.plan_hash != current.plan_hash && run.scenario == current.scenario {
+            remarks.push(format!("the plan is another than that of run {id}"));
+        }
+    }
+    for run in [current].into_iter().chain(baseline) {
+        if run.grade == Grade::Degraded {
+            remarks.push(format!("the certificate of run {} is DEGRADED", run.run));
+        }
+        if run.ending == Some(Ending::Stopped) {
+            remarks.push(format!("run {} was stopped", run.run));
+        }
+    }
+    remarks
+}
+
+fn changes(
+    group: &SampleGroup,
+    baseline: &[&SampleGroup],
+    threshold_pct: f64,
+) -> Result<Vec<FigureChange>, NotAHistogram> {
+    let current = Parts::of(group)?;
+    let baseline: Vec<Parts> = baseline
+        .iter()
+        .map(|group| Parts::of(group))
+        .collect::<Result<_, _>>()?;
+    let intervals = intervals(&current, &baseline.iter().collect::<Vec<_>>());
+    let ours = current.figures();
+    let theirs: Vec<Figures> = baseline.iter().map(Parts::figures).collect();
+    let mut changes = Vec::new();
+    for (place, figure) in ComparedFigure::ALL.into_iter().enumerate() {
+        let values = theirs.iter().map(|figures| figures[place]);
+        let values: Option<Vec<f64>> = values.collect();
+        let (baseline, current) = (values.map(median), ours[place]);
+        let difference = current.zip(baseline).map(|(ours, theirs)| ours - theirs);
+        let base = baseline.filter(|&base| base != 0.0);
+        let change_pct = difference.zip(base).map(|(by, base)| by / base * 100.0);
+        let is_judged = figure != ComparedFigure::MaxMs;
+        let interval = intervals[place].filter(|_| difference.is_some() && is_judged);
+        let change = match difference.filter(|_| is_judged) {
+            Some(by) => {
+                let is_beyond = change_pct.is_none_or(|pct| pct.abs() > threshold_pct);
+                judged(by, interval, is_beyond, figure.higher_is_better())
+            }
+            None => Change::Unjudged,
+        };
+        changes.push(FigureChange {
+            task: group.task.clone(),
+            figure,
+            baseline,
+            current,
+            change_pct,
+            interval,
+            change,
+        });
+    }
+    Ok(changes)
+}
+
+/// What a difference means. `is_beyond`: it is larger than the threshold.
+fn judged(by: f64, interval: Option<[f64; 2]>, is_beyond: bool, higher_is_better: bool) -> Change {
+    if by == 0.0 {
+        return Change::Equal;
+    }
+    if interval.is_some_and(|[least, most]| least <= 0.0 && most >= 0.0) {
+        return Change::Noise;
+    }
+    match (is_beyond, (by > 0.0) == higher_is_better) {
+        (false, _) => Change::Small,
+        (true, true) => Change::Better,
+        (true, false) => Change::Worse,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len().is_multiple_of(2) {
+        true => f64::midpoint(values[middle - 1], values[middle]),
+        false => values[middle],
+    }
+}

@@ -1,0 +1,111 @@
+//! The sample of a run for comparisons: its measured time in parts.
+
+use std::ops::Range;
+
+use loadpilot_events::answers::compare::{
+    RunSample, SAMPLE_PARTS_MAX, SampleGroup, SamplePart, SampleSchema,
+};
+use loadpilot_events::answers::report::Report;
+use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::log::hist;
+use loadpilot_events::refusal::Refusal;
+
+use crate::fold::project::first_measured_tick;
+use crate::report::slice::{Bucket, Indexed, Query, Selection};
+
+/// The sample of a run whose report is `report`.
+///
+/// # Errors
+/// When the run was never created.
+pub fn sample(run: Indexed<'_>, report: &Report) -> Result<RunSample, Refusal> {
+    let names = report.tasks.iter().map(|task| task.name.clone());
+    let groups = std::iter::once(None).chain(names.map(Some));
+    let groups = groups.map(|task| group(run, task, report.rates.measured_us));
+    Ok(RunSample {
+        groups: groups.collect::<Result<_, Refusal>>()?,
+        ..sample_of_report(report)
+    })
+}
+
+/// The sample of a report alone: the whole run in one part, without tasks.
+#[must_use]
+pub fn sample_of_report(report: &Report) -> RunSample {
+    let raised = report.task_raises.as_ref();
+    let response = report.latency.response.as_ref();
+    let finished = response.map_or(0, |ladder| ladder.count);
+    let part = SamplePart {
+        length_us: report.rates.measured_us,
+        started: report.rates.started,
+        finished: finished + raised.map_or(0, |raised| raised.without_call),
+        errors: report.errors_total,
+        response: report.latency.response_histogram.clone(),
+    };
+    RunSample {
+        schema: SampleSchema::V1,
+        run: report.run.id.clone(),
+        scenario: report.scenario.clone(),
+        target: report.target_url.clone(),
+        plan_hash: report.run.plan_hash.clone(),
+        ending: report.run.ending,
+        grade: report.certificate.grade,
+        has_reached: report.latency.unconnected < finished,
+        groups: vec![SampleGroup {
+            task: None,
+            parts: vec![part],
+        }],
+    }
+}
+
+fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<SampleGroup, Refusal> {
+    let slice = Slice {
+        tasks: task.clone().map(|task| vec![task]),
+        ..Slice::default()
+    };
+    let query = Query::of(run, &slice)?;
+    let selection = Selection::new(run, &query);
+    let measured = measured(run, &query);
+    // A stop is inside of a tick.
+    let us = |tick: u32| (u64::from(tick - measured.start) * query.tick_us).min(measured_us);
+    let parts = parts(measured.clone()).map(|ticks| {
+        let mut bucket = Bucket::new();
+        let length_us = us(ticks.end) - us(ticks.start);
+        run.index.walk(ticks, |entry| {
+            if selection.wants(&entry.key) {
+                bucket.add(&entry);
+            }
+        });
+        SamplePart {
+            length_us,
+            started: bucket.started(),
+            finished: bucket.finished(),
+            errors: bucket.errors(),
+            response: hist::encode(&bucket.response()),
+        }
+    });
+    Ok(SampleGroup {
+        task,
+        parts: parts.collect(),
+    })
+}
+
+/// The ticks between warm-up and end; of a stopped run up to the last one with load.
+fn measured(run: Indexed<'_>, query: &Query) -> Range<u32> {
+    let plan = run.control.state.created.as_ref();
+    let from = plan.map_or(0, |created| first_measured_tick(&created.plan));
+    let stopped = run.control.stopped_at_us();
+    let stopped = stopped.and_then(|us| u32::try_from(us.div_ceil(query.tick_us)).ok());
+    // Agents may have started arrivals that were due while the stop was on its way.
+    let to = stopped.map_or(u32::MAX, |tick| tick.max(run.index.end()));
+    from..to.min(query.ticks.end).max(from)
+}
+
+/// Ranges of equal length, as far as ticks allow.
+fn parts(ticks: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+    let count = u64::from(ticks.end - ticks.start);
+    let parts = count.min(SAMPLE_PARTS_MAX.into());
+    let bound = move |place: u64| {
+        let offset = u32::try_from(count * place / parts.max(1)).unwrap_or(u32::MAX);
+        ticks.start.saturating_add(offset)
+    };
+    (0..parts).map(move |place| bound(place)..bound(place + 1))
+}

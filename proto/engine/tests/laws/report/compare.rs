@@ -1,0 +1,235 @@
+//! Comparisons: what is slower is worse, what is equal is not, and the sample is the run.
+
+use loadpilot_engine::report::compare::compare;
+use loadpilot_engine::report::compare::sample::{sample, sample_of_report};
+use loadpilot_engine::report::percentiles::ladder;
+use loadpilot_engine::report::report;
+use loadpilot_events::answers::certificate::Grade;
+use loadpilot_events::answers::compare::{
+    Change, ComparedFigure, Comparison, RunSample, SAMPLE_PARTS_MAX, SampleGroup, SamplePart,
+    SampleSchema,
+};
+use loadpilot_events::id::RunId;
+use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::log::hist;
+use proptest::prelude::*;
+
+use crate::report::slices::Whole;
+use crate::rules::dice::Dice;
+use crate::support::history::History;
+
+/// A server in figures.
+#[derive(Clone, Copy)]
+struct Server {
+    /// Lowest and highest response time of nine tenths of the calls, in µs.
+    fast_us: (u64, u64),
+    errors_per_mille: u64,
+    /// Number of parts with calls.
+    parts: u64,
+    calls_per_part: u64,
+}
+
+const SERVER: Server = Server {
+    fast_us: (900, 1_100),
+    errors_per_mille: 0,
+    parts: 40,
+    calls_per_part: 400,
+};
+
+impl Server {
+    fn slower(self, percent: u64) -> Self {
+        let more = |us: u64| us * (100 + percent) / 100;
+        let fast_us = (more(self.fast_us.0), more(self.fast_us.1));
+        Self { fast_us, ..self }
+    }
+
+    /// A run of this server, in which each part has a mood of its own, as real servers have.
+    fn run(self, seed: u64) -> RunSample {
+        let dice = &mut Dice::new(seed);
+        let part = |dice: &mut Dice| {
+            let mut response = hist::latency();
+            let mood = dice.pick(98..103);
+            let mut errors = 0;
+            for _ in 0..self.calls_per_part {
+                let (least, most) = self.fast_us;
+                let slow = if dice.chance(10) { 3 } else { 1 };
+                hist::record(&mut response, dice.pick(least..most) * slow * mood / 100);
+                errors += u64::from(dice.pick(0..1_000) < self.errors_per_mille);
+            }
+            SamplePart {
+                length_us: 1_000_000,
+                started: self.calls_per_part,
+                finished: self.calls_per_part,
+                errors,
+                response: hist::encode(&response),
+            }
+        };
+        RunSample {
+            schema: SampleSchema::V1,
+            run: RunId::parse("01run").expect("a token"),
+            scenario: "Shop".to_owned(),
+            target: "http://127.0.0.1".to_owned(),
+            plan_hash: String::new(),
+            ending: Some(Ending::Completed),
+            grade: Grade::Valid,
+            has_reached: true,
+            groups: vec![SampleGroup {
+                task: None,
+                parts: (0..self.parts).map(|_| part(dice)).collect(),
+            }],
+        }
+    }
+}
+
+fn changed(comparison: &Comparison, figure: ComparedFigure) -> Change {
+    let mut rows = comparison.figures.iter();
+    let row = rows.find(|row| row.task.is_none() && row.figure == figure);
+    row.expect("each figure has a row").change
+}
+
+/// Of twenty pairs of runs, the number of which the comparison regresses.
+fn regressions(current: Server, baseline: Server, threshold_pct: f64) -> usize {
+    let regressed = |seed: &u64| {
+        let (ours, theirs) = (current.run(2 * seed), baseline.run(2 * seed + 1));
+        let found = compare(&ours, &[theirs], threshold_pct).expect("both are samples");
+        found.regressed
+    };
+    (0..20).filter(regressed).count()
+}
+
+/// Broken if noise fails a pipeline, or a server that is 5 % slower passes.
+#[test]
+fn slower_is_told_from_noise() {
+    let failed = [SERVER, SERVER.slower(5)].map(|current| regressions(current, SERVER, 2.0));
+    assert!(failed[0] <= 2, "{} of 20 equal pairs regress", failed[0]);
+    assert!(failed[1] >= 18, "{} of 20 slower ones do", failed[1]);
+    assert_eq!(
+        regressions(SERVER.slower(5), SERVER, 50.0),
+        0,
+        "the threshold counts"
+    );
+    assert_eq!(
+        regressions(SERVER, SERVER.slower(5), 2.0),
+        0,
+        "faster is no regression"
+    );
+}
+
+/// Broken if errors where there were none pass, since nothing is a percentage of zero.
+#[test]
+fn errors_after_none_are_a_regression() {
+    let failing = Server {
+        errors_per_mille: 20,
+        ..SERVER
+    };
+    assert_eq!(regressions(failing, SERVER, 50.0), 20);
+    let one = Server {
+        errors_per_mille: 0,
+        ..SERVER
+    };
+    let mut current = one.run(1);
+    current.groups[0].parts[3].errors = 1;
+    let found = compare(&current, &[one.run(1)], 10.0).expect("both are samples");
+    let change = changed(&found, ComparedFigure::ErrorRatePct);
+    assert_eq!(
+        (change, found.regressed),
+        (Change::Noise, false),
+        "one error may be chance"
+    );
+}
+
+/// Broken if one run is judged by itself where several show how far runs differ.
+#[test]
+fn several_runs_show_the_spread_between_runs() {
+    let percents = [0, 2, 4, 6, 8, 10];
+    let baseline: Vec<RunSample> = percents
+        .iter()
+        .map(|&percent| SERVER.slower(percent).run(percent + 7))
+        .collect();
+    let current = SERVER.slower(9).run(100);
+    let alone = compare(&current, &baseline[..1], 2.0).expect("both are samples");
+    let among = compare(&current, &baseline, 2.0).expect("all are samples");
+    assert_eq!(changed(&alone, ComparedFigure::P50Ms), Change::Worse);
+    assert_eq!(changed(&among, ComparedFigure::P50Ms), Change::Noise);
+    let worse = compare(&SERVER.slower(30).run(5), &baseline, 2.0).expect("all are samples");
+    assert_eq!(changed(&worse, ComparedFigure::P50Ms), Change::Worse);
+}
+
+/// Broken if figures that prove nothing pass or fail a pipeline.
+#[test]
+fn figures_that_cannot_be_trusted_are_not_judged() {
+    let (sound, slow) = (SERVER.run(1), SERVER.slower(50).run(2));
+    let invalid = |run: &RunSample| RunSample {
+        grade: Grade::Invalid,
+        ..run.clone()
+    };
+    let open = |run: &RunSample| RunSample {
+        ending: None,
+        ..run.clone()
+    };
+    let unreached = |run: &RunSample| RunSample {
+        has_reached: false,
+        ..run.clone()
+    };
+    let aborted = |run: &RunSample| RunSample {
+        ending: Some(Ending::Aborted),
+        ..run.clone()
+    };
+    for (current, baseline) in [
+        (invalid(&slow), sound.clone()),
+        (slow.clone(), invalid(&sound)),
+        (open(&slow), sound.clone()),
+        (slow.clone(), aborted(&sound)),
+        (unreached(&slow), sound.clone()),
+    ] {
+        let found = compare(&current, &[baseline], 1.0).expect("both are samples");
+        assert_eq!((found.obstacles.len(), found.regressed), (1, false));
+    }
+    let other = RunSample {
+        scenario: "Other".to_owned(),
+        ..sound.clone()
+    };
+    let found = compare(&slow, &[other], 1.0).expect("both are samples");
+    assert!(found.regressed && found.remarks[0].contains("other scenario"));
+    for (baseline, threshold) in [(vec![], 1.0), (vec![sound.clone()], -1.0)] {
+        assert!(compare(&slow, &baseline, threshold).is_err());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// Broken if a sample lacks a call, counts one twice, or is of another time than the report.
+    #[test]
+    fn a_sample_is_its_run(seed: u64) {
+        let history = History::new(seed);
+        let whole = Whole::of(&history, &history.data);
+        let run = whole.run();
+        let report = report(run.control, run.data).expect("the run is known");
+        let sample = sample(run, &report).expect("it was created");
+        prop_assert_eq!(sample.groups.len(), 1 + report.tasks.len());
+        let of_tasks = report.tasks.iter().map(|task| (task.finished, task.errors));
+        let raised = report.task_raises.map_or(0, |raised| raised.without_call);
+        let finished = report.latency.response.as_ref().map_or(0, |ladder| ladder.count);
+        let total = (finished + raised, report.errors_total);
+        let expected = [total].into_iter().chain(of_tasks);
+        for (group, expected) in sample.groups.iter().zip(expected) {
+            prop_assert!(group.parts.len() <= SAMPLE_PARTS_MAX as usize);
+            let sum = |of: fn(&SamplePart) -> u64| group.parts.iter().map(of).sum::<u64>();
+            prop_assert_eq!((sum(|part| part.finished), sum(|part| part.errors)), expected);
+        }
+        let mut response = hist::latency();
+        for part in &sample.groups[0].parts {
+            response.add(hist::decode(&part.response).expect("ours")).expect("it grows");
+        }
+        prop_assert_eq!(ladder(&response), report.latency.response.clone());
+        let started = sample.groups[0].parts.iter().map(|part| part.started).sum::<u64>();
+        prop_assert_eq!(started, report.rates.started);
+        let equal = compare(&sample, std::slice::from_ref(&sample), 0.0).expect("a sample");
+        let same = [Change::Equal, Change::Unjudged];
+        prop_assert!(equal.figures.iter().all(|row| same.contains(&row.change)));
+        let alone = sample_of_report(&report);
+        let equal = compare(&sample, &[alone], 0.0).expect("a sample");
+        prop_assert!(!equal.regressed, "{:?}", equal.figures);
+    }
+}

@@ -1,0 +1,176 @@
+//! A comparison of runs: what it needs of each run, and what it finds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::answers::certificate::Grade;
+use crate::id::RunId;
+use crate::log::ctl::Ending;
+use crate::log::hist::EncodedHistogram;
+
+/// Maximum number of parts of the measured time in a sample.
+pub const SAMPLE_PARTS_MAX: u32 = 40;
+
+/// Version of the sample format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SampleSchema {
+    /// The first version.
+    #[serde(rename = "loadpilot.sample/1")]
+    V1,
+}
+
+/// What a comparison needs of one run: its measured time in parts of equal length, whose spread
+/// shows how far a figure varies within the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSample {
+    /// Version of this format.
+    pub schema: SampleSchema,
+    /// Id of the run.
+    pub run: RunId,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Target of the load.
+    pub target: String,
+    /// SHA-256 of the plan, in lower-case hex.
+    pub plan_hash: String,
+    /// How the run ended; null before its seal.
+    pub ending: Option<Ending>,
+    /// Grade of its certificate.
+    pub grade: Grade,
+    /// Whether a call reached a server; the latency of all others is that of the failure to.
+    pub has_reached: bool,
+    /// Figures of the whole run, then of each task in the order of the plan. Of a results file only
+    /// those of the whole run.
+    pub groups: Vec<SampleGroup>,
+}
+
+/// Figures of the whole run or of one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SampleGroup {
+    /// Name of the task; null for the whole run.
+    pub task: Option<String>,
+    /// Parts of the measured time, in order. Of a results file there is one.
+    pub parts: Vec<SamplePart>,
+}
+
+/// Figures of one part of the measured time: of the arrivals that were due in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SamplePart {
+    /// Length in µs.
+    pub length_us: u64,
+    /// Number of arrivals started.
+    pub started: u64,
+    /// Number of finished calls, plus one for each task that raised without a call: the whole of
+    /// which `error_rate_pct` of a report is a share.
+    pub finished: u64,
+    /// Number of errors, counted as `errors_total` of a report.
+    pub errors: u64,
+    /// Distribution of the response time in µs.
+    pub response: EncodedHistogram,
+}
+
+/// A figure that is compared.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedFigure {
+    /// Arrivals started per second.
+    AchievedRps,
+    /// Median response time in ms.
+    P50Ms,
+    /// 95th percentile of the response time in ms.
+    P95Ms,
+    /// 99th percentile of the response time in ms.
+    P99Ms,
+    /// Longest response time in ms. It is one call, and is not judged.
+    MaxMs,
+    /// Errors in percent of finished calls.
+    ErrorRatePct,
+}
+
+impl ComparedFigure {
+    /// All figures, in the order in which they are shown.
+    pub const ALL: [Self; 6] = [
+        Self::AchievedRps,
+        Self::P50Ms,
+        Self::P95Ms,
+        Self::P99Ms,
+        Self::MaxMs,
+        Self::ErrorRatePct,
+    ];
+
+    /// Whether a higher value is better.
+    #[must_use]
+    pub fn higher_is_better(self) -> bool {
+        self == Self::AchievedRps
+    }
+}
+
+/// What a difference means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Both values are equal.
+    Equal,
+    /// As large as differences that happen by chance.
+    Noise,
+    /// Not chance, and within the threshold.
+    Small,
+    /// Better, beyond the threshold and chance.
+    Better,
+    /// Worse, beyond the threshold and chance: a regression.
+    Worse,
+    /// The figure is shown only, or one of the values is absent.
+    Unjudged,
+}
+
+/// One figure of the current run beside the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureChange {
+    /// Name of the task; null for the whole run.
+    pub task: Option<String>,
+    /// The figure.
+    pub figure: ComparedFigure,
+    /// Value of the baseline; of several runs the median. Null without a value.
+    pub baseline: Option<f64>,
+    /// Value of the current run; null without a value.
+    pub current: Option<f64>,
+    /// Difference in percent of the baseline; null where that is absent or 0.
+    pub change_pct: Option<f64>,
+    /// Difference in the unit of the figure: the range that holds 95 % of the differences between
+    /// samples drawn again from the parts of both sides. Null without enough parts.
+    pub interval: Option<[f64; 2]>,
+    /// What the difference means.
+    pub change: Change,
+}
+
+/// Version of the comparison format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ComparisonSchema {
+    /// The first version.
+    #[serde(rename = "loadpilot.comparison/1")]
+    V1,
+}
+
+/// A run beside one or more earlier ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Version of this format.
+    pub schema: ComparisonSchema,
+    /// The run that is judged.
+    pub current: RunId,
+    /// The runs that it is compared with.
+    pub baseline: Vec<RunId>,
+    /// Difference in percent from which on a change for the worse is a regression.
+    pub threshold_pct: f64,
+    /// Why the runs cannot be compared, as sentences for people; then there is no judgement.
+    pub obstacles: Vec<String>,
+    /// What a reader has to know besides, as sentences for people.
+    pub remarks: Vec<String>,
+    /// Figures of the whole run, then of each task that both sides have.
+    pub figures: Vec<FigureChange>,
+    /// Whether a figure is worse, beyond the threshold and chance. False where there is an
+    /// obstacle.
+    pub regressed: bool,
+}

@@ -1,0 +1,95 @@
+"""``loadpilot compare``: a run beside its baseline.
+
+The engine judges; this command finds the runs and prints the result.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import _native
+from ...control.exit_code import ExitCode
+from ...control.terminal import coloured, wants_colour, write_product
+from ...local.baseline import BASELINE, SCHEMA, NoBaseline, samples_of
+from ..output.comparison import comparison_text
+from .history import UsageError, find_run, fleet_of, open_log, reporting
+
+if TYPE_CHECKING:
+    from ...control.nats_settings import Server, ServerFlags
+    from ...control.signals import Interruptions
+
+JSON_FILE = ".json"
+"""Suffix of results files and baselines."""
+
+
+def compare(
+    current: str, baseline: list[str], *, threshold: str, as_json: bool, server: ServerFlags
+) -> ExitCode:
+    """Compare a run with others, or with the baseline of this directory."""
+    with reporting() as (interruptions, outcome):
+        place = fleet_of(server)
+        percent = _percent(threshold)
+        if not baseline and not BASELINE.exists():
+            raise UsageError(
+                f"there is no baseline in {BASELINE}: name a run to compare with, or save one with "
+                "`loadpilot run --save-baseline`"
+            )
+        ours = _samples(current, interruptions, place)
+        theirs = [
+            sample
+            for name in baseline or [str(BASELINE)]
+            for sample in _samples(name, interruptions, place)
+        ]
+        if len(ours) != 1:
+            raise UsageError(f"{current} holds {len(ours)} runs; the current one must be one")
+        text = _native.compare(json.dumps(ours[0]), json.dumps(theirs), percent)
+        comparison = json.loads(text)
+        shown = comparison_text(comparison)
+        if not as_json and wants_colour(sys.stdout):
+            shown = coloured(shown)
+        write_product(f"{text}\n" if as_json else shown)
+        if comparison["obstacles"]:
+            outcome.append(ExitCode.INCOMPLETE)
+        elif comparison["regressed"]:
+            outcome.append(ExitCode.GATE_FAILED)
+    return outcome[-1]
+
+
+def _percent(threshold: str) -> float:
+    try:
+        percent = float(threshold.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent < float("inf"):
+        raise UsageError(f"--threshold: must be a percentage of at least 0 (got {threshold!r})")
+    return percent
+
+
+def _samples(
+    name: str, interruptions: Interruptions, server: Server | None
+) -> list[dict[str, Any]]:
+    """Read the samples of a run, a run file, a results file or a baseline."""
+    if name.endswith(JSON_FILE):
+        return _of_json(Path(name))
+    one = find_run(name, interruptions, server)
+    with open_log(one.log, interruptions) as session:
+        return [json.loads(session.sample(one.run))]
+
+
+def _of_json(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if SCHEMA in text:
+            return samples_of(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, NoBaseline) as error:
+        raise UsageError(str(error)) from None
+    try:
+        return [json.loads(_native.sample_of_report(text))]
+    except _native.Refused:
+        rule = "must be a results file (`run --results-json`) or a baseline of this version"
+        raise UsageError(f"{path}: {rule}") from None

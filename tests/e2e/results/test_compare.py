@@ -1,0 +1,87 @@
+"""`compare` and `--save-baseline`: a slower target is found, an equal one is not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.e2e.support.command import UNTRUSTED
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+SHOP = """
+from loadpilot import VUser, scenario, task
+
+@scenario(rps=40, duration="10s", mode="constant")
+class Shop(VUser):
+    @task
+    def quick(self, client):
+        client.get("/quick")
+
+    @task
+    def slow(self, client):
+        client.get("/slow")
+"""
+FIGURES = ["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
+
+
+def test_a_slower_task_is_found(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a regression passes, an equal run fails, or the file says another thing than the
+    log. 40 s."""
+    oracle.delay(30)
+    first = loadpilot.run(SHOP, oracle.url, "--save-baseline")
+    assert "baseline .loadpilot/baseline.json: 1 run" in first.stderr
+    equal = loadpilot.run(SHOP, oracle.url, "--save-baseline", "--append")
+    assert "baseline .loadpilot/baseline.json: 2 runs" in equal.stderr
+    oracle.delay(60, path="/slow")
+    slower = loadpilot.run(SHOP, oracle.url)
+
+    compared = loadpilot.call("compare", slower.run, "--json")
+    comparison = json.loads(compared.stdout)
+    assert comparison["baseline"] == [first.run, equal.run]
+    worse = {(row["task"], row["figure"]) for row in comparison["figures"] if is_worse(row)}
+    assert (compared.code, ("slow", "p50_ms") in worse) == (1, True), compared.stdout
+    assert not any(task == "quick" and figure == "p50_ms" for task, figure in worse)
+    rows = [row for row in comparison["figures"] if row["task"] is None]
+    assert [row["figure"] for row in rows] == FIGURES
+    report = slower.report
+    assert rows[2]["current"] == report["p95_ms"]
+    assert rows[5]["current"] == report["error_rate_pct"]
+    text = loadpilot.call("compare", slower.run)
+    assert (text.code, "beyond 10 % and chance" in text.stdout) == (1, True)
+
+    path = loadpilot.folder / "slower.lprun"
+    assert loadpilot.call("export", slower.run, str(path)).code == 0
+    assert loadpilot.call("compare", str(path), "--json").stdout == compared.stdout
+    against = loadpilot.call("compare", equal.run, first.run, "--threshold", "100", "--json")
+    assert against.code == 0, against.stdout
+    faster = loadpilot.call("compare", first.run, slower.run)
+    assert (faster.code, "better" in faster.stdout) == (0, True)
+    results = loadpilot.call("compare", str(slower.results), str(first.results), "--json")
+    alone = json.loads(results.stdout)["figures"]
+    assert [row["current"] for row in alone] == [row["current"] for row in rows]
+    assert [row["interval"] for row in alone] == [None] * len(FIGURES)
+
+
+def is_worse(row: dict[str, object]) -> bool:
+    return row["change"] == "worse"
+
+
+def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a run without an answer becomes a baseline, or a comparison with it passes. 4 s."""
+    gone = oracle.url.rsplit(":", 1)[0] + ":9"
+    failed = loadpilot.run(SHOP.replace("10s", "2s"), gone, "--save-baseline")
+    assert "baseline not saved" in failed.stderr
+    assert not (loadpilot.log / "baseline.json").exists()
+    for argv, words in [
+        (["compare", "last"], "--save-baseline"),
+        (["compare", "last", "nothing"], "there is no run"),
+        (["compare", "last", "gone.json"], "gone.json"),
+        (["compare", "last", "last", "--threshold", "-1"], "--threshold"),
+    ]:
+        refused = loadpilot.call(*argv)
+        assert (refused.code, words in refused.stderr) == (2, True), refused.stderr
+    compared = loadpilot.call("compare", "last", "last")
+    assert (compared.code, "not compared" in compared.stdout) == (UNTRUSTED, True)
