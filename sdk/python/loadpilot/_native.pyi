@@ -75,16 +75,16 @@ def parse_duration_us(field: str, text: str) -> int:
 def parse_rate_urps(field: str, text: str) -> int:
     """Read a rate in millionths per second; raises ValueError that names field, rule and value."""
 
-def sample_of_report(report_json: str) -> str:
-    """Make the sample of a report for comparisons, without tasks and spread; JSON.
+def parts_of_report(report_json: str) -> str:
+    """Take a report for comparisons, as one part without tasks; JSON.
 
     Raises Refused for another text.
     """
 
 def compare(current_json: str, baseline_json: str, threshold_pct: float) -> str:
-    """Compare the sample of a run with a JSON list of samples; JSON: proto/schema/comparison.json.
+    """Compare the parts of a run with a JSON list of those of others.
 
-    Raises Refused for what is no sample, for an empty list and a negative threshold.
+    JSON: proto/schema/comparison.json. Raises Refused for what are no parts, for an empty list and a negative threshold.
     """
 
 def new_run_id() -> str:
@@ -407,8 +407,8 @@ class Session:
         JSON: ``{"records", "objects", "objects_gone", "bytes"}``. Raises Refused, Fault.
         """
 
-    def sample(self, run: str) -> str:
-        """Make the sample of a run for comparisons; JSON: proto/schema/run-sample.json.
+    def parts(self, run: str) -> str:
+        """Cut a run into parts for comparisons; JSON: proto/schema/run-parts.json.
 
         Raises Refused for a run that was never created, Fault.
         """

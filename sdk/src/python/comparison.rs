@@ -1,7 +1,7 @@
 //! Comparisons of runs, for Python: JSON in, JSON out.
 
-use loadpilot_engine::report::compare::sample;
-use loadpilot_events::answers::compare::RunSample;
+use loadpilot_engine::report::compare::run_parts::parts_of_report as of_report;
+use loadpilot_events::answers::compare::RunParts;
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::refusal::{Problem, Refusal};
 use pyo3::prelude::*;
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use super::errors::refused;
 use super::values::json;
 
-/// The sample of a results file: the whole run in one part.
+/// The parts of a results file: the whole run in one part.
 #[pyfunction]
-pub(super) fn sample_of_report(py: Python<'_>, report_json: &str) -> PyResult<String> {
+pub(super) fn parts_of_report(py: Python<'_>, report_json: &str) -> PyResult<String> {
     let report: Report = read(py, "the report", report_json)?;
-    json(&sample::sample_of_report(&report))
+    json(&of_report(&report))
 }
 
 /// Compares a run with its baseline.
@@ -25,8 +25,8 @@ pub(super) fn compare(
     baseline_json: &str,
     threshold_pct: f64,
 ) -> PyResult<String> {
-    let current: RunSample = read(py, "the sample", current_json)?;
-    let baseline: Vec<RunSample> = read(py, "the baseline", baseline_json)?;
+    let current: RunParts = read(py, "the current run", current_json)?;
+    let baseline: Vec<RunParts> = read(py, "the baseline", baseline_json)?;
     let compare = loadpilot_engine::report::compare::compare;
     let comparison = py.detach(|| compare(&current, &baseline, threshold_pct));
     json(&comparison.map_err(|refusal| refused(py, &refusal))?)

@@ -33,7 +33,7 @@ pub mod _native {
     #[pymodule_export]
     const DEVELOPMENT_BUILD: bool = cfg!(debug_assertions);
     #[pymodule_export]
-    use super::comparison::{compare, sample_of_report};
+    use super::comparison::{compare, parts_of_report};
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]

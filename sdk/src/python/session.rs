@@ -260,11 +260,11 @@ impl PySession {
         Ok(found)
     }
 
-    fn sample(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+    fn parts(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
         let session = self.0.query_session(py)?;
-        let sample = async { session.read(&run, None).await?.sample().await };
-        json(&self.0.result(py, sample)?)
+        let parts = async { session.read(&run, None).await?.parts().await };
+        json(&self.0.result(py, parts)?)
     }
 
     #[pyo3(signature = (run, known_json = None))]

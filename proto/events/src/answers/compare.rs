@@ -8,23 +8,23 @@ use crate::id::RunId;
 use crate::log::ctl::Ending;
 use crate::log::hist::EncodedHistogram;
 
-/// Maximum number of parts of the measured time in a sample.
-pub const SAMPLE_PARTS_MAX: u32 = 40;
+/// Maximum number of parts of the measured time.
+pub const RUN_PARTS_MAX: u32 = 40;
 
-/// Version of the sample format.
+/// Version of the format of run parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum SampleSchema {
+pub enum RunPartsSchema {
     /// The first version.
-    #[serde(rename = "loadpilot.sample/1")]
+    #[serde(rename = "loadpilot.run-parts/1")]
     V1,
 }
 
 /// What a comparison needs of one run: its measured time in parts of equal length, whose spread
 /// shows how far a figure varies within the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunSample {
+pub struct RunParts {
     /// Version of this format.
-    pub schema: SampleSchema,
+    pub schema: RunPartsSchema,
     /// Id of the run.
     pub run: RunId,
     /// Name of the scenario.
@@ -41,21 +41,21 @@ pub struct RunSample {
     pub has_reached: bool,
     /// Figures of the whole run, then of each task in the order of the plan. Of a results file only
     /// those of the whole run.
-    pub groups: Vec<SampleGroup>,
+    pub groups: Vec<GroupParts>,
 }
 
 /// Figures of the whole run or of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SampleGroup {
+pub struct GroupParts {
     /// Name of the task; null for the whole run.
     pub task: Option<String>,
     /// Parts of the measured time, in order. Of a results file there is one.
-    pub parts: Vec<SamplePart>,
+    pub parts: Vec<RunPart>,
 }
 
 /// Figures of one part of the measured time: of the arrivals that were due in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SamplePart {
+pub struct RunPart {
     /// Length in µs.
     pub length_us: u64,
     /// Number of arrivals started.

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::answers::agent_stats::Attendance;
-use crate::answers::compare::{Comparison, RunSample};
+use crate::answers::compare::{Comparison, RunParts};
 use crate::answers::failures::Errors;
 use crate::answers::live::Snapshot;
 use crate::answers::report::Report;
@@ -35,7 +35,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("plan", schema_of::<Plan>()),
         ("report", schema_of::<Report>()),
         ("req", schema_of::<Envelope<Request>>()),
-        ("run-sample", schema_of::<RunSample>()),
+        ("run-parts", schema_of::<RunParts>()),
         ("series", schema_of::<Series>()),
         ("slice", schema_of::<Slice>()),
         ("snapshot", schema_of::<Snapshot>()),

@@ -96,9 +96,9 @@ class HttpSession:
         """Read the report, as JSON."""
         return self.ask("GET", f"/run/{run}/report").decode()
 
-    def sample(self, run: str) -> str:
+    def parts(self, run: str) -> str:
         """Make what a comparison needs of the report alone: over HTTP there is no log."""
-        return _native.sample_of_report(self.report(run))
+        return _native.parts_of_report(self.report(run))
 
     def samples(self, run: str, path: Path) -> str:
         """Raise Fault: the single calls of a run are not available over HTTP."""

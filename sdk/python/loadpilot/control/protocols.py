@@ -79,7 +79,7 @@ class Session(Protocol):
     def report(self, run: str) -> str:
         """Read the report, as JSON."""
 
-    def sample(self, run: str) -> str:
+    def parts(self, run: str) -> str:
         """Read what a comparison needs of a run, as JSON."""
 
     def samples(self, run: str, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The baseline of a directory: the samples of the runs that later runs are compared with."""
+"""The baseline of a directory: the runs, in parts, that later runs are compared with."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class NoBaseline(Exception):
     """A file holds no baseline."""
 
 
-def samples_of(path: Path) -> list[dict[str, Any]]:
-    """Read the samples of a baseline; raises OSError, NoBaseline."""
+def runs_of(path: Path) -> list[dict[str, Any]]:
+    """Read the runs of a baseline; raises OSError, NoBaseline."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise NoBaseline(f"{path}: must be JSON ({error})") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise NoBaseline(f"{path}: must be a baseline that `run --save-baseline` wrote")
-    return list(content["samples"])
+    return list(content["runs"])
 
 
-def with_sample(path: Path, sample: str, *, append: bool) -> str:
-    """Write the content of a baseline with one more sample, or with this one alone.
+def with_run(path: Path, parts: str, *, append: bool) -> str:
+    """Write the content of a baseline with one more run, or with this one alone.
 
     Raises OSError, NoBaseline for a file that cannot be appended to.
     """
-    before = samples_of(path) if append and path.exists() else []
-    samples = [*before, json.loads(sample)][-RUNS_MAX:]
-    return json.dumps({"schema": SCHEMA, "samples": samples}, separators=(",", ":")) + "\n"
+    before = runs_of(path) if append and path.exists() else []
+    runs = [*before, json.loads(parts)][-RUNS_MAX:]
+    return json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":")) + "\n"

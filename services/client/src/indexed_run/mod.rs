@@ -11,7 +11,7 @@ use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::agent_stats::agent_stats;
-use loadpilot_engine::report::compare::sample::sample;
+use loadpilot_engine::report::compare::run_parts::run_parts;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_engine::report::time_range::report_of;
@@ -20,7 +20,7 @@ use loadpilot_engine::report::what_if::what_if;
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::agent_stats::Attendance;
-use loadpilot_events::answers::compare::RunSample;
+use loadpilot_events::answers::compare::RunParts;
 use loadpilot_events::answers::failures::Errors;
 use loadpilot_events::answers::report::{Report, StoryLine, ThresholdResult};
 use loadpilot_events::answers::slice::{Heat, Series, Slice};
@@ -363,9 +363,9 @@ impl IndexedRun {
     ///
     /// # Errors
     /// When the run was never created.
-    pub async fn sample(&mut self) -> Result<RunSample, SessionError> {
+    pub async fn parts(&mut self) -> Result<RunParts, SessionError> {
         let report = self.report(None).await?;
-        Ok(sample(self.now.run(), &report)?)
+        Ok(run_parts(self.now.run(), &report)?)
     }
 
     /// The run as of an instant, folded from the log; the last one stays in memory.

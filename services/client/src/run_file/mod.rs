@@ -42,9 +42,10 @@ const CHECKSUM_HEX: usize = 64;
 
 /// Size in bytes at which a member of records is closed. A reader has one in memory.
 const MEMBER_BYTES: usize = 4 << 20;
-/// Maximum size in bytes of a member that a reader accepts: a member has at least one record, and
-/// objects have no smaller limit of their own.
+/// Maximum size in bytes, without compression, of a member that a reader takes into memory.
 const MEMBER_BYTES_MAX: u64 = 1 << 30;
+/// The same of the manifest, which is read before anything is known of the file.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
 /// `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]

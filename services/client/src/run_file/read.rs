@@ -18,8 +18,8 @@ use zip::ZipArchive;
 
 use super::signature::is_of;
 use super::{
-    CHECKSUM, CHECKSUM_HEX, FORMAT, Line, MANIFEST, MEMBER_BYTES_MAX, Manifest, Member, OBJECTS,
-    SIGNATURE, Signature, StreamName, VERSION, problem,
+    CHECKSUM, CHECKSUM_HEX, FORMAT, Line, MANIFEST, MANIFEST_BYTES_MAX, MEMBER_BYTES_MAX, Manifest,
+    Member, OBJECTS, SIGNATURE, Signature, StreamName, VERSION, problem,
 };
 use crate::session::Session;
 use crate::session_error::SessionError;
@@ -235,7 +235,7 @@ fn content(archive: &mut ZipArchive<BufReader<File>>, name: &str) -> Result<Vec<
         .by_name(name)
         .map_err(|error| broken(error.to_string()))?;
     let mut content = Vec::new();
-    let mut limited = member.take(MEMBER_BYTES_MAX);
+    let mut limited = member.take(MANIFEST_BYTES_MAX);
     limited
         .read_to_end(&mut content)
         .map_err(|error| broken(error.to_string()))?;

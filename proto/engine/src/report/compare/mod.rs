@@ -4,15 +4,15 @@
 //! what the parts of the runs vary by themselves. Must never judge runs whose figures cannot be
 //! trusted.
 //!
-//! - [`mod@sample`]: what is compared of a run
+//! - [`run_parts`]: what is compared of a run
 //! - `bootstrap`: how far figures vary by chance
 
 mod bootstrap;
-pub mod sample;
+pub mod run_parts;
 
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{
-    Change, ComparedFigure, Comparison, ComparisonSchema, FigureChange, RunSample, SampleGroup,
+    Change, ComparedFigure, Comparison, ComparisonSchema, FigureChange, GroupParts, RunParts,
 };
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::hist::NotAHistogram;
@@ -24,10 +24,10 @@ use bootstrap::{Figures, Parts, intervals};
 /// from which on a change for the worse is a regression.
 ///
 /// # Errors
-/// Without a baseline, for a threshold below 0, and for a sample whose histograms cannot be read.
+/// Without a baseline, for a threshold below 0, and for runs whose histograms cannot be read.
 pub fn compare(
-    current: &RunSample,
-    baseline: &[RunSample],
+    current: &RunParts,
+    baseline: &[RunParts],
     threshold_pct: f64,
 ) -> Result<Comparison, Refusal> {
     let mut problems = Vec::new();
@@ -49,7 +49,7 @@ pub fn compare(
     let mut remarks = differences(current, baseline);
     let mut figures = Vec::new();
     for group in &current.groups {
-        let theirs: Vec<&SampleGroup> = baseline
+        let theirs: Vec<&GroupParts> = baseline
             .iter()
             .filter_map(|run| run.groups.iter().find(|one| one.task == group.task))
             .collect();
@@ -78,7 +78,9 @@ pub fn compare(
         ));
     }
     if !obstacles.is_empty() {
-        figures.iter_mut().for_each(|one| one.change = Change::Unjudged);
+        figures
+            .iter_mut()
+            .for_each(|one| one.change = Change::Unjudged);
     }
     let is_worse = figures.iter().any(|one| one.change == Change::Worse);
     Ok(Comparison {
@@ -94,7 +96,7 @@ pub fn compare(
 }
 
 /// Why the figures of a run cannot be judged.
-fn obstacles(run: &RunSample) -> Vec<String> {
+fn obstacles(run: &RunParts) -> Vec<String> {
     let mut found = Vec::new();
     if run.grade == Grade::Invalid {
         found.push(format!("the certificate of run {} is INVALID", run.run));
@@ -111,7 +113,7 @@ fn obstacles(run: &RunSample) -> Vec<String> {
 }
 
 /// How the conditions of the runs differ.
-fn differences(current: &RunSample, baseline: &[RunSample]) -> Vec<String> {
+fn differences(current: &RunParts, baseline: &[RunParts]) -> Vec<String> {
     let mut remarks = Vec::new();
     for run in baseline {
         let id = &run.run;
@@ -138,8 +140,8 @@ fn differences(current: &RunSample, baseline: &[RunSample]) -> Vec<String> {
 }
 
 fn changes(
-    group: &SampleGroup,
-    baseline: &[&SampleGroup],
+    group: &GroupParts,
+    baseline: &[&GroupParts],
     threshold_pct: f64,
 ) -> Result<Vec<FigureChange>, NotAHistogram> {
     let current = Parts::of(group)?;

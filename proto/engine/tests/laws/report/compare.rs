@@ -1,13 +1,13 @@
-//! Comparisons: what is slower is worse, what is equal is not, and the sample is the run.
+//! Comparisons: what is slower is worse, what is equal is not, and the parts are the run.
 
 use loadpilot_engine::report::compare::compare;
-use loadpilot_engine::report::compare::sample::{sample, sample_of_report};
+use loadpilot_engine::report::compare::run_parts::{parts_of_report, run_parts};
 use loadpilot_engine::report::percentiles::ladder;
 use loadpilot_engine::report::report;
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{
-    Change, ComparedFigure, Comparison, RunSample, SAMPLE_PARTS_MAX, SampleGroup, SamplePart,
-    SampleSchema,
+    Change, ComparedFigure, Comparison, GroupParts, RUN_PARTS_MAX, RunPart, RunParts,
+    RunPartsSchema,
 };
 use loadpilot_events::id::RunId;
 use loadpilot_events::log::ctl::Ending;
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// A run of this server, in which each part has a mood of its own, as real servers have.
-    fn run(self, seed: u64) -> RunSample {
+    fn run(self, seed: u64) -> RunParts {
         let dice = &mut Dice::new(seed);
         let part = |dice: &mut Dice| {
             let mut response = hist::latency();
@@ -56,7 +56,7 @@ impl Server {
                 hist::record(&mut response, dice.pick(least..most) * slow * mood / 100);
                 errors += u64::from(dice.pick(0..1_000) < self.errors_per_mille);
             }
-            SamplePart {
+            RunPart {
                 length_us: 1_000_000,
                 started: self.calls_per_part,
                 finished: self.calls_per_part,
@@ -64,8 +64,8 @@ impl Server {
                 response: hist::encode(&response),
             }
         };
-        RunSample {
-            schema: SampleSchema::V1,
+        RunParts {
+            schema: RunPartsSchema::V1,
             run: RunId::parse("01run").expect("a token"),
             scenario: "Shop".to_owned(),
             target: "http://127.0.0.1".to_owned(),
@@ -73,7 +73,7 @@ impl Server {
             ending: Some(Ending::Completed),
             grade: Grade::Valid,
             has_reached: true,
-            groups: vec![SampleGroup {
+            groups: vec![GroupParts {
                 task: None,
                 parts: (0..self.parts).map(|_| part(dice)).collect(),
             }],
@@ -91,7 +91,7 @@ fn changed(comparison: &Comparison, figure: ComparedFigure) -> Change {
 fn regressions(current: Server, baseline: Server, threshold_pct: f64) -> usize {
     let regressed = |seed: &u64| {
         let (ours, theirs) = (current.run(2 * seed), baseline.run(2 * seed + 1));
-        let found = compare(&ours, &[theirs], threshold_pct).expect("both are samples");
+        let found = compare(&ours, &[theirs], threshold_pct).expect("both can be compared");
         found.regressed
     };
     (0..20).filter(regressed).count()
@@ -129,7 +129,7 @@ fn errors_after_none_are_a_regression() {
     };
     let mut current = one.run(1);
     current.groups[0].parts[3].errors = 1;
-    let found = compare(&current, &[one.run(1)], 10.0).expect("both are samples");
+    let found = compare(&current, &[one.run(1)], 10.0).expect("both can be compared");
     let change = changed(&found, ComparedFigure::ErrorRatePct);
     assert_eq!(
         (change, found.regressed),
@@ -142,16 +142,16 @@ fn errors_after_none_are_a_regression() {
 #[test]
 fn several_runs_show_the_spread_between_runs() {
     let percents = [0, 2, 4, 6, 8, 10];
-    let baseline: Vec<RunSample> = percents
+    let baseline: Vec<RunParts> = percents
         .iter()
         .map(|&percent| SERVER.slower(percent).run(percent + 7))
         .collect();
     let current = SERVER.slower(9).run(100);
-    let alone = compare(&current, &baseline[..1], 2.0).expect("both are samples");
-    let among = compare(&current, &baseline, 2.0).expect("all are samples");
+    let alone = compare(&current, &baseline[..1], 2.0).expect("both can be compared");
+    let among = compare(&current, &baseline, 2.0).expect("all can be compared");
     assert_eq!(changed(&alone, ComparedFigure::P50Ms), Change::Worse);
     assert_eq!(changed(&among, ComparedFigure::P50Ms), Change::Noise);
-    let worse = compare(&SERVER.slower(30).run(5), &baseline, 2.0).expect("all are samples");
+    let worse = compare(&SERVER.slower(30).run(5), &baseline, 2.0).expect("all can be compared");
     assert_eq!(changed(&worse, ComparedFigure::P50Ms), Change::Worse);
 }
 
@@ -159,19 +159,19 @@ fn several_runs_show_the_spread_between_runs() {
 #[test]
 fn figures_that_cannot_be_trusted_are_not_judged() {
     let (sound, slow) = (SERVER.run(1), SERVER.slower(50).run(2));
-    let invalid = |run: &RunSample| RunSample {
+    let invalid = |run: &RunParts| RunParts {
         grade: Grade::Invalid,
         ..run.clone()
     };
-    let open = |run: &RunSample| RunSample {
+    let open = |run: &RunParts| RunParts {
         ending: None,
         ..run.clone()
     };
-    let unreached = |run: &RunSample| RunSample {
+    let unreached = |run: &RunParts| RunParts {
         has_reached: false,
         ..run.clone()
     };
-    let aborted = |run: &RunSample| RunSample {
+    let aborted = |run: &RunParts| RunParts {
         ending: Some(Ending::Aborted),
         ..run.clone()
     };
@@ -182,14 +182,14 @@ fn figures_that_cannot_be_trusted_are_not_judged() {
         (slow.clone(), aborted(&sound)),
         (unreached(&slow), sound.clone()),
     ] {
-        let found = compare(&current, &[baseline], 1.0).expect("both are samples");
+        let found = compare(&current, &[baseline], 1.0).expect("both can be compared");
         assert_eq!((found.obstacles.len(), found.regressed), (1, false));
     }
-    let other = RunSample {
+    let other = RunParts {
         scenario: "Other".to_owned(),
         ..sound.clone()
     };
-    let found = compare(&slow, &[other], 1.0).expect("both are samples");
+    let found = compare(&slow, &[other], 1.0).expect("both can be compared");
     assert!(found.regressed && found.remarks[0].contains("other scenario"));
     for (baseline, threshold) in [(vec![], 1.0), (vec![sound.clone()], -1.0)] {
         assert!(compare(&slow, &baseline, threshold).is_err());
@@ -199,37 +199,38 @@ fn figures_that_cannot_be_trusted_are_not_judged() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Broken if a sample lacks a call, counts one twice, or is of another time than the report.
+    /// Broken if the parts lack a call, count one twice, or are of another time than the report.
     #[test]
-    fn a_sample_is_its_run(seed: u64) {
+    fn parts_are_their_run(seed: u64) {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
         let run = whole.run();
         let report = report(run.control, run.data).expect("the run is known");
-        let sample = sample(run, &report).expect("it was created");
-        prop_assert_eq!(sample.groups.len(), 1 + report.tasks.len());
+        let parts = run_parts(run, &report).expect("it was created");
+        prop_assert_eq!(parts.groups.len(), 1 + report.tasks.len());
         let of_tasks = report.tasks.iter().map(|task| (task.finished, task.errors));
         let raised = report.task_raises.map_or(0, |raised| raised.without_call);
         let finished = report.latency.response.as_ref().map_or(0, |ladder| ladder.count);
         let total = (finished + raised, report.errors_total);
         let expected = [total].into_iter().chain(of_tasks);
-        for (group, expected) in sample.groups.iter().zip(expected) {
-            prop_assert!(group.parts.len() <= SAMPLE_PARTS_MAX as usize);
-            let sum = |of: fn(&SamplePart) -> u64| group.parts.iter().map(of).sum::<u64>();
+        for (group, expected) in parts.groups.iter().zip(expected) {
+            prop_assert!(group.parts.len() <= RUN_PARTS_MAX as usize);
+            let sum = |of: fn(&RunPart) -> u64| group.parts.iter().map(of).sum::<u64>();
             prop_assert_eq!((sum(|part| part.finished), sum(|part| part.errors)), expected);
         }
         let mut response = hist::latency();
-        for part in &sample.groups[0].parts {
+        for part in &parts.groups[0].parts {
             response.add(hist::decode(&part.response).expect("ours")).expect("it grows");
         }
         prop_assert_eq!(ladder(&response), report.latency.response.clone());
-        let started = sample.groups[0].parts.iter().map(|part| part.started).sum::<u64>();
+        let started = parts.groups[0].parts.iter().map(|part| part.started).sum::<u64>();
         prop_assert_eq!(started, report.rates.started);
-        let equal = compare(&sample, std::slice::from_ref(&sample), 0.0).expect("a sample");
+        let equal = compare(&parts, std::slice::from_ref(&parts), 0.0);
+        let equal = equal.expect("both can be compared");
         let same = [Change::Equal, Change::Unjudged];
         prop_assert!(equal.figures.iter().all(|row| same.contains(&row.change)));
-        let alone = sample_of_report(&report);
-        let equal = compare(&sample, &[alone], 0.0).expect("a sample");
+        let alone = parts_of_report(&report);
+        let equal = compare(&parts, &[alone], 0.0).expect("both can be compared");
         prop_assert!(!equal.regressed, "{:?}", equal.figures);
     }
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.terminal import coloured, wants_colour, write_product
-from ...local.baseline import BASELINE, SCHEMA, NoBaseline, samples_of
+from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_of
 from ..output.comparison import comparison_text
 from .history import UsageError, find_run, fleet_of, open_log, reporting
 
@@ -37,11 +37,9 @@ def compare(
                 f"there is no baseline in {BASELINE}: name a run to compare with, or save one with "
                 "`loadpilot run --save-baseline`"
             )
-        ours = _samples(current, interruptions, place)
+        ours = _runs(current, interruptions, place)
         theirs = [
-            sample
-            for name in baseline or [str(BASELINE)]
-            for sample in _samples(name, interruptions, place)
+            run for name in baseline or [str(BASELINE)] for run in _runs(name, interruptions, place)
         ]
         if len(ours) != 1:
             raise UsageError(f"{current} holds {len(ours)} runs; the current one must be one")
@@ -68,28 +66,26 @@ def _percent(threshold: str) -> float:
     return percent
 
 
-def _samples(
-    name: str, interruptions: Interruptions, server: Server | None
-) -> list[dict[str, Any]]:
-    """Read the samples of a run, a run file, a results file or a baseline."""
+def _runs(name: str, interruptions: Interruptions, server: Server | None) -> list[dict[str, Any]]:
+    """Read the parts of a run, a run file, a results file or a baseline."""
     if name.endswith(JSON_FILE):
         return _of_json(Path(name))
     one = find_run(name, interruptions, server)
     with open_log(one.log, interruptions) as session:
-        return [json.loads(session.sample(one.run))]
+        return [json.loads(session.parts(one.run))]
 
 
 def _of_json(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
         if SCHEMA in text:
-            return samples_of(path)
+            return runs_of(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (UnicodeDecodeError, NoBaseline) as error:
         raise UsageError(str(error)) from None
     try:
-        return [json.loads(_native.sample_of_report(text))]
+        return [json.loads(_native.parts_of_report(text))]
     except _native.Refused:
         rule = "must be a results file (`run --results-json`) or a baseline of this version"
         raise UsageError(f"{path}: {rule}") from None

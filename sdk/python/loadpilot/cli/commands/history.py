@@ -332,8 +332,10 @@ def past_run(name: str, interruptions: Interruptions, server: Server | None) -> 
     if is_file(name):
         file = Path(name)
         with open_log(file, interruptions) as session:
-            (facts,) = json.loads(session.runs())
-        return PastRun(file, facts)
+            held = json.loads(session.runs())
+        if len(held) != 1:
+            raise UsageError(f"{name}: must hold one run, and holds {len(held)}")
+        return PastRun(file, held[0])
     return match_run(name, every_run(interruptions, server), place_of(server))
 
 

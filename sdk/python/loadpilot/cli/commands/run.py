@@ -362,25 +362,25 @@ class Run:
         return head(report) if self.options.quiet else summary(report, verbose=self.options.verbose)
 
     def save_baseline(self, session: Session, run: str) -> bool:
-        """Save the sample of the run if --save-baseline is set; False when that failed."""
-        from ...local.baseline import BASELINE, NoBaseline, with_sample
+        """Save the parts of the run if --save-baseline is set; False when that failed."""
+        from ...local.baseline import BASELINE, NoBaseline, with_run
         from ..output import results
 
         if not self.options.save_baseline:
             return True
         try:
-            sample = session.sample(run)
-            reason = unfit(json.loads(sample))
+            parts = session.parts(run)
+            reason = unfit(json.loads(parts))
             if reason is not None:
                 say(f"baseline not saved: {reason}")
                 return True
-            text = with_sample(BASELINE, sample, append=self.options.append)
+            text = with_run(BASELINE, parts, append=self.options.append)
             with results.draft(BASELINE) as file:
                 file.write_text(text, encoding="utf-8")
         except (OSError, _native.Fault, _native.Refused, NoBaseline) as error:
             say(f"error: --save-baseline: {safe_lines(str(error))}")
             return False
-        say(f"baseline {BASELINE}: {plural(text.count('loadpilot.sample/'), 'run')}")
+        say(f"baseline {BASELINE}: {plural(text.count('loadpilot.run-parts/'), 'run')}")
         return True
 
     def write_samples(self, session: Session, run: str) -> bool:
@@ -425,10 +425,10 @@ class Run:
 __all__ = ["Overrides", "run"]
 
 
-def unfit(sample: dict[str, Any]) -> str | None:
+def unfit(parts: dict[str, Any]) -> str | None:
     """Say why a run must not become a baseline; None when it may."""
-    if sample["ending"] != "completed":
+    if parts["ending"] != "completed":
         return "the run did not complete"
-    if sample["grade"] == "INVALID":
+    if parts["grade"] == "INVALID":
         return "its certificate is INVALID"
-    return None if sample["has_reached"] else "no call reached a server"
+    return None if parts["has_reached"] else "no call reached a server"

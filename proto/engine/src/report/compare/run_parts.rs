@@ -1,9 +1,9 @@
-//! The sample of a run for comparisons: its measured time in parts.
+//! A run for comparisons: its measured time in parts.
 
 use std::ops::Range;
 
 use loadpilot_events::answers::compare::{
-    RunSample, SAMPLE_PARTS_MAX, SampleGroup, SamplePart, SampleSchema,
+    GroupParts, RUN_PARTS_MAX, RunPart, RunParts, RunPartsSchema,
 };
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::answers::slice::Slice;
@@ -13,35 +13,35 @@ use loadpilot_events::refusal::Refusal;
 use crate::fold::project::first_measured_tick;
 use crate::report::slice::{Bucket, Indexed, Query, Selection};
 
-/// The sample of a run whose report is `report`.
+/// The parts of a run whose report is `report`.
 ///
 /// # Errors
 /// When the run was never created.
-pub fn sample(run: Indexed<'_>, report: &Report) -> Result<RunSample, Refusal> {
+pub fn run_parts(run: Indexed<'_>, report: &Report) -> Result<RunParts, Refusal> {
     let names = report.tasks.iter().map(|task| task.name.clone());
     let groups = std::iter::once(None).chain(names.map(Some));
     let groups = groups.map(|task| group(run, task, report.rates.measured_us));
-    Ok(RunSample {
+    Ok(RunParts {
         groups: groups.collect::<Result<_, Refusal>>()?,
-        ..sample_of_report(report)
+        ..parts_of_report(report)
     })
 }
 
-/// The sample of a report alone: the whole run in one part, without tasks.
+/// The parts of a report alone: the whole run in one part, without tasks.
 #[must_use]
-pub fn sample_of_report(report: &Report) -> RunSample {
+pub fn parts_of_report(report: &Report) -> RunParts {
     let raised = report.task_raises.as_ref();
     let response = report.latency.response.as_ref();
     let finished = response.map_or(0, |ladder| ladder.count);
-    let part = SamplePart {
+    let part = RunPart {
         length_us: report.rates.measured_us,
         started: report.rates.started,
         finished: finished + raised.map_or(0, |raised| raised.without_call),
         errors: report.errors_total,
         response: report.latency.response_histogram.clone(),
     };
-    RunSample {
-        schema: SampleSchema::V1,
+    RunParts {
+        schema: RunPartsSchema::V1,
         run: report.run.id.clone(),
         scenario: report.scenario.clone(),
         target: report.target_url.clone(),
@@ -49,14 +49,14 @@ pub fn sample_of_report(report: &Report) -> RunSample {
         ending: report.run.ending,
         grade: report.certificate.grade,
         has_reached: report.latency.unconnected < finished,
-        groups: vec![SampleGroup {
+        groups: vec![GroupParts {
             task: None,
             parts: vec![part],
         }],
     }
 }
 
-fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<SampleGroup, Refusal> {
+fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<GroupParts, Refusal> {
     let slice = Slice {
         tasks: task.clone().map(|task| vec![task]),
         ..Slice::default()
@@ -74,7 +74,7 @@ fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<Sam
                 bucket.add(&entry);
             }
         });
-        SamplePart {
+        RunPart {
             length_us,
             started: bucket.started(),
             finished: bucket.finished(),
@@ -82,7 +82,7 @@ fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<Sam
             response: hist::encode(&bucket.response()),
         }
     });
-    Ok(SampleGroup {
+    Ok(GroupParts {
         task,
         parts: parts.collect(),
     })
@@ -102,7 +102,7 @@ fn measured(run: Indexed<'_>, query: &Query) -> Range<u32> {
 /// Ranges of equal length, as far as ticks allow.
 fn parts(ticks: Range<u32>) -> impl Iterator<Item = Range<u32>> {
     let count = u64::from(ticks.end - ticks.start);
-    let parts = count.min(SAMPLE_PARTS_MAX.into());
+    let parts = count.min(RUN_PARTS_MAX.into());
     let bound = move |place: u64| {
         let offset = u32::try_from(count * place / parts.max(1)).unwrap_or(u32::MAX);
         ticks.start.saturating_add(offset)
