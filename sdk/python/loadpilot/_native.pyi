@@ -84,7 +84,8 @@ def parts_of_report(report_json: str) -> str:
 def compare(current_json: str, baseline_json: str, threshold_pct: float) -> str:
     """Compare the parts of a run with a JSON list of those of others.
 
-    JSON: proto/schema/comparison.json. Raises Refused for what are no parts, for an empty list and a negative threshold.
+    JSON: proto/schema/comparison.json. Raises Refused for what are no parts, for an empty list and
+    a negative threshold.
     """
 
 def new_run_id() -> str:
