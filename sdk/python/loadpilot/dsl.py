@@ -154,7 +154,7 @@ def scenario(
     ramp_up: Duration | None = None,
     mode: Mode | None = None,
     steps: int | None = None,
-    thresholds: Mapping[str, float | str] | None = None,
+    thresholds: Mapping[str, float | str | list[str]] | None = None,
     stages: Sequence[Stage] | None = None,
     warm_up: Duration | None = None,
     max_in_flight: int | None = None,

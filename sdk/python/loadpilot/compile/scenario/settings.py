@@ -14,7 +14,7 @@ from ...problem import Problem, rule
 from ...units import Wrong, duration_us, rate_urps
 from . import profile
 from .connections import ConnectionFlags
-from .thresholds import Measurable, assignment, overriding, threshold
+from .thresholds import Measurable, assigned, key_of, overriding, pairs_in, threshold
 
 if TYPE_CHECKING:
     from ...dsl import ScenarioSpec
@@ -375,27 +375,23 @@ class Settings:
             must = 'must be a dict such as {"p99_ms": 500}'
             self.problems.append(rule(self.place("thresholds"), must, value))
             value = None
-        flagged: list[tuple[str, str]] = []
-        for text in self.overrides.thresholds:
-            pair = assignment(text)
-            if pair is None:
-                must = "must be key=value such as p99_ms=500, or orders.count>=100"
-                self.problems.append(rule("--threshold", must, text))
-            else:
-                flagged.append(pair)
-        own = self._built(self.place("thresholds"), list((value or {}).items()), gated)
-        flags = self._built("--threshold", flagged, gated)
-        return overriding(own, flags)
+        place = self.place("thresholds")
+        own = self._built(place, pairs_in(value or {}), gated)
+        keys = [key_of(one) for one in own]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        self.problems += [Problem(place, f"must have {key} once") for key in twice]
+        flagged = assigned(self.overrides.thresholds, self.problems)
+        return overriding(own, self._built("--threshold", flagged, gated))
 
     def _built(
         self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Measurable
-    ) -> list[tuple[str, dict[str, Any]]]:
+    ) -> list[dict[str, Any]]:
         built = []
         for key, limit in pairs:
             one, problems = threshold(place, key, limit, gated)
             self.problems += problems
             if one is not None:
-                built.append((key, one))
+                built.append(one)
         return built
 
     def tags(self, secrets: Secrets) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Thresholds: gates such as ``p99_ms`` or ``browse:p99_ms`` with a limit.
 
 A limit is a number, or text with an operator: ``"<= 250"``. A custom metric is named with its
-figure, ``cart_value.p95``, and needs the operator. A gate that is invalid or can never be measured
-is an error with the nearest name; it is never dropped.
+figure, ``cart_value.p95``, and needs the operator. Forms of k6 such as ``p(99)<500`` are translated
+first. A gate that is invalid or can never be measured is an error with the nearest name; it is
+never dropped.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...metrics import is_name
 from ...problem import Problem, nearest, rule, shown
+from . import k6_thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LIMIT_RULE = 'must be a number that is finite and not negative, or text such as "<= 250"'
 OWN_RULE = 'must be text that says which side passes, such as ">= 100" or "<= 250"'
@@ -37,6 +39,11 @@ class Measurable:
     """The tasks with a check."""
     runs_in_python: bool
 
+    @classmethod
+    def in_log(cls, tasks: Sequence[str]) -> Measurable:
+        """All that gates of a run can name: its log does not say which tasks have checks."""
+        return cls(tasks, tasks, runs_in_python=True)
+
 
 def threshold(
     place: str, key: object, limit: object, gated: Measurable
@@ -44,11 +51,15 @@ def threshold(
     """Build one threshold of the plan; returns None and the problems if it is invalid."""
     if not isinstance(key, str):
         return None, [rule(place, "must be named by text such as 'p99_ms'", key)]
-    task, colon, metric = key.rpartition(":")
     place = f"{place} {key!r}" if not place.startswith("--") else place
+    try:
+        key, limit = _translated(key, limit)
+    except k6_thresholds.Ambiguous as ambiguous:
+        return None, [Problem(place, str(ambiguous))]
+    task, colon, metric = key.rpartition(":")
     measured, problems = _measured(place, metric, gated)
     if colon and task not in gated.tasks:
-        problems.append(_unknown(place, "task", task, gated.tasks))
+        problems.append(unknown(place, "task", task, gated.tasks))
     elif metric == "checks" and not (task in gated.checked if colon else gated.checked):
         name = task if colon else gated.tasks[0] if gated.tasks else "TASK"
         what = f"no check would ever run: write check_{name}(self, status_code, body)"
@@ -72,13 +83,50 @@ def assignment(text: str) -> tuple[str, str] | None:
     return key, limit.strip() if operator == "=" else f"{operator} {limit.strip()}"
 
 
+def assigned(texts: Iterable[str], problems: list[Problem]) -> list[tuple[str, str]]:
+    """Split the gates of the flag; ``problems`` gets those of another form."""
+    pairs = []
+    for text in texts:
+        pair = assignment(text)
+        if pair is None:
+            must = "must be key=value such as p99_ms=500, or orders.count>=100"
+            problems.append(rule("--threshold", must, text))
+        else:
+            pairs.append(pair)
+    return pairs
+
+
+def pairs_in(said: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """List the gates of a scenario's dict; a key may have several, as in k6."""
+    return [
+        (key, limit)
+        for key, limits in said.items()
+        for limit in (limits if isinstance(limits, list) and limits else [limits])
+    ]
+
+
 def overriding(
-    own: Iterable[tuple[str, dict[str, Any]]], flags: Iterable[tuple[str, dict[str, Any]]]
+    own: Iterable[dict[str, Any]], flags: Iterable[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Merge gates by key: a flag replaces the scenario's gate in its place, or adds one."""
-    merged = dict(own)
-    merged.update(flags)
+    merged = {key_of(one): one for one in own}
+    merged.update((key_of(one), one) for one in flags)
     return list(merged.values())
+
+
+def key_of(built: dict[str, Any]) -> str:
+    """Write the key of a threshold of the plan."""
+    own = built.get("own")
+    metric = f"{own['name']}.{own['figure']}" if own else built["metric"]
+    return f"{built['task']}:{metric}" if "task" in built else str(metric)
+
+
+def _translated(key: str, limit: object) -> tuple[str, object]:
+    """Translate k6's forms, also ``{"http_req_duration": "p(95)<500"}``; others stay."""
+    said, value = key, limit
+    if isinstance(limit, str) and (nested := assignment(limit)) is not None:
+        said, value = f"{key} {nested[0]}", nested[1]
+    return k6_thresholds.translated(said, value) if k6_thresholds.is_k6(said) else (key, limit)
 
 
 def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any], list[Problem]]:
@@ -88,14 +136,14 @@ def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any
         return {"metric": metric}, []
     name, point, figure = metric.partition(".")
     if not point or (figure not in figures and nearest(metric, builtin)):
-        return {}, [_unknown(place, "metric", metric, builtin)]
+        return {}, [unknown(place, "metric", metric, builtin)]
     own = {"metric": "own", "own": {"name": name, "figure": figure}}
     problems = []
     if not is_name(name):
         must = "must name a metric in letters, digits and _, not a digit first"
         problems.append(rule(place, must, name))
     if figure not in figures:
-        problems.append(_unknown(place, f"figure of {name}", figure, figures))
+        problems.append(unknown(place, f"figure of {name}", figure, figures))
     if not gated.runs_in_python:
         what = "nothing is ever added to it: no task of this scenario runs in Python"
         near = _near(metric, builtin)
@@ -120,7 +168,8 @@ def _limit(limit: object, *, is_own: bool) -> tuple[str | None, float | None]:
     return operator, number if sound else None
 
 
-def _unknown(place: str, kind: str, name: str, known: Sequence[str]) -> Problem:
+def unknown(place: str, kind: str, name: str, known: Sequence[str]) -> Problem:
+    """Build the problem of an unknown name, with the nearest one."""
     hint = _near(name, known)
     return Problem(place, f"unknown {kind} {shown(name)}; {hint}known: {', '.join(known)}")
 

@@ -123,8 +123,7 @@ def read_gates(
 
     ``field`` names the problems of a gate by its position ``{at}``; without it, by its key.
     """
-    # A log does not say which tasks have checks: a check that never ran is not measured.
-    gated = Measurable(tasks, tasks, runs_in_python=True)
+    gated = Measurable.in_log(tasks)
     read = [threshold("thresholds", key, limit, gated) for key, limit in said]
     problems = [
         {
