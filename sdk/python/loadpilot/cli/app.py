@@ -24,6 +24,7 @@ from .flags.shared_flags import (
     Strict,
     Verbose,
 )
+from .flags.verdict_flags import VerdictFlags
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -59,6 +60,7 @@ app["--help"].group = app["--version"].group = PROJECT
 NO_COORDINATOR = ApiFlags()
 DEFAULTS = RunFlags()
 NO_FILES = ResultFlags()
+AS_PLANNED = VerdictFlags()
 
 
 @app.command(group=RUN, usage="Usage: loadpilot run [OPTIONS] FILE")
@@ -164,6 +166,27 @@ def compare(
     from .commands.compare import compare as execute
 
     return execute(current, list(baseline), threshold=threshold, as_json=json, server=server)
+
+
+@app.command(group=PAST_RUNS, usage="Usage: loadpilot verdict [OPTIONS] [RUN...]")
+def verdict(
+    *run: Annotated[
+        str,
+        Parameter(
+            help="Runs to judge: ids or their first characters, `last`, .lprun files. Default: "
+            "`last`."
+        ),
+    ],
+    flags: Annotated[VerdictFlags, Parameter(name="*")] = AS_PLANNED,
+) -> ExitCode:
+    """Judge past runs by other gates, or over a part of their time; nothing is stored.
+
+    A line for each run: id, scenario, verdict and why. Exit code 1 when a run
+    fails, 3 when one did not end or its figures cannot be trusted.
+    """
+    from .commands.verdict import verdict as execute
+
+    return execute(list(run), flags)
 
 
 @app.command(group=PAST_RUNS)

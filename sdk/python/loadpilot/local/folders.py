@@ -24,6 +24,10 @@ REMAINS = ("spool", "ring")
 """Suffixes of the files of a run there; a spool first: rings alone hold nothing to report."""
 IMPORTED = "imported"
 """Folder below the logs with the files of imported runs."""
+CACHE = "cache"
+"""Folder below the logs with indexed runs; it may be deleted at any time."""
+INDEXED = ".reading"
+"""Suffix of an indexed run there."""
 RUN_FILE = ".lprun"
 """Suffix of a run in a file."""
 NAME = re.compile(r"log-(\d+)")
@@ -42,14 +46,24 @@ def run_files(root: Path) -> list[Path]:
     return sorted((root / IMPORTED).glob(f"*{RUN_FILE}"))
 
 
+def cache_of(log: object) -> Path | None:
+    """Find the cache of a log of this directory; None for another one."""
+    if not isinstance(log, Path) or ROOT not in log.parents:
+        return None
+    return ROOT / CACHE / (log.name if log.is_dir() else IMPORTED)
+
+
 def running(root: Path) -> list[Path]:
     """List the logs below ``root`` with a stack file; that of a killed stack remains."""
     return [path for path in log_dirs(root) if (path / STACK_FILE).exists()]
 
 
 def forget_remains(log_dir: Path, runs: list[str]) -> None:
-    """Delete the files that killed agents left of these runs; raises OSError."""
+    """Delete what killed agents and readers left of these runs; raises OSError."""
+    cache = cache_of(log_dir)
     for run in runs:
+        if cache is not None:
+            (cache / f"{run}{INDEXED}").unlink(missing_ok=True)
         for kind in REMAINS:
             for file in (log_dir / AGENTS).glob(f"{run}.*.{kind}"):
                 file.unlink()

@@ -24,7 +24,7 @@ from loadpilot.control.outcome import FINAL_STATES
 from loadpilot.control.protocols import ANSWER_TIMEOUT_SECS
 from loadpilot.control.signals import Interruptions
 from loadpilot.control.terminal import safe, say
-from loadpilot.local.folders import ROOT, connect
+from loadpilot.local.folders import CACHE, ROOT, connect
 from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, relay_events
 
 from .app import application
@@ -47,8 +47,6 @@ PORT = 8089
 """Default port, if it is free."""
 PAGE = "open-ui.html"
 """A page that redirects a browser to the link: other users can read command lines."""
-CACHE = "cache"
-"""Folder of indexed runs beside the logs; it may be deleted at any time."""
 SEALED_SECS = 15.0
 """Timeout for stopped runs to be sealed."""
 HEAR_SECS = 0.2

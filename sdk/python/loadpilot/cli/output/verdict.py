@@ -1,18 +1,22 @@
 """What decides about a run, as lines: verdict, certificate, ending and gates.
 
-Pure functions from the report to text; text of users and targets is escaped.
+Pure functions from the report to text; text of users and targets is escaped. A judgement is the
+same for one of many runs, on one line.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ...control.figures import against, number, seconds
-from ...control.outcome import verdict_text
+from ...control.exit_code import ExitCode, exit_code
+from ...control.figures import against, number, plural, seconds
+from ...control.outcome import quality_reason, verdict, verdict_text
 from ...control.terminal import inert, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
     from ..._generated.report import Report, ThresholdResult
 
@@ -20,6 +24,8 @@ LABEL_WIDTH = 13
 """Width of the label of a line, in columns."""
 KEY_WIDTH = 22
 """Width of the key of a gate, in columns."""
+NOT_JUDGED = "not judged"
+UNANSWERED = "no server answered"
 
 
 def head(report: Report) -> str:
@@ -93,3 +99,60 @@ def gate_figures(result: ThresholdResult) -> tuple[str, str]:
 def labelled(label: str, text: str) -> str:
     """Write a line with its label."""
     return f"{label:<{LABEL_WIDTH}}{text}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of one run."""
+
+    run: str
+    scenario: str
+    reason: str
+    """Why it passed, failed or cannot be judged."""
+    code: ExitCode = ExitCode.INCOMPLETE
+    verdict: str = NOT_JUDGED
+    answer: dict[str, Any] | None = None
+    """What the engine answered; None for a run that did not end."""
+
+    @classmethod
+    def of(cls, facts: dict[str, Any], report: Report, answer: dict[str, Any]) -> Self:
+        """Judge a run by an answer to a what-if in place of the verdict of its report."""
+        judged: Any = report | {key: answer[key] for key in ("verdict", "certificate")}
+        code = exit_code(judged, None, strict=False)
+        is_judged = code in {ExitCode.PASSED, ExitCode.GATE_FAILED}
+        return cls(
+            facts["run"],
+            facts["scenario"],
+            "; ".join(_reasons(judged, is_judged=is_judged)),
+            code if is_judged else ExitCode.INCOMPLETE,
+            verdict(judged) if is_judged else NOT_JUDGED,
+            answer,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Write its fields for programs."""
+        fields = ("run", "scenario", "verdict", "reason", "answer")
+        return {field: getattr(self, field) for field in fields}
+
+
+def verdict_line(one: Judgement) -> str:
+    """Write a judgement as a line."""
+    return f"{safe(one.run)}  {safe(one.scenario)}  {one.verdict}: {safe(one.reason)}"
+
+
+def _reasons(judged: Report, *, is_judged: bool) -> Iterator[str]:
+    gates = judged["verdict"]["thresholds"]
+    failed = [gate for gate in gates if not gate["passed"]]
+    if not is_judged:
+        certificate = judged["certificate"]
+        if certificate["grade"] == "INVALID":
+            yield f"certificate INVALID: {quality_reason(certificate)}"
+        yield from (f"{label} {text}" for label, text in ending_lines(judged))
+        if judged["run"].get("unanswered") is not None:
+            yield UNANSWERED
+    for gate in failed:
+        actual, limit = gate_figures(gate)
+        yield f"{gate['key']} {actual}, must be {limit}"
+    yield from judged["verdict"]["reasons"]
+    if is_judged and judged["verdict"]["passed"]:
+        yield f"{plural(len(gates), 'threshold')} held" if gates else "no thresholds"
