@@ -20,8 +20,9 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 17] = committed![
+const SCHEMAS: [(&str, &str); 19] = committed![
     "attendance",
+    "comparison",
     "ctl",
     "delta",
     "errors",
@@ -33,6 +34,7 @@ const SCHEMAS: [(&str, &str); 17] = committed![
     "plan",
     "report",
     "req",
+    "run-parts",
     "series",
     "slice",
     "snapshot",
