@@ -31,6 +31,8 @@ CTRL_C = b"\x03"
 FRAME_END = re.compile(r"\x1b\[\?7h\x1b\[J")
 """How a frame of the live view ends: lines wrap again, and nothing is left below."""
 END_S = 60.0
+COLOURED = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "NO_COLOR": ""}
+"""A terminal with colours, also where a CI job turns them off; an empty NO_COLOR is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Terminal:
             # The new session has the terminal as its own, so that its keys reach the command.
             [SETSID, "--ctty", *argv],
             cwd=folder,
-            env=os.environ | {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"} | dict(env or {}),
+            env=os.environ | COLOURED | dict(env or {}),
             stdin=slave,
             stdout=slave,
             stderr=slave,
