@@ -324,12 +324,16 @@ function FigureRow({ row, reports, found }: FigureRowProps) {
       {reports.map((report, at) => {
         const key = `${report.run.id} ${row.figure}`;
         const usable = [first!, report].every((one) => invalidReasons(one).length === 0);
+        // The gateway has no percentage of 0: any more than nothing is a difference without bound.
+        const fromZero = row.of(first!) === 0 && (row.of(report) ?? 0) > 0 ? Infinity : null;
         return (
           <Cell
             key={report.run.id}
             {...{ row, report, usable }}
             differencePct={
-              at > 0 && row.figure && row.of(first!) != null ? (found.get(key) ?? null) : undefined
+              at > 0 && row.figure && row.of(first!) != null
+                ? (found.get(key) ?? fromZero)
+                : undefined
             }
           />
         );
@@ -343,7 +347,7 @@ interface CellProps {
   report: Report;
   /** Whether the figures of this run and of the first may be used: others are not judged. */
   usable: boolean;
-  /** In percent of the first run. Null: not known; undefined: this figure has no difference. */
+  /** In percent of the first run, Infinity from 0. Null: not known; undefined: this figure has no difference. */
   differencePct: number | null | undefined;
 }
 
@@ -359,7 +363,7 @@ function Cell({ row, report, usable, differencePct }: CellProps) {
       <Figure of={row.path} text={row.format(value)} none={row.none} />
       {differencePct !== undefined && value != null && (
         <small class={tone} title={differenceTitle(differencePct, usable)}>
-          {difference(differencePct)}
+          {differencePct === Infinity ? "from 0" : difference(differencePct)}
           {judged && (worse > 0 ? ", worse" : ", better")}
         </small>
       )}
