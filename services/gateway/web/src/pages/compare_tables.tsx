@@ -347,7 +347,7 @@ interface CellProps {
   report: Report;
   /** Whether the figures of this run and of the first may be used: others are not judged. */
   usable: boolean;
-  /** In percent of the first run, Infinity from 0. Null: not known; undefined: this figure has no difference. */
+  /** In percent of the first run, Infinity from 0. Null: not known; undefined: not compared. */
   differencePct: number | null | undefined;
 }
 
