@@ -17,26 +17,37 @@ RUNS_MAX = 20
 """Maximum number of runs in a baseline; the oldest leave first."""
 
 
+Parts = dict[str, Any]
+"""A run cut into parts, as in ``proto/schema/run-parts.json``."""
+
+
 class NoBaseline(Exception):
     """A file holds no baseline."""
 
 
-def runs_of(path: Path) -> list[dict[str, Any]]:
-    """Read the runs of a baseline; raises OSError, NoBaseline."""
+def runs_in(text: str, path: Path) -> list[Parts]:
+    """Read the runs of a baseline from the text of a file; raises NoBaseline."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text)
     except ValueError as error:
         raise NoBaseline(f"{path}: must be JSON ({error})") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise NoBaseline(f"{path}: must be a baseline that `run --save-baseline` wrote")
-    return list(content["runs"])
+    match content:
+        case {"schema": str(schema), "runs": list(runs)} if schema == SCHEMA:
+            return runs
+    raise NoBaseline(f"{path}: must be a baseline that `run --save-baseline` wrote")
 
 
-def with_run(path: Path, parts: str, *, append: bool) -> str:
-    """Write the content of a baseline with one more run, or with this one alone.
+def with_run(path: Path, parts: Parts, *, append: bool) -> list[Parts]:
+    """List the runs of a baseline with one more, or this one alone.
 
     Raises OSError, NoBaseline for a file that cannot be appended to.
     """
-    before = runs_of(path) if append and path.exists() else []
-    runs = [*before, json.loads(parts)][-RUNS_MAX:]
+    before = []
+    if append and path.exists():
+        before = runs_in(path.read_text(encoding="utf-8"), path)
+    return [*before, parts][-RUNS_MAX:]
+
+
+def text_of(runs: list[Parts]) -> str:
+    """Write the text of a baseline."""
     return json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":")) + "\n"

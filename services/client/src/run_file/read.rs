@@ -54,10 +54,13 @@ pub fn signer(path: &Path) -> Result<Option<String>, SessionError> {
     if archive.index_for_name(SIGNATURE).is_none() {
         return Ok(None);
     }
-    let damaged = |_| problem(path, DAMAGED, SIGNATURE);
-    let text = content(&mut archive, SIGNATURE)?;
-    let signature: Signature = serde_json::from_slice(&text).map_err(damaged)?;
-    let manifest = content(&mut archive, MANIFEST)?;
+    let mut read = |name| {
+        let content = content(&mut archive, name, MANIFEST_BYTES_MAX);
+        content.map_err(|why| problem(path, DAMAGED, why))
+    };
+    let signature = serde_json::from_slice(&read(SIGNATURE)?);
+    let signature: Signature = signature.map_err(|_| problem(path, DAMAGED, SIGNATURE))?;
+    let manifest = read(MANIFEST)?;
     match is_of(&signature, &manifest) {
         true => Ok(Some(signature.key)),
         false => Err(problem(path, "must have the signature of its key", signature.key).into()),
@@ -78,7 +81,8 @@ impl RunFile {
         is_whole(&mut file, path)?;
         let mut archive =
             ZipArchive::new(BufReader::new(file)).map_err(|_| problem(path, DAMAGED, "archive"))?;
-        let text = content(&mut archive, MANIFEST).map_err(|_| problem(path, FOREIGN, "a ZIP"))?;
+        let text = content(&mut archive, MANIFEST, MANIFEST_BYTES_MAX)
+            .map_err(|_| problem(path, FOREIGN, "a ZIP"))?;
         let manifest = read_manifest(path, &text)?;
         Ok(Self {
             path: path.to_owned(),
@@ -220,25 +224,19 @@ fn read_manifest(path: &Path, text: &[u8]) -> Result<Manifest, Problem> {
         );
         return Err(problem(path, rule, head.version));
     }
-    let manifest: Manifest =
-        serde_json::from_slice(text).map_err(|error| problem(path, FOREIGN, error))?;
-    Ok(manifest)
+    serde_json::from_slice(text).map_err(|error| problem(path, FOREIGN, error))
 }
 
-/// The content of a member that is not in the manifest.
-fn content(archive: &mut ZipArchive<BufReader<File>>, name: &str) -> Result<Vec<u8>, Fault> {
-    let broken = |why: String| Fault::Broken {
-        name: name.to_owned(),
-        why,
-    };
-    let member = archive
-        .by_name(name)
-        .map_err(|error| broken(error.to_string()))?;
+/// At most `bytes_max` bytes of the content of a member.
+fn content(
+    archive: &mut ZipArchive<BufReader<File>>,
+    name: &str,
+    bytes_max: u64,
+) -> Result<Vec<u8>, String> {
+    let member = archive.by_name(name).map_err(|error| error.to_string())?;
     let mut content = Vec::new();
-    let mut limited = member.take(MANIFEST_BYTES_MAX);
-    limited
-        .read_to_end(&mut content)
-        .map_err(|error| broken(error.to_string()))?;
+    let read = member.take(bytes_max).read_to_end(&mut content);
+    read.map_err(|error| error.to_string())?;
     Ok(content)
 }
 
@@ -247,14 +245,7 @@ fn checked(archive: &mut ZipArchive<BufReader<File>>, member: &Member) -> Result
     if member.bytes > MEMBER_BYTES_MAX {
         return Err(format!("it states {} bytes", member.bytes));
     }
-    let found = archive
-        .by_name(&member.name)
-        .map_err(|error| error.to_string())?;
-    let mut content = Vec::new();
-    let mut limited = found.take(member.bytes + 1);
-    limited
-        .read_to_end(&mut content)
-        .map_err(|error| error.to_string())?;
+    let content = content(archive, &member.name, member.bytes + 1)?;
     match hex(&Sha256::digest(&content)) == member.sha256 {
         true => Ok(content),
         false => Err("it is not what the manifest says".to_owned()),

@@ -1,7 +1,7 @@
 //! How far a figure varies by chance: samples are drawn again from the parts of a run (block
 //! bootstrap, Künsch 1989), and of several runs first a run and then its parts.
 
-use loadpilot_events::answers::compare::{ComparedFigure, GroupParts};
+use loadpilot_events::answers::compare::{ComparedFigure, GroupParts, RunPart};
 use loadpilot_events::log::hist::{self, NotAHistogram};
 
 use crate::report::figures::percentiles::{ms, percentile_us};
@@ -38,7 +38,7 @@ impl Parts {
     /// # Errors
     /// When a histogram is none.
     pub(super) fn of(group: &GroupParts) -> Result<Self, NotAHistogram> {
-        let part = |part: &loadpilot_events::answers::compare::RunPart| {
+        let part = |part: &RunPart| {
             let response = hist::decode(&part.response)?;
             Ok(Part {
                 length_us: part.length_us,

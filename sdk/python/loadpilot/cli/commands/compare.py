@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.terminal import coloured, wants_colour, write_product
-from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_of
+from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ..output.comparison import comparison_text
 from .history import UsageError, find_run, fleet_of, open_log, reporting
 
@@ -79,7 +79,7 @@ def _of_json(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
         if SCHEMA in text:
-            return runs_of(path)
+            return runs_in(text, path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (UnicodeDecodeError, NoBaseline) as error:

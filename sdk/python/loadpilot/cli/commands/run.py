@@ -363,24 +363,24 @@ class Run:
 
     def save_baseline(self, session: Session, run: str) -> bool:
         """Save the parts of the run if --save-baseline is set; False when that failed."""
-        from ...local.baseline import BASELINE, NoBaseline, with_run
+        from ...local.baseline import BASELINE, NoBaseline, text_of, with_run
         from ..output import results
 
         if not self.options.save_baseline:
             return True
         try:
-            parts = session.parts(run)
-            reason = unfit(json.loads(parts))
+            parts = json.loads(session.parts(run))
+            reason = unfit(parts)
             if reason is not None:
                 say(f"baseline not saved: {reason}")
                 return True
-            text = with_run(BASELINE, parts, append=self.options.append)
+            runs = with_run(BASELINE, parts, append=self.options.append)
             with results.draft(BASELINE) as file:
-                file.write_text(text, encoding="utf-8")
+                file.write_text(text_of(runs), encoding="utf-8")
         except (OSError, _native.Fault, _native.Refused, NoBaseline) as error:
             say(f"error: --save-baseline: {safe_lines(str(error))}")
             return False
-        say(f"baseline {BASELINE}: {plural(text.count('loadpilot.run-parts/'), 'run')}")
+        say(f"baseline {BASELINE}: {plural(len(runs), 'run')}")
         return True
 
     def write_samples(self, session: Session, run: str) -> bool:

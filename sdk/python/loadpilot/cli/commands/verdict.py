@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 PLACES = {"from_us": "--from", "to_us": "--to", "warm_up_us": "--warm-up"}
 """Flags of the fields of a question."""
-ABREAST_MAX = 8
+READERS_MAX = 8
 """Maximum number of runs read at a time: folding leaves Python to the other threads."""
 
 
@@ -148,7 +148,7 @@ def _judged(
     for log in dict.fromkeys(one.log for one in chosen):
         cache = cache_of(log)
         here = [one for one in chosen if one.log == log]
-        with open_log(log, interruptions) as session, ThreadPoolExecutor(ABREAST_MAX) as readers:
+        with open_log(log, interruptions) as session, ThreadPoolExecutor(READERS_MAX) as readers:
             judge = partial(_judge, session=session, cache=cache, question=question)
             judged |= {one.run: one for one in readers.map(judge, here)}
     return [judged[one.run] for one in chosen]

@@ -47,7 +47,8 @@ def verify(
             signed = signature(Path(run), key)
             verification["invariants"].append(signed)
             verification["holds"] &= signed["holds"]
-        lines = [json.dumps(verification)] if as_json else lines_of(verification)
+            text = json.dumps(verification, separators=(",", ":"))
+        lines = [text] if as_json else lines_of(verification)
         write_product("".join(f"{line}\n" for line in lines))
         if not verification["holds"]:
             outcome.append(ExitCode.INCOMPLETE)
