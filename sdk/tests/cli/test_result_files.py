@@ -5,26 +5,33 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from sdk.tests.support.reports import changed
 from sdk.tests.support.run_command import CODES, FAULTS, SCENE, press
 
+from loadpilot._native import Fault
 from loadpilot.cli.output.summary import summary
 from loadpilot.local.stack import StackFault
 
 if TYPE_CHECKING:
     from sdk.tests.support.run_command import Scene
 
-FILES = ("--junit", "ci/junit.xml", "--markdown", "ci/run.md")
+FILES = ("--junit", "ci/junit.xml", "--markdown", "ci/run.md", "-r", "ci/run.html")
 
 
 def junit_case(name: str) -> ET.Element:
     """Read a case of the JUnit file."""
     cases = ET.parse("ci/junit.xml").getroot().iter("testcase")  # noqa: S314  (our own file)
     return next(one for one in cases if one.get("name") == name)
+
+
+def page_data(path: str) -> Any:
+    """Read the data of a page as its script does."""
+    text = Path(path).read_text(encoding="utf-8")
+    return json.loads(text.split('id="run-data">')[1].split("</script>")[0])
 
 
 @pytest.mark.parametrize("code", [0, *CODES])
@@ -39,7 +46,11 @@ def test_a_run_leaves_its_files_whatever_it_came_to(
     written = capsys.readouterr()
     assert written.out == summary(json.loads(scene.log.report_json))
     assert "JUnit ci/junit.xml\n" in written.err
-    assert sorted(path.name for path in Path("ci").iterdir()) == ["junit.xml", "run.md"]
+    assert "report ci/run.html\n" in written.err
+    assert sorted(path.name for path in Path("ci").iterdir()) == ["junit.xml", "run.html", "run.md"]
+    data = page_data("ci/run.html")
+    assert data["report"] == json.loads(scene.log.report_json)
+    assert data["answers"]["first_breach_us"] == [None]
 
 
 @pytest.mark.parametrize("message", FAULTS)
@@ -56,6 +67,7 @@ def test_an_interrupted_run_leaves_its_files(scene: Scene) -> None:
     scene.log.changes = [press(signal.SIGINT), {"sealed": True}]
     assert scene.run(*FILES) == 130
     assert junit_case("Run").findtext("error") == "interrupted by Ctrl-C"
+    assert page_data("ci/run.html")["report"]["run"]["ending"] == "completed"
 
 
 def test_a_file_that_is_missing_is_named_in_junit(scene: Scene) -> None:
@@ -63,6 +75,22 @@ def test_a_file_that_is_missing_is_named_in_junit(scene: Scene) -> None:
     scene.log.changes.insert(0, lambda: Path("later").write_text("a file", encoding="utf-8"))
     assert scene.run("--markdown", "later/run.md", "--junit", "ci/junit.xml") == 4
     assert "--markdown" in (junit_case("Result files").findtext("error") or "")
+
+
+def test_a_page_without_the_log_is_missing(scene: Scene) -> None:
+    """Broken if a page lacks its charts and the command is content, or the other files are lost."""
+    scene.log.reading.error = Fault("the log does not answer")
+    assert scene.run(*FILES) == 4
+    assert "--report" in (junit_case("Result files").findtext("error") or "")
+    assert not Path("ci/run.html").exists()
+
+
+def test_a_page_of_a_run_that_never_started(scene: Scene) -> None:
+    """Broken if a refused run has no page, or its page needs answers that no log has."""
+    scene.log.reading.error = Fault("the run never started")
+    scene.log.report_json = json.dumps(changed(run__start_at=None))
+    scene.run(*FILES)
+    assert page_data("ci/run.html")["answers"] is None
 
 
 def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,7 @@ class FakeLog:
         self.secrets: list[dict[str, str]] = []
         self.commands: list[str] = []
         self.error: Exception | None = None
+        self.reading = FakeReading()
 
     def submit(
         self, request_json: str, secrets: dict[str, str], bodies: dict[str, bytes], run: str
@@ -107,8 +108,34 @@ class FakeLog:
         assert run == RUN
         return self.report_json
 
+    def read(self, run: str) -> FakeReading:
+        assert run == RUN
+        return self.reading
+
     def close(self) -> None:
         self.commands.append("close")
+
+
+class FakeReading:
+    """Answers of a log, each empty."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def series(self, slice_json: str) -> str:
+        assert slice_json == "{}"
+        if self.error is not None:
+            raise self.error
+        return "{}"
+
+    heat = errors = series
+
+    def agents(self) -> str:
+        return "{}"
+
+    def verdict(self, question_json: str) -> str:
+        assert question_json == "{}"
+        return '{"broke_at_us":[null]}'
 
 
 class FakeStack:

@@ -1,7 +1,9 @@
 import { defineConfig } from "vite";
+import { CLASSIC_JSX } from "./jsx.config";
 
 // The build is committed beside the gateway's Python code: users need no Node.
 export default defineConfig({
+  oxc: CLASSIC_JSX,
   build: {
     outDir: "../python/loadpilot_gateway/static",
     emptyOutDir: true,

@@ -100,6 +100,9 @@ class HttpSession:
         """Make what a comparison needs of the report alone: over HTTP there is no log."""
         return _native.parts_of_report(self.report(run))
 
+    def read(self, run: str) -> None:
+        """Return None: over HTTP there is no log."""
+
     def samples(self, run: str, path: Path) -> str:
         """Raise Fault: the single calls of a run are not available over HTTP."""
         raise _native.Fault(f"{path}: the calls of {run} are not available at {self._api.place}")

@@ -82,6 +82,9 @@ class Session(Protocol):
     def parts(self, run: str) -> str:
         """Read what a comparison needs of a run, as JSON."""
 
+    def read(self, run: str) -> _native.Reading | None:
+        """Read and index the log of a run; None where only reports are known. Raises Fault."""
+
     def samples(self, run: str, path: Path) -> str:
         """Write every call to a file; returns how many, as JSON."""
 

@@ -7,8 +7,11 @@ import "./style/base.css";
 import "./style/components.css";
 import "./style/tables.css";
 import "./style/report.css";
+import "./style/layout.css";
+import "./style/controls.css";
 import "./style/pages.css";
 import "./style/start.css";
 import "./style/narrow.css";
+import "./style/narrow_pages.css";
 
 void startSession().then(() => render(<Shell />, document.getElementById("ui")!));

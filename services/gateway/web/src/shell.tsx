@@ -12,7 +12,7 @@ import { Empty, Failed } from "./components/layout/panel";
 import { Link, currentRoute } from "./app/navigation";
 import { NO_FILTER, type Route } from "./app/route";
 import { me, loadMe, signIn, signInProblem } from "./app/session";
-import { nextTheme, themeChoice } from "./app/theme";
+import { nextTheme, useTheme } from "./app/theme";
 
 const RUNS: Route = { page: "runs", filter: NO_FILTER };
 const START: Route = { page: "start", from: null };
@@ -20,6 +20,7 @@ const START: Route = { page: "start", from: null };
 export function Shell() {
   const route = currentRoute.value;
   const { page } = route;
+  const theme = useTheme();
   return (
     <>
       <a class="skip" href="#main">
@@ -49,10 +50,10 @@ export function Shell() {
           type="button"
           class="ghost"
           onClick={nextTheme}
-          aria-label={`Theme: ${themeChoice.value}`}
-          title={`Theme: ${themeChoice.value}`}
+          aria-label={`Theme: ${theme.choice}`}
+          title={`Theme: ${theme.choice}`}
         >
-          <Icon name={icon()} />
+          <Icon name={theme.icon} />
         </button>
       </header>
       <main id="main" tabIndex={-1}>
@@ -65,10 +66,6 @@ export function Shell() {
       </main>
     </>
   );
-}
-
-function icon(): "sun" | "moon" | "system" {
-  return themeChoice.value === "light" ? "sun" : themeChoice.value === "dark" ? "moon" : "system";
 }
 
 function Page({ route }: { route: Route }) {

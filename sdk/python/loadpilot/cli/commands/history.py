@@ -150,13 +150,13 @@ def report(
             text = session.report(one.run)
             if path is not None:
                 say(results.write_samples(path, session, one.run))
-        parsed = json.loads(text)
-        if files != results.ResultFiles():
-            from ..output.run_end import RunEnd
+            parsed = json.loads(text)
+            if files != results.ResultFiles():
+                from ..output.run_end import RunEnd
 
-            end = RunEnd.of(parsed, None, strict=False)
-            if files.write(end, text) != end:
-                outcome.append(ExitCode.INFRASTRUCTURE)
+                end = RunEnd.of(parsed, None, strict=False)
+                if files.write(end, results.Reported(text, session, one.run)) != end:
+                    outcome.append(ExitCode.INFRASTRUCTURE)
         if as_json:
             write_product(text + "\n")
         else:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ...problem import Problem
     from ..flags.coordinator_flags import ApiFlags
     from ..flags.result_flags import ResultFlags
-    from ..output.results import ResultFiles
+    from ..output.results import Reported, ResultFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,7 @@ def adopt_and_follow(
     """Own the run, follow it to its end, and report it."""
     from ...control.follow import Follower
     from ..output.live import PlanInfo, view
+    from ..output.results import Reported
 
     run = one.run
     try:
@@ -186,7 +187,8 @@ def adopt_and_follow(
             from .teardown import play_owed_teardown
 
             play_owed_teardown(session, one, interruptions, options.trusted)
-        return _ended(session.report(run), interruptions, options)
+        reported = Reported(session.report(run), session, run)
+        return _ended(reported, interruptions, options)
     except LogUnavailable:
         raise
     except FAULTS as fault:
@@ -196,14 +198,14 @@ def adopt_and_follow(
         session.close()
 
 
-def _ended(report_json: str, interruptions: Interruptions, options: ResumeOptions) -> ExitCode:
+def _ended(reported: Reported, interruptions: Interruptions, options: ResumeOptions) -> ExitCode:
     """Print the summary, write the files, choose the code."""
     from ..output.run_end import RunEnd
     from ..output.summary import summary
 
-    report = json.loads(report_json)
+    report = json.loads(reported.json)
     end = RunEnd.of(report, interruptions.first, strict=options.strict)
-    end = options.files.publish(end, report_json)
+    end = options.files.publish(end, reported)
     write_product(summary(report))
     return end.code
 

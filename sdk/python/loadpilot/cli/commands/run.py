@@ -339,6 +339,7 @@ class Run:
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
         """Print the summary, write the requested files, choose the code."""
+        from ..output.results import Reported
         from ..output.run_end import RunEnd
 
         options = self.options
@@ -348,7 +349,7 @@ class Run:
             end = end.lacking("--samples")
         if not self.save_baseline(session, run):
             end = end.lacking("--save-baseline")
-        end = options.files.publish(end, report_json)
+        end = options.files.publish(end, Reported(report_json, session, run))
         write_product(self.result(report_json, report), self.stdout)
         return end.code
 

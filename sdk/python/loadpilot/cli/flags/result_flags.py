@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 class ResultFlags:
     """The flags as they were written."""
 
+    report: Annotated[
+        str | None,
+        flag(
+            GATES,
+            "FILE",
+            "Write the report to this file as one HTML page, which needs no server.",
+            "--report",
+            "--html",
+            "-r",
+        ),
+    ] = None
     results_json: Annotated[
         str | None, flag(GATES, "FILE", "Write the full report to this file.")
     ] = None
@@ -31,6 +42,7 @@ class ResultFlags:
     def written(self) -> dict[str, str | None]:
         """The flags by name."""
         return {
+            "--report": self.report,
             "--results-json": self.results_json,
             "--junit": self.junit,
             "--markdown": self.markdown,
@@ -51,7 +63,7 @@ class ResultFlags:
                 problems.append(Problem(name, what))
             flags[path] = name
         return results.ResultFiles(
-            _path(self.results_json), _path(self.junit), _path(self.markdown)
+            _path(self.report), _path(self.results_json), _path(self.junit), _path(self.markdown)
         )
 
 

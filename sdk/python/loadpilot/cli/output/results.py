@@ -1,4 +1,4 @@
-"""The files that a run writes on request: its report, byte for byte, JUnit, Markdown, its calls."""
+"""The files that a run writes on request: report as JSON and HTML, JUnit, Markdown, calls."""
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
@@ -10,18 +10,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ... import _native
 from ...control.figures import count
-from ...control.terminal import note, say
+from ...control.terminal import note, safe_lines, say
 from ...problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ...control.protocols import Session
     from .run_end import RunEnd
 
-LABELS = {"--results-json": "results", "--junit": "JUnit", "--markdown": "Markdown"}
+LABELS = {
+    "--report": "report",
+    "--results-json": "results",
+    "--junit": "JUnit",
+    "--markdown": "Markdown",
+}
 """Labels of the lines about written files."""
 
 
@@ -43,44 +49,68 @@ def problems(path: Path, flag: str) -> list[Problem]:
 class ResultFiles:
     """The files of a run for people and programs; None for one that is not wanted."""
 
+    page: Path | None = None
     report: Path | None = None
     junit: Path | None = None
     markdown: Path | None = None
 
-    def publish(self, end: RunEnd, report_json: str | None) -> RunEnd:
+    def publish(self, end: RunEnd, reported: Reported | None) -> RunEnd:
         """Write the files, and tell GitHub where this command is a step of a workflow."""
         from .github import announce
 
-        end = self.write(end, report_json)
+        end = self.write(end, reported)
         announce(end, os.environ)
         return end
 
-    def write(self, end: RunEnd, report_json: str | None) -> RunEnd:
+    def write(self, end: RunEnd, reported: Reported | None) -> RunEnd:
         """Write each file whole or not at all; returns the end with the files that are missing.
 
-        JUnit comes last: it names the others that are missing. There is no report file without a
-        report.
+        JUnit comes last: it names the others that are missing. Without a report there is no file
+        of it.
         """
-        if self.report is not None and report_json is not None:
-            end = _written(self.report, "--results-json", report_json + "\n", end)
+        if reported is not None and self.report is not None:
+            end = _written(self.report, "--results-json", lambda: reported.json + "\n", end)
+        if reported is not None and self.page is not None:
+            end = _written(self.page, "--report", reported.page, end)
         if self.markdown is not None:
             from .markdown import markdown
 
-            end = _written(self.markdown, "--markdown", markdown(end), end)
+            end = _written(self.markdown, "--markdown", lambda: markdown(end), end)
         if self.junit is not None:
             from .junit import junit
 
-            end = _written(self.junit, "--junit", junit(end), end)
+            end = _written(self.junit, "--junit", lambda: junit(end), end)
         return end
 
 
-def _written(path: Path, flag: str, text: str, end: RunEnd) -> RunEnd:
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The report of a run and the session that has its log, which a page is made of."""
+
+    json: str
+    session: Session
+    run: str
+
+    def page(self) -> str:
+        """Make the page of the report; raises Fault."""
+        from time import time_ns
+
+        from ...control.report_page import report_page
+        from .summary import summary
+
+        text = summary(json.loads(self.json))
+        return report_page(self.json, self.session.read(self.run), text, time_ns() // 1000)
+
+
+def _written(path: Path, flag: str, make: Callable[[], str], end: RunEnd) -> RunEnd:
     """Write one file; returns the end, with the file if that failed."""
     try:
+        text = make()
         with draft(path) as file:
             file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        say(f"error: {flag}: {path} could not be written: {error.strerror}")
+    except (OSError, _native.Fault, _native.Refused) as error:
+        why = error.strerror if isinstance(error, OSError) else safe_lines(str(error))
+        say(f"error: {flag}: {path} could not be written: {why}")
         return end.lacking(flag)
     note(f"{LABELS[flag]} {path}")
     return end

@@ -1,6 +1,7 @@
 // Series of a run in progress: they reach to the planned end and hold only the plan after now.
 
 import type { Series, SeriesMetrics } from "../api/answers";
+import { isOver } from "../format/labels";
 
 /** Number of buckets shown after the present: the larger of the minimum and the share. */
 const AHEAD_MIN = 15;
@@ -13,6 +14,12 @@ export function bucketsWithin(fromUs: number[], series: Series | null): number {
 }
 
 type Column = (number | null)[];
+
+/** The series as far as it says something: up to the present, the stop or the end. */
+export function shownSeries(series: Series, state: string, stoppedAtUs: number | null): Series {
+  if (!isOver(state)) return upToPresent(series);
+  return stoppedAtUs === null ? series : upToStop(series, stoppedAtUs);
+}
 
 /**
  * The series up to the present, and a little of the plan after it. The newest bucket is left out,
@@ -35,16 +42,21 @@ export function upToStop(series: Series, stoppedAtUs: number): Series {
   return cutSeries(series, end + 1, end);
 }
 
+/** The buckets from `first` to before `end`. */
+export function seriesBetween(series: Series, first: number, end: number): Series {
+  return cutSeries(series, end, end, first);
+}
+
 /** The buckets before `end`; those from `known` on hold only the plan. */
-function cutSeries(series: Series, end: number, known: number): Series {
+function cutSeries(series: Series, end: number, known: number, first = 0): Series {
   const cut = (column: Column) =>
-    column.slice(0, end).map((value, i) => (i < known ? value : null));
+    column.slice(first, end).map((value, i) => (i + first < known ? value : null));
   const each = (columns: Record<string, Column>) =>
     Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, cut(column)]));
   return {
     ...series,
-    from_us: series.from_us.slice(0, end),
-    planned: series.planned.slice(0, end),
+    from_us: series.from_us.slice(first, end),
+    planned: series.planned.slice(first, end),
     started: cut(series.started),
     dropped: cut(series.dropped),
     finished: cut(series.finished),

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { isDark } from "../../app/theme";
+import { useTheme } from "../../app/theme";
 import type { Mark } from "../../data/marks";
 import { clock } from "../../format/numbers";
 import { Marks, drawMarks, marksText } from "./mark_lines";
@@ -58,7 +58,7 @@ export function Chart(props: ChartProps) {
   const latest = useRef<Latest>({ props, marks });
   latest.current = { props, marks };
   const timed = props.timed ?? true;
-  const dark = isDark.value;
+  const { isDark } = useTheme();
 
   useEffect(() => {
     const place = box.current!;
@@ -68,6 +68,7 @@ export function Chart(props: ChartProps) {
       place,
     );
     chart.current = built;
+    place.dataset.drawn = isDark ? "dark" : "light";
     const resized = new ResizeObserver(() => {
       const width = Math.floor(place.clientWidth);
       if (width > 0 && width !== built.width) built.setSize({ width, height });
@@ -78,7 +79,7 @@ export function Chart(props: ChartProps) {
       built.destroy();
       chart.current = null;
     };
-  }, [rebuildKey, height, sync, dark]);
+  }, [rebuildKey, height, sync, isDark]);
 
   useEffect(() => {
     chart.current?.setData(data);

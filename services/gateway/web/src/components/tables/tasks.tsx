@@ -9,11 +9,14 @@ import { OUTCOMES, SERVICE_TITLE, outcome, spaced } from "../../format/labels";
 
 interface TasksProps {
   report: Pick<Report, "tasks" | "warm_up" | "run">;
-  chosen: { task: string | null; step: string | null };
-  onChoose: (task: string | null, step: string | null) => void;
+  chosen?: { task: string | null; step: string | null };
+  /** Called with the selected task and call; absent: nothing can be selected. */
+  onChoose?: (task: string | null, step: string | null) => void;
 }
 
-export function TaskTable({ report, chosen, onChoose }: TasksProps) {
+const NOTHING = { task: null, step: null };
+
+export function TaskTable({ report, chosen = NOTHING, onChoose }: TasksProps) {
   const closedLoop = report.run.users != null;
   return (
     <Scroll label="Tasks and their requests">
@@ -59,6 +62,7 @@ export function TaskTable({ report, chosen, onChoose }: TasksProps) {
 interface RowsProps extends TasksProps {
   task: TaskReport;
   at: number;
+  chosen: { task: string | null; step: string | null };
 }
 
 function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
@@ -70,14 +74,11 @@ function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
     <>
       <tr class={selected ? "task chosen" : "task"}>
         <th scope="row">
-          <button
-            type="button"
-            class="link"
-            aria-pressed={selected}
-            onClick={() => onChoose(selected ? null : task.name, null)}
-          >
-            {task.name}
-          </button>
+          <Choice
+            name={task.name}
+            selected={selected}
+            onChoose={onChoose && (() => onChoose(selected ? null : task.name, null))}
+          />
           <small>weight {task.weight}</small>
         </th>
         <FigureCell of={`${of}.arrivals.started`} text={count(task.arrivals.started)} />
@@ -95,14 +96,11 @@ function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
         return (
           <tr key={call.name} class={selected ? "call chosen" : "call"}>
             <th scope="row">
-              <button
-                type="button"
-                class="link"
-                aria-pressed={selected}
-                onClick={() => onChoose(task.name, selected ? null : call.name)}
-              >
-                {call.name}
-              </button>
+              <Choice
+                name={call.name}
+                selected={selected}
+                onChoose={onChoose && (() => onChoose(task.name, selected ? null : call.name))}
+              />
             </th>
             <td class="n" title="Arrivals are counted for the task" />
             <FigureCell
@@ -120,6 +118,21 @@ function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
         );
       })}
     </>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  selected: boolean;
+  onChoose: (() => void) | undefined;
+}
+
+function Choice({ name, selected, onChoose }: ChoiceProps) {
+  if (!onChoose) return <>{name}</>;
+  return (
+    <button type="button" class="link" aria-pressed={selected} onClick={onChoose}>
+      {name}
+    </button>
   );
 }
 
@@ -187,38 +200,76 @@ function PercentileCells({ of, response, service, closedLoop }: PercentileCellsP
 }
 
 /** Percentiles of each phase of a call. */
-export function PhaseTable({ of, anatomy }: { of: string; anatomy: Record<string, Percentiles> }) {
-  const phases = Object.entries(anatomy);
-  if (phases.length === 0) return <p class="quiet">No phases were recorded for this request.</p>;
+export function PhaseTable({ of, anatomy }: { of: string; anatomy: CallReport["anatomy"] }) {
+  if (Object.keys(anatomy).length === 0) {
+    return <p class="quiet">No phases were recorded for this request.</p>;
+  }
   return (
     <Scroll label="Phases">
       <table>
-        <thead>
-          <tr>
-            <th>phase</th>
-            <th class="n">p50</th>
-            <th class="n">p95</th>
-            <th class="n">p99</th>
-            <th class="n">max</th>
-          </tr>
-        </thead>
+        <PhaseHead title="phase" />
         <tbody>
-          {phases.map(([name, percentiles]) => (
-            <tr key={name}>
-              <th scope="row">{spaced(name)}</th>
-              {(["p50_us", "p95_us", "p99_us", "max_us"] as const).map((key) => (
-                <FigureCell
-                  key={key}
-                  of={`${of}.${name}.${key}`}
-                  text={latency(percentiles[key])}
-                  strong={key === "p99_us"}
-                />
-              ))}
-            </tr>
-          ))}
+          <PhaseRows {...{ of, anatomy }} />
         </tbody>
       </table>
     </Scroll>
+  );
+}
+
+/** The same of all calls. */
+export function AnatomyTable({ report }: { report: Pick<Report, "tasks"> }) {
+  return (
+    <Scroll label="Phases of all requests">
+      <table class="tasks">
+        <PhaseHead title="request, phase" />
+        {report.tasks.flatMap((task, at) =>
+          task.calls.map((call, place) => (
+            <tbody key={`${at} ${place}`}>
+              <tr class="task">
+                <th scope="rowgroup" colSpan={5}>
+                  {task.name} <small>{call.name}</small>
+                </th>
+              </tr>
+              <PhaseRows of={`tasks.${at}.calls.${place}.anatomy`} anatomy={call.anatomy} />
+            </tbody>
+          )),
+        )}
+      </table>
+    </Scroll>
+  );
+}
+
+function PhaseHead({ title }: { title: string }) {
+  return (
+    <thead>
+      <tr>
+        <th>{title}</th>
+        <th class="n">p50</th>
+        <th class="n">p95</th>
+        <th class="n">p99</th>
+        <th class="n">max</th>
+      </tr>
+    </thead>
+  );
+}
+
+function PhaseRows({ of, anatomy }: { of: string; anatomy: CallReport["anatomy"] }) {
+  return (
+    <>
+      {Object.entries(anatomy).map(([name, percentiles]) => (
+        <tr key={name} class="call">
+          <th scope="row">{spaced(name)}</th>
+          {(["p50_us", "p95_us", "p99_us", "max_us"] as const).map((key) => (
+            <FigureCell
+              key={key}
+              of={`${of}.${name}.${key}`}
+              text={latency(percentiles[key])}
+              strong={key === "p99_us"}
+            />
+          ))}
+        </tr>
+      ))}
+    </>
   );
 }
 

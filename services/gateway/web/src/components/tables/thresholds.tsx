@@ -17,13 +17,13 @@ interface ThresholdsProps {
   own?: MetricsReport | null | undefined;
   /** Path of the results in the report's JSON; absent: they are of another answer. */
   of?: string;
-  onGoTo?: (us: number) => void;
+  /** Advice where no thresholds are set. */
+  hint?: string | undefined;
+  onGoTo?: ((us: number) => void) | undefined;
 }
 
-export function Thresholds({ results, firstBreachUs, own, of, onGoTo }: ThresholdsProps) {
-  if (results.length === 0) {
-    return <p class="quiet">No thresholds are set. Try some in the “What if” tab.</p>;
-  }
+export function Thresholds({ results, firstBreachUs, own, of, hint, onGoTo }: ThresholdsProps) {
+  if (results.length === 0) return <p class="quiet">No thresholds are set. {hint}</p>;
   return (
     <Scroll label="Thresholds">
       <table class="thresholds">

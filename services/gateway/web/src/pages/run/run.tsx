@@ -19,7 +19,7 @@ import { marksOf } from "../../data/marks";
 import { rangeText, wholeBuckets } from "../../data/time_range";
 import { dateTime, duration } from "../../format/numbers";
 import { closedLoopText } from "../../format/plan_settings";
-import { upToPresent, upToStop } from "../../data/running_series";
+import { shownSeries } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
 import { Tags } from "../tags";
 import { RunNotice } from "./notice";
@@ -73,11 +73,10 @@ export function Run({ run, view }: { run: string; view: View }) {
   const wholeSeries = useResource<Series>(started(report) ? `${path}/series${slice}` : null, {
     every,
   });
-  const ends = report !== null && isOver(report.run.state);
-  const stoppedAtUs = report?.run.stopped_at_us ?? null;
+  const { state = null, stopped_at_us: stoppedAtUs = null } = report?.run ?? {};
   const data = useMemo(
-    () => wholeSeries.data && shownSeries(wholeSeries.data, ends, stoppedAtUs),
-    [wholeSeries.data, ends, stoppedAtUs],
+    () => wholeSeries.data && shownSeries(wholeSeries.data, state ?? "running", stoppedAtUs),
+    [wholeSeries.data, state, stoppedAtUs],
   );
   const loading = wholeSeries.loading || queryString(rested) !== queryString(shown);
   const series: Resource<Series> = { ...wholeSeries, loading, data };
@@ -157,11 +156,6 @@ export function Run({ run, view }: { run: string; view: View }) {
       </Marks.Provider>
     </>
   );
-}
-
-function shownSeries(series: Series, ends: boolean, stoppedAtUs: number | null): Series {
-  if (!ends) return upToPresent(series);
-  return stoppedAtUs === null ? series : upToStop(series, stoppedAtUs);
 }
 
 function started(report: Report | null): boolean {

@@ -1,11 +1,11 @@
 // The key figures of a report as tiles.
 
 import type { Report } from "../../api/_generated/report";
-import { Figure } from "../../components/layout/figures";
-import { Tile, Tiles } from "../../components/layout/panel";
-import { notStarted, total } from "../../components/tables/accounting";
-import { raisesText } from "../../components/tables/failures";
-import { omission, serverLatency } from "../../components/tables/percentiles";
+import { Figure } from "../layout/figures";
+import { Tile, Tiles } from "../layout/panel";
+import { notStarted, total } from "../tables/accounting";
+import { raisesText } from "../tables/failures";
+import { omission, serverLatency } from "../tables/percentiles";
 import { dropReason } from "../../format/labels";
 import { count, digits, latency, passedShare, percent, perSecond } from "../../format/numbers";
 import { closedLoopText } from "../../format/plan_settings";

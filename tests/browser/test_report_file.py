@@ -1,0 +1,231 @@
+"""A report in one HTML file, in Chromium from the disk: its figures, its silence, its safety."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, Reader, reading
+from tests.browser.record import FOLDER, KINDS
+from tests.browser.test_finished_runs import serious_violations
+from tests.browser.test_recorded_runs import CUT, assert_figures
+from tests.e2e.support.command import Loadpilot
+
+from loadpilot.control.report_page import PAGE, report_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+BYTES_MAX = 150_000
+"""Maximum size of the page without the data of a run."""
+HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"><!--<script>{{summary}}"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Loadpilot:
+    """The recorded runs, each in a log of its own."""
+    loadpilot = Loadpilot(tmp_path_factory.mktemp("recorded"))
+    for number, kind in enumerate(KINDS, 1):
+        with tarfile.open(FOLDER / f"{kind}.tar.gz") as archive:
+            archive.extractall(loadpilot.log / f"log-{number}", filter="data")
+    return loadpilot
+
+
+@pytest.fixture(scope="module")
+def runs(recorded: Loadpilot) -> dict[str, str]:
+    """Id of the run of each kind."""
+    listed = recorded.call("runs", "--verbose").stdout.splitlines()
+    of_log = {}
+    for row, notes in zip(listed[1::2], listed[2::2], strict=False):
+        of_log[notes.split("/log-")[1].split()[0]] = row.split()[0]
+    return {kind: of_log[str(number)] for number, kind in enumerate(KINDS, 1)}
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Reader]:
+    """A tab that opens files; fails for a request of a page, and for a word on its console."""
+    with reading(browser, "file://") as reader:
+        requests: list[str] = []
+        reader.page.on("request", lambda request: requests.append(request.url))
+        yield reader
+        assert [url for url in requests if not url.startswith("data:")] == [reader.page.url]
+
+
+def written(recorded: Loadpilot, run: str) -> tuple[Path, dict[str, Any]]:
+    """Writes the page of a run; returns its file and the report."""
+    path = recorded.folder / "pages" / f"{run}.html"
+    finished = recorded.call("report", run, "--html", str(path), "--json")
+    assert finished.code == 0, finished.stderr
+    assert f"report {path}\n" in finished.stderr
+    return path, json.loads(finished.stdout)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_shows_the_figures_of_the_report(
+    recorded: Loadpilot, runs: dict[str, str], tab: Reader, kind: str
+) -> None:
+    """Broken if a figure is not that of the report, the page sends a request or is cut off."""
+    path, report = written(recorded, runs[kind])
+    tab.open(str(path))
+    assert_figures(tab, report, 60 if report["calls"]["attempted"] else 1)
+    assert tab.page.evaluate(CUT) == []
+    tab.take_screenshots(f"report-{kind}")
+    for width in (NARROW, WIDE):
+        tab.page.set_viewport_size({"width": width, "height": 900})
+        assert tab.overflows() <= 0, f"{width} px"
+    charts = tab.page.locator("canvas")
+    assert charts.count() >= 8
+    assert all(one.evaluate("one => one.width > 200") for one in charts.all())
+
+
+def test_the_page_is_accessible_and_prints(
+    recorded: Loadpilot, runs: dict[str, str], tab: Reader, axe: str
+) -> None:
+    """Broken if axe-core finds a serious problem, or dark colours reach the paper."""
+    path, _ = written(recorded, runs["failing"])
+    tab.open(str(path))
+    for width, theme in product((WIDE, NARROW), ("dark", "light")):
+        tab.page.set_viewport_size({"width": width, "height": 900})
+        tab.page.emulate_media(color_scheme=theme)
+        assert not serious_violations(tab, axe), f"{width} px, {theme}"
+    tab.page.emulate_media(color_scheme="dark", media="print")
+    tab.page.set_viewport_size({"width": 720, "height": 900})
+    text, ground = tab.page.evaluate(
+        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    assert (text, ground) == ("rgb(20, 32, 42)", "rgba(0, 0, 0, 0)")
+    assert tab.overflows() <= 0
+
+
+def test_a_dragged_part_narrows_all_charts(
+    recorded: Loadpilot, runs: dict[str, str], tab: Reader
+) -> None:
+    """Broken if a chart cannot be zoomed without a gateway, or a figure follows the charts."""
+    path, report = written(recorded, runs["good"])
+    tab.open(str(path))
+    box = tab.page.locator(".u-over").first.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    tab.page.mouse.move(box["x"] + box["width"] * 0.45, middle)
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + box["width"] * 0.65, middle, steps=4)
+    tab.page.mouse.up()
+    tab.sees("Charts over time show 0:02 to 0:04 of the run; figures are of the whole run.")
+    load = tab.page.get_by_role("img", name="Load: ")
+    expect(load).to_have_accessible_name(
+        "Load: 40 arrivals started of 40 planned, 0 dropped or called off, 0 requests failed"
+    )
+    assert_figures(tab, report, 60)
+    tab.press("Whole run")
+    expect(load).to_have_accessible_name(
+        "Load: 120 arrivals started of 120 planned, 0 dropped or called off, 0 requests failed"
+    )
+
+
+class HostileReading:
+    """Answers whose names, errors and traces try to be markup."""
+
+    def series(self, _slice: str) -> str:
+        return json.dumps(
+            {
+                "run": "r",
+                "tick_us": 1_000_000,
+                "bucket_us": 1_000_000,
+                "from_us": [0],
+                **{name: [1] for name in ("planned", "started", "dropped", "finished", "errors")},
+                "outcomes": {},
+                "percentiles": [],
+                "response": {},
+                "service": {},
+                "metrics": None,
+                "total": {},
+            }
+        )
+
+    def heat(self, _slice: str) -> str:
+        empty = {"from_us": [], "bounds_us": [], "counts": []}
+        return json.dumps({"run": "r", "tick_us": 1, "bucket_us": 1, **empty})
+
+    def errors(self, _slice: str) -> str:
+        raised = {"by": "task", "text": HOSTILE, "trace": HOSTILE, "count": 1}
+        return json.dumps(
+            {
+                "run": "r",
+                "tasks": [
+                    {
+                        "task": HOSTILE,
+                        "finished": 1,
+                        "errors": 1,
+                        "calls": [],
+                        "raised": [raised],
+                        "raised_more": 0,
+                    }
+                ],
+            }
+        )
+
+    def agents(self) -> str:
+        return json.dumps({"run": "r", "bucket_us": 1, "from_us": [], "agents": []})
+
+    def verdict(self, _question: str) -> str:
+        return json.dumps({"broke_at_us": []})
+
+
+def hostile(report: dict[str, Any]) -> dict[str, Any]:
+    """The report with hostile texts where a scenario, a target or an agent names something."""
+    report["scenario"] = report["target_url"] = HOSTILE
+    report["run"]["tags"] = {"team": HOSTILE}
+    report["tasks"][0]["name"] = report["tasks"][0]["calls"][0]["name"] = HOSTILE
+    report["story"][0]["text"] = HOSTILE
+    report["exchanges"] = [
+        {
+            "arrival": 0,
+            "outcome": "ok",
+            "cause": None,
+            "response_us": 1,
+            "request": [f"GET / {HOSTILE}"],
+            "request_body_bytes": 0,
+            "answer": [f"x-evil: {HOSTILE}"],
+            "received_bytes": 1,
+        }
+    ]
+    return report
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_foreign_text_stays_text(
+    browser: Browser, recorded: Loadpilot, runs: dict[str, str], tmp_path: Path, *, scripts: bool
+) -> None:
+    """Broken if a name, a header or an error becomes markup, with scripts or without."""
+    _, report = written(recorded, runs["good"])
+    path = tmp_path / "hostile.html"
+    reading: Any = HostileReading()
+    text = report_page(json.dumps(hostile(report)), reading, f"verdict {HOSTILE}", 1)
+    path.write_text(text, encoding="utf-8")
+    context = browser.new_context(java_script_enabled=scripts)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text))
+    page.goto(f"file://{path}")
+    if scripts:
+        expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE, timeout=TIMEOUT_MS)
+        assert page.get_by_text(HOSTILE).count() >= 10
+        assert page.title() == f"{HOSTILE} · LoadPilot"
+    else:
+        expect(page.locator("pre")).to_have_text(f"verdict {HOSTILE}")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert errors == []
+    context.close()
+
+
+def test_the_page_is_small() -> None:
+    """Broken if a report is too large to attach to a ticket."""
+    assert PAGE.stat().st_size < BYTES_MAX
