@@ -1,4 +1,4 @@
-"""Load tests in Python, run at wire speed: what a scenario file imports.
+"""Load tests in Python, run at wire speed: what scenario files and programs import.
 
 Every process of a run imports this package, and most of them need only the engine. Each public name
 is therefore imported on first use.
@@ -18,20 +18,35 @@ if TYPE_CHECKING:
     from ._native import Response
     from .client import LoadClient
     from .dsl import VUser, scenario, setup, task, teardown
-    from .errors import HTTPStatusError, RedirectError, RequestError
+    from .errors import (
+        GateFailed,
+        HTTPStatusError,
+        RedirectError,
+        RequestError,
+        RunFailed,
+        RunInterrupted,
+        RunRefused,
+    )
     from .inputs.feeds import feed
     from .inputs.files import file
     from .inputs.params import env
     from .inputs.random import now, rand
+    from .library.result import RunResult
+    from .library.runner import run
 
     __version__: str
 
 __all__ = [
+    "GateFailed",
     "HTTPStatusError",
     "LoadClient",
     "RedirectError",
     "RequestError",
     "Response",
+    "RunFailed",
+    "RunInterrupted",
+    "RunRefused",
+    "RunResult",
     "VUser",
     "__version__",
     "env",
@@ -40,6 +55,7 @@ __all__ = [
     "metrics",
     "now",
     "rand",
+    "run",
     "scenario",
     "setup",
     "task",
@@ -50,11 +66,16 @@ _MODULES = {
     "_native": ("Response",),
     "client": ("LoadClient",),
     "dsl": ("VUser", "scenario", "setup", "task", "teardown"),
-    "errors": ("HTTPStatusError", "RedirectError", "RequestError"),
+    "errors": (
+        *("GateFailed", "HTTPStatusError", "RedirectError", "RequestError"),
+        *("RunFailed", "RunInterrupted", "RunRefused"),
+    ),
     "inputs.feeds": ("feed",),
     "inputs.files": ("file",),
     "inputs.params": ("env",),
     "inputs.random": ("now", "rand"),
+    "library.result": ("RunResult",),
+    "library.runner": ("run",),
 }
 """The module of each public name."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from .exit_code import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import FrameType
 
 SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
@@ -22,14 +23,15 @@ NOW = 3
 class Interruptions:
     """Number of interruptions and the first of them; active inside a with block."""
 
-    def __init__(self) -> None:
-        """Start with none."""
+    def __init__(self, counted: Mapping[signal.Signals, ExitCode] = SIGNALS) -> None:
+        """Start with none; the signals are those of ``counted``."""
+        self._counted = counted
         self.count = 0
         self.first: ExitCode | None = None
         self._before: dict[signal.Signals, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._count) for number in SIGNALS}
+        self._before = {number: signal.signal(number, self._count) for number in self._counted}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,6 +44,6 @@ class Interruptions:
 
     def _count(self, number: int, _frame: FrameType | None) -> None:
         self.count += 1
-        self.first = self.first or SIGNALS[signal.Signals(number)]
+        self.first = self.first or self._counted[signal.Signals(number)]
         if self.count >= NOW:
             raise KeyboardInterrupt

@@ -14,11 +14,11 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from .._native import Request
 from ..errors import RedirectError
+from ..inputs.units import duration_us
 from ..request.encoding import checked_method, encode_body, target_path
 from ..request.headers import with_auth, with_cookies
 from ..request.kwargs import EXTRAS, unknown_keyword
 from ..request.streams import stream_options
-from ..units import duration_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from ..inputs.units import duration_us
 from ..problem import shown
-from ..units import duration_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

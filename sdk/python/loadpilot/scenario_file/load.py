@@ -42,6 +42,15 @@ class Loaded:
     """The source of its parameters, with those requested so far."""
 
 
+_loading: list[Path] = []
+"""The file that is being loaded."""
+
+
+def is_loading() -> bool:
+    """Whether the caller is a scenario file that is being loaded."""
+    return bool(_loading)
+
+
 def load(path: Path, parameters: ParameterSource | None = None) -> Loaded:
     """Load a scenario file; raises :class:`Refused`.
 
@@ -64,6 +73,7 @@ def load(path: Path, parameters: ParameterSource | None = None) -> Loaded:
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(path.resolve().parent))
     linecache.checkcache(str(path))
+    _loading.append(path)
     try:
         with contextlib.redirect_stdout(sys.stderr), locks.thread_locks_replaced():
             exec(code, module.__dict__)  # noqa: S102  (loading the user's file is the purpose)
@@ -71,6 +81,8 @@ def load(path: Path, parameters: ParameterSource | None = None) -> Loaded:
         raise
     except BaseException as error:  # noqa: BLE001  (user code: any error is the user's)
         raise Refused([_import_problem(error, file)]) from None
+    finally:
+        _loading.remove(path)
     return Loaded(file, _scenarios(module, file), sources, parameters)
 
 

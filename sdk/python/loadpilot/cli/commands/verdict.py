@@ -17,9 +17,9 @@ from ...compile.scenario.thresholds import Measurable, assigned, threshold, unkn
 from ...control.exit_code import ExitCode
 from ...control.nats_settings import read_server
 from ...control.terminal import say, write_product
+from ...inputs.units import Wrong, duration_us
 from ...local.folders import cache_of
 from ...problem import Problem, Refused
-from ...units import Wrong, duration_us
 from ..flags.options import pairs_of
 from ..output.plan_summary import pairs
 from ..output.verdict import Judgement, verdict_line

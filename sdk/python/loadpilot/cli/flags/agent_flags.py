@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
+from ...inputs.units import Wrong, duration_us
 from ...local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US
 from ...problem import Problem, rule
-from ...units import Wrong, duration_us
 from .declaration import FLEET, flag
 from .parse_int import parse_int
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ...inputs.units import Wrong, duration_us
 from ...scenario_file.constants import describe
-from ...units import Wrong, duration_us
 from . import builtins
 from .batches import batch, batch_loop, picked_answer, unpack_batch
 from .calls import inline_call, inline_return, returns_answer

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...dsl import VUser, attribute_names, task_of
 from ...inputs.params import ParameterError
+from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, Reason, rule
 from ...request.encoding import checked_method, encode_body, target_path
 from ...request.headers import Secrets, plan_headers, with_auth, with_cookies
 from ...request.kwargs import EXTRAS, unknown_keyword
 from ...request.streams import stream_options
-from ...units import Wrong, duration_us
 from .body_store import BodyStore
 from .constant_check import check_constant
 from .record import Recorded, record

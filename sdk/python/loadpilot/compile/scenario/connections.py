@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, rule
-from ...units import Wrong, duration_us
 
 if TYPE_CHECKING:  # settings imports this module; only the type refers back
     from ...request.headers import Secrets

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, rule
-from ...units import Wrong, duration_us, rate_urps
 from . import profile
 from .connections import ConnectionFlags
 from .thresholds import Measurable, assigned, key_of, overriding, pairs_in, threshold

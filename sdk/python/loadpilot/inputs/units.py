@@ -8,8 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 from math import isfinite
 
-from . import _native
-from .problem import Problem, rule
+from .. import _native
+from ..problem import Problem, rule
 
 DURATION_RULE = "must be a duration such as 500ms, 30s, 2m30s, 1h or a number of seconds"
 RATE_RULE = "must be a rate such as 50, 0.5, 50/s, 3000/m or 10/500ms"

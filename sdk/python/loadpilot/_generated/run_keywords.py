@@ -1,0 +1,332 @@
+"""Written by `./dev gen` from the flags of `loadpilot run`: never edit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TypedDict
+
+
+class RunKeywords(TypedDict, total=False):
+    """Keywords of `loadpilot.run`; each is the flag of `loadpilot run` with the same name."""
+
+    target: str | None
+    """
+    `--target`: Target of the load, http://host[:port][/path]; paths of calls are below the
+    path. Without the flag: LOADPILOT_TARGET in the environment, then in .env.
+    """
+
+    rps: str | float | None
+    """
+    `--rps`: Peak rate of arrivals: 50, 0.5, 50/s, 3000/m.
+    """
+
+    users: int | None
+    """
+    `--users`: Number of users of a closed loop, instead of a rate: each starts its next task
+    when its last one ended. Latency is then not counted from a schedule.
+    """
+
+    duration: str | float | None
+    """
+    `--duration`: Duration of the run: 500ms, 30s, 2m30s, 1h, or seconds. A longer ramp of the
+    scenario is shortened to it.
+    """
+
+    thresholds: Mapping[str, float | str | list[str]] | Sequence[str] | None
+    """
+    `--threshold`: Gate that fails the run, also TASK:KEY=LIMIT, such as p99_ms=500.
+    Repeatable; replaces the scenario's gate of the same key. For a metric of the scenario
+    write the side that passes: "orders.count>=100".
+    """
+
+    scenario: str | None
+    """
+    `--scenario`: Scenario to run; needed when the file defines several.
+    """
+
+    max: bool | None
+    """
+    `--max`: As fast as possible: a closed loop of --users, else of the scenario's users, else
+    of 64.
+    """
+
+    mode: str | None
+    """
+    `--mode`: Shape of the rate: ramp, constant, step or spike.
+    """
+
+    ramp_up: str | float | None
+    """
+    `--ramp-up`: Duration of the rise from 0 in mode ramp, at most that of the run.
+    """
+
+    stages: str | Sequence[tuple[str | float, str | float]] | None
+    """
+    `--stages`: Stages with the rate at the end of each, instead of rate, duration and mode:
+    30s:50,1m:50.
+    """
+
+    warm_up: str | float | None
+    """
+    `--warm-up`: Duration of the first part whose arrivals are left out of gates, rates and
+    percentiles.
+    """
+
+    env: Mapping[str, str | int | float] | Sequence[str] | None
+    """
+    `--env`: Parameter that the scenario reads; goes before the environment. Repeatable. Not
+    for secrets: other users can read command lines.
+    """
+
+    seed: int | None
+    """
+    `--seed`: Seed of every random choice; each run prints its own.
+    """
+
+    no_early_abort: bool | None
+    """
+    `--no-early-abort`: Go on where every call fails to connect. Without it the run ends with
+    exit code 3 when the calls of the first 5 s all fail to connect.
+    """
+
+    http: str | float | None
+    """
+    `--http`: HTTP version. `auto`: an https target chooses.
+    """
+
+    connections: int | None
+    """
+    `--connections`: Maximum number of open connections of each agent. Arrivals that find none
+    free wait in the queue. An HTTP/1.1 connection that is idle and not needed for a minute is
+    closed.
+    """
+
+    open_first: int | None
+    """
+    `--open-first`: Number of connections that each agent opens, TLS included, before the run
+    starts. That many stay open however long they are idle.
+    """
+
+    reuse: str | float | None
+    """
+    `--reuse`: Calls that may use an open connection; a share such as 0.3.
+    """
+
+    connect_to: str | None
+    """
+    `--connect-to`: Connect to host:port or unix:/path instead; Host and TLS keep the target's
+    name.
+    """
+
+    source: Sequence[str] | None
+    """
+    `--source`: Local address to connect from, optionally with ports: 10.0.0.5:20000-30000 or
+    [fd00::1]:20000-30000. Repeatable; addresses are taken in turn.
+    """
+
+    ip: int | None
+    """
+    `--ip`: Connect to addresses of this IP family only.
+    """
+
+    insecure: bool | None
+    """
+    `--insecure`: Do not verify the certificate of an https target; the report says so.
+    """
+
+    cacert: str | PathLike[str] | None
+    """
+    `--cacert`: Certificates to trust for the target, PEM.
+    """
+
+    cert: str | PathLike[str] | None
+    """
+    `--cert`: Client certificate, PEM; needs --key.
+    """
+
+    key: str | PathLike[str] | None
+    """
+    `--key`: Private key of --cert, PEM. It never enters plan, log or report.
+    """
+
+    allow_target: Sequence[str] | None
+    """
+    `--allow-target`: Open a target that agents refuse: a network such as 169.254.8.0/24, an
+    address, a host name, or unix:/folder for the sockets below it. Repeatable. Refused are
+    link-local and cloud metadata addresses, Unix sockets, and always the NATS server of the
+    agent. Agents of a fleet have flags of their own. Without the flag:
+    LOADPILOT_ALLOW_TARGET.
+    """
+
+    id_header: str | None
+    """
+    `--id-header`: Request header in which each call sends run/arrival/step.
+    """
+
+    shortfall: float | None
+    """
+    `--shortfall`: Maximum share of planned arrivals that were not started; more fails the
+    run. Same as --threshold shortfall=PERCENT.
+    """
+
+    strict: bool | None
+    """
+    `--strict`: Exit with 3 when the certificate is DEGRADED, too.
+    """
+
+    report: str | PathLike[str] | None
+    """
+    `--report`: Write the report to this file as one HTML page, which needs no server.
+    """
+
+    results_json: str | PathLike[str] | None
+    """
+    `--results-json`: Write the full report to this file.
+    """
+
+    junit: str | PathLike[str] | None
+    """
+    `--junit`: Write gates and certificate to this file, as JUnit XML.
+    """
+
+    markdown: str | PathLike[str] | None
+    """
+    `--markdown`: Write a summary to this file, as Markdown.
+    """
+
+    samples: str | PathLike[str] | None
+    """
+    `--samples`: Write every call to this CSV file, one row each: about ten bytes a call in
+    the log.
+    """
+
+    samples_share: float | None
+    """
+    `--samples-share`: Share of the calls that --samples writes, such as 0.01, drawn from the
+    seed.
+    """
+
+    save_baseline: bool | None
+    """
+    `--save-baseline`: Keep the figures of this run in .loadpilot/baseline.json, for
+    `loadpilot compare`.
+    """
+
+    append: bool | None
+    """
+    `--append`: With --save-baseline: keep the runs that are there, so that `compare` knows
+    how much runs differ by chance.
+    """
+
+    tags: Mapping[str, str | int | float] | Sequence[str] | None
+    """
+    `--tag`: Label of this run, such as team=shop. Repeatable; shown in report, summary and
+    `loadpilot runs`.
+    """
+
+    agents: int | None
+    """
+    `--agents`: Number of agent processes on this machine that share the load.
+    """
+
+    nats_url: str | None
+    """
+    `--nats-url`: NATS server of a fleet, nats://host:port or tls://host:port, instead of this
+    machine and directory.
+    """
+
+    nats_token: str | None
+    """
+    `--nats-token`: Token for the NATS server. Better in the environment as NATS_TOKEN: other
+    users can read command lines.
+    """
+
+    creds: str | PathLike[str] | None
+    """
+    `--creds`: NATS credentials file instead of a token. Without the flag: NATS_CREDS.
+    """
+
+    tenant: str | None
+    """
+    `--tenant`: Tenant of the fleet.
+    """
+
+    nats_cacert: str | PathLike[str] | None
+    """
+    `--nats-cacert`: Certificates to trust for a tls:// server, PEM. Without the flag:
+    NATS_CACERT.
+    """
+
+    insecure_nats: bool | None
+    """
+    `--insecure-nats`: Send the token unencrypted to a nats:// address off loopback. Without
+    the flag: NATS_INSECURE=1.
+    """
+
+    coordinator_url: str | None
+    """
+    `--coordinator-url`: Coordinator that takes the run over HTTP, https://host:port; http://
+    only on this machine. Without the flag: LOADPILOT_COORDINATOR_URL.
+    """
+
+    coordinator_token_file: str | PathLike[str] | None
+    """
+    `--coordinator-token-file`: File of the coordinator's token. Without the flag:
+    LOADPILOT_COORDINATOR_TOKEN.
+    """
+
+    coordinator_cacert: str | PathLike[str] | None
+    """
+    `--coordinator-cacert`: Certificates to trust for the coordinator, PEM.
+    """
+
+    external_agents: int | None
+    """
+    `--external-agents`: Number of agents that others start and that share the load: those of
+    a fleet, or those that join by --listen.
+    """
+
+    min_agents: int | None
+    """
+    `--min-agents`: Number of agents that suffice for the start when the wait is over.
+    """
+
+    wait_agents: str | float | None
+    """
+    `--wait-agents`: Timeout of the wait for agents.
+    """
+
+    need: Mapping[str, str | int | float] | Sequence[str] | None
+    """
+    `--need`: Label that each agent must have, such as zone=eu. Repeatable: all of them.
+    """
+
+    listen: str | None
+    """
+    `--listen`: Let agents of other machines join: open the NATS server of this run here, such
+    as 0.0.0.0:4222, with TLS and a token. The command for those machines is printed.
+    """
+
+    listen_cert: str | PathLike[str] | None
+    """
+    `--listen-cert`: Certificate of the host that --listen names, PEM.
+    """
+
+    listen_key: str | PathLike[str] | None
+    """
+    `--listen-key`: Private key of --listen-cert, PEM.
+    """
+
+    listen_cacert: str | PathLike[str] | None
+    """
+    `--listen-cacert`: Authority that signed --listen-cert, PEM, where other machines do not
+    trust it anyway.
+    """
+
+    debug_requests: int | None
+    """
+    `--debug-requests`: Number of first arrivals whose exchanges are printed below the
+    summary, at most 100: heads only, secrets masked. Without the flag:
+    LOADPILOT_DEBUG_REQUESTS.
+    """

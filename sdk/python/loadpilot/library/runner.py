@@ -1,0 +1,100 @@
+"""``loadpilot.run``: a run of a scenario, from a program, a notebook or a test."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from ..control.exit_code import ExitCode
+from ..errors import RunFailed, RunInterrupted, RunRefused
+from ..scenario_file import load
+from .command import Ended, execute
+from .keywords import arguments
+from .result import RunResult
+from .scenario_source import ScenarioSource, source_of
+
+if TYPE_CHECKING:
+    import os
+    from typing import Unpack
+
+    from .._generated.run_keywords import RunKeywords
+
+ERROR = "error: "
+GUARD = (
+    "loadpilot.run() was called while this file was loaded for a run; call it below "
+    '`if __name__ == "__main__":`'
+)
+
+
+def run(
+    scenario: type | str | os.PathLike[str],
+    /,
+    *,
+    quiet: bool = True,
+    verbose: bool = False,
+    **keywords: Unpack[RunKeywords],
+) -> RunResult:
+    """Run a scenario as ``loadpilot run`` does, and return its result.
+
+    ``loadpilot.run(Checkout, target="http://127.0.0.1:8000", rps=50, duration="10s",
+    thresholds={"p99_ms": 300})``
+
+    ``scenario`` is a class, which is loaded again from its file (or from the cells of its
+    notebook), or the path of a scenario file. The keywords are the flags of ``loadpilot run``, so
+    are their values, defaults, variables and configuration; ``thresholds`` and ``tags`` are dicts.
+    Durations are text or seconds, rates text or arrivals per second, shares in percent as there.
+    Without ``nats_url`` or ``coordinator_url`` the run has its own servers, which end with it; its
+    log is in ``.loadpilot`` of the working directory.
+
+    Nothing is printed unless ``quiet=False``, or ``verbose=True`` for every step; then standard
+    error gets the lines of the command. The call blocks, also below an event loop:
+    ``await asyncio.to_thread(loadpilot.run, …)`` does not.
+
+    Raises RunRefused for wrong values or scenarios, RunFailed when there is no report or a file
+    could not be written, RunInterrupted after Ctrl-C, and TypeError for unknown keywords. A gate
+    that fails raises nothing: see ``result.passed`` and ``result.raise_for_gates()``.
+    """
+    if load.is_loading():
+        raise RunRefused([GUARD])
+    shown = ["--verbose"] if verbose else ["--quiet"] if quiet else []
+    flags = arguments(keywords)
+    with source_of(scenario) as source:
+        tell = None if quiet and not verbose else _tell
+        ended = execute(["run", "--output=json", *shown, *flags, *source.arguments()], tell)
+    return _result(ended, source)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _result(ended: Ended, source: ScenarioSource) -> RunResult:
+    """Read the result of the command, or raise what it says."""
+    result = None
+    if ended.product.strip() and ended.code in list(ExitCode):
+        result = RunResult(json.loads(ended.product), ExitCode(ended.code))
+    if ended.is_interrupted:
+        raise RunInterrupted(result)
+    messages = [source.explained(message) for message in _messages(ended.lines)]
+    if result is not None and (ended.code != ExitCode.INFRASTRUCTURE or not messages):
+        return result
+    if ended.code == ExitCode.USAGE:
+        raise RunRefused(messages)
+    if ended.code < 0:
+        messages.append(f"the command was ended by signal {-ended.code}")
+    raise RunFailed(messages or list(ended.lines), ended.code, result)
+
+
+def _messages(lines: tuple[str, ...]) -> list[str]:
+    """The errors among the lines of a command, each with the indented lines that continue it."""
+    found: list[str] = []
+    is_open = False
+    for line in lines:
+        is_continued = is_open and line.startswith(" ")
+        is_open = is_continued or line.startswith(ERROR)
+        if is_continued:
+            found[-1] += f"\n{line}"
+        elif is_open:
+            found.append(line.removeprefix(ERROR))
+    return found

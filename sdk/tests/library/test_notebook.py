@@ -1,0 +1,132 @@
+"""Scenarios of notebooks: the cells that a class needs, and no others."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import loadpilot
+from loadpilot.library.notebook import explained, gathered
+from loadpilot.library.scenario_source import source_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IMPORTS = """
+from __future__ import annotations
+import random, json as j
+import pandas
+from loadpilot import *
+"""
+DEFINED = """
+BASE = "/api"
+UNUSED = open("never")
+
+def path(name):
+    return f"{BASE}/{name}"
+
+def other():
+    return random
+"""
+CLASS = """
+@scenario(rps=5)
+class Shop:
+    @task
+    def browse(self, client):
+        client.get(path(j.dumps("x")))
+result = run(Shop)
+Shop.extra = 1
+"""
+TWICE = """
+def path(name):
+    return "/" + name
+"""
+numbers = count()
+
+
+def cell(text: str, names: dict[str, Any]) -> None:
+    """Execute a cell as an interactive session does: its source is known to linecache alone."""
+    name = f"<pyapi-cell-{next(numbers):x}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), names)  # noqa: S102  (a cell of this test)
+
+
+def test_a_class_is_gathered_with_what_it_uses_alone() -> None:
+    """Broken if loading a class runs cells that it does not need, or misses one that it does."""
+    text = gathered("Shop", [IMPORTS, DEFINED, "%timeit pass", CLASS])
+    assert [ast.unparse(one).split("\n")[0] for one in ast.parse(text).body] == [
+        "from __future__ import annotations",
+        "import random, json as j",
+        "from loadpilot import *",
+        "BASE = '/api'",
+        "def path(name):",
+        "@scenario(rps=5)",
+    ]
+    assert "# kept" in gathered("a", ["a = [  # kept\n1]"])
+
+
+def test_the_last_definition_of_a_name_counts() -> None:
+    """Broken if a cell that was corrected and executed again has no effect."""
+    text = gathered("Shop", [DEFINED, CLASS, TWICE])
+    assert text.index("return f") < text.index('return "/"')
+
+
+def test_a_class_of_a_session_gets_a_file_for_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a scenario of a notebook has no file, or the file stays."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "session"}
+    cell("from loadpilot import scenario, task", names)
+    cell(CLASS.replace("result = run(Shop)", ""), names)
+    with source_of(names["Shop"]) as source:
+        (file,) = tmp_path.iterdir()
+        assert source.arguments() == ["--scenario=Shop", file.name]
+        assert file.read_text().startswith("from loadpilot import scenario, task\n@scenario")
+        message = source.explained(f"{file.name}:5: `name` is not a constant")
+    assert message == "notebook, line `def browse(self, client):`: `name` is not a constant"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_is_not_there_keeps_its_message() -> None:
+    """Broken if the explanation of an error is itself an error."""
+    assert explained("cell.py:9: no", "cell.py", "one\n") == "cell.py: no"
+
+
+@loadpilot.scenario()
+class Marked:
+    class Inner:
+        pass
+
+
+class Unmarked:
+    pass
+
+
+def test_a_class_that_no_file_has_is_refused() -> None:
+    """Broken if agents look in vain for a scenario, or the message names no way out."""
+
+    @loadpilot.scenario()
+    class Local:
+        pass
+
+    sourceless = loadpilot.scenario()(type("Sourceless", (), {"__module__": "nowhere"}))
+    expected = {
+        Unmarked: "Unmarked: is no scenario; mark the class with @scenario(…)",
+        Local: "Local: is defined inside test_a_class_that_no_file_has_is_refused; define it at "
+        "the top level of its file, where agents find it by its name",
+        sourceless: "Sourceless: its source is not available; write it to a file, and give its "
+        "path or import the class from there",
+    }
+    for cls, message in expected.items():
+        with pytest.raises(loadpilot.RunRefused) as refused, source_of(cls):
+            pass
+        assert str(refused.value) == message
+    with pytest.raises(TypeError, match="takes a scenario class or a path"), source_of(3):
+        pass
+    with source_of(Marked) as source:
+        assert source.arguments() == ["--scenario=Marked", __file__]
