@@ -56,7 +56,7 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
 
 
 def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
-    """Broken if figures or differences stand in the column of the other run."""
+    """Broken if figures or changes stand in the column of the other run, or chance is a change."""
     first = past.run(steady(rps=40))
     second = past.run(steady(rps=60))
     reader.open("/")
@@ -69,7 +69,28 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     started = rows.filter(has_text="arrivals started").get_by_role("cell")
     expect(started).to_have_text(["200", "300"], timeout=TIMEOUT_MS)
     planned = rows.filter(has_text="planned rate").get_by_role("cell")
-    expect(planned).to_have_text(["40.0/s", "60.0/s+50.0 %"], timeout=TIMEOUT_MS)
+    expect(planned).to_have_text(["40.0/s", "60.0/s"], timeout=TIMEOUT_MS)
+    achieved = rows.filter(has_text="achieved rate").get_by_role("cell")
+    expect(achieved).to_have_text(["40.0/s", "60.0/s+50.0 %, better"], timeout=TIMEOUT_MS)
+    judged = reader.fetch_json(
+        f"/api/v1/compare?run={first['run']['id']}&run={second['run']['id']}"
+    )["comparisons"][0]
+    result = reader.page.get_by_role("region", name="Result")
+    expect(result).to_contain_text("regression")
+    for remark in judged["remarks"]:
+        expect(result).to_contain_text(remark)
+    shown = reader.page.get_by_role("region", name="Figures").locator("td small")
+    words = {"noise": "chance", "small": "within the threshold", "unjudged": ""}
+    expected = [
+        (one["figure"], words.get(one["change"], one["change"]))
+        for one in judged["figures"]
+        if one["task"] is None
+    ]
+    order = ["achieved_rps", "error_rate_pct", "p50_ms", "p95_ms", "p99_ms", "max_ms"]
+    expected.sort(key=lambda one: order.index(one[0]))
+    for cell, (figure, word) in zip(shown.all(), expected, strict=True):
+        text = cell.inner_text()
+        assert text.rpartition(", ")[2] == word or (word == "" and text.endswith("%")), figure
     reader.take_screenshots("compare")
 
 

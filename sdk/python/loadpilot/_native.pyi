@@ -520,6 +520,9 @@ class Reading:
     def story(self, after: int, limit: int) -> str:
         """Return at most ``limit`` lines after a sequence; JSON: ``{"lines", "next"}``."""
 
+    def parts(self) -> str:
+        """Cut the run into parts for comparisons; JSON: proto/schema/run-parts.json."""
+
     def verdict(self, question_json: str) -> str:
         """Judge the run by other gates or a part of it; JSON: what-if to what-if-answer."""
 

@@ -93,6 +93,10 @@ impl PyReading {
         json(&self.lock(py)?.timeline_page(after, limit))
     }
 
+    fn parts(&self, py: Python<'_>) -> PyResult<String> {
+        answer!(self, py, indexed => indexed.parts())
+    }
+
     fn verdict(&self, py: Python<'_>, question_json: &str) -> PyResult<String> {
         let question = parse_query(question_json).map_err(|refusal| refused(py, &refusal))?;
         answer!(self, py, indexed => indexed.verdict(&question))

@@ -170,6 +170,39 @@ def test_any_part_of_a_run_can_be_asked_for(
     assert tag_of(gateways.start(), path) == tag
 
 
+def test_runs_are_compared_as_by_the_command(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if the gateway finds another change than `loadpilot compare`, or with another run."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway = gateways.start()
+    runs = []
+    for delay_ms in (2, 2, 60):
+        oracle.delay(delay_ms)
+        runs.append(gateway.tell("/runs", {"plan": plan(loadpilot, oracle)}).json["run"])
+        gateway.see_end(runs[-1])
+    first, *others = runs
+    asked = "&".join(f"run={run}" for run in runs)
+    answer = gateway.api(f"/compare?{asked}&threshold_pct=25").json
+    printed = [
+        loadpilot.call(
+            "compare", run, first, "--threshold", "25", "--json", "--nats-url", fleet.url
+        )
+        for run in others
+    ]
+    assert answer["baseline"] == first
+    assert answer["comparisons"] == [json.loads(one.stdout) for one in printed]
+    slower = {
+        (figure["task"], figure["figure"])
+        for figure in answer["comparisons"][1]["figures"]
+        if figure["change"] == "worse"
+    }
+    assert {(None, "p50_ms"), ("often", "p95_ms")} <= slower
+    assert printed[1].code == 1
+    assert gateway.api(f"/compare?{asked}&threshold_pct=-1").status == 422
+
+
 def outcome_of(gateway: Gateway) -> object:
     """The outcome of the only run, once its log was read."""
     deadline = time.monotonic() + PATIENCE_S

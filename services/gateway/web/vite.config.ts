@@ -1,5 +1,5 @@
 import { defineConfig } from "vite";
-import { CLASSIC_JSX } from "./jsx.config";
+import { CLASSIC_JSX } from "./jsx.config.ts";
 
 // The build is committed beside the gateway's Python code: users need no Node.
 export default defineConfig({

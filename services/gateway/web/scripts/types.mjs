@@ -6,7 +6,16 @@ import { compile } from "json-schema-to-typescript";
 
 const SCHEMAS = new URL("../../../../proto/schema/", import.meta.url);
 const OUT = new URL("../src/api/_generated/", import.meta.url);
-const NAMES = ["report", "snapshot", "series", "heat", "errors", "attendance", "what-if-answer"];
+const NAMES = [
+  "report",
+  "snapshot",
+  "series",
+  "heat",
+  "errors",
+  "attendance",
+  "what-if-answer",
+  "comparison",
+];
 
 await mkdir(OUT, { recursive: true });
 for (const name of NAMES) {

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { signInRequired, unreachable } from "./api/http";
 import { Agents } from "./pages/agents";
-import { Compare } from "./pages/compare";
+import { Compare } from "./pages/compare/compare";
 import { Run } from "./pages/run/run";
 import { Runs } from "./pages/runs/runs";
 import { Start } from "./pages/start/start";

@@ -1,5 +1,6 @@
 // Types of the gateway's answers: those of proto/schema, and those that only the gateway has.
 
+import type { Comparison } from "./_generated/comparison";
 import type { Series as CompleteSeries } from "./_generated/series";
 import type { FieldProblem } from "./http";
 
@@ -157,7 +158,8 @@ export interface PlanFacts {
   planned_per_task: number[];
 }
 
-/** Differences of figures to the first run. Part of the answer: the reports hold the rest. */
-export interface Comparison {
-  differences: { run: string; figure: string; percent: number | null }[];
+/** Runs beside their baseline, the first one. */
+export interface Comparisons {
+  baseline: string;
+  comparisons: Comparison[];
 }

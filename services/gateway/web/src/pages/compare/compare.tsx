@@ -1,23 +1,23 @@
 // Up to eight runs side by side: figures and tasks as tables, curves in common charts.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Report } from "../api/_generated/report";
-import type { RunList, Series } from "../api/answers";
-import { get } from "../api/http";
-import { asProblem, useResource } from "../api/resource";
-import type { Problem } from "../api/http";
-import { Link, navigate } from "../app/navigation";
-import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../app/route";
-import { MarkList, Marks } from "../components/charts/mark_lines";
-import { type Line, PercentileCurve } from "../components/charts/percentile_curve";
-import { Icon } from "../components/layout/icons";
-import { OverlayChart } from "../components/charts/overlay_chart";
-import { Empty, Failed, Loading, Panel } from "../components/layout/panel";
-import { decode } from "../data/histogram";
-import { type Mark, marksOf } from "../data/marks";
-import { type Compared, CompareTables, label } from "./compare_tables";
-import { dateTime } from "../format/numbers";
-import { RESPONSE, isOver } from "../format/labels";
+import type { Report } from "../../api/_generated/report";
+import type { RunList, Series } from "../../api/answers";
+import { get } from "../../api/http";
+import { asProblem, useResource } from "../../api/resource";
+import type { Problem } from "../../api/http";
+import { Link, navigate } from "../../app/navigation";
+import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../../app/route";
+import { MarkList, Marks } from "../../components/charts/mark_lines";
+import { type Line, PercentileCurve } from "../../components/charts/percentile_curve";
+import { Icon } from "../../components/layout/icons";
+import { OverlayChart } from "../../components/charts/overlay_chart";
+import { Empty, Failed, Loading, Panel } from "../../components/layout/panel";
+import { decode } from "../../data/histogram";
+import { type Mark, marksOf } from "../../data/marks";
+import { type Compared, CompareTables, label } from "./tables";
+import { dateTime } from "../../format/numbers";
+import { RESPONSE, isOver } from "../../format/labels";
 
 export function Compare({ runs, percentile }: { runs: string[]; percentile: string }) {
   const { found, problem } = useRuns(runs);

@@ -1,27 +1,29 @@
-// Figures and tasks of compared runs as tables, with their differences to the first run.
+// Figures and tasks of compared runs as tables. The engine says what changed from the first run, and
+// whether by more than chance.
 
-import type { Report } from "../api/_generated/report";
-import type { Comparison, Percentiles, Series } from "../api/answers";
-import { queryString } from "../api/http";
-import { useResource } from "../api/resource";
-import { Figure } from "../components/layout/figures";
-import { Badge } from "../components/layout/icons";
-import { Panel, Scroll } from "../components/layout/panel";
-import { notStarted, total } from "../components/tables/accounting";
-import { serverLatency } from "../components/tables/percentiles";
-import { invalidReasons, verdictSentence } from "../components/verdict/verdict";
-import type { Buckets } from "../data/histogram";
-import { RESPONSE, grade } from "../format/labels";
+import type { Report } from "../../api/_generated/report";
+import type { FigureChange } from "../../api/_generated/comparison";
+import type { Comparisons, Percentiles, Series } from "../../api/answers";
+import { queryString } from "../../api/http";
+import { useResource } from "../../api/resource";
+import { Figure } from "../../components/layout/figures";
+import { type Changes, ChangeText, Conclusions, changeKey, changesOf } from "./changes";
+import { Badge } from "../../components/layout/icons";
+import { Failed, Panel, Scroll } from "../../components/layout/panel";
+import { notStarted, total } from "../../components/tables/accounting";
+import { serverLatency } from "../../components/tables/percentiles";
+import { invalidReasons, verdictSentence } from "../../components/verdict/verdict";
+import type { Buckets } from "../../data/histogram";
+import { RESPONSE, grade } from "../../format/labels";
 import {
   NOT_MEASURED,
   count,
   dateTime,
-  difference,
   latency,
   percent,
   perSecond,
   plain,
-} from "../format/numbers";
+} from "../../format/numbers";
 
 export interface Compared {
   report: Report;
@@ -34,16 +36,15 @@ export function label(one: Compared, at: number): string {
   return `${at + 1} ${one.report.scenario}`;
 }
 
-/** One row of a table: the figure, its format, and whether more of it is worse. */
+/** One row of a table: the figure and its format. */
 interface Row {
   name: string;
   /** Path of the figure in the report's JSON. */
   path: string;
   of: (report: Report) => Maybe;
   format: (value: Maybe) => string;
-  /** Name of the figure in the gateway's differences to the first run, where it has one. */
-  figure?: string;
-  worse?: "more" | "less";
+  /** The figure of a comparison that judges the row; absent: the row is only shown. */
+  judged?: { task: string | null; figure: FigureChange["figure"] };
   /** Why a run has no such figure. */
   none: string;
 }
@@ -53,13 +54,16 @@ type Maybe = number | null | undefined;
 const UNFINISHED = "No request finished in the measured time";
 const NO_PLAN = "A closed loop plans nothing";
 
-const percentileRow = (name: string, key: keyof Percentiles): Row => ({
+const percentileRow = (
+  name: string,
+  key: keyof Percentiles,
+  figure?: FigureChange["figure"],
+): Row => ({
   name: `response time ${name}`,
   path: `latency.response.${key}`,
   of: (report) => serverLatency(report.latency).response?.[key],
   format: latency,
-  figure: `response.${key}`,
-  worse: "more",
+  ...(figure ? { judged: { task: null, figure } } : {}),
   none: "No request finished, or none reached a server",
 });
 
@@ -69,7 +73,6 @@ const ROWS: Row[] = [
     path: "rates.planned_rps",
     of: (r) => (r.run.users == null ? r.rates.planned_rps : null),
     format: perSecond,
-    figure: "rates.planned_rps",
     none: NO_PLAN,
   },
   {
@@ -77,8 +80,7 @@ const ROWS: Row[] = [
     path: "rates.achieved_rps",
     of: (r) => r.rates.achieved_rps,
     format: perSecond,
-    figure: "rates.achieved_rps",
-    worse: "less",
+    judged: { task: null, figure: "achieved_rps" },
     none: UNFINISHED,
   },
   {
@@ -107,7 +109,6 @@ const ROWS: Row[] = [
     path: "requests_total",
     of: (r) => r.requests_total,
     format: count,
-    figure: "requests_total",
     none: UNFINISHED,
   },
   {
@@ -115,8 +116,6 @@ const ROWS: Row[] = [
     path: "errors_total",
     of: (r) => r.errors_total,
     format: count,
-    figure: "errors_total",
-    worse: "more",
     none: UNFINISHED,
   },
   {
@@ -124,23 +123,20 @@ const ROWS: Row[] = [
     path: "error_rate_pct",
     of: (r) => r.error_rate_pct,
     format: percent,
-    figure: "error_rate_pct",
-    worse: "more",
+    judged: { task: null, figure: "error_rate_pct" },
     none: UNFINISHED,
   },
-  percentileRow("p50", "p50_us"),
+  percentileRow("p50", "p50_us", "p50_ms"),
   percentileRow("p90", "p90_us"),
-  percentileRow("p95", "p95_us"),
-  percentileRow("p99", "p99_us"),
+  percentileRow("p95", "p95_us", "p95_ms"),
+  percentileRow("p99", "p99_us", "p99_ms"),
   percentileRow("p99.9", "p99_9_us"),
-  percentileRow("max", "max_us"),
+  percentileRow("max", "max_us", "max_ms"),
   {
     name: "service time p99",
     path: "latency.service.p99_us",
     of: (r) => serverLatency(r.latency).service?.p99_us,
     format: latency,
-    figure: "service.p99_us",
-    worse: "more",
     none: UNFINISHED,
   },
   {
@@ -148,11 +144,9 @@ const ROWS: Row[] = [
     path: "latency.co_factor",
     of: (r) => r.latency.co_factor,
     format: (v) => (v == null ? NOT_MEASURED : `${v.toFixed(2)}×`),
-    figure: "co_factor",
     none: "No request finished, or the run is a closed loop, which has no schedule",
   },
 ];
-const HIGHLIGHTED_PCT_MIN = 5;
 
 /** Rows of what only some scenarios have: checks, streams and their own metrics. */
 function measuredRows(reports: Report[]): Row[] {
@@ -186,46 +180,41 @@ function measuredRows(reports: Report[]): Row[] {
 function taskRows(name: string): Row[] {
   const of = (report: Report) => report.tasks.find((task) => task.name === name);
   const none = "The run has no such task, or no request of it finished";
-  const ladder = (key: "p50_us" | "p95_us" | "p99_us"): Row => ({
-    name: `${key.slice(0, -3)}`,
-    path: `tasks.${name}.response.${key}`,
-    of: (report) => of(report)?.response?.[key],
+  const percentile = (key: "p50" | "p95" | "p99"): Row => ({
+    name: key,
+    path: `tasks.${name}.response.${key}_us`,
+    of: (report) => of(report)?.response?.[`${key}_us`],
     format: latency,
-    figure: `tasks.${name}.response.${key}`,
-    worse: "more",
+    judged: { task: name, figure: `${key}_ms` },
     none,
   });
   return [
-    ladder("p50_us"),
-    ladder("p95_us"),
-    ladder("p99_us"),
+    percentile("p50"),
+    percentile("p95"),
+    percentile("p99"),
     {
       name: "failed requests",
       path: `tasks.${name}.errors`,
       of: (report) => of(report)?.errors,
       format: count,
-      figure: `tasks.${name}.errors`,
-      worse: "more",
+      judged: { task: name, figure: "error_rate_pct" },
       none,
     },
   ];
 }
 
-/** Differences to the first run in percent, by run and figure. */
-type Differences = Map<string, number | null>;
-
 export function CompareTables({ shown }: { shown: Compared[] }) {
   const runs = shown.map((one) => one.report.run.id);
   const path = runs.length > 1 ? `/compare${queryString({ run: runs })}` : null;
-  const { data } = useResource<Comparison>(path);
-  const found: Differences = new Map(
-    data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]),
-  );
+  const { data, problem, reload } = useResource<Comparisons>(path);
+  const found: Changes = data ? changesOf(data) : new Map();
   const reports = shown.map((one) => one.report);
   const tasks = [...new Set(reports.flatMap((report) => report.tasks.map((task) => task.name)))];
   return (
     <>
-      <Panel title="Figures" note="differences to the baseline" wide>
+      {problem && <Failed problem={problem} again={reload} />}
+      {data && path && <Conclusions labels={shown.map(label)} comparisons={data.comparisons} />}
+      <Panel title="Figures" note="changes from the baseline" wide>
         <Scroll label="Figures">
           <table class="compared">
             <Head shown={shown} />
@@ -238,7 +227,7 @@ export function CompareTables({ shown }: { shown: Compared[] }) {
           </table>
         </Scroll>
       </Panel>
-      <Panel title="Tasks" note={`${RESPONSE}; differences to the baseline`} wide>
+      <Panel title="Tasks" note={`${RESPONSE}; changes from the baseline`} wide>
         <Scroll label="Tasks">
           <table class="compared">
             <Head shown={shown} />
@@ -313,65 +302,28 @@ function VerdictRows({ reports }: { reports: Report[] }) {
 interface FigureRowProps {
   row: Row;
   reports: Report[];
-  found: Differences;
+  found: Changes;
 }
 
 function FigureRow({ row, reports, found }: FigureRowProps) {
-  const [first] = reports;
   return (
     <tr>
       <th scope="row">{row.name}</th>
-      {reports.map((report, at) => {
-        const key = `${report.run.id} ${row.figure}`;
-        const usable = [first!, report].every((one) => invalidReasons(one).length === 0);
-        // The gateway has no percentage of 0: any more than nothing is a difference without bound.
-        const fromZero = row.of(first!) === 0 && (row.of(report) ?? 0) > 0 ? Infinity : null;
+      {reports.map((report) => {
+        const { judged } = row;
+        const key = judged && changeKey(report.run.id, judged.task, judged.figure);
+        const [own] = invalidReasons(report);
         return (
-          <Cell
+          <td
             key={report.run.id}
-            {...{ row, report, usable }}
-            differencePct={
-              at > 0 && row.figure && row.of(first!) != null
-                ? (found.get(key) ?? fromZero)
-                : undefined
-            }
-          />
+            class={own === undefined ? "n" : "n invalid"}
+            title={own && `INVALID: ${own}`}
+          >
+            <Figure of={row.path} text={row.format(row.of(report))} none={row.none} />
+            {key && <ChangeText found={found.get(key)} />}
+          </td>
         );
       })}
     </tr>
   );
-}
-
-interface CellProps {
-  row: Row;
-  report: Report;
-  /** Whether the figures of this run and of the first may be used: others are not judged. */
-  usable: boolean;
-  /** In percent of the first run, Infinity from 0. Null: not known; undefined: not compared. */
-  differencePct: number | null | undefined;
-}
-
-function Cell({ row, report, usable, differencePct }: CellProps) {
-  const value = row.of(report);
-  const way = row.worse === "more" ? 1 : row.worse === "less" ? -1 : 0;
-  const worse = (differencePct ?? 0) * way;
-  const judged = usable && Math.abs(worse) >= HIGHLIGHTED_PCT_MIN;
-  const tone = !judged ? "" : worse > 0 ? "bad" : "good";
-  const [own] = invalidReasons(report);
-  return (
-    <td class={own === undefined ? "n" : "n invalid"} title={own && `INVALID: ${own}`}>
-      <Figure of={row.path} text={row.format(value)} none={row.none} />
-      {differencePct !== undefined && value != null && (
-        <small class={tone} title={differenceTitle(differencePct, usable)}>
-          {differencePct === Infinity ? "from 0" : difference(differencePct)}
-          {judged && (worse > 0 ? ", worse" : ", better")}
-        </small>
-      )}
-    </td>
-  );
-}
-
-function differenceTitle(percent: number | null, usable: boolean): string | undefined {
-  if (percent === null) return "The baseline has no such figure, or it is 0";
-  return usable ? undefined : "Not judged: one of the two runs is INVALID";
 }
