@@ -1,5 +1,5 @@
-// Figures and tasks of compared runs as tables. The engine says what changed from the first run, and
-// whether by more than chance.
+// Figures and tasks of compared runs as tables. The engine says what changed from the first run,
+// and whether by more than chance.
 
 import type { Report } from "../../api/_generated/report";
 import type { FigureChange } from "../../api/_generated/comparison";
