@@ -13,34 +13,52 @@ from sdk.tests.soundness.rehearse import Case, Line, Script, case, same
 from sdk.tests.soundness.scenes import scene
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 CASES = 500
 """Not many more than a normal run searches."""
 
-Played = list[tuple[Case, Script, list[Line]]]
+Played = tuple[Case, Script, list[Line]]
+
+
+class Search:
+    """Scenarios played in Python, each once for all bugs and only when a bug needs it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seeds = iter(range(CASES))
+        self._played: list[Played] = []
+
+    def __iter__(self) -> Iterator[Played]:
+        place = 0
+        while place < len(self._played) or self._play_more():
+            yield self._played[place]
+            place += 1
+
+    def _play_more(self) -> bool:
+        """Play the next scenario that is code; false when there is no more."""
+        for seed in self._seeds:
+            chance = Random(seed)  # noqa: S311  (a test that can be repeated)
+            made = case(scene(chance), self._folder)
+            assert made is not None
+            if made.is_code:
+                for script in (life(chance), life(chance)):
+                    self._played.append((made, script, made.in_python(script)))
+                return True
+        return False
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """Play scenarios in Python, once for all bugs."""
-    folder: Path = tmp_path_factory.mktemp("scenes")
-    found: Played = []
-    for seed in range(CASES):
-        chance = Random(seed)  # noqa: S311  (a test that can be repeated)
-        made = case(scene(chance), folder)
-        assert made is not None
-        if made.is_code:
-            for script in (life(chance), life(chance)):
-                found.append((made, script, made.in_python(script)))
-    return found
+def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    return Search(tmp_path_factory.mktemp("scenes"))
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_the_search_finds_the_bug(played: Played, name: str) -> None:
+def test_the_search_finds_the_bug(search: Search, name: str) -> None:
     """Broken if the compiler could have this bug undetected."""
     shown = 0
-    for made, script, python in played:
+    for made, script, python in search:
         plan = dict(made.compiled.plan)
         plan["code"], count = broken(plan["code"], BUGS[name])
         shown += count

@@ -226,7 +226,7 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
     """Broken if a run needs the command that asked for it, or a fleet is steered otherwise than a
     stack of one's own."""
     at = ("--nats-url", fleet.url)
-    coordinator = fleet.coordinator()
+    fleet.coordinator()
     for name in ("a-1", "a-2"):
         fleet.agent(name)
     secs = 20
@@ -256,10 +256,19 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
     assert report["run"]["ending"] == "completed"
     assert str(report["digest"])
 
-    # No coordinator is there to decide: the command says so, and claims nothing.
+
+def test_a_fleet_without_a_coordinator_is_not_steered(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if the command claimed a pause that no coordinator decided, or could not halt agents
+    without one."""
+    at = ("--nats-url", fleet.url)
+    coordinator = fleet.coordinator()
+    for name in ("a-1", "a-2"):
+        fleet.agent(name)
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *flags(20, 60)) as running:
         running.run_id()
-        assert oracle.wait_count(planned + 20, 30)
+        assert oracle.wait_count(20, 30)
         coordinator.kill()
         coordinator.end()
         unheard = loadpilot.call("pause", "last", *at)
