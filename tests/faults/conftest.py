@@ -86,10 +86,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the cases that judge times: `./dev test` runs no other test beside them."""
+    """Marks the cases that judge times: `./dev test` runs no other test beside them. Those that may
+    take long begin first: no worker is left with one at the end."""
     for item in items:
         if "machine" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timed)
+    items.sort(key=_timeout_secs, reverse=True)
+
+
+def _timeout_secs(item: pytest.Item) -> int:
+    """Limit that a case sets for itself; 0 for cases without one and for all other tests."""
+    timeout = item.get_closest_marker("timeout")
+    return timeout.args[0] if timeout and item.get_closest_marker("case") else 0
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

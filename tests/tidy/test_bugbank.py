@@ -16,7 +16,13 @@ FEATURE = "bugbank"
 KEEPERS = {"proto/engine", "services/agent", "services/bus"}
 """Crates that can make mistakes."""
 ASKS = re.compile(r"\bbugbank\b")
-MAY_ASK = {".ci/run", "dev", "tests/bugbank/bank.py", "tests/tidy/test_bugbank.py"}
+MAY_ASK = {
+    ".ci/run",
+    "dev",
+    "tests/bugbank/bank.py",
+    "tests/nightly/nightly.py",
+    "tests/tidy/test_bugbank.py",
+}
 """What may switch it on: the command, and what it runs."""
 
 

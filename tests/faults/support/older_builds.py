@@ -31,10 +31,10 @@ def older(commit: str) -> Older:
     """Built once; skips the test where the history or a Rust is missing."""
     cargo, git, tar = (shutil.which(name) for name in ("cargo", "git", "tar"))
     if cargo is None or git is None or tar is None:
-        pytest.skip("older programs are built with cargo, git and tar; one is missing here")
+        pytest.skip("needs cargo, git and tar, to build older programs: https://rustup.rs")
     argv = [git, "cat-file", "-e", f"{commit}^{{commit}}"]
     if subprocess.run(argv, cwd=ROOT, capture_output=True, check=False).returncode != 0:
-        pytest.skip(f"this clone's history does not reach back to {commit}")
+        pytest.skip(f"needs the history back to {commit}: git fetch --unshallow")
     place = ROOT / "target" / "older" / commit
     sources, built = place / "src", place / "target"
     if not sources.exists():

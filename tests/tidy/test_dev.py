@@ -1,0 +1,125 @@
+"""./dev on a machine that lacks something: it names what, and the command that brings it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.tidy.tracked import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOOLS = ("sh", "dirname", "getconf", "head", "mkdir", "paste", "sed", "sort", "uniq", "cat")
+"""What ./dev takes for granted."""
+PYTEST = """echo pytest "$@"
+case "$*" in
+    *"and not timed"*)
+        for test in 1 2; do echo 'needs nft: apt-get install nftables'; done
+        echo 'needs axe-core: ./dev web'
+        ;;
+    *) false ;;
+esac >>"$LOADPILOT_TEST_SKIPPED" || exit 0
+exit "$FIRST_PASS"
+"""
+"""Skips three tests in the first pass, and ends that as the test says."""
+
+
+class Bare:
+    """A checkout of ./dev alone, and a PATH with nothing that the test did not put there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.checkout, self._path = folder / "checkout", folder / "bin"
+        self.checkout.mkdir()
+        self._path.mkdir()
+        shutil.copy(ROOT / "dev", self.checkout)
+        for tool in TOOLS:
+            found = shutil.which(tool)
+            assert found is not None, tool
+            (self._path / tool).symlink_to(found)
+
+    def program(self, name: str, text: str = "") -> None:
+        """Put a shell script on PATH."""
+        path = self._path / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def dev(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.checkout / "dev", *words],
+            env={"PATH": str(self._path), "HOME": str(self._path.parent), **environ},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def written(self) -> set[str]:
+        """Names in the folder of the test, without those that it made itself."""
+        return {path.name for path in (*self.checkout.iterdir(), *self._path.parent.iterdir())} - {
+            "dev",
+            "checkout",
+            "bin",
+        }
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Bare:
+    return Bare(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("manager", "commands"),
+    [
+        (
+            "apt-get",
+            [
+                "sudo apt-get install -y python3 python3-venv",
+                "sudo apt-get install -y build-essential",
+            ],
+        ),
+        ("dnf", ["sudo dnf install -y python3", "sudo dnf install -y gcc glibc-devel"]),
+        ("brew", ["brew install python", "xcode-select --install"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["demo", "test"])
+def test_all_that_is_missing_is_named_with_its_command(
+    bare: Bare, command: str, manager: str, commands: list[str]
+) -> None:
+    """Broken if a newcomer had to find out one by one what to install, or ./dev wrote something
+    before it knew that it can go on."""
+    bare.program(manager)
+    bare.program("cargo", "echo cargo 1.70.0")
+    done = bare.dev(command)
+    assert done.returncode == 2
+    missing = ["Python 3.11 or newer", "a C compiler and linker (cc)", "Rust 1.89 or newer"]
+    named = [line.strip() for line in done.stderr.splitlines()]
+    assert [line.removeprefix("- ").partition(" (found")[0] for line in named[1::2]] == missing
+    assert named[2::2][:2] == commands
+    assert named[6].startswith("rustup update stable")
+    assert bare.written() == set()
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_skipped_tests_are_in_the_last_line_with_what_brings_them(bare: Bare, code: int) -> None:
+    """Broken if tests that this machine cannot run were left out in silence, or a failure of the
+    first pass were forgotten after the second."""
+    for name in ("uv", "cc", "python3"):
+        bare.program(name)
+    bare.program(
+        "cargo", '[ "$1" != --version ] || echo cargo 1.95.0; [ "$1" != test ] || echo "$@"'
+    )
+    bare.program("pytest", PYTEST)
+    done = bare.dev("test", FIRST_PASS=f"{code}")
+    assert done.returncode == code, done.stderr
+    tests, *passes, last = done.stdout.splitlines()
+    assert tests == "test --workspace"
+    assert [line.rpartition(" -m ")[2] for line in passes] == [
+        "(not long) and not timed",
+        "(not long) and timed",
+    ]
+    assert last == (
+        "skipped tests: 1 needs axe-core: ./dev web;2 needs nft: apt-get install nftables"
+    )
