@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Self
 
+from sdk.tests.support.cell_screen import ESCAPE as CELL_ESCAPE
+from sdk.tests.support.cell_screen import CellScreen
 from sdk.tests.support.screen import Screen
 
 if TYPE_CHECKING:
@@ -183,3 +185,38 @@ class Terminal:
         self.frames.append(
             Frame(monotonic(), time_ns() // 1000, (screen.columns, screen.height), rows, block)
         )
+
+
+class CellTerminal(Terminal):
+    """A terminal whose program draws the whole screen, and may print lines afterwards."""
+
+    def __init__(
+        self, argv: Sequence[str], folder: Path, *, size: tuple[int, int] = (100, 30), **how: str
+    ) -> None:
+        self.cells = CellScreen(*size)
+        super().__init__(argv, folder, size=size, env=how)
+
+    def until_shown(self, text: str) -> None:
+        """Waits until a text is on the screen."""
+        self.wait(lambda: any(text in row for row in self.cells.text), END_S, text)
+
+    def until_gone(self, text: str) -> None:
+        """Waits until a text is on the screen no more."""
+        self.wait(lambda: not any(text in row for row in self.cells.text), END_S, f"no {text}")
+
+    @property
+    def all(self) -> str:
+        return "\n".join(self.cells.text)
+
+    def _take(self, data: bytes) -> bytes:
+        text = data.decode("utf-8", "ignore")
+        if text.encode() != data:
+            return data
+        escape = text.rfind("\x1b")
+        if escape >= 0 and not CELL_ESCAPE.match(text, escape):
+            text = text[:escape]
+        with self.changed:
+            self.cells.feed(text)
+            self.raw += text
+            self.changed.notify_all()
+        return data[len(text.encode()) :]

@@ -1,62 +1,43 @@
 """The scenario files of the directory of ``loadpilot ui``, and their plans.
 
-A file is code with the rights of its user. The gateway reads its syntax tree to list it, and a
-child process executes it: the command ``loadpilot run FILE --dry-run``. Must never import a file,
-take a path from a caller, or leave a child behind.
+A file is code with the rights of its user. It is listed by its syntax tree, and a child process
+executes it: the command ``loadpilot run FILE --dry-run``. Must never import a file, take a path
+from a caller, or leave a child behind.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import os
 import signal
-import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from loadpilot.problem import nearest
-from loadpilot.scenario_file.load import SCENARIO_BYTES_MAX
+from loadpilot.scenario_file.scenario_list import scenario_files
 
 from .limits import POST_BYTES_MAX
 from .problem import UNPROCESSABLE, ApiError, Code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-FOLDER = Path("scenarios")
-"""Folder of the scenario files, if there is one; else the directory itself."""
-FILES_MAX = 200
-"""Maximum number of files in the list."""
+    from loadpilot.scenario_file.scenario_list import ScenarioFile
+
 COMPILE_SECS = 30.0
 """Timeout of a child process."""
 STDOUT, STDERR = 1, 2
 PRINTED_BYTES_MAX = {STDOUT: POST_BYTES_MAX, STDERR: 64 << 10}
 """Maximum bytes that a child process may print."""
-DECORATOR = "scenario"
-"""Name of the decorator of a scenario."""
-PACKAGE = "loadpilot"
 LINES_SHOWN = 5
 """Number of last lines that are quoted when the command printed no error of its own."""
 ERROR = "error: "
 """Begin of an error that the command prints; further lines of it are indented."""
 CHILD = "import signal, runpy; signal.alarm({secs}); runpy.run_module('loadpilot', alter_sys=True)"
 """The program of the child: the command, which ends even where the gateway was killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioFile:
-    """A file that defines scenarios, or cannot be parsed."""
-
-    file: str
-    """Its path relative to the directory."""
-    scenarios: list[str]
-    """Names of its scenarios; empty for a file that cannot be parsed."""
 
 
 class Compiled(BaseModel):
@@ -78,11 +59,7 @@ class ScenarioFiles:
 
     def files(self) -> list[ScenarioFile]:
         """List the files with scenarios, by name."""
-        folder = self._directory / FOLDER
-        folder = folder if folder.is_dir() and self._is_inside(folder) else self._directory
-        names = sorted(folder.glob("[!_]*.py"))[:FILES_MAX]
-        found = (self._read(path) for path in names)
-        return [one for one in found if one is not None]
+        return scenario_files(self._directory)
 
     async def compile(self, file: str, scenario: str | None) -> Compiled:
         """Compile a scenario in a child process; raises ApiError with the command's errors."""
@@ -109,27 +86,6 @@ class ScenarioFiles:
         """Kill the child processes."""
         for pid in self._children:
             kill(pid)
-
-    def _is_inside(self, path: Path) -> bool:
-        return path.resolve().is_relative_to(self._directory.resolve())
-
-    def _read(self, path: Path) -> ScenarioFile | None:
-        """Read one file; None unless it is a regular file in the directory with a scenario."""
-        try:
-            if not self._is_inside(path) or not stat.S_ISREG(path.stat().st_mode):
-                return None
-            with path.open("rb") as opened:
-                text = opened.read(SCENARIO_BYTES_MAX + 1)
-        except OSError:
-            return None
-        name = str(path.relative_to(self._directory))
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            # The command reports where; a broken file of another kind is none of ours.
-            return ScenarioFile(name, []) if b"@scenario" in text else None
-        scenarios = list(scenarios_of(tree))
-        return ScenarioFile(name, scenarios) if scenarios else None
 
     async def _run(self, arguments: list[str]) -> tuple[int, bytes, str]:
         """Run the command; returns code, output and errors, or raises ApiError."""
@@ -189,33 +145,6 @@ class Child(asyncio.SubprocessProtocol):
         """Note the end of all output."""
         if not self.complete.done():
             self.complete.set_result(None)
-
-
-def scenarios_of(tree: ast.Module) -> Iterator[str]:
-    """Find the classes of a module that are marked as scenarios, by any name of the decorator."""
-    modules, markers = set(), set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(module=module, names=names) if module == PACKAGE:
-                markers |= {one.asname or one.name for one in names if one.name == DECORATOR}
-            case ast.Import(names=names):
-                modules |= {one.asname or one.name for one in names if one.name == PACKAGE}
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            for decorator in node.decorator_list:
-                if _marks(decorator, modules, markers):
-                    yield node.name
-
-
-def _marks(decorator: ast.expr, modules: set[str], markers: set[str]) -> bool:
-    match decorator:
-        case ast.Call(func=function):
-            return _marks(function, modules, markers)
-        case ast.Name(id=name):
-            return name in markers
-        case ast.Attribute(value=ast.Name(id=module), attr=name):
-            return module in modules and name == DECORATOR
-    return False
 
 
 def kill(pid: int) -> None:

@@ -31,11 +31,12 @@ from ...local.stack import LocalStack, LogUnavailable, StackFault
 from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
 from ..flags import allow
-from ..flags.options import read
+from ..flags.options import MISSING, read
 from ..flags.run_flags import JSON
 from ..output.log_unavailable import report_log_unavailable
 from ..output.opening import execution, hook_lines, input_lines, opening
 from ..output.refusal import refuse
+from .scenario_selection import is_interactive, select
 
 if TYPE_CHECKING:
     from ..._generated.report import Report
@@ -57,6 +58,14 @@ def run(file: str | None, flags: RunFlags) -> ExitCode:
     Notes.are_shown = not flags.quiet
     stdout = sys.stdout
     with redirect_stdout(sys.stderr if flags.output == JSON else stdout):
+        if not file and is_interactive():
+            # A mistake in a flag is named before anything is asked for.
+            _, problems = read(None, flags, os.environ, Path.cwd())
+            mistakes = [problem for problem in problems if problem.what != MISSING]
+            chosen = refuse(mistakes) if mistakes else select(flags)
+            if isinstance(chosen, ExitCode):
+                return chosen
+            file, flags = chosen
         return _run(file, flags, stdout)
 
 

@@ -181,7 +181,8 @@ def _agents(
 
 
 MISSING = (
-    "no scenario file was named; write `loadpilot run scenario.py`, or see `loadpilot run --help`"
+    "no scenario file was named; write `loadpilot run scenario.py`, or see `loadpilot run --help`; "
+    "at a terminal `loadpilot run` alone asks which one"
 )
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 VARIABLE = "LOADPILOT_TARGET"
 DEFAULT = "http://localhost:8000"
+DEFAULT_PLACE = "the default target"
+"""Place of the default, where nothing names a target."""
 RULE = "must be http://host[:port][/path] or https://host[:port][/path], without user or query"
 SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
 """A segment of the base path."""
@@ -35,13 +37,18 @@ class Target:
 def resolve(flag: str | None, environ: Mapping[str, str], folder: Path) -> Target:
     """Find the target: flag, then environment, then ``.env`` in ``folder``, then the default."""
     if flag is not None:
-        return Target(_trimmed(flag), "--target")
+        return written(flag)
     if VARIABLE in environ:
         return Target(_trimmed(environ[VARIABLE]), VARIABLE)
-    written = _from_file(folder / ".env")
-    if written is not None:
-        return Target(_trimmed(written), f".env: {VARIABLE}")
-    return Target(DEFAULT, "the default target")
+    line = _from_file(folder / ".env")
+    if line is not None:
+        return Target(_trimmed(line), f".env: {VARIABLE}")
+    return Target(DEFAULT, DEFAULT_PLACE)
+
+
+def written(url: str) -> Target:
+    """Take a target as a user wrote it."""
+    return Target(_trimmed(url), "--target")
 
 
 def problems(target: Target) -> list[Problem]:

@@ -73,7 +73,7 @@ async def scenarios(here: Here) -> Scenarios:
     files = None
     if here.scenario_files is not None:
         found = await here.asking(here.scenario_files.files)
-        files = [ListedFile(file=one.file, scenarios=one.scenarios) for one in found]
+        files = [ListedFile(file=one.file, scenarios=one.names) for one in found]
     rows = [
         PastScenario(
             scenario=one["scenario"],

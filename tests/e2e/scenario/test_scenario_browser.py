@@ -1,0 +1,190 @@
+"""`loadpilot run` without a file asks at the terminal what to run.
+
+About 15 s: each case is one command at a pseudo-terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import COMMAND
+from tests.e2e.support.terminal import CTRL_C, CellTerminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+UP, DOWN, ENTER, ESCAPE = b"\x1b[A", b"\x1b[B", b"\r", b"\x1b"
+CLEAR_LINE = b"\x15"
+NOTED = 'from pathlib import Path\n\nPath("executed").write_text("")\n'
+SCENE = """
+from loadpilot import VUser, scenario, task
+
+RATE = 20
+{scenarios}
+"""
+SCENARIO = """
+@scenario({settings})
+class {name}(VUser):
+    @task
+    def look(self, client):
+        client.get("/")
+"""
+SHORT = 'rps=RATE, duration="1s", mode="constant"'
+
+
+def scene(**scenarios: str) -> str:
+    """The text of a file with scenarios, by name."""
+    found = (SCENARIO.format(name=name, settings=text) for name, text in scenarios.items())
+    return SCENE.format(scenarios="".join(found))
+
+
+@pytest.fixture
+def folder(loadpilot: Loadpilot) -> Path:
+    """A folder with scenario files of each kind, and files that are none."""
+    folder = loadpilot.folder / "scenarios"
+    folder.mkdir()
+    files = {
+        "shop.py": scene(Browse='stages=[("1s", 10), ("1s", 30)]', Buy=SHORT, Loop="users=8")
+        + NOTED,
+        "solo.py": scene(Solo=SHORT),
+        "broken.py": "@scenario\nclass Broken(:\n",
+        "_parts.py": scene(Hidden=SHORT),
+        "plain.py": "x = 1\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (loadpilot.folder / "outside.py").write_text(scene(Outside=SHORT), encoding="utf-8")
+    return loadpilot.folder
+
+
+def begun(folder: Path, *flags: str, size: tuple[int, int] = (100, 30), **env: str) -> CellTerminal:
+    return CellTerminal([str(COMMAND), "run", *flags], folder, size=size, **env)
+
+
+def answer(terminal: CellTerminal, text: str, before: str) -> None:
+    """Types a text in place of the one before."""
+    terminal.press(CLEAR_LINE)
+    terminal.until_gone(before)
+    terminal.press(text.encode() + ENTER)
+
+
+def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Oracle) -> None:
+    """Broken if a user cannot get from nothing to a run, sees files that are no scenarios, or a
+    file is executed before it was chosen."""
+    with begun(folder) as terminal:
+        terminal.until_shown("Which scenario file?")
+        rows = [row.strip() for row in terminal.cells.text if ".py" in row]
+        assert rows == [
+            "scenarios/broken.py   not valid Python",
+            "scenarios/shop.py     3 scenarios",
+            "scenarios/solo.py     1 scenario: Solo, 20 rps · 1s · constant",
+        ]
+        terminal.press(DOWN + ENTER)
+        terminal.until_shown("Which scenario of scenarios/shop.py?")
+        rows = [row.strip() for row in terminal.cells.text if " · " in row]
+        assert rows == [
+            "Browse   up to 30 rps · 2 stages · stages",
+            "Buy      20 rps · 1s · constant",
+            "Loop     8 users · 1m · closed loop",
+        ]
+        terminal.press(UP + ENTER)
+        terminal.until_shown("Which scenario file?")
+        terminal.press(ENTER)
+        terminal.until_shown("Which scenario of")
+        terminal.press(DOWN + ENTER)
+        terminal.until_shown("Which target?")
+        terminal.until_shown("http://localhost:8000")
+        assert not (folder / "executed").exists()
+        answer(terminal, "ftp://wrong", "http://localhost:8000")
+        terminal.until_shown("must be http://host")
+        answer(terminal, oracle.url, "  ftp://wrong ")
+        assert terminal.end() in {0, 3}
+        assert (
+            f"loadpilot run scenarios/shop.py --scenario Buy --target {oracle.url}" in terminal.raw
+        )
+        assert "verdict      " in terminal.raw
+    assert oracle.counts().received == 20
+    assert (folder / "executed").exists()
+
+
+def test_without_colours_everything_can_be_read(folder: Path) -> None:
+    """Broken if NO_COLOR makes text and background black, or is lost for the run."""
+    with begun(folder, "--dry-run", NO_COLOR="1") as terminal:
+        terminal.until_shown("Which scenario file?")
+        pairs = re.findall(r"\x1b\[(?:\d;)*38;([\d;]+);48;([\d;]+)m *\w", terminal.raw)
+        assert pairs
+        assert all(text != background for text, background in pairs), set(pairs)
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+
+
+def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
+    """Broken if a single scenario has to be chosen, or a target that is known is asked for."""
+    with begun(folder, "--dry-run", LOADPILOT_TARGET=oracle.url) as terminal:
+        terminal.until_shown("Which scenario file?")
+        terminal.press(UP + ENTER)
+        assert terminal.end() == 0
+        assert "Which target?" not in terminal.raw
+        assert oracle.url in terminal.raw
+    with begun(folder, "--dry-run", "--scenario", "Buy", "--target", oracle.url) as terminal:
+        terminal.until_shown("Which scenario file?")
+        terminal.press(DOWN + ENTER)
+        assert terminal.end() == 0
+        assert "Which scenario of" not in terminal.raw
+
+
+@pytest.mark.parametrize("keys", [CTRL_C, ESCAPE])
+def test_leaving_starts_nothing(folder: Path, keys: bytes) -> None:
+    """Broken if a user cannot leave, or the terminal is not as it was afterwards."""
+    with begun(folder, size=(60, 12)) as terminal:
+        terminal.until_shown("Which scenario file?")
+        terminal.press(keys)
+        assert terminal.end(20) == 130
+        assert terminal.raw.rstrip().endswith("nothing was chosen; nothing was started")
+        assert terminal.raw.rindex("\x1b[?1049l") > terminal.raw.rindex("\x1b[?1049h")
+        assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rindex("\x1b[?25l")
+    assert not (folder / ".loadpilot").exists()
+
+
+def test_a_step_that_is_left_goes_back(folder: Path) -> None:
+    """Broken if a wrong choice can only be mended by a new start."""
+    with begun(folder) as terminal:
+        terminal.until_shown("Which scenario file?")
+        terminal.press(DOWN + ENTER)
+        terminal.until_shown("Which scenario of")
+        terminal.press(ENTER)
+        terminal.until_shown("Which target?")
+        terminal.press(ESCAPE)
+        terminal.until_shown("Which scenario of")
+        terminal.press(ESCAPE)
+        terminal.until_shown("Which scenario file?")
+        terminal.press(DOWN + ENTER)
+        terminal.until_shown("Which target?")
+        terminal.press(CTRL_C)
+        assert terminal.end(20) == 130
+
+
+def test_what_cannot_run_says_why(folder: Path, loadpilot: Loadpilot) -> None:
+    """Broken if a mistake is found after the questions, or a file that is no Python is hidden."""
+    with begun(folder, "--agents", "none") as terminal:
+        assert terminal.end() == 2
+        assert "--agents: must be" in terminal.raw
+        assert "Which" not in terminal.raw
+    with begun(folder, "--target", "http://127.0.0.1:9") as terminal:
+        terminal.until_shown("Which scenario file?")
+        terminal.press(ENTER)
+        assert terminal.end() == 2
+        assert "scenarios/broken.py:2: SyntaxError" in terminal.raw
+    for file in (folder / "scenarios").iterdir():
+        file.unlink()
+    with begun(folder) as terminal:
+        assert terminal.end() == 2
+        assert "no scenario file in scenarios; write `loadpilot run scenario.py`" in terminal.raw
+    told = loadpilot.call("run")
+    assert told.code == 2
+    assert "no scenario file was named; write `loadpilot run scenario.py`" in told.stderr
