@@ -353,6 +353,22 @@ class Session:
         With ``gates`` they are judged at most once a second. Raises ValueError for 0 seconds.
         """
 
+    def replay(
+        self,
+        run: str,
+        speed: float = 1.0,
+        from_us: int = 0,
+        interval_secs: float = 1.0,
+        *,
+        gates: bool = False,
+    ) -> Watch:
+        """Replay a run that is over, from ``from_us`` after its start: what a watch brought.
+
+        ``speed`` is the time of the run per time of the reader. A snapshot comes every
+        ``interval_secs``, at least one for each second of the run; what it shows is what the
+        report as of its time holds. Raises Refused for a run that is not over or never started.
+        """
+
     def stop(self, run: str, by: str) -> None:
         """Request a stop: no further arrival starts, arrivals in flight finish."""
 

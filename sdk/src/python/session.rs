@@ -22,6 +22,7 @@ use super::indexed_run::PyReading;
 use super::live_run::PyWatch;
 use super::teardown::PyLedger;
 use super::values::{json, run_id, seconds};
+use crate::follow::replay::Pace;
 use crate::follow::{Detail, follow_run};
 use crate::run_file::signer;
 use crate::server_address::ServerAddress;
@@ -165,20 +166,34 @@ impl PySession {
         gates: bool,
     ) -> PyResult<PyWatch> {
         let run = run_id(run)?;
-        let snapshot_interval = seconds("interval_secs", interval_secs)?;
-        if snapshot_interval.is_zero() {
-            return Err(PyValueError::new_err("interval_secs: must be above 0"));
-        }
-        let detail = Detail {
-            snapshot_interval,
-            gates,
-        };
+        let detail = detail(interval_secs, gates)?;
         let session = self.0.query_session(py)?;
         let (bus, subjects) = session.parts();
         let runtime = self.0.runtime();
         let _entered = runtime.enter();
         let updates = follow_run(bus, subjects, run, detail);
         Ok(PyWatch::new(Arc::clone(runtime), updates))
+    }
+
+    #[pyo3(signature = (run, speed = 1.0, from_us = 0, interval_secs = 1.0, *, gates = false))]
+    fn replay(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        speed: f64,
+        from_us: u64,
+        interval_secs: f64,
+        gates: bool,
+    ) -> PyResult<PyWatch> {
+        let run = run_id(run)?;
+        if !(speed > 0.0 && speed.is_finite()) {
+            return Err(PyValueError::new_err("speed: must be above 0"));
+        }
+        let detail = detail(interval_secs, gates)?;
+        let session = self.0.query_session(py)?;
+        let replay = session.replay(&run, detail, Pace { speed, from_us });
+        let updates = self.0.result(py, replay)?;
+        Ok(PyWatch::new(Arc::clone(self.0.runtime()), updates))
     }
 
     fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
@@ -320,6 +335,18 @@ impl PySession {
         self.0.lock(py)?.close();
         Ok(())
     }
+}
+
+/// What a view wants of a run.
+fn detail(interval_secs: f64, gates: bool) -> PyResult<Detail> {
+    let snapshot_interval = seconds("interval_secs", interval_secs)?;
+    if snapshot_interval.is_zero() {
+        return Err(PyValueError::new_err("interval_secs: must be above 0"));
+    }
+    Ok(Detail {
+        snapshot_interval,
+        gates,
+    })
 }
 
 /// The server of a fleet, whose authority is `cacert`.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from loadpilot.cli import main
-from loadpilot.cli.app import FLEETS, LIVE_RUNS, PAST_RUNS, PROJECT, RUN, RUNS_SHOWN, app
+from loadpilot.cli.app import FLEETS, PAST_RUNS, PROJECT, RUN, RUNS_SHOWN, app
 from loadpilot.cli.flags import declaration, target
 from loadpilot.cli.flags.agent_flags import WAIT_DEFAULT
+from loadpilot.cli.live_commands import LIVE_RUNS
 from loadpilot.compile.scenario.connections import HTTP
 from loadpilot.control.nats_settings import TENANT_DEFAULT
 
@@ -39,6 +40,7 @@ DEFAULTS = {
     "--samples-share": "1",
     "--shortfall": "5",
     "--target": target.DEFAULT,
+    "--speed": "1",
     "--tenant": TENANT_DEFAULT,
     "--wait-agents": WAIT_DEFAULT,
 }

@@ -15,8 +15,7 @@
 //! - [`teardown`]: claims on setup and teardown of a run, and what a teardown needs
 //!
 //! While it runs:
-//! - [`follow`]: timeline, snapshots and end of one run as a stream
-//! - `gates`: judges the gates of one run that goes on
+//! - [`follow`]: timeline, snapshots and end of one run as a stream, also of a past one
 //! - [`steer`]: stop, pause, resume and rate changes
 //! - `resume`: takes over a run whose command line is gone
 //!
@@ -30,7 +29,6 @@
 mod agent_list;
 mod bodies;
 pub mod follow;
-mod gates;
 pub mod idempotency;
 pub mod indexed_run;
 mod resume;

@@ -235,6 +235,12 @@ impl Session {
 
     /// The control side of a run now, and the last sequence of its request subject.
     pub(crate) async fn control_at(&self, run: &RunId) -> Result<(Control, u64), SessionError> {
+        let (log, last) = self.control_log(run).await?;
+        Ok((log.close(), last))
+    }
+
+    /// The records of the control side of a run now, and the last sequence of its request subject.
+    pub(crate) async fn control_log(&self, run: &RunId) -> Result<(ControlLog, u64), SessionError> {
         let filters = control_of(&self.subjects, run);
         let req = self.subjects.req(run);
         let stored =
@@ -248,7 +254,7 @@ impl Session {
                 log.add(&record.subject, &kind, record.seq, &record.payload);
             }
         }
-        Ok((log.close(), last))
+        Ok((log, last))
     }
 
     pub(crate) fn kind(&self, subject: &str) -> Option<Kind> {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WEIGHTED = SCENARIOS / "weighted.py"
 LOOSE = ("--threshold", "p99_ms=60000", "--threshold", "error_rate=1")
+REQUESTS = re.compile(r"^requests +([\d,]+) in the whole run", re.MULTILINE)
 IN_FLIGHT = re.compile(r"In flight +(\d+) ")
 BEHIND_S = 1.0
 """How far a frame may be behind what agents have reported."""
@@ -88,8 +89,8 @@ def assert_left_as_it_was(terminal: Terminal) -> None:
 
 
 def compared(loadpilot: Loadpilot, tmp_path: Path, *terminals: Terminal) -> list[Any]:
-    """Each frame of each terminal is the sum of some first deltas of the log; the frames of the
-    first terminal, with those sums."""
+    """Each frame of each terminal is the sum of some first deltas of the log, and the last one is
+    the sum of all; the frames of the first terminal, with those sums."""
     (log,) = loadpilot.log.iterdir()
     entries = live_figures.of_run(log, tmp_path / "copy", run_of(terminals[0]))
     sums = live_figures.prefixes(entries)
@@ -103,8 +104,19 @@ def compared(loadpilot: Loadpilot, tmp_path: Path, *terminals: Terminal) -> list
             gate = figures.gates.get("error_rate")
             if gate is not None and gate[0] != "No data":
                 assert_judged(gate, sums[: number + 3])
+        assert_whole(matched[-1][1], sums[-1], terminal)
         found.append([(frame, figures, sums[number]) for frame, figures, number in matched])
     return found[0]
+
+
+def assert_whole(last: live_figures.Shown, whole: live_figures.Prefix, terminal: Terminal) -> None:
+    """The last frame is the whole log, as the summary below it is."""
+    assert last.counts == whole.counts
+    for name, latency in last.latency.items():
+        assert latency == whole.latency(name.lower()), name
+    requests = REQUESTS.search(terminal.all)
+    assert requests is not None, terminal.all
+    assert int(requests[1].replace(",", "")) == last.counts[2]
 
 
 def assert_judged(gate: tuple[str, str, str, str], sums: list[live_figures.Prefix]) -> None:

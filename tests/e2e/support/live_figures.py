@@ -93,16 +93,35 @@ class Prefix:
 
 
 def prefixes(entries: list[Entry]) -> list[Prefix]:
-    """The sums of no delta, the first one, the first two …"""
+    """The sums of no delta, the first one, the first two … of those that the seal covers."""
     sums = [Prefix()]
-    for entry in entries:
-        if entry.kind == "delta":
-            sums.append(_with(sums[-1], entry))
+    for entry in covered(entries):
+        sums.append(_with(sums[-1], entry))
     return sums
 
 
+def as_of(entries: list[Entry], us: int) -> Prefix:
+    """The sum of the deltas whose windows had ended at an instant of the run."""
+    found = Prefix()
+    for entry in covered(entries):
+        if entry.event["to_us"] <= us:
+            found = _with(found, entry)
+    return found
+
+
+def covered(entries: list[Entry]) -> list[Entry]:
+    """The deltas of a run up to its seal."""
+    seals = [one.event["data_seq"] for one in entries if one.event.get("type") == "RunSealed"]
+    last = seals[0] if seals else None
+    return [one for one in entries if one.kind == "delta" and (last is None or one.seq <= last)]
+
+
 def of_run(log: Path, folder: Path, run: str) -> list[Entry]:
-    return [entry for entry in read(log, folder) if run in entry.subject]
+    return of(read(log, folder), run)
+
+
+def of(entries: list[Entry], run: str) -> list[Entry]:
+    return [entry for entry in entries if run in entry.subject]
 
 
 def written(ms: float) -> str:

@@ -58,7 +58,12 @@ class Entry:
 def read(log: Path, folder: Path) -> list[Entry]:
     """Everything that is in the two streams of a log, in the order of each."""
     with served(log, folder) as url:
-        return asyncio.run(_read(url))
+        return read_from(url)
+
+
+def read_from(url: str) -> list[Entry]:
+    """The same, of a server that runs."""
+    return asyncio.run(_read(url))
 
 
 def objects(log: Path, folder: Path) -> dict[str, bytes]:

@@ -21,10 +21,10 @@ from .flags.shared_flags import (
     RunId,
     Scenario,
     Server,
-    Strict,
     Verbose,
 )
 from .flags.verdict_flags import VerdictFlags
+from .live_commands import add_live_commands
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -40,7 +40,6 @@ Exit codes:
 
 RUN = Group("Run", sort_key=1)
 PAST_RUNS = Group("Past runs", sort_key=2)
-LIVE_RUNS = Group("Live runs", sort_key=3)
 FLEETS = Group("Fleet", sort_key=4)
 PROJECT = Group("Project", sort_key=5)
 
@@ -63,14 +62,18 @@ NO_FILES = ResultFlags()
 AS_PLANNED = VerdictFlags()
 
 
-@app.command(group=RUN, usage="Usage: loadpilot run [OPTIONS] FILE")
+@app.command(group=RUN, usage="Usage: loadpilot run [OPTIONS] [FILE]")
 def run(
     file: File = None,
     /,
     *,
     flags: Annotated[RunFlags, Parameter(name="*")] = DEFAULTS,
 ) -> ExitCode:
-    """Run a scenario: show it live, then print its summary."""
+    """Run a scenario: show it live, then print its summary.
+
+    Without FILE it asks at the terminal for a file of the folder scenarios, or of
+    this directory without one, for one of its scenarios, and for the target.
+    """
     from .commands.run import run as execute
 
     return execute(file, flags)
@@ -111,6 +114,37 @@ def report(
     return execute(
         run, as_json=json, samples=samples, server=server, flags=results, verbose=verbose
     )
+
+
+@app.command(group=PAST_RUNS)
+def replay(
+    run: Annotated[RunId, Parameter(show_default=True)] = "last",
+    /,
+    *,
+    speed: Annotated[
+        str, flag(OUTPUT, "NUMBER", "Time of the run per time on the clock: 10, 0.5.", default="1")
+    ] = "1",
+    at: Annotated[
+        str | None,
+        flag(
+            OUTPUT,
+            "DURATION",
+            "Instant of the run to begin at, such as 2m; without a terminal only the summary as "
+            "of that instant is printed.",
+        ),
+    ] = None,
+    verbose: Annotated[
+        Verbose, Parameter(help="Print each step of the run, and the summary in full.")
+    ] = False,
+    server: Server = NO_SERVER,
+) -> ExitCode:
+    """Show the live view of a past run again, from its log alone; then print its summary.
+
+    Ctrl-C ends it.
+    """
+    from .commands.replay import replay as execute
+
+    return execute(run, speed=speed, at=at, server=server, verbose=verbose)
 
 
 @app.command(group=PAST_RUNS)
@@ -282,125 +316,7 @@ def prune(
     return execute(list(run), everything=all, keep=keep, forget_teardowns=forget_teardowns)
 
 
-@app.command(group=LIVE_RUNS, sort_key=1)
-def watch(
-    run: RunId,
-    /,
-    *,
-    strict: Strict = False,
-    verbose: Annotated[
-        Verbose, Parameter(help="Print each step of the run, and the summary in full.")
-    ] = False,
-    server: Server = NO_SERVER,
-) -> ExitCode:
-    """Follow a run: its story so far, the live view, then its summary and exit code.
-
-    Ctrl-C leaves the run as it is.
-    """
-    from .commands.watch import watch as execute
-
-    return execute(run, server, strict=strict, verbose=verbose)
-
-
-@app.command(group=LIVE_RUNS, sort_key=2)
-def rate(
-    run: RunId,
-    rate: Annotated[str, Parameter(help="Arrivals per second: 2000, 0.5, 50/s, 3000/m.")],
-    /,
-    *,
-    server: Server = NO_SERVER,
-) -> ExitCode:
-    """Change the rate of a run; the rest of it is constant at that rate, its end stays.
-
-    It takes effect about three seconds later, at a whole second, on all agents at once.
-    """
-    from .commands.steer import rate as execute
-
-    return execute(run, rate, server)
-
-
-@app.command(group=LIVE_RUNS, sort_key=3)
-def pause(run: RunId, /, *, server: Server = NO_SERVER) -> ExitCode:
-    """Pause a run: arrivals are dropped and counted as paused; its time goes on."""
-    from .commands.steer import pause as execute
-
-    return execute(run, server)
-
-
-@app.command(group=LIVE_RUNS, sort_key=4)
-def resume(
-    run: RunId,
-    /,
-    *,
-    results: Annotated[ResultFlags, Parameter(name="*")] = NO_FILES,
-    strict: Annotated[
-        Strict,
-        Parameter(
-            help="Exit with 3 when the certificate is DEGRADED, too, if the run is followed."
-        ),
-    ] = False,
-    teardown: Annotated[
-        bool,
-        flag(
-            GATES,
-            "",
-            "Only play the teardown that the run owes; leave a run alone that is not over.",
-        ),
-    ] = False,
-    trust: Annotated[
-        str | None,
-        flag(
-            GATES,
-            "HASH",
-            "Execute the files of the teardown if they have this hash, though you did not submit "
-            "them from this machine. The refusal without it shows hash, author and files.",
-        ),
-    ] = None,
-    server: Server = NO_SERVER,
-    api: Annotated[ApiFlags, Parameter(name="*")] = NO_COORDINATOR,
-) -> ExitCode:
-    """Resume a paused run, or one whose command or stack is gone.
-
-    Nothing is caught up: arrivals that were due meanwhile stay dropped, or are
-    reported as not offered. A run whose command is gone is followed to its end;
-    any other command in this directory ends such a run instead. Files are
-    written for a run that is followed. The teardown that a run owes is played
-    here at its end; for a run that is over, at once. Over HTTP only teardowns
-    can be played, and RUN must be the full id.
-    """
-    from .commands.resume import resume as execute
-
-    return execute(
-        run,
-        flags=results,
-        strict=strict,
-        server=server,
-        api=api,
-        teardown=teardown,
-        trust=trust,
-    )
-
-
-@app.command(group=LIVE_RUNS, sort_key=5)
-def stop(run: RunId, /, *, server: Server = NO_SERVER) -> ExitCode:
-    """Stop a run: nothing more is started, calls in flight end; the report names the author."""
-    from .commands.steer import stop as execute
-
-    return execute(run, server)
-
-
-@app.command(group=LIVE_RUNS, sort_key=6)
-def halt(
-    run: RunId,
-    /,
-    *,
-    yes: Annotated[bool, flag(OUTPUT, "", "Do not ask for confirmation.")] = False,
-    server: Server = NO_SERVER,
-) -> ExitCode:
-    """Throw the kill switch of a run: every agent cuts off calls in flight, coordinator or not."""
-    from .commands.steer import halt as execute
-
-    return execute(run, server, yes=yes)
+add_live_commands(app)
 
 
 @app.command(group=FLEETS)

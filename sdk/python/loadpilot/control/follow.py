@@ -16,7 +16,7 @@ from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
     from .._generated.snapshot import Snapshot
-    from .protocols import Session, View
+    from .protocols import Session, View, Watch
     from .signals import Interruptions
 
 WATCH_SECS = 0.2
@@ -82,7 +82,7 @@ class Follower:
         Raises LogUnavailable after halting the run, when the log stores nothing of it any more.
         """
         view = self.view
-        watch = self.session.watch(self.run, view.interval_secs, gates=view.shows_gates)
+        watch = self.watch()
         while True:
             if stack is not None:
                 self._hear(stack)
@@ -95,6 +95,11 @@ class Follower:
             if change is not None and self._is_over(json.loads(change)):
                 return Followed.OVER
             view.refresh()
+
+    def watch(self) -> Watch:
+        """Begin to follow, with what the view shows."""
+        view = self.view
+        return self.session.watch(self.run, view.interval_secs, gates=view.shows_gates)
 
     def _is_over(self, change: dict[str, Any]) -> bool:
         """Show one change; True when the run is over."""

@@ -222,8 +222,8 @@ impl IndexedRun {
             self.ctl_seq = stored.seq;
         }
         let control = self.log.close();
-        let alike = counts_alike(&self.now.control, &control, self.data_seq);
-        if !(alike && self.now.data.is_valid_under(&control)) {
+        let (before, data) = (&self.now.control, &self.now.data);
+        if !is_still_valid(data, self.data_seq, (before, &control)) {
             // The deltas folded so far may be judged differently now.
             self.now = Folded::new(control);
             self.data_seq = 0;
@@ -408,8 +408,13 @@ impl IndexedRun {
     }
 }
 
-/// Whether the deltas folded up to `data_seq` under one control side count the same under another.
-fn counts_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
+/// Whether the deltas up to `data_seq`, folded in `data` under one control side, count the same
+/// under a later one.
+pub(crate) fn is_still_valid(
+    data: &Projection,
+    data_seq: u64,
+    (before, after): (&Control, &Control),
+) -> bool {
     let nothing_folded = data_seq == 0;
     let covered = after
         .sealed
@@ -418,7 +423,8 @@ fn counts_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
     let sealed_alike = before.sealed.is_some() || covered;
     let assigned_alike = before.assignments.len() == after.assignments.len();
     let created_alike = before.state.created.is_some() == after.state.created.is_some();
-    nothing_folded || (sealed_alike && assigned_alike && created_alike)
+    let counts_alike = sealed_alike && assigned_alike && created_alike;
+    (nothing_folded || counts_alike) && data.is_valid_under(after)
 }
 
 /// Parses a slice or another query from JSON.

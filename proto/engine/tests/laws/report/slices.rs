@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_engine::control::{Control, ControlLog};
-use loadpilot_engine::fold::as_of::AsOf;
+use loadpilot_engine::fold::as_of::{AsOf, DeltaOrder};
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::{Projection, first_measured_tick};
 use loadpilot_engine::report::agent_stats::agent_stats;
@@ -290,10 +290,16 @@ proptest! {
             log.add(&record.subject, &record.kind, record.seq, &record.payload);
         }
         let end_us = history.workload.duration_us() + 10_000_000;
+        let mut order = DeltaOrder::default();
+        for record in &history.data {
+            order.add(record.seq, &record.payload);
+        }
         for us in [0, end_us / 4, end_us / 2, end_us, u64::MAX] {
             let then = AsOf::new(&log, us).expect("it started");
             let held = |record: &&Record| then.holds(record.seq, &record.payload);
             let deltas: Vec<Record> = history.data.iter().filter(held).cloned().collect();
+            let last_seq = deltas.iter().map(|record| record.seq).max();
+            prop_assert!(last_seq <= Some(order.last_seq(us)), "read too little");
             let mut data = Projection::default();
             crate::fold::projection::add(&mut data, then.control(), &deltas);
             let found = report(then.control(), &data).expect("the run is known");

@@ -32,6 +32,7 @@ Value = Literal[
     "MODE",
     "NAME",
     "NAME=VALUE",
+    "NUMBER",
     "PERCENT",
     "RATE",
     "SHARE",

@@ -55,14 +55,19 @@ class PlanInfo:
         return cls(plan["scenario"], plan.get("users"), plan["target"], gates, judges)
 
 
-def view(info: PlanInfo) -> View:
-    """Choose the view for standard error: only a capable terminal can be redrawn."""
-    is_capable = os.environ.get("TERM", "dumb") != "dumb" and is_utf8(sys.stderr.encoding)
-    if sys.stderr.isatty() and is_capable and Notes.are_shown:
+def view(info: PlanInfo, *, speed: float = 1.0) -> View:
+    """Choose the view for standard error; ``speed`` is that of the run's time."""
+    if is_redrawable() and Notes.are_shown:
         from .screen.view import ScreenView
 
-        return ScreenView(info, sys.stderr)
+        return ScreenView(info, sys.stderr, speed=speed)
     return LineView(info, note)
+
+
+def is_redrawable() -> bool:
+    """Whether standard error is a terminal that can be redrawn."""
+    is_capable = os.environ.get("TERM", "dumb") != "dumb" and is_utf8(sys.stderr.encoding)
+    return sys.stderr.isatty() and is_capable
 
 
 def is_utf8(encoding: str) -> bool:

@@ -41,13 +41,22 @@ class ScreenView:
     interval_secs = FRAME_SECS
 
     def __init__(
-        self, info: PlanInfo, stream: TextIO, now: Callable[[], float] = monotonic
+        self,
+        info: PlanInfo,
+        stream: TextIO,
+        now: Callable[[], float] = monotonic,
+        *,
+        speed: float = 1.0,
     ) -> None:
-        """Draw on a terminal, from the line of the cursor on, until closed."""
+        """Draw on a terminal, from the line of the cursor on, until closed.
+
+        ``speed`` is the time of the run per time of ``now``: another one for a replay.
+        """
         self._info = info
         self.shows_gates = bool(info.gates) and info.judges
         self._output = TerminalOutput(stream)
         self._now = now
+        self._speed = speed
         self._colour = wants_colour(stream)
         self._snapshot: Snapshot | None = None
         self._shown_at = 0.0
@@ -149,7 +158,8 @@ class ScreenView:
         if snapshot is None:
             return 0.0
         elapsed_secs = snapshot["elapsed_secs"]
-        return elapsed_secs + (self._now() - self._shown_at if elapsed_secs > 0 else 0.0)
+        passed_secs = (self._now() - self._shown_at) * self._speed
+        return elapsed_secs + (passed_secs if elapsed_secs > 0 else 0.0)
 
     def _size(self) -> Size:
         columns, rows = self._output.size()

@@ -1,6 +1,9 @@
 //! Follows one run: its timeline as it is stored, snapshots, and its end.
 //!
 //! A snapshot is the live view; only the report has a verdict.
+//!
+//! - `gates`: judges the gates of one run that goes on
+//! - [`replay`]: the updates of a run that is over, again
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +23,17 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::gates::judge;
-use super::session::{Session, control_of, now, retry_unreachable};
+use crate::session::{Session, control_of, now, retry_unreachable};
+
+use gates::judge;
+
+mod gates;
+pub mod replay;
 
 /// Interval between two snapshots for readers that draw nothing in between.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of updates that wait for a slow reader; following then pauses until it reads.
-const UPDATES_MAX: usize = 256;
+pub(crate) const UPDATES_MAX: usize = 256;
 /// Timeout after which an unreadable log ends following: nodes of a cluster elect and come back.
 const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Minimum gap between two faults that makes the second one the start of a new streak. A failing
@@ -35,6 +42,8 @@ const SOUND_GAP_MIN: Duration = Duration::from_secs(25);
 /// Time without a stored record of a running run after which the server's storage is probed: its
 /// agents report every second. A server that is frozen or gone shows as a fault of the tail.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Timeout of the last read of a run that is over: its view must not keep its report waiting.
+const LAST_READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
 const PROBE_BYTES: usize = 64 * 1024;
 /// Time to live of a probe.
@@ -155,6 +164,8 @@ struct Follower {
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
+    /// Sequence of the last delta in it.
+    data_seq: u64,
     /// The current streak of faults of each tail.
     control_fails: Option<FaultStreak>,
     data_fails: Option<FaultStreak>,
@@ -190,6 +201,7 @@ impl Follower {
             workload: None,
             is_stopping: false,
             live: LiveView::default(),
+            data_seq: 0,
             control_fails: None,
             data_fails: None,
             stored_at: Instant::now(),
@@ -234,6 +246,12 @@ impl Follower {
                 }
             }
             if self.control.state.over {
+                let last = tokio::time::timeout(LAST_READ_TIMEOUT, self.read_rest()).await;
+                if let Ok(Ok(())) = last
+                    && let Some(snapshot) = self.snapshot()
+                {
+                    let _ = self.updates.send(snapshot).await;
+                }
                 let _ = self.updates.send(RunUpdate::Sealed(true)).await;
                 return Ok(());
             }
@@ -275,18 +293,43 @@ impl Follower {
             .collect()
     }
 
+    /// Adds the deltas that the seal covers and that have not come yet, so that the last snapshot
+    /// is the whole run.
+    async fn read_rest(&mut self) -> Result<(), Fault> {
+        let Some(last_seq) = self.control.sealed.as_ref().map(|sealed| sealed.data_seq) else {
+            return Ok(());
+        };
+        let deltas = vec![self.subjects.delta_all(&self.control.run)];
+        let mut tail = self
+            .bus
+            .tail(Stream::Data, deltas, self.data_seq + 1)
+            .await?;
+        while let Step::Event(stored) = tail.next().await? {
+            if stored.seq > last_seq {
+                break;
+            }
+            self.add(&stored);
+        }
+        Ok(())
+    }
+
     /// Adds a delta. The first one that says that no call reached a server is shown at once.
     fn on_data(&mut self, step: Step) -> Option<RunUpdate> {
         let was_unreached = self.live.is_unreached();
         self.stored_at = Instant::now();
-        if let Step::Event(stored) = step
-            && let Some(Kind::Delta(agent)) = self.kind(&stored)
-        {
-            self.live.add(&agent, &stored.payload);
+        if let Step::Event(stored) = step {
+            self.add(&stored);
             self.has_grown.notify_one();
         }
         let is_news = self.live.is_unreached() && !was_unreached;
         is_news.then(|| self.snapshot()).flatten()
+    }
+
+    fn add(&mut self, stored: &Stored) {
+        if let Some(Kind::Delta(agent)) = self.kind(stored) {
+            self.live.add(&agent, &stored.payload);
+        }
+        self.data_seq = stored.seq;
     }
 
     /// Probes the server's storage when agents should report and no record comes.
