@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 import tarfile
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -119,14 +121,54 @@ def test_a_dragged_part_narrows_all_charts(
     tab.page.mouse.up()
     tab.sees("Charts over time show 0:02 to 0:04 of the run; figures are of the whole run.")
     load = tab.page.get_by_role("img", name="Load: ")
-    expect(load).to_have_accessible_name(
-        "Load: 40 arrivals started of 40 planned, 0 dropped or called off, 0 requests failed"
-    )
+    expect(load).to_have_accessible_name(re.compile("^Load: 40 arrivals started of 40 planned, "))
     assert_figures(tab, report, 60)
     tab.press("Whole run")
-    expect(load).to_have_accessible_name(
-        "Load: 120 arrivals started of 120 planned, 0 dropped or called off, 0 requests failed"
+    expect(load).to_have_accessible_name(re.compile("^Load: 120 arrivals started of 120 planned, "))
+
+
+def test_a_chart_is_read_and_saved_without_a_pointer(
+    recorded: Loadpilot, runs: dict[str, str], tab: Reader
+) -> None:
+    """Broken if keys do not reach the figures of a chart, its limits, or its files."""
+    path, report = written(recorded, runs["failing"])
+    tab.open(str(path))
+    load = tab.page.get_by_role("img", name="Load: ")
+    expect(load).to_have_accessible_name(re.compile(r"Limits: achieved_rps ≥ 15.0/s"))
+    load.focus()
+    tab.page.keyboard.press("End")
+    last = report["series"][-1]
+    panel = tab.page.get_by_role("region", name="Load", exact=True)
+    expect(panel.get_by_role("status")).to_have_text(
+        re.compile(rf"^time 0:05, planned {last['planned']:.1f}/s, started {last['started']:.1f}/s")
     )
+    with tab.page.expect_download() as saved:
+        panel.get_by_role("button", name="CSV").press("Enter")
+    assert saved.value.suggested_filename == "Load.csv"
+    rows = list(csv.reader(saved.value.path().read_text(encoding="utf-8").splitlines()))
+    assert rows[0][:3] == ["time (s)", "planned (per second)", "started (per second)"]
+    assert [[float(row[1]), float(row[2]), float(row[4])] for row in rows[1:]] == [
+        [tick["planned"], tick["started"], tick["errors"]] for tick in report["series"]
+    ]
+    with tab.page.expect_download() as saved:
+        panel.get_by_role("button", name="PNG").press("Enter")
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    load.focus()
+    for key in ("Home", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"):
+        tab.page.keyboard.press(key)
+    tab.sees("Charts over time show 0:01 to 0:03 of the run; figures are of the whole run.")
+
+
+def test_tasks_are_sorted(recorded: Loadpilot, runs: dict[str, str], tab: Reader) -> None:
+    """Broken if the slowest task is not first, or its figures are those of another."""
+    path, report = written(recorded, runs["failing"])
+    tab.open(str(path))
+    tasks = tab.page.get_by_role("region", name="Tasks and their requests")
+    for press in (1, 2):
+        tasks.get_by_role("button", name="failed").click()
+        ordered = sorted(report["tasks"], key=lambda one: one["errors"], reverse=press == 1)
+        expect(tasks.locator("tr.task th")).to_contain_text([one["name"] for one in ordered])
+        assert_figures(tab, report, 60)
 
 
 class HostileReading:

@@ -20,10 +20,13 @@ export default defineConfig({
   plugins: [withoutUnused(), inOneFile()],
 });
 
-/** Parts of uPlot that no chart uses: calendar dates (times are seconds), other paths, joins. */
+/** Parts of uPlot that no chart uses: dates (times are seconds), points in a plane (mode 2), the
+ * scale that is neither linear nor logarithmic (4), other paths, joins. */
 const UNUSED = [
   [/let isTime = [^;]+;/g, "const isTime = false;", 3],
   [/^\s*const (_time\w+ +=|\[ timeIncrs).*;$/gm, "", 6],
+  [/\bmode == 2/g, "false", 16],
+  [/(\w+\.)?\bdistr == 4/g, "false", 8],
   [/\(paths\.(bars|spline) += \w+\);/g, "", 2],
   [/uPlot\.(join|fmtDate|tzDate|rangeAsinh) += \w+;/g, "", 4],
 ];

@@ -2,12 +2,14 @@
 // Each chart has a description for screen readers.
 
 import type { ComponentChildren } from "preact";
-import { useContext, useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useTheme } from "../../app/theme";
 import type { Mark } from "../../data/marks";
 import { clock } from "../../format/numbers";
+import { type ChartTable, chartTable, saveCsv, savePng } from "./chart_files";
+import { moveCursor, valuesText } from "./chart_keyboard";
 import { Marks, drawMarks, marksText } from "./mark_lines";
 
 export type Columns = uPlot.AlignedData;
@@ -22,6 +24,10 @@ export interface Plot {
   bands?: uPlot.Band[];
   hooks?: uPlot.Hooks.Arrays;
   legend?: boolean;
+  /** Unit of the figures, for files. */
+  unit?: string;
+  /** The figures as a table; the default is what the lines draw. */
+  table?: (u: uPlot) => ChartTable;
 }
 
 interface Latest {
@@ -89,13 +95,60 @@ export function Chart(props: ChartProps) {
     chart.current?.redraw(false);
   }, [marks]);
 
+  const [spoken, setSpoken] = useState("");
+  const onKeyDown = (event: KeyboardEvent) => {
+    const u = chart.current;
+    if (!u || !moveCursor(u, event, latest.current.props.onZoom)) return;
+    event.preventDefault();
+    setSpoken(valuesText(u));
+  };
   const [xs] = data;
   const marked = timed ? marksText(marks, xs[0] ?? 0, xs.at(-1) ?? 0) : "";
   return (
     <figure class="chart">
-      <div ref={box} role="img" aria-label={description + marked} />
-      {children && <figcaption>{children}</figcaption>}
+      <div
+        ref={box}
+        role="img"
+        tabIndex={0}
+        aria-label={description + marked}
+        onKeyDown={onKeyDown}
+      />
+      <output class="visually-hidden">{spoken}</output>
+      <figcaption>
+        <span>{children}</span>
+        <ChartFiles {...{ chart, box, plot, timed }} />
+      </figcaption>
     </figure>
+  );
+}
+
+interface FilesProps {
+  chart: { current: uPlot | null };
+  box: { current: HTMLDivElement | null };
+  plot: ChartProps["plot"];
+  timed: boolean;
+}
+
+/** Buttons that save a chart under the title of its panel. */
+function ChartFiles({ chart, box, plot, timed }: FilesProps) {
+  const onSave = (write: (u: uPlot, title: string) => void) => () => {
+    const title = box.current?.closest("section")?.querySelector("h2")?.textContent;
+    if (chart.current) write(chart.current, title ?? "chart");
+  };
+  const png = onSave((u, title) => savePng(u, title, themeColour));
+  const csv = onSave((u, title) => {
+    const { table, unit = "" } = plot(themeColour);
+    saveCsv(table ? table(u) : chartTable(u, timed, unit), title);
+  });
+  return (
+    <span class="chart-files">
+      <button type="button" class="link" title="Save the picture" onClick={png}>
+        PNG
+      </button>
+      <button type="button" class="link" title="Save the figures" onClick={csv}>
+        CSV
+      </button>
+    </span>
   );
 }
 

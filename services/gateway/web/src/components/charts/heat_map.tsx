@@ -6,6 +6,7 @@ import type uPlot from "uplot";
 import type { Heat } from "../../api/answers";
 import { clock, count, latency } from "../../format/numbers";
 import { Chart, type Columns, type ThemeColour, type Plot, timeAxis, valueAxis } from "./chart";
+import type { ChartTable } from "./chart_files";
 import { logRange } from "./latency_chart";
 
 interface HeatMapProps {
@@ -38,7 +39,8 @@ export function HeatMap({ heat, bucketUs, onZoom }: HeatMapProps) {
       {hovered
         ? `${clock(hovered.at)}: ${count(hovered.calls)} requests between ` +
           `${latency(hovered.low)} and ${latency(hovered.high)}`
-        : "A stronger colour means more requests. Hover over a cell for its count; drag to zoom."}
+        : "A stronger colour means more requests, and the scale is logarithmic. Hover over a " +
+          "cell for its count; drag to zoom."}
     </Chart>
   );
 }
@@ -85,10 +87,19 @@ function heatPlot(
       x: { time: false, range: (_, min, max) => [min, max + secs] },
       y: { distr: 3, range: logRange },
     },
+    table: () => heatTable(heat),
     hooks: {
       draw: [(u) => drawCells(u, heat, secs, (n) => cellColour(scale, n, most))],
       setCursor: [(u) => onHover(cellAt(u, heat, secs))],
     },
+  };
+}
+
+function heatTable(heat: Heat): ChartTable {
+  const bands = heat.bounds_us.slice(0, -1).map((low) => `from ${low / 1e3} ms (requests)`);
+  return {
+    head: ["time (s)", ...bands],
+    rows: heat.from_us.map((us, i) => [us / 1e6, ...heat.counts[i]!]),
   };
 }
 

@@ -13,17 +13,18 @@ import {
   timeAxis,
   valueAxis,
 } from "./chart";
+import { type Limit, drawLimits, limitsText, withLimits } from "./limit_lines";
 import type { SeriesChartProps } from "./load_chart";
 
 interface LatencyChartProps extends SeriesChartProps {
   /** From the due time or from dispatch. */
   kind?: "response" | "service";
-  /** Limit of a threshold in µs, drawn as a horizontal line. */
-  limitUs?: number | null;
+  /** Limits of thresholds in ms. */
+  limits?: Limit[];
 }
 
 export function LatencyChart(props: LatencyChartProps) {
-  const { series, onZoom, sync = "run", height, kind = "response", limitUs = null } = props;
+  const { series, onZoom, sync = "run", height, kind = "response", limits = [] } = props;
   const columns = series[kind];
   const names = ["p50", "p95", "p99", "max"].filter((name) => columns[name]);
   const data = useMemo<Columns>(() => {
@@ -33,13 +34,18 @@ export function LatencyChart(props: LatencyChartProps) {
   }, [series, kind]);
   const worst = Math.max(0, ...(columns.p99 ?? []).map((v) => v ?? 0));
   const words = kind === "response" ? RESPONSE : SERVICE;
-  const description = `${words}, over time; maximum p99 of a bucket ${latency(worst)}`;
-  const rebuildKey = `${kind} ${names.join()} ${limitUs}`;
-  const plot = (themeColour: ThemeColour) => latencyPlot(themeColour, names, limitUs);
-  return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
+  const figure = `maximum p99 of a bucket ${latency(worst)}`;
+  const description = `${words}, over time; ${figure}${limitsText(limits)}`;
+  const rebuildKey = `${kind} ${names.join()} ${limitsText(limits)}`;
+  const plot = (themeColour: ThemeColour) => latencyPlot(themeColour, names, limits);
+  return (
+    <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot}>
+      The scale is logarithmic.
+    </Chart>
+  );
 }
 
-function latencyPlot(themeColour: ThemeColour, names: string[], limitUs: number | null): Plot {
+function latencyPlot(themeColour: ThemeColour, names: string[], limits: Limit[]): Plot {
   const value = (_: uPlot, v: number | null) => (v === null ? "" : latency(v * 1e3));
   const place = (name: string) => names.indexOf(name) + 1;
   const banded = names.includes("p50") && names.includes("p99");
@@ -60,11 +66,11 @@ function latencyPlot(themeColour: ThemeColour, names: string[], limitUs: number 
         }
       : {}),
     axes: [timeAxis(themeColour), valueAxis(themeColour, (ms) => latency(ms * 1e3))],
-    scales: { y: { distr: 3, range: logRange } },
-    hooks:
-      limitUs === null
-        ? {}
-        : { draw: [(u) => horizontalLine(u, limitUs / 1e3, themeColour("bad"))] },
+    scales: {
+      y: { distr: 3, range: (u, min, max) => logRange(u, min, withLimits(max, limits)) },
+    },
+    hooks: { draw: [(u) => drawLimits(u, limits, themeColour("bad"))] },
+    unit: "ms",
   };
 }
 
@@ -84,19 +90,4 @@ function stepDown(value: number): number {
 function stepUp(value: number): number {
   const base = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((s) => s * base).find((v) => v >= value) ?? base * 10;
-}
-
-function horizontalLine(u: uPlot, value: number, colour: string): void {
-  const y = u.valToPos(value, "y", true);
-  if (!Number.isFinite(y)) return;
-  const { ctx, bbox } = u;
-  ctx.save();
-  ctx.strokeStyle = colour;
-  ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-  ctx.beginPath();
-  ctx.moveTo(bbox.left, y);
-  ctx.lineTo(bbox.left + bbox.width, y);
-  ctx.stroke();
-  ctx.restore();
 }

@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import type { Series } from "../../api/answers";
 import { count, perSecond, compact } from "../../format/numbers";
 import { OUTCOMES, outcome } from "../../format/labels";
+import type { Cell } from "../../data/csv";
 import {
   Chart,
   type Columns,
@@ -14,6 +15,8 @@ import {
   timeAxis,
   valueAxis,
 } from "./chart";
+import { type ChartTable, chartTable } from "./chart_files";
+import { type Limit, drawLimits, limitsText, withLimits } from "./limit_lines";
 
 type Column = (number | null)[];
 
@@ -44,10 +47,12 @@ export function sum(column: Column): number {
 interface LoadChartProps extends SeriesChartProps {
   /** Whether the run has no schedule: then nothing is planned. */
   closedLoop: boolean;
+  /** Limits of thresholds on the rate. */
+  limits?: Limit[];
 }
 
 export function LoadChart(props: LoadChartProps) {
-  const { series, onZoom, sync = "run", height, closedLoop } = props;
+  const { series, onZoom, sync = "run", height, closedLoop, limits = [] } = props;
   // The plan does not know agents, calls and outcomes: a slice of these has no planned load.
   const planned = !closedLoop && series.planned.some((value) => value !== null);
   const data = useMemo<Columns>(
@@ -64,13 +69,13 @@ export function LoadChart(props: LoadChartProps) {
   const description =
     `Load: ${count(sum(series.started))} arrivals started${ofPlanned}, ` +
     `${count(sum(series.dropped))} dropped or called off, ` +
-    `${count(sum(series.errors))} requests failed`;
-  const plot = (themeColour: ThemeColour) => loadPlot(themeColour, planned);
-  const rebuildKey = String(planned);
+    `${count(sum(series.errors))} requests failed${limitsText(limits)}`;
+  const plot = (themeColour: ThemeColour) => loadPlot(themeColour, planned, limits);
+  const rebuildKey = `${planned}${limitsText(limits)}`;
   return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
 }
 
-function loadPlot(themeColour: ThemeColour, planned: boolean): Plot {
+function loadPlot(themeColour: ThemeColour, planned: boolean, limits: Limit[]): Plot {
   const value = (_: uPlot, v: number | null) => (v === null ? "" : perSecond(v));
   const plannedSeries: uPlot.Series = {
     label: "planned",
@@ -111,7 +116,9 @@ function loadPlot(themeColour: ThemeColour, planned: boolean): Plot {
       },
     ],
     axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
-    scales: { y: { range: zeroBased } },
+    scales: { y: { range: (u, min, max) => zeroBased(u, min, withLimits(max, limits) ?? 0) } },
+    hooks: { draw: [(u) => drawLimits(u, limits, themeColour("bad"))] },
+    unit: "per second",
   };
 }
 
@@ -141,6 +148,16 @@ export function OutcomesChart({ series, onZoom, sync = "run", height }: SeriesCh
   return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
 }
 
+/** Each column alone, without those below it. */
+function unstacked({ head, rows }: ChartTable): ChartTable {
+  const alone = (value: Cell, below: Cell) =>
+    typeof value === "number" && typeof below === "number" ? value - below : value;
+  return {
+    head,
+    rows: rows.map((row) => row.map((value, i) => (i < 2 ? value : alone(value, row[i - 1])))),
+  };
+}
+
 function outcomesPlot(themeColour: ThemeColour, names: readonly string[]): Plot {
   return {
     series: names.map((name, at) => ({
@@ -163,5 +180,7 @@ function outcomesPlot(themeColour: ThemeColour, names: readonly string[]): Plot 
     bands: names.slice(1).map((_, at) => ({ series: [at + 2, at + 1] as [number, number] })),
     axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
     scales: { y: { range: zeroBased } },
+    unit: "per second",
+    table: (u) => unstacked(chartTable(u, true, "per second")),
   };
 }

@@ -21,7 +21,11 @@ export function OverlayChart({ lines, kind }: { lines: OverlayLine[]; kind: stri
   const what = kind === "started" ? "Arrivals started per second" : `${kind} of the response time`;
   const description = `${what}, of ${lines.map((l) => l.label).join(" and ")}`;
   const plot = (themeColour: ThemeColour) => overlayPlot(themeColour, lines, kind);
-  return <Chart {...{ description, data, rebuildKey }} sync="compare" plot={plot} />;
+  return (
+    <Chart {...{ description, data, rebuildKey }} sync="compare" plot={plot}>
+      {kind !== "started" && "The scale is logarithmic."}
+    </Chart>
+  );
 }
 
 function columns(lines: OverlayLine[], kind: string): Columns {
@@ -52,6 +56,7 @@ function overlayPlot(themeColour: ThemeColour, lines: OverlayLine[], kind: strin
       value: (_: uPlot, v: number | null) => (v === null || v === undefined ? "" : format(v)),
     })),
     axes: [timeAxis(themeColour), valueAxis(themeColour, load ? (v) => `${compact(v)}/s` : format)],
+    unit: load ? "per second" : "ms",
     scales: { y: load ? { range: zeroBased } : { distr: 3, range: logRange } },
   };
 }

@@ -26,7 +26,9 @@ export function PercentileCurve({ lines, height = 260 }: { lines: Line[]; height
       {...{ description, data, rebuildKey, height }}
       timed={false}
       plot={(themeColour) => curvePlot(themeColour, lines)}
-    />
+    >
+      Both axes are logarithmic: p90, p99 and p99.9 are equally far apart.
+    </Chart>
   );
 }
 
@@ -56,6 +58,7 @@ function curvePlot(themeColour: ThemeColour, lines: Line[]): Plot {
       points: { show: false },
       value: (_: uPlot, v: number | null) => (v === null ? "" : latency(v * 1e3)),
     })),
+    unit: "ms",
     scales: {
       x: { time: false, distr: 3, log: 10, range: (_, __, max) => [1, Math.max(10, max)] },
       y: { distr: 3, range: logRange },

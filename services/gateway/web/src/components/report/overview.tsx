@@ -7,6 +7,7 @@ import type { Series } from "../../api/answers";
 import { RESPONSE, isOver } from "../../format/labels";
 import { bytes, compact, count, duration } from "../../format/numbers";
 import { LatencyChart } from "../charts/latency_chart";
+import { latencyLimits, rateLimits } from "../charts/limit_lines";
 import { LoadChart, OutcomesChart } from "../charts/load_chart";
 import { Figure } from "../layout/figures";
 import { Panel } from "../layout/panel";
@@ -36,6 +37,7 @@ export interface OverviewProps {
 export function OverviewPanels(props: OverviewProps) {
   const { report, series, loading = false, children, onZoom } = props;
   const closedLoop = report.run.users != null;
+  const { thresholds } = report.verdict;
   const busy = loading && series !== null;
   const isCharted = loading || series !== null;
   return (
@@ -43,7 +45,9 @@ export function OverviewPanels(props: OverviewProps) {
       <div class="stack left">
         {isCharted && (
           <Panel title="Load" note={loadNote(closedLoop)} busy={busy}>
-            {series && <LoadChart series={series} onZoom={onZoom} closedLoop={closedLoop} />}
+            {series && (
+              <LoadChart {...{ series, onZoom, closedLoop }} limits={rateLimits(thresholds)} />
+            )}
           </Panel>
         )}
         <Panel title="Requests" note="per second, by the time they were due" busy={busy}>
@@ -64,7 +68,7 @@ export function OverviewPanels(props: OverviewProps) {
             note={closedLoop ? "not counted from a schedule" : "including waiting"}
             busy={busy}
           >
-            {series && <LatencyChart series={series} onZoom={onZoom} />}
+            {series && <LatencyChart {...{ series, onZoom }} limits={latencyLimits(thresholds)} />}
           </Panel>
         )}
         <JudgementPanels {...props} />

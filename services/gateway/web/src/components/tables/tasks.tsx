@@ -1,11 +1,20 @@
 // Tables per task and call: counts, outcomes, latency and its phases.
 
+import { useState } from "preact/hooks";
+import {
+  COLUMNS,
+  failedCalls,
+  type Column,
+  type ListedCall,
+  type Order,
+  listedTasks,
+} from "../../data/task_order";
 import { Scroll } from "../layout/panel";
 import { Figure, FigureCell } from "../layout/figures";
 import type { CallReport, Report, TaskReport } from "../../api/_generated/report";
 import type { Percentiles } from "../../api/answers";
 import { NOT_MEASURED, count, latency, passedShare, percent } from "../../format/numbers";
-import { OUTCOMES, SERVICE_TITLE, outcome, spaced } from "../../format/labels";
+import { OUTCOMES, outcome, spaced } from "../../format/labels";
 
 interface TasksProps {
   report: Pick<Report, "tasks" | "warm_up" | "run">;
@@ -15,57 +24,82 @@ interface TasksProps {
 }
 
 const NOTHING = { task: null, step: null };
+/** Number of rows from which on a search is offered. */
+const SEARCHED_MIN = 10;
 
 export function TaskTable({ report, chosen = NOTHING, onChoose }: TasksProps) {
+  const [order, setOrder] = useState<Order | null>(null);
+  const [text, setText] = useState("");
   const closedLoop = report.run.users != null;
+  const columns = closedLoop ? COLUMNS.slice(0, -1) : COLUMNS;
+  const all = report.tasks.reduce((n, task) => n + 1 + task.calls.length, 0);
   return (
-    <Scroll label="Tasks and their requests">
-      <table class="tasks">
-        <thead>
-          <tr>
-            <th>task, request</th>
-            <th class="n" title="Arrivals that started this task, warm-up included">
-              arrivals
-            </th>
-            <th class="n" title="Requests that ended in the measured time">
-              requests
-            </th>
-            <th
-              class="n"
-              title="In the measured time; with the last request of a task that raised an error"
-            >
-              failed
-            </th>
-            <th class="n">p50</th>
-            <th class="n">p95</th>
-            <th class="n">p99</th>
-            <th class="n">max</th>
-            <th class="n">min</th>
-            <th class="n">mean</th>
-            {!closedLoop && (
-              <th class="n" title={SERVICE_TITLE}>
-                service p99
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {report.tasks.map((task, at) => (
-            <TaskRows key={task.name} {...{ task, at, report, chosen, onChoose }} />
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <>
+      {all >= SEARCHED_MIN && (
+        <input
+          type="search"
+          class="search"
+          placeholder="Task or request"
+          aria-label="Search tasks and requests"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      )}
+      <Scroll label="Tasks and their requests">
+        <table class="tasks">
+          <thead>
+            <tr>
+              <th>task, request</th>
+              {columns.map((column) => (
+                <SortedHead key={column.label} {...{ column, order, setOrder }} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {listedTasks(report.tasks, order, text).map((one) => (
+              <TaskRows key={one.task.name} {...one} {...{ report, chosen, onChoose }} />
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}
+
+interface HeadProps {
+  column: Column;
+  order: Order | null;
+  setOrder: (order: Order | null) => void;
+}
+
+/** The largest first, then the smallest first, then the order of the plan. */
+function SortedHead({ column, order, setOrder }: HeadProps) {
+  const sorted = order?.column === column ? order : null;
+  const next = !sorted
+    ? { column, isAscending: false }
+    : sorted.isAscending
+      ? null
+      : { column, isAscending: true };
+  const direction = sorted?.isAscending ? "ascending" : "descending";
+  return (
+    <th class="n" title={column.title} aria-sort={sorted ? direction : "none"}>
+      <button type="button" class="link" onClick={() => setOrder(next)}>
+        {column.label}
+        {sorted && <span aria-hidden="true"> {sorted.isAscending ? "▾" : "▴"}</span>}
+      </button>
+    </th>
   );
 }
 
 interface RowsProps extends TasksProps {
   task: TaskReport;
   at: number;
+  /** Calls to show, with their places in the report. */
+  calls: ListedCall[];
   chosen: { task: string | null; step: string | null };
 }
 
-function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
+function TaskRows({ task, at, calls, report, chosen, onChoose }: RowsProps) {
   const open = chosen.task === task.name;
   const selected = open && chosen.step === null;
   const closedLoop = report.run.users != null;
@@ -91,7 +125,7 @@ function TaskRows({ task, at, report, chosen, onChoose }: RowsProps) {
           {...{ closedLoop }}
         />
       </tr>
-      {task.calls.map((call, place) => {
+      {calls.map(({ call, place }) => {
         const selected = open && chosen.step === call.name;
         return (
           <tr key={call.name} class={selected ? "call chosen" : "call"}>
@@ -148,8 +182,7 @@ function FailedCell({ of, bad, finished }: { of?: string; bad: number; finished:
 
 /** The outcomes of a call are of the whole run: after a warm-up they are not the measured ones. */
 function CallFailedCell({ call, warmUpUs }: { call: CallReport; warmUpUs: number }) {
-  const { outcomes } = call.counts;
-  const bad = FAILED.reduce((sum, name) => sum + (outcomes[name] ?? 0), 0);
+  const bad = failedCalls(call);
   if (warmUpUs === 0 || bad === 0) {
     return <FailedCell bad={bad} finished={call.response?.count ?? 0} />;
   }
@@ -160,9 +193,6 @@ function CallFailedCell({ call, warmUpUs }: { call: CallReport; warmUpUs: number
     </td>
   );
 }
-
-/** Outcomes of finished requests that failed. */
-const FAILED = OUTCOMES.filter((name) => !["ok", "cancelled", "indeterminate"].includes(name));
 
 type Maybe = Percentiles | null | undefined;
 

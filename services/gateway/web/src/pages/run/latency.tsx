@@ -4,6 +4,7 @@ import type { Heat, Series } from "../../api/answers";
 import { useResource } from "../../api/resource";
 import { HeatMap } from "../../components/charts/heat_map";
 import { LatencyChart } from "../../components/charts/latency_chart";
+import { latencyLimits } from "../../components/charts/limit_lines";
 import { Failed, Panel } from "../../components/layout/panel";
 import { CurvePanel, OmissionPanel, ServicePanel } from "../../components/report/latency";
 import { LatencyNotes, PercentileTable, serverLatency } from "../../components/tables/percentiles";
@@ -30,7 +31,14 @@ export function LatencyTab(tab: TabProps) {
         note={closedLoop ? "not counted from a schedule" : "from the time a request was due"}
         wide
       >
-        {data && <LatencyChart series={data} onZoom={onZoom} height={240} />}
+        {data && (
+          <LatencyChart
+            series={data}
+            onZoom={onZoom}
+            height={240}
+            limits={filtered ? [] : latencyLimits(report.verdict.thresholds)}
+          />
+        )}
       </Panel>
       <Panel title="Heat map" note={name} wide busy={heat.loading}>
         {heat.problem && !series.problem && <Failed problem={heat.problem} again={heat.reload} />}

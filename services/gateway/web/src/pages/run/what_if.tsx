@@ -11,6 +11,7 @@ import { Thresholds } from "../../components/tables/thresholds";
 import { VerdictBanner } from "../../components/verdict/verdict";
 import { PercentileTable, serverLatency } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
+import { latencyLimits } from "../../components/charts/limit_lines";
 import { Copy, Failed, Panel } from "../../components/layout/panel";
 import { Icon } from "../../components/layout/icons";
 import { useSettled } from "../../components/controls/throttle";
@@ -68,8 +69,6 @@ export function WhatIfTab(tab: TabProps) {
   const changed =
     view.limits !== null || view.warmUp !== null || view.from !== null || view.to !== null;
   const reset = () => changeView({ limits: null, warmUp: null, from: null, to: null });
-  const latencyLimit = Object.entries(limits).find(([k]) => /^p99_ms$|^p95_ms$/.test(k));
-  const limitUs = latencyLimit ? (parseLimit(latencyLimit[1])?.limit ?? 0) * 1e3 : null;
   return (
     <div class="grid">
       {data && (
@@ -116,7 +115,12 @@ export function WhatIfTab(tab: TabProps) {
       </Panel>
       <Panel title="Response time" note="drag to select the window" busy={series.loading}>
         {series.data && (
-          <LatencyChart series={series.data} limitUs={limitUs} onZoom={onZoom} height={240} />
+          <LatencyChart
+            series={series.data}
+            limits={latencyLimits(data?.verdict.thresholds ?? [])}
+            onZoom={onZoom}
+            height={240}
+          />
         )}
       </Panel>
       <Panel title="Response time of the window" busy={loading}>
