@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
-from tests.browser.reader import TIMEOUT_MS
+from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE
 from tests.browser.scenes import steady
 
 if TYPE_CHECKING:
@@ -16,11 +16,24 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
+NOTIFICATIONS = """
+window.shown = [];
+window.Notification = class {
+    static permission = "default";
+    static requestPermission() { return Promise.resolve("granted"); }
+    constructor(title, options) { shown.push([title, options.body]); }
+};
+Object.defineProperty(document, "hidden", { get: () => true });
+"""
+"""A page in the background, and a stand-in for what its browser shows."""
+
+
 def test_a_run_from_the_first_click_to_its_report(
     reader: Reader, past: Past, oracle: Oracle
 ) -> None:
     """Broken if an action does not reach the target, or a figure differs from the oracle's."""
     page = reader.page
+    page.add_init_script(NOTIFICATIONS)
     reader.open("/")
     reader.sees("No runs yet")
     page.get_by_role("link", name="Start", exact=True).click()
@@ -49,12 +62,15 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.press("Resume")
     page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
     reader.sees("resumed at second")
+    reader.press("Notify me")
     reader.press("Stop")
     page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
 
     expect(reader.verdict()).to_have_text("Stopped", timeout=TIMEOUT_MS)
     report = reader.fetch_json(f"/api/v1/runs/{run}")
     assert report["run"]["ending"] == "stopped"
+    assert [title for title, _ in page.evaluate("shown")] == ["Steady: Stopped"]
+    assert_page_is_saved(reader, report)
     expect(reader.tile("arrivals")).to_have_text(f"{report['arrivals']['started']:,}")
     assert len(oracle.requests()) == report["calls"]["attempted"]
     dropped = report["arrivals"]["dropped"]
@@ -77,6 +93,20 @@ def assert_marked(reader: Reader) -> None:
         "aria-label", re.compile(r"rate 90\.0/s at .*; paused at .* to .*; stopped at ")
     )
     reader.take_screenshots("steered")
+
+
+def assert_page_is_saved(reader: Reader, report: dict[str, Any]) -> None:
+    """Saves the report as a page, of the run that is open; the menu fits a phone."""
+    page = reader.page
+    page.get_by_text("Download", exact=True).click()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Report as a page").click()
+    assert saved.value.suggested_filename == f"{report['run']['id']}.html"
+    assert report["digest"] in saved.value.path().read_text(encoding="utf-8")
+    for width in (NARROW, WIDE):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert reader.overflows() <= 0, f"{width} px"
+    page.get_by_text("Download", exact=True).click()
 
 
 def test_an_invalid_plan_cannot_be_started(reader: Reader, past: Past, oracle: Oracle) -> None:

@@ -203,6 +203,32 @@ def test_runs_are_compared_as_by_the_command(
     assert gateway.api(f"/compare?{asked}&threshold_pct=-1").status == 422
 
 
+def test_a_run_is_saved_as_files(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if a saved file is not that of the run, or a browser would show it here."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway = gateways.start()
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)}).json["run"]
+    gateway.see_end(run)
+    printed = cli_report(loadpilot, fleet, run)
+
+    page = gateway.api(f"/runs/{run}/page")
+    data = json.loads(page.body.decode().split('id="run-data">')[1].split("</script>")[0])
+    assert data["report"] == json.loads(printed) | {"series": []}
+    assert data["answers"]["series"] == gateway.api(f"/runs/{run}/series").json
+    kept = header_of(gateway, f"{API}/runs/{run}/page", "Content-Disposition")
+    assert kept == f'attachment; filename="{run}.html"'
+
+    file = tmp_path / "saved.lprun"
+    file.write_bytes(gateway.api(f"/runs/{run}/file").body)
+    shown = loadpilot.call("report", str(file), "--json")
+    assert shown.stdout.removesuffix("\n") == printed
+    for path in ("page", "file"):
+        assert gateway.api(f"/runs/01unknown/{path}").status == 404
+
+
 def outcome_of(gateway: Gateway) -> object:
     """The outcome of the only run, once its log was read."""
     deadline = time.monotonic() + PATIENCE_S
@@ -214,10 +240,14 @@ def outcome_of(gateway: Gateway) -> object:
 
 
 def tag_of(gateway: Gateway, path: str) -> str:
+    return header_of(gateway, path, "ETag")
+
+
+def header_of(gateway: Gateway, path: str, name: str) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
     connection.request("GET", path)
     response = connection.getresponse()
     response.read()
     connection.close()
     assert response.status == 200
-    return response.headers["ETag"]
+    return response.headers[name]

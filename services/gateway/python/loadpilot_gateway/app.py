@@ -21,7 +21,7 @@ from loadpilot.local.stack import StackFault
 from . import problem
 from ._generated.snapshot import Snapshot
 from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
-from .routes import compare, live, runs, scenarios, slices, start, steer, system
+from .routes import compare, live, run_files, runs, scenarios, slices, start, steer, system
 from .server.compression import Compressed
 from .server.guard import Guard
 
@@ -106,6 +106,7 @@ def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI
         start.router,
         steer.router,
         compare.router,
+        run_files.router,
     ):
         app.include_router(router, prefix=PREFIX)
     app.include_router(system.router, prefix=PREFIX)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -10,6 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from loadpilot.control.outcome import Quality, RunOutcome, Verdict
+from loadpilot.control.report_page import without_ticks
 
 from .._generated.attendance import Attendance
 from .._generated.report import Ending, Report, RunState, StoryLine
@@ -214,12 +214,6 @@ async def report(
         return text if ticks else without_ticks(text)
 
     return await tagged.answer(folded)
-
-
-def without_ticks(report: str) -> str:
-    """Empty the series of a report, which grows with the run and which /series has, too."""
-    shorter = json.loads(report) | {"series": []}
-    return json.dumps(shorter, ensure_ascii=False, separators=(",", ":"))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)

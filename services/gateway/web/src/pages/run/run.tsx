@@ -22,7 +22,9 @@ import { closedLoopText } from "../../format/plan_settings";
 import { shownSeries } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
 import { Tags } from "../tags";
+import { Downloads } from "./downloads";
 import { RunNotice } from "./notice";
+import { Notify } from "./notification";
 import { Steering } from "./steering";
 import { AgentsTab } from "./agents";
 import { LatencyTab } from "./latency";
@@ -208,6 +210,8 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
             Compare with the last passed
           </Link>
         )}
+        {started(report) && <Downloads run={run} over={over} />}
+        <Notify report={report} over={over} />
         {!over && <Steering report={report} />}
       </div>
     </div>
