@@ -83,11 +83,17 @@ def test_v_says_everything(scene: Scene, capsys: pytest.CaptureFixture[str]) -> 
     """Broken if a shortened ramp, the seed or the way of execution can be read nowhere."""
     assert scene.run("--duration", "1s", "-v", "--seed", "7") == 0
     opening = capsys.readouterr().err.splitlines()
-    assert opening[:8] == [
+    assert opening[:14] == [
         "LoadPilot  Shop → http://localhost:8000 (the default target)",
         f"  load       100 arrivals/s at the peak, ramp, 1 s up from 0 {CUT}",
         "  duration   2 s",
         "  on         1 agent",
+        "  settings   --duration 1s               command line",
+        "             --seed 7                    command line",
+        "             --verbose                   command line",
+        "             rps=100                     scene.py:3",
+        "             ramp_up='2s'                scene.py:3",
+        "             thresholds={'p99_ms': 250}  scene.py:3",
         "  execution  static: every task is compiled, no Python runs under load;",
         "             redirects and retries are off",
         "  seed       7",

@@ -1,46 +1,18 @@
-"""Where the load goes: the order of the places, and what may stand in them."""
+"""Where the load goes, and what may stand there."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pytest
 
 from loadpilot.cli.flags.target import DEFAULT, Target, problems, resolve
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None:
-    """Broken if load goes to another host than the nearest word says."""
-    env = {"LOADPILOT_TARGET": "http://env:1"}
-    assert resolve(None, {}, tmp_path).url == DEFAULT
-    (tmp_path / ".env").write_text("A=1\nLOADPILOT_TARGET=http://file:1\n", encoding="utf-8")
-    assert resolve(None, {}, tmp_path) == Target("http://file:1", ".env: LOADPILOT_TARGET")
-    assert resolve(None, env, tmp_path) == Target("http://env:1", "LOADPILOT_TARGET")
-    assert resolve("http://flag:1/", env, tmp_path) == Target("http://flag:1", "--target")
-
-
-@pytest.mark.parametrize(
-    ("line", "url"),
-    [
-        ('LOADPILOT_TARGET="http://a"', "http://a"),
-        ("LOADPILOT_TARGET='http://a'", "http://a"),
-        ("export LOADPILOT_TARGET = http://a", "http://a"),
-        ("LOADPILOT_TARGET=http://a # staging", "http://a"),
-        ("  LOADPILOT_TARGET=http://a  ", "http://a"),
-        ("LOADPILOT_TARGET=http://a\nLOADPILOT_TARGET=http://b", "http://b"),
-        ("#LOADPILOT_TARGET=http://a", DEFAULT),
-        ("XLOADPILOT_TARGET=http://a", DEFAULT),
-        ("LOADPILOT_TARGET_2=http://a", DEFAULT),
-        ("LOADPILOT_TARGET=", ""),
-    ],
-)
-def test_lines_of_the_env_file(line: str, url: str, tmp_path: Path) -> None:
-    """Broken if quotes stay in the address, or a comment is taken for a setting."""
-    (tmp_path / ".env").write_text(line + "\n", encoding="utf-8")
-    assert resolve(None, {}, tmp_path).url == url
+def test_the_default_is_used_only_where_no_source_names_a_target() -> None:
+    """Broken if load goes to the default instead of an empty or another address."""
+    assert resolve(None).url == DEFAULT
+    assert resolve("http://flag:1/") == Target("http://flag:1", "--target")
+    assert resolve(" http://file:1 ", ".env: LOADPILOT_TARGET").url == "http://file:1"
+    assert problems(resolve("", "LOADPILOT_TARGET"))[0].place == "LOADPILOT_TARGET"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from loadpilot.compile.scenario import profile
 from loadpilot.compile.scenario.settings import Overrides
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sdk.tests.conftest import Compile, Refuse
 
 SECOND = 1_000_000
@@ -353,17 +351,32 @@ def test_a_call_may_have_time_outs_in_parts(compile_text: Compile) -> None:
     assert (plan["timeout_us"], "timeouts" in plan) == (5 * SECOND, False)
 
 
-def test_exchanges_are_written_out_where_flag_or_environment_asks(tmp_path: Path) -> None:
-    """Broken if the variable is not seen, wins over the flag, or takes anything."""
-    for flag, variable, wanted in [(None, "3", 3), ("2", "3", 2), (None, None, 0)]:
-        environ = {} if variable is None else {"LOADPILOT_DEBUG_REQUESTS": variable}
-        flags = RunFlags(debug_requests=flag)
-        found, problems = options.read("x.py", flags, environ, tmp_path)
+def test_exchanges_are_written_out_where_the_flag_asks() -> None:
+    """Broken if the flag is not read, or takes anything."""
+    for flag, wanted in [("2", 2), (None, 0)]:
+        found, problems = options.read("x.py", RunFlags(debug_requests=flag), {})
         assert found is not None
         assert (found.overrides.debug_requests, problems) == (wanted, [])
-    flags = RunFlags()
-    _, problems = options.read("x.py", flags, {"LOADPILOT_DEBUG_REQUESTS": "true"}, tmp_path)
-    assert [problem.place for problem in problems] == ["LOADPILOT_DEBUG_REQUESTS"]
+    _, problems = options.read("x.py", RunFlags(debug_requests="true"), {})
+    assert [problem.place for problem in problems] == ["--debug-requests"]
+
+
+def test_the_wait_of_users_can_be_set_for_one_run(
+    compile_text: Compile, refuse_text: Refuse
+) -> None:
+    """Broken if --wait adds to the scenario's pause, or is taken where users do not wait."""
+    scene = SCENE.format(said="users=5, pacing='3s'")
+    rests = {"1s": (1, 1), "1s, 3s": (1, 3), "0,2": (0, 2)}
+    for text, (least, most) in rests.items():
+        plan = compile_text(scene, Overrides(wait=text)).plan
+        assert plan["rest"] == {"wait": {"from_us": least * SECOND, "to_us": most * SECOND}}
+    assert "rest" not in compile_text(scene, Overrides(wait="0")).plan
+    (problem,) = refuse_text(scene, Overrides(wait="3s,1s"))
+    assert str(problem) == "--wait: must not begin after its end (got ('3s', '1s'))"
+    (problem,) = refuse_text(SCENE.format(said=""), Overrides(wait="1s"))
+    assert str(problem).startswith("--wait: is for a closed loop")
+    (problem,) = refuse_text(scene, Overrides(wait="1s", as_fast_as_possible=True))
+    assert str(problem).startswith("--wait: cannot be used with --max")
 
 
 def test_the_defaults_are_those_that_are_documented(compile_text: Compile) -> None:

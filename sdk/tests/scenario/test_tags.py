@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,7 +63,7 @@ def test_a_wrong_flag_is_refused_where_it_is_said(refuse_text: Refuse) -> None:
 def test_a_flag_is_a_name_and_a_value(argument: str) -> None:
     """Broken if half a tag is taken for one."""
     given: dict[str, Any] = {"env": (argument,), "tag": ("a=1", "a=2")}
-    _, problems = read("scene.py", RunFlags(**given), {}, Path())
+    _, problems = read("scene.py", RunFlags(**given), {})
     assert [str(problem) for problem in problems] == [
         "--env: must be NAME=VALUE such as BASE=/api",
         "--tag: has 'a' twice; give each name once",

@@ -41,10 +41,15 @@ def _command(argv: list[str]) -> int:
 
     from ..control.exit_code import ExitCode
     from ..control.terminal import safe, say
+    from ..problem import Refused
     from .app import app
 
     try:
         result = app(argv)
+    except Refused as refused:
+        from .output.refusal import refuse
+
+        return refuse(refused.problems)
     except CycloptsError as error:
         from .flags.misread import misread
         from .output.github import annotate_refusal

@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Group, Parameter
 
 from ..control.exit_code import ExitCode
+from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
 from .flags.result_flags import ResultFlags
 from .flags.run_flags import RunFlags
+from .flags.server_flags import ServerFlags
 from .flags.shared_flags import (
     NO_SERVER,
     Agents,
@@ -26,6 +29,9 @@ from .flags.shared_flags import (
 from .flags.verdict_flags import VerdictFlags
 from .live_commands import add_live_commands
 
+if TYPE_CHECKING:
+    from cyclopts.argument import ArgumentCollection
+
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
 Exit codes:
@@ -37,6 +43,18 @@ Exit codes:
   130  interrupted by Ctrl-C; summary and results are still written
   143  interrupted by SIGTERM; summary and results are still written
 """
+
+
+def options_of_run() -> ArgumentCollection:
+    """Return the arguments of `loadpilot run`."""
+    return app["run"].assemble_argument_collection()
+
+
+def shared_options(command: tuple[str, ...]) -> frozenset[str]:
+    """Return the keys of the options that a command beside ``run`` takes from a configuration."""
+    names = [one.name for flags in (ServerFlags, ApiFlags) for one in fields(flags)]
+    return frozenset([*names, "strict", *(["agents"] if command == ("ui",) else [])])
+
 
 RUN = Group("Run", sort_key=1)
 PAST_RUNS = Group("Past runs", sort_key=2)
@@ -52,6 +70,7 @@ app = App(
     result_action="return_value",
     exit_on_error=False,
     print_error=False,
+    config=Configuration(options_of_run, shared_options),
 )
 RUNS_SHOWN = 20
 """Number of rows of `loadpilot runs` without a flag."""

@@ -85,6 +85,8 @@ class Compiled:
     """Hooks that the submitter runs; None without any."""
     bundle: Bundle | None = None
     """The scenario's files, if another process may have to load it."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Settings that the scenario makes and no flag replaces, as text, each with its line."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -117,6 +119,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         settings.ramp_cut_from_us,
         tasks.bodies.beside,
         hooks=hooks,
+        settings=tuple(settings.own(replaced)),
     )
     if tasks.reasons:
         compiled = _with_logic(compiled, loaded, cls, settings, tasks, at)

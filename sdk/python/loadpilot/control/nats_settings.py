@@ -71,7 +71,7 @@ def read_server(
 ) -> Server | None:
     """Read the address of a server; None when no flag names one. No secret is quoted."""
     url = flags.nats_url
-    if url is None:
+    if not url:
         written = {
             "--nats-token": flags.nats_token,
             "--creds": flags.creds,

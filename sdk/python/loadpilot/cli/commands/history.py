@@ -8,7 +8,6 @@ Everything shown here is read from a log; nothing is kept beside it.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +33,7 @@ from ...local.folders import (
 )
 from ...local.stack import StackFault
 from ...problem import Problem, Refused, nearest
+from ..configuration.sources import current
 from ..flags.options import pairs_of
 from ..output import results
 from ..output.plan_summary import pairs
@@ -107,7 +107,7 @@ def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> E
         if last < 1:
             problems.append(Problem("--last", f"must be at least 1 (got {last})"))
         wanted = pairs_of("--tag", tags, "team=shop", problems)
-        found = read_server(server, os.environ, problems)
+        found = read_server(server, current().environ, problems)
         if problems:
             raise Refused(problems)
         every, where = every_run(interruptions, found), place_of(found)
@@ -309,7 +309,7 @@ def place_of(log: Log | None) -> str:
 def fleet_of(flags: ServerFlags) -> Server | None:
     """Read the server of a fleet, if flags name one; raises Refused."""
     problems: list[Problem] = []
-    server = read_server(flags, os.environ, problems)
+    server = read_server(flags, current().environ, problems)
     if problems:
         raise Refused(problems)
     return server

@@ -10,7 +10,6 @@ run that is over, that is all that is done. Must never go on with a run that is 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from ...control.trust import problems as trust_problems
 from ...local.folders import connect
 from ...local.stack import LocalStack, LogUnavailable, is_running
 from ...problem import Refused
+from ..configuration.sources import current
 from ..flags import allow
 from ..flags.fleet import read_place
 from ..output.log_unavailable import report_log_unavailable
@@ -65,7 +65,7 @@ def resume(
     """
     with reporting() as (interruptions, outcome):
         problems: list[Problem] = []
-        place = read_place(server, api, os.environ, problems)
+        place = read_place(server, api, current().environ, problems)
         files = flags.read(problems)
         problems += trust_problems(trust)
         if problems:
@@ -144,7 +144,7 @@ def _on_new_stack(
     """Start a stack on the log of the one that died; it is always stopped in the end."""
     with open_log(log, interruptions) as session:
         agents = json.loads(session.unfinished(one.run))["agents"]["want"]
-    targets = allow.arguments(allow.allowed((), os.environ))
+    targets = allow.arguments(current().allow_target)
     stack = LocalStack.for_resume(log, agents, one.run, targets)
     try:
         address = stack.ready(interruptions.any)

@@ -12,7 +12,6 @@ import json
 import os
 import sys
 from contextlib import redirect_stdout
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -30,15 +29,18 @@ from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
 from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
+from ..configuration.sources import current
 from ..flags import allow
 from ..flags.options import MISSING, read
 from ..flags.run_flags import JSON
 from ..output.log_unavailable import report_log_unavailable
-from ..output.opening import execution, hook_lines, input_lines, opening
+from ..output.opening import execution, hook_lines, input_lines, opening, setting_lines
 from ..output.refusal import refuse
 from .scenario_selection import is_interactive, select
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..._generated.report import Report
     from ...control.coordinator_address import Api
     from ...control.nats_settings import Server
@@ -60,7 +62,7 @@ def run(file: str | None, flags: RunFlags) -> ExitCode:
     with redirect_stdout(sys.stderr if flags.output == JSON else stdout):
         if not file and is_interactive():
             # A mistake in a flag is named before anything is asked for.
-            _, problems = read(None, flags, os.environ, Path.cwd())
+            _, problems = read(None, flags, current().environ)
             mistakes = [problem for problem in problems if problem.what != MISSING]
             chosen = refuse(mistakes) if mistakes else select(flags)
             if isinstance(chosen, ExitCode):
@@ -70,7 +72,10 @@ def run(file: str | None, flags: RunFlags) -> ExitCode:
 
 
 def _run(file: str | None, flags: RunFlags, stdout: TextIO) -> ExitCode:
-    options, problems = read(file, flags, os.environ, Path.cwd())
+    sources = current()
+    for line in sources.warnings:
+        note(f"warning: {line}")
+    options, problems = read(file, flags, sources.environ)
     try:
         compiled = _compiled(options, problems)
     except Refused as refused:
@@ -135,7 +140,8 @@ def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
         say(f"  {what} kept beside the plan: {digest}, {count(len(content))} bytes")
     for name in compiled.files:
         say(f"    {safe(name)}")
-    say(execution(compiled).rstrip("\n"))
+    settings = "".join(f"  {line}\n" for line in setting_lines(compiled))
+    say(f"{settings}{execution(compiled).rstrip()}")
     for line in input_lines(compiled.plan):
         say(f"  {line}")
     if compiled.hooks is not None:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from ...control.exit_code import ExitCode
 from ...control.terminal import note, safe, say
 from ...scenario_file.scenario_list import FOLDER, scenario_files
-from ..flags import target as targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,12 +41,11 @@ def select(flags: RunFlags) -> tuple[str, RunFlags] | ExitCode:
         return ExitCode.USAGE
     from ..scenario_browser import ScenarioBrowser
 
-    target = targets.resolve(flags.target, os.environ, directory)
     with _environment():
         browser = ScenarioBrowser(
             files,
             asks_scenario=flags.scenario is None,
-            asks_target=target.place == targets.DEFAULT_PLACE,
+            asks_target=flags.target is None,
         )
         chosen = browser.run()
     if browser.return_code:

@@ -31,7 +31,7 @@ from ...local import teardown_locks
 from ...local.folders import ROOT, log_dirs
 from ...local.stack import is_running
 from ...problem import Refused
-from ..flags import allow
+from ..configuration.sources import current
 from .history import open_log
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _play(ledger: Ledger, interruptions: Interruptions, trusted: str | None) -> 
             None,
         )
         try:
-            requested = RequestedRun(ledger.run, setup["seed"], allow.allowed((), os.environ))
+            requested = RequestedRun(ledger.run, setup["seed"], current().allow_target)
             compiled = Compiled(plan, secrets)
             player = HookPlayer(compiled, hooks, requested, interruptions, ledger, left)
         except (ValueError, RuntimeError) as error:

@@ -6,7 +6,6 @@ The engine judges; this command finds the runs, opens each log once and prints a
 from __future__ import annotations
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from ...control.terminal import say, write_product
 from ...inputs.units import Wrong, duration_us
 from ...local.folders import cache_of
 from ...problem import Problem, Refused
+from ..configuration.sources import current
 from ..flags.options import pairs_of
 from ..output.plan_summary import pairs
 from ..output.verdict import Judgement, verdict_line
@@ -54,7 +54,7 @@ def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
         problems: list[Problem] = []
         question = Question.of(flags, problems)
         tags = pairs_of("--tag", flags.tag, "team=shop", problems)
-        server = read_server(flags.server, os.environ, problems)
+        server = read_server(flags.server, current().environ, problems)
         if names and (flags.all or tags):
             what = f"selects runs, and {names[0]} names one; drop either"
             problems.append(Problem("--all" if flags.all else "--tag", what))

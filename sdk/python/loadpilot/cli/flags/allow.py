@@ -13,20 +13,9 @@ from ... import _native
 from ...problem import Problem, Refused, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ...compile.plan import Compiled
-
-VARIABLE = "LOADPILOT_ALLOW_TARGET"
-"""Open targets where no flag names one, separated by commas."""
-
-
-def allowed(flags: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Read the addresses that a run may load although agents refuse them by default.
-
-    Flags replace those of the environment.
-    """
-    return tuple(flags) or tuple(environ.get(VARIABLE, "").replace(",", " ").split())
 
 
 def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-URL_VARIABLE = "LOADPILOT_COORDINATOR_URL"
 LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
@@ -34,7 +33,7 @@ class ApiFlags:
             FLEET,
             "URL",
             "Coordinator that takes the run over HTTP, https://host:port; http:// only on this "
-            "machine. Without the flag: LOADPILOT_COORDINATOR_URL.",
+            "machine.",
         ),
     ] = None
     coordinator_token_file: Annotated[
@@ -58,9 +57,8 @@ class ApiFlags:
 
 def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem]) -> Api | None:
     """Read the address and credentials; None without an address. Never quotes a token."""
-    place = "--coordinator-url" if flags.coordinator_url else URL_VARIABLE
-    url = flags.coordinator_url or environ.get(URL_VARIABLE) or None
-    if url is None:
+    url = flags.coordinator_url
+    if not url:
         said = {
             "--coordinator-token-file": flags.coordinator_token_file,
             "--coordinator-cacert": flags.coordinator_cacert,
@@ -68,7 +66,7 @@ def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem
         what = "is for a coordinator; add --coordinator-url URL"
         problems += [Problem(flag, what) for flag, value in said.items() if value is not None]
         return None
-    _check(place, url, problems)
+    _check("--coordinator-url", url, problems)
     token = environ.get(TOKEN_VARIABLE) or None
     if flags.coordinator_token_file is not None:
         try:

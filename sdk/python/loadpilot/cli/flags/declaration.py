@@ -14,7 +14,8 @@ LOAD = Group("Load", sort_key=2)
 TARGET = Group("Target and connections", sort_key=3)
 GATES = Group("Gates and results", sort_key=4)
 FLEET = Group("Agents and fleet", sort_key=5)
-OUTPUT = Group("Output", sort_key=6)
+CONFIGURATION = Group("Configuration", sort_key=6)
+OUTPUT = Group("Output", sort_key=7)
 
 Value = Literal[
     "",

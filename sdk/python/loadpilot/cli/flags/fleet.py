@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from ...control.nats_settings import Server, read_server
 from ...problem import Problem
 from .agent_flags import AgentFlags, RequestedAgents, read_agents
-from .coordinator_flags import URL_VARIABLE, ApiFlags, read_api
+from .coordinator_flags import ApiFlags, read_api
 from .declaration import FLEET, flag
 from .server_flags import ServerFlags
 
@@ -60,9 +60,6 @@ def read_place(
 ) -> Server | Api | None:
     """Read where a fleet takes runs, at its log or over HTTP; None when no fleet is named."""
     server = read_server(server_flags, environ, problems)
-    if server is not None and api_flags.coordinator_url is None:
-        # A flag goes before the environment.
-        environ = {key: value for key, value in environ.items() if key != URL_VARIABLE}
     api = read_api(api_flags, environ, problems)
     if server is not None and api is not None:
         what = "names where the run goes, and so does --nats-url; drop one"

@@ -11,14 +11,14 @@ from ...compile.scenario.settings import USERS_MAX, Overrides
 from ...control.coordinator_address import Api
 from ...local.baseline import BASELINE
 from ...problem import Problem, rule, without
+from ..configuration.sources import current
 from ..output import results
 from . import target
 from .agent_flags import RequestedAgents, read_agents
-from .allow import allowed
 from .fleet import Fleet, read_fleet
 from .listen_flags import Listen, read_listen
 from .parse_int import parse_int
-from .run_flags import DEBUG_REQUESTS_MAX, DEBUG_VARIABLE, JSON, TEXT
+from .run_flags import DEBUG_REQUESTS_MAX, JSON, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ SEED_MAX = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The flags, the environment and ``.env``, read together."""
+    """The flags, read together."""
 
     file: Path
     target: target.Target
@@ -76,10 +76,10 @@ class Options:
 
 
 def read(
-    file: str | None, flags: RunFlags, environ: Mapping[str, str], folder: Path
+    file: str | None, flags: RunFlags, environ: Mapping[str, str]
 ) -> tuple[Options | None, list[Problem]]:
     """Read the flags; returns no options when no scenario file was named, and all problems."""
-    found = target.resolve(flags.target, environ, folder)
+    found = target.resolve(flags.target, current().place(target.FLAG))
     problems = target.problems(found)
     fleet, listen, local_agents, agents = _agents(flags, environ, problems)
     seed = secrets.randbelow(SEED_MAX + 1)
@@ -115,13 +115,14 @@ def read(
         users,
         flags.max,
         flags.connections,
-        _debug_requests(flags, environ, problems),
+        _debug_requests(flags, problems),
         _samples_ppm(flags, problems),
         pairs_of("--env", flags.env, "BASE=/api", problems),
         pairs_of("--tag", flags.tag, "team=shop", problems),
         mode=flags.mode,
         ramp_up=flags.ramp_up,
         stages=flags.stages,
+        wait=flags.wait,
         prepares_here=agents.want > local_agents,
     )
     options = Options(
@@ -145,7 +146,7 @@ def read(
         flags.verbose,
         flags.quiet,
         flags.output == JSON,
-        allowed(flags.allow_target, environ),
+        tuple(flags.allow_target),
     )
     return options, problems
 
@@ -214,13 +215,11 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
     return problems
 
 
-def _debug_requests(flags: RunFlags, environ: Mapping[str, str], problems: list[Problem]) -> int:
+def _debug_requests(flags: RunFlags, problems: list[Problem]) -> int:
     """Read of how many arrivals the exchanges are written out."""
-    text = flags.debug_requests or environ.get(DEBUG_VARIABLE)
-    if text is None:
+    if flags.debug_requests is None:
         return 0
-    place = "--debug-requests" if flags.debug_requests else DEBUG_VARIABLE
-    return parse_int(place, text, 0, DEBUG_REQUESTS_MAX, problems)
+    return parse_int("--debug-requests", flags.debug_requests, 0, DEBUG_REQUESTS_MAX, problems)
 
 
 def _samples_ppm(flags: RunFlags, problems: list[Problem]) -> int | None:

@@ -9,9 +9,8 @@ from cyclopts import Parameter
 
 from ...compile.scenario.settings import USERS_OF_MAX
 from . import target as targets
-from .allow import VARIABLE as ALLOW_VARIABLE
 from .connection_flags import ConnectionFlags
-from .declaration import GATES, LOAD, MOST_USED, OUTPUT, TARGET, flag
+from .declaration import CONFIGURATION, GATES, LOAD, MOST_USED, OUTPUT, TARGET, flag
 from .fleet import FleetFlags
 from .listen_flags import ListenFlags
 from .result_flags import ResultFlags
@@ -24,7 +23,6 @@ from .shared_flags import (  # cyclopts evaluates annotations
 
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
-DEBUG_VARIABLE = "LOADPILOT_DEBUG_REQUESTS"
 TEXT, JSON = "text", "json"
 """Forms of the result on standard output."""
 SCENARIO_DEFAULT = "the scenario's"
@@ -33,16 +31,15 @@ SCENARIO_DEFAULT = "the scenario's"
 
 @dataclass(frozen=True, slots=True)
 class RunFlags:
-    """What was written on the command line, unread."""
+    """What was written on the command line or configured, unread."""
 
     target: Annotated[
         str | None,
         flag(
             MOST_USED,
             "URL",
-            "Target of the load, http://host[:port][/path]; paths of calls are below the path. "
-            f"Without the flag: {targets.VARIABLE} in the environment, then in .env.",
-            "--target",
+            "Target of the load, http://host[:port][/path]; paths of calls are below the path.",
+            targets.FLAG,
             "-t",
             default=targets.DEFAULT,
         ),
@@ -123,6 +120,15 @@ class RunFlags:
             "30s:50,1m:50.",
         ),
     ] = None
+    wait: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION",
+            "Pause of each user of a closed loop between two tasks: 1s, a random one 1s,3s, or 0.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
     warm_up: Annotated[
         str | None,
         flag(
@@ -171,8 +177,7 @@ class RunFlags:
             "Open a target that agents refuse: a network such as 169.254.8.0/24, an address, a "
             "host name, or unix:/folder for the sockets below it. Repeatable. Refused are "
             "link-local and cloud metadata addresses, Unix sockets, and always the NATS server of "
-            "the agent. Agents of a fleet have flags of their own. Without the flag: "
-            f"{ALLOW_VARIABLE}.",
+            "the agent. Agents of a fleet have flags of their own.",
         ),
     ] = ()
     id_header: Annotated[
@@ -240,6 +245,24 @@ class RunFlags:
     fleet: Annotated[FleetFlags, Parameter(name="*")] = field(default_factory=FleetFlags)
     listen: Annotated[ListenFlags, Parameter(name="*")] = field(default_factory=ListenFlags)
 
+    profile: Annotated[
+        str | None,
+        flag(
+            CONFIGURATION,
+            "NAME",
+            "Profile of the configuration: its table [profiles.NAME] goes before the rest.",
+        ),
+    ] = None
+    config: Annotated[
+        str | None,
+        flag(
+            CONFIGURATION,
+            "FILE",
+            "File with options, TOML. It goes before loadpilot.toml and [tool.loadpilot] of "
+            "pyproject.toml, and after .env, the environment (--rps is LOADPILOT_RPS) and flags.",
+        ),
+    ] = None
+
     dry_run: Annotated[
         bool, flag(OUTPUT, "", "Check everything and print the plan; start nothing.")
     ] = False
@@ -258,8 +281,7 @@ class RunFlags:
             OUTPUT,
             "INT",
             "Number of first arrivals whose exchanges are printed below the summary, at most "
-            f"{DEBUG_REQUESTS_MAX}: heads only, secrets masked. Without the flag: "
-            f"{DEBUG_VARIABLE}.",
+            f"{DEBUG_REQUESTS_MAX}: heads only, secrets masked.",
             default=0,
         ),
     ] = None

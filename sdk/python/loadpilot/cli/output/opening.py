@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.terminal import safe
+from ..configuration.sources import current
+from ..flags.target import FLAG as TARGET_FLAG
 from .plan_summary import connections_text, pairs
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def opening(compiled: Compiled, options: Options) -> str:
 def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     plan, profile = compiled.plan, compiled.plan["profile"]
     place = options.target.place
-    named = "" if place == "--target" and not options.verbose else f" ({place})"
+    named = "" if place == TARGET_FLAG and not options.verbose else f" ({place})"
     yield f"LoadPilot  {safe(plan['scenario'])} → {safe(plan['target'])}{named}"
     yield f"  load       {_load(compiled)}"
     total = seconds(sum(piece["duration_us"] for piece in profile["pieces"]))
@@ -41,11 +43,20 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
         yield f"  connections {words}"
     yield from (f"  {line}" for line in input_lines(plan))
     if options.verbose:
+        yield from (f"  {line}" for line in setting_lines(compiled))
         yield execution(compiled).rstrip("\n")
         yield "             redirects and retries are off"
         yield f"  seed       {options.seed}"
     else:
         yield f"  execution  {_execution(plan)}"
+
+
+def setting_lines(compiled: Compiled) -> Iterator[str]:
+    """Write what is not at its default with its source, a line each: options, then settings."""
+    head = "settings   "
+    for line in current().lines(compiled.settings):
+        yield f"{head}{line}"
+        head = " " * len(head)
 
 
 def _execution(plan: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...control.exit_code import ExitCode
 from ...control.terminal import safe_lines, say
 from ...inputs.params import parameter_source
+from ..configuration.sources import current
 
 if TYPE_CHECKING:
     from ...problem import Problem
@@ -18,7 +19,7 @@ def refuse(problems: list[Problem], outcome: str = "nothing was started") -> Exi
     from .github import annotate_refusal  # noqa: PLC0415  (start-up is a promise)
 
     for problem in problems:
-        text = safe_lines(parameter_source().masked(str(problem)))
+        text = safe_lines(parameter_source().masked(str(current().named(problem))))
         say(f"error: {text}")
         annotate_refusal(text, os.environ)
     if len(problems) > 1:

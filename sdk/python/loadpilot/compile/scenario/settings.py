@@ -6,7 +6,7 @@ collected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,9 @@ ARRIVALS_PER_USER = 100
 """Arrivals per second for which a scenario in Python gets one user by default."""
 POOL_MIN, POOL_MAX = 5, 100
 """Minimum and maximum of the default number of users of a scenario in Python."""
-FLAG_SETTINGS = frozenset({"rps", "users", "duration", "warm_up", "mode", "ramp_up", "stages"})
+FLAG_SETTINGS = frozenset(
+    {"rps", "users", "duration", "wait", "warm_up", "mode", "ramp_up", "stages"}
+)
 """Settings with a flag of the same name."""
 OPEN_LOOP_ONLY = {
     "rps": "it has no rate",
@@ -77,6 +79,8 @@ class Overrides:
     ramp_up: str | None = None
     stages: str | None = None
     """``30s:50,1m:50``, as text."""
+    wait: str | None = None
+    """``1s``, ``1s,3s`` or ``0``, as text."""
     prepares_here: bool = False
     """Whether the submitter prepares the users of a scenario in Python by default, because its
     agents are shared."""
@@ -172,6 +176,8 @@ class Settings:
 
         Without ``users`` arrivals are due on schedule: a pause is refused.
         """
+        if self.overrides.wait is not None:
+            return self.flagged_wait(self.overrides.wait, users)
         arguments = self.spec.arguments
         if users is None:
             for name in PAUSES:
@@ -189,9 +195,11 @@ class Settings:
                 what = "cannot be used with wait=: it says when a task begins; drop one of them"
                 self.problems.append(rule(self.place("pacing"), what, arguments["pacing"]))
             return {"pacing": {"every_us": self.duration_us("pacing", least_us=1)}}
-        if "wait" not in arguments:
-            return None
-        place, wait = self.place("wait"), arguments["wait"]
+        return self.wait(arguments["wait"]) if "wait" in arguments else None
+
+    def wait(self, wait: object) -> dict[str, Any]:
+        """Read a pause: a duration, or the shortest and the longest of a random one."""
+        place = self.place("wait")
         match wait:
             case (least, most):
                 from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
@@ -200,6 +208,20 @@ class Settings:
             case _:
                 from_us = to_us = self.duration_of(place, wait, least_us=1)
         return {"wait": {"from_us": from_us, "to_us": to_us}}
+
+    def flagged_wait(self, text: str, users: int | None) -> dict[str, Any] | None:
+        """Read ``--wait``, which replaces the scenario's pause."""
+        place = self.place("wait")
+        if users is None or self.overrides.as_fast_as_possible:
+            why = "is for a closed loop: arrivals of a rate come on schedule; add --users"
+            if users is not None:
+                why = "cannot be used with --max: its users do not wait; drop one"
+            self.problems.append(Problem(place, why))
+            return None
+        least, comma, most = text.partition(",")
+        if comma:
+            return self.wait((least.strip(), most.strip()))
+        return None if text.strip() == "0" else self.wait(text)
 
     def sets_pool(self) -> bool:
         """Whether the scenario sets the number of users that serve its rate."""
@@ -256,6 +278,13 @@ class Settings:
         pauses = PAUSES if self.overrides.as_fast_as_possible else ()
         names = (*OPEN_LOOP_ONLY, *pauses)
         return [n for n in names if n in arguments and (n, arguments[n]) != ("arrivals", "uniform")]
+
+    def own(self, replaced: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Write the settings that the scenario makes and no flag replaces, each with its line."""
+        for name, value in self.spec.arguments.items():
+            place = self.place(name)
+            if name not in replaced and place.startswith(self.at):
+                yield f"{name}={value!r}", self.at
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""

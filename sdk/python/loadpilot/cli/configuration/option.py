@@ -1,0 +1,169 @@
+"""The options of a command as configuration names them, and the options that replace each other.
+
+They are the declared flags themselves: a new flag can be set everywhere at once.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_origin
+
+from cyclopts import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from cyclopts.argument import Argument
+
+PREFIX = "LOADPILOT_"
+"""Prefix of the environment variable of an option."""
+SECRET = frozenset({"nats_token"})
+"""Options that no file with settings may hold, and no message may show."""
+SELECTING = frozenset({"config", "profile"})
+"""Options that select a configuration: no file can set them."""
+OWN_VARIABLES = frozenset({"env"})
+"""Options without a variable: each parameter is a variable with a name of its own."""
+FILE = "file"
+"""Key of the scenario file, the one argument that can be configured."""
+PAIRED = frozenset({"NAME=VALUE", "KEY=LIMIT"})
+KEYED = "NAME=VALUE"
+
+LOOP = ("users", "max", "wait")
+SCHEDULE = ("rps", "mode", "ramp_up", "stages")
+SERVER = ("nats_url", "nats_token", "creds", "tenant", "nats_cacert", "insecure_nats")
+COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert")
+LISTEN = ("listen", "listen_cert", "listen_key", "listen_cacert")
+JOINING = ("external_agents", "min_agents", "wait_agents", "need")
+REPLACES: Mapping[str, Sequence[str]] = {
+    "users": SCHEDULE,
+    "max": (*SCHEDULE, "wait"),
+    "rps": (*LOOP, "stages"),
+    "mode": (*LOOP, "stages"),
+    "ramp_up": (*LOOP, "stages"),
+    "stages": (*LOOP, "rps", "mode", "ramp_up", "duration"),
+    "nats_url": (*COORDINATOR, *LISTEN, "agents"),
+    "coordinator_url": (*SERVER, *LISTEN, "agents"),
+    "listen": (*SERVER, *COORDINATOR),
+    "nats_token": ("creds",),
+    "creds": ("nats_token",),
+    "quiet": ("verbose",),
+    "verbose": ("quiet",),
+}
+"""Options that one makes meaningless: those of a source that it takes precedence over are not
+used. Two of them in one source are a contradiction, which the reader of the flags refuses."""
+UNSET: Mapping[str, Sequence[str]] = {
+    "nats_url": (*SERVER, *COORDINATOR, *JOINING, "detach"),
+    "coordinator_url": COORDINATOR,
+}
+"""What an empty address replaces; without a server the run is for this machine."""
+EQUIVALENT: Mapping[str, Sequence[str]] = {
+    "NATS_TOKEN": ("creds",),
+    "NATS_CREDS": ("creds",),
+    "NATS_CACERT": ("nats_cacert",),
+}
+"""Variables of NATS, with the options of files that they take precedence over."""
+
+
+class Kind(enum.Enum):
+    """What the values of an option look like."""
+
+    SWITCH = "true or false"
+    TEXT = "text or a number"
+    LIST = "a list of texts"
+    PAIRS = "a table, or a list of texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The value of an option in one source."""
+
+    texts: tuple[str, ...]
+    """As they are typed on the command line; ``true`` or ``false`` for a switch."""
+    place: str
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is more than a switch that is off, or an empty text."""
+        return self.texts not in (("false",), ("",), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a command."""
+
+    key: str
+    """Its name in a file: ``warm_up``."""
+    argument: Argument
+
+    @property
+    def flag(self) -> str:
+        """Its name in messages: ``--warm-up``, or ``FILE``."""
+        return "FILE" if self.key == FILE else self.argument.name
+
+    @property
+    def variable(self) -> str | None:
+        """Its environment variable, ``LOADPILOT_WARM_UP``; None without one."""
+        return None if self.key in OWN_VARIABLES else f"{PREFIX}{self.key.upper()}"
+
+    @property
+    def kind(self) -> Kind:
+        """What its values look like."""
+        hint = self.argument.hint
+        if hint is bool:
+            return Kind.SWITCH
+        if get_origin(hint) not in (tuple, list):
+            return Kind.TEXT
+        return Kind.PAIRS if self.argument.parameter.metavar in PAIRED else Kind.LIST
+
+    def written(self) -> Setting | None:
+        """Return what the command line says; None when it does not name the option."""
+        tokens = self.argument.tokens
+        if not tokens:
+            return None
+        if self.kind is Kind.SWITCH:
+            return Setting((str(bool(tokens[-1].implicit_value)).lower(),), self.flag)
+        return Setting(tuple(token.value for token in tokens), self.flag)
+
+    def replace(self, texts: Iterable[str], place: str) -> None:
+        """Let the option have this value, as if it were written on the command line."""
+        keyword = None if self.key == FILE else self.flag
+        if self.kind is Kind.SWITCH:
+            on = [text == "true" for text in texts]
+            tokens = [Token(keyword=keyword, implicit_value=one, source=place) for one in on]
+        else:
+            tokens = [Token(keyword=keyword, value=text, source=place) for text in texts]
+        self.argument.tokens = tokens
+
+    def merged(self, higher: tuple[str, ...], lower: tuple[str, ...]) -> tuple[str, ...]:
+        """Add what a source says to what those say that take precedence over it.
+
+        Only pairs are merged, by their names. Gates may have the same key twice: the last counts.
+        """
+        if self.kind is not Kind.PAIRS:
+            return higher
+        names = set()
+        if self.argument.parameter.metavar == KEYED:
+            names = {text.partition("=")[0] for text in higher}
+        return (*(one for one in lower if one.partition("=")[0] not in names), *higher)
+
+
+def options_of(arguments: Iterable[Argument]) -> dict[str, Option]:
+    """List the options of a command by key."""
+    found = {}
+    for argument in arguments:
+        if argument.children or not argument.parse:
+            continue
+        if argument.name.startswith("--"):
+            key = argument.name[2:].replace("-", "_")
+        elif argument.field_info.name == FILE:
+            key = FILE
+        else:
+            continue
+        found[key] = Option(key, argument)
+    return found
+
+
+def replaced_by(key: str, setting: Setting) -> Sequence[str]:
+    """List the options that an option makes meaningless."""
+    return (REPLACES if setting.is_set else UNSET).get(key, ())

@@ -1,0 +1,172 @@
+"""The order of the sources of an option, as a configuration of cyclopts.
+
+Flag, environment, ``.env``, ``--config FILE``, ``loadpilot.toml`` or ``[tool.loadpilot]``; in a
+file, the profile before the rest. What comes after is the scenario's, then the default.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...problem import Problem, Refused
+from .config_file import ConfigFile, FileReader, profile_of
+from .environment import ENV_FILE, env_file, misspelt, settings_in, unknown_in_file
+from .option import EQUIVALENT, Setting, options_of, replaced_by
+from .sources import Sources, remember
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cyclopts import App
+    from cyclopts.argument import ArgumentCollection
+
+    from .option import Option
+
+Layer = dict[str, Setting]
+"""What one source sets, by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Fills in the options that the command line does not name."""
+
+    all_options: Callable[[], ArgumentCollection]
+    """The arguments of ``loadpilot run``, which has every option."""
+    shared: Callable[[tuple[str, ...]], frozenset[str]]
+    """Keys of the options that another command takes from a configuration."""
+    command: str = "run"
+
+    def __call__(self, _app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+        """Fill in what is configured; raises Refused."""
+        sources = Sources()
+        remember(sources)
+        options = options_of(arguments)
+        known = options
+        if commands != (self.command,):
+            keys = self.shared(commands)
+            options = {key: option for key, option in options.items() if key in keys}
+            if not options:
+                return
+            known = options_of(self.all_options())
+        reader = Reader(known, dict(os.environ), Path.cwd())
+        written = {key: one for key, option in options.items() if (one := option.written())}
+        layers = [written, *reader.layers(written)]
+        if reader.problems:
+            raise Refused(reader.problems)
+        sources.environ = {**reader.file_variables, **reader.environ}
+        sources.warnings = misspelt(reader.environ, known)
+        apply(layers, options, known, sources)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the sources of a directory; collects the problems."""
+
+    known: Mapping[str, Option]
+    environ: Mapping[str, str]
+    folder: Path
+    problems: list[Problem] = field(default_factory=list)
+    file_variables: dict[str, str] = field(default_factory=dict)
+
+    def layers(self, written: Layer) -> list[Layer]:
+        """Read what lies below the command line, the first to take precedence first."""
+        self.file_variables = env_file(self.folder, self.problems)
+        self.problems += unknown_in_file(self.file_variables, self.known)
+        known = self.known.values()
+        variables = settings_in(self.environ, known, "", self.problems)
+        in_file = settings_in(self.file_variables, known, f"{ENV_FILE}: ", self.problems)
+        chosen = {**in_file, **variables, **written}
+        return [variables, self._below_environment(in_file), *self._files(chosen)]
+
+    def _files(self, chosen: Layer) -> list[Layer]:
+        """Read the configuration files with the profile that was chosen."""
+        reader = FileReader(self.folder, self.known, self.problems)
+        files: list[ConfigFile] = []
+        named = chosen.get("config")
+        if named is not None:
+            before = len(self.problems)
+            file = reader.named(named.texts[0])
+            self.problems[before:] = [
+                Problem(named.place if one.place == "--config" else one.place, one.what)
+                for one in self.problems[before:]
+            ]
+            files += [file] if file is not None else []
+        project = reader.project()
+        files += [project] if project is not None else []
+        profile = chosen.get("profile")
+        name = profile.texts[0] if profile is not None else None
+        if profile is not None and name is not None and not self.problems:
+            problem = profile_of(files, name, profile.place)
+            self.problems += [problem] if problem is not None else []
+        return [self._below_environment(one) for file in files for one in _of_file(file, name)]
+
+    def _below_environment(self, settings: Layer) -> Layer:
+        """Leave out of a source what variables with names of their own take precedence over."""
+        for variable, keys in EQUIVALENT.items():
+            if self.environ.get(variable):
+                settings = {key: one for key, one in settings.items() if key not in keys}
+        parameters = settings.get("env")
+        if parameters is None:
+            return settings
+        texts = tuple(t for t in parameters.texts if t.partition("=")[0] not in self.environ)
+        return {**settings, "env": Setting(texts, parameters.place)}
+
+
+def _of_file(file: ConfigFile, profile: str | None) -> list[Layer]:
+    return [file.profiles.get(profile or "", {}), file.settings]
+
+
+def apply(
+    layers: list[Layer],
+    options: Mapping[str, Option],
+    known: Mapping[str, Option],
+    sources: Sources,
+) -> None:
+    """Set each option from the first layer that has it, but for those that another replaces."""
+    found, sources.unused = by_option(layers)
+    for key, settings in found.items():
+        texts, counted = merged(known[key], settings)
+        if key == "allow_target":
+            sources.allow_target = texts
+        option = options.get(key)
+        if option is None:
+            continue
+        if [one.place for one in counted] != [option.flag]:
+            option.replace(texts, counted[0].place)
+        sources.add(option, counted)
+
+
+def by_option(layers: list[Layer]) -> tuple[dict[str, list[Setting]], list[tuple[str, str]]]:
+    """Collect what each option is set to, the first to take precedence first.
+
+    The second result has the places of settings that another option replaces, with its place.
+    """
+    found: dict[str, list[Setting]] = {}
+    unused = []
+    replaced: dict[str, str] = {}
+    for layer in layers:
+        used = {key: one for key, one in layer.items() if key not in replaced}
+        for key, setting in layer.items():
+            if key in used:
+                found.setdefault(key, []).append(setting)
+            elif key not in found and setting.is_set:
+                unused.append((setting.place, replaced[key]))
+        for key, setting in used.items():
+            for other in replaced_by(key, setting):
+                replaced.setdefault(other, setting.place)
+    return found, unused
+
+
+def merged(option: Option, settings: list[Setting]) -> tuple[tuple[str, ...], list[Setting]]:
+    """Return the value of an option, and what each of its sources adds to it."""
+    first, *others = settings
+    texts, counted = first.texts, [first]
+    for lower in others:
+        more = option.merged(texts, lower.texts)
+        if more != texts:
+            counted.append(Setting(more[: len(more) - len(texts)], lower.place))
+            texts = more
+    return texts, counted
