@@ -13,6 +13,12 @@ from .play.response_text import Event, Headers
 DEVELOPMENT_BUILD: bool
 """Whether this is a development build, which runs slower than a release."""
 
+VERSION: str
+"""Version of the native module."""
+
+COMMIT: str | None
+"""Commit that the native module was built from; None where the builder did not set it."""
+
 class Refused(ValueError):
     """A request is refused; the user can fix it."""
 

@@ -32,6 +32,12 @@ pub mod _native {
     /// Whether this is a development build, which runs slower than a release.
     #[pymodule_export]
     const DEVELOPMENT_BUILD: bool = cfg!(debug_assertions);
+    /// Version of the native module.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    /// Commit that it was built from, if the builder sets it.
+    #[pymodule_export]
+    const COMMIT: Option<&str> = option_env!("LOADPILOT_COMMIT");
     #[pymodule_export]
     use super::comparison::{compare, parts_of_report};
     #[pymodule_export]

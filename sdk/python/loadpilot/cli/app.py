@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Group, Parameter
 
-from ..control.exit_code import ExitCode
+from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
@@ -28,6 +28,7 @@ from .flags.shared_flags import (
 )
 from .flags.verdict_flags import VerdictFlags
 from .live_commands import add_live_commands
+from .project_commands import completion, doctor, init, version
 
 if TYPE_CHECKING:
     from cyclopts.argument import ArgumentCollection
@@ -75,7 +76,6 @@ app = App(
 RUNS_SHOWN = 20
 """Number of rows of `loadpilot runs` without a flag."""
 app["--help"].group = app["--version"].group = PROJECT
-NO_COORDINATOR = ApiFlags()
 DEFAULTS = RunFlags()
 NO_FILES = ResultFlags()
 AS_PLANNED = VerdictFlags()
@@ -397,10 +397,5 @@ def coordinator(*words: Words) -> int:
     return execute(words)
 
 
-@app.command(group=PROJECT)
-def version() -> ExitCode:
-    """Print the installed version."""
-    from .. import __version__, _native
-
-    print(f"{__version__} (development build)" if _native.DEVELOPMENT_BUILD else __version__)
-    return ExitCode.PASSED
+for command in (init, doctor, completion, version):
+    app.command(command, group=PROJECT)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,7 @@ from loadpilot.cli.app import app
 from loadpilot.cli.configuration.sources import current
 from loadpilot.cli.flags.run_flags import RunFlags
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).parents[4]
 SCENE = """
 from loadpilot import VUser, env, scenario, task
 
@@ -81,6 +81,18 @@ def test_a_mistake_names_file_key_and_rule(
     text = refused(capsys, "run", "shop.py", "--dry-run")
     assert says in text
     assert "hush" not in text
+
+
+def test_the_documented_files_are_accepted(folder: Path) -> None:
+    """Broken if what people copy from the documentation is refused."""
+    text = (ROOT / "docs/howto/configure-runs.md").read_text(encoding="utf-8")
+    project, profiles = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    write(folder, project)
+    write(folder, profiles, "configs.toml")
+    flags = flags_of("--config", "configs.toml", "--profile", "high")
+    assert (flags.users, flags.wait, flags.duration, flags.agents) == ("50", "0", "2m", "5")
+    assert flags.threshold == ("p99_ms=500", "error_rate=1", "orders.count=>= 100")
+    assert flags.env == ("BASE=/api", "SERVER=triton")
 
 
 def test_a_profile_that_does_not_exist_is_refused(

@@ -7,13 +7,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .declaration import FLEET, GATES, LOAD, OUTPUT, flag
+from .run_completion import known_runs
 from .server_flags import ServerFlags
 
 File = Annotated[str | None, Parameter(help="Scenario file.")]
 RunId = Annotated[
     str,
     Parameter(
-        help="Id of the run, or its first characters; `last` is the newest; or a .lprun file."
+        help="Id of the run, or its first characters; `last` is the newest; or a .lprun file.",
+        completer=known_runs,
     ),
 ]
 Server = Annotated[ServerFlags, Parameter(name="*")]

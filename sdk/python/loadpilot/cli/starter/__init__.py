@@ -1,0 +1,1 @@
+"""The files of ``loadpilot init``, as they are copied; the package must never import them."""
