@@ -13,7 +13,7 @@ class RunKeywords(TypedDict, total=False):
     target: str | None
     """
     `--target`: Target of the load, http://host[:port][/path]; paths of calls are below the
-    path. Without the flag: LOADPILOT_TARGET in the environment, then in .env.
+    path.
     """
 
     rps: str | float | None
@@ -65,6 +65,12 @@ class RunKeywords(TypedDict, total=False):
     """
     `--stages`: Stages with the rate at the end of each, instead of rate, duration and mode:
     30s:50,1m:50.
+    """
+
+    wait: str | float | None
+    """
+    `--wait`: Pause of each user of a closed loop between two tasks: 1s, a random one 1s,3s,
+    or 0.
     """
 
     warm_up: str | float | None
@@ -155,8 +161,7 @@ class RunKeywords(TypedDict, total=False):
     `--allow-target`: Open a target that agents refuse: a network such as 169.254.8.0/24, an
     address, a host name, or unix:/folder for the sockets below it. Repeatable. Refused are
     link-local and cloud metadata addresses, Unix sockets, and always the NATS server of the
-    agent. Agents of a fleet have flags of their own. Without the flag:
-    LOADPILOT_ALLOW_TARGET.
+    agent. Agents of a fleet have flags of their own.
     """
 
     id_header: str | None
@@ -267,7 +272,7 @@ class RunKeywords(TypedDict, total=False):
     coordinator_url: str | None
     """
     `--coordinator-url`: Coordinator that takes the run over HTTP, https://host:port; http://
-    only on this machine. Without the flag: LOADPILOT_COORDINATOR_URL.
+    only on this machine.
     """
 
     coordinator_token_file: str | PathLike[str] | None
@@ -324,9 +329,19 @@ class RunKeywords(TypedDict, total=False):
     trust it anyway.
     """
 
+    profile: str | None
+    """
+    `--profile`: Profile of the configuration: its table [profiles.NAME] goes before the rest.
+    """
+
+    config: str | PathLike[str] | None
+    """
+    `--config`: File with options, TOML. It goes before loadpilot.toml and [tool.loadpilot] of
+    pyproject.toml, and after .env, the environment (--rps is LOADPILOT_RPS) and flags.
+    """
+
     debug_requests: int | None
     """
     `--debug-requests`: Number of first arrivals whose exchanges are printed below the
-    summary, at most 100: heads only, secrets masked. Without the flag:
-    LOADPILOT_DEBUG_REQUESTS.
+    summary, at most 100: heads only, secrets masked.
     """

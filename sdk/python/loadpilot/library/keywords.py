@@ -38,7 +38,8 @@ class Keyword:
         if self.metavar == "":
             if not isinstance(value, bool):
                 raise self._wrong("True or False", value)
-            return [self.flag] if value else []
+            # A configuration may have turned it on.
+            return [self.flag] if value else [f"{self.flag}=false"]
         return [f"{self.flag}={text}" for text in self._texts(value)]
 
     def _texts(self, value: object) -> list[str]:
