@@ -28,7 +28,7 @@ def init(
 
     Files that are there stay as they are.
     """
-    from .commands.init import init as execute
+    from .commands.project.init import init as execute
 
     return execute(directory)
 
@@ -43,7 +43,7 @@ def doctor(
 
     Exit code 4 when a problem keeps runs from working; warnings leave it 0.
     """
-    from .commands.doctor import doctor as execute
+    from .commands.project.doctor import doctor as execute
 
     return execute(server, api, as_json=json)
 
@@ -57,13 +57,13 @@ def completion(
     bash: `source <(loadpilot completion bash)`, in ~/.bashrc. zsh: write it to a file _loadpilot in
     a folder of fpath. fish: write it to ~/.config/fish/completions/loadpilot.fish.
     """
-    from .commands.completion import completion as execute
+    from .commands.project.completion import completion as execute
 
     return execute(shell)
 
 
 def version() -> ExitCode:
     """Print the installed version, its commit and its build profile."""
-    from .commands.version import version as execute
+    from .commands.project.version import version as execute
 
     return execute()

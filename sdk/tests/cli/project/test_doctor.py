@@ -11,7 +11,7 @@ import pytest
 
 from loadpilot import _native
 from loadpilot.cli import main
-from loadpilot.cli.commands import doctor
+from loadpilot.cli.commands.project import doctor
 from loadpilot.cli.doctor import fleet, installation, limits
 from loadpilot.cli.doctor.finding import State, ok, problem, warning
 from loadpilot.control.nats_settings import Server

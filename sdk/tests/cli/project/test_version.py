@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadpilot import __version__, _native
 from loadpilot.cli import main
-from loadpilot.cli.commands.version import checkout_commit
+from loadpilot.cli.commands.project.version import checkout_commit
 
 if TYPE_CHECKING:
     import pytest

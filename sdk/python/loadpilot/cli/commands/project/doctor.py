@@ -9,27 +9,27 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ...control.exit_code import ExitCode
-from ...control.figures import plural
-from ...control.terminal import safe, say, write_product
-from ..configuration.sources import current
-from ..doctor.clock import clocks
-from ..doctor.finding import State
-from ..doctor.fleet import fleet
-from ..doctor.installation import certificates, extras, nats_server, versions
-from ..doctor.limits import limits
-from ..doctor.stack import local_stack
-from ..flags.fleet import read_place
-from ..output.refusal import refuse
+from ....control.exit_code import ExitCode
+from ....control.figures import plural
+from ....control.terminal import safe, say, write_product
+from ...configuration.sources import current
+from ...doctor.clock import clocks
+from ...doctor.finding import State
+from ...doctor.fleet import fleet
+from ...doctor.installation import certificates, extras, nats_server, versions
+from ...doctor.limits import limits
+from ...doctor.stack import local_stack
+from ...flags.fleet import read_place
+from ...output.refusal import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...control.coordinator_address import Api
-    from ...control.nats_settings import Server, ServerFlags
-    from ...problem import Problem
-    from ..doctor.finding import Finding
-    from ..flags.coordinator_flags import ApiFlags
+    from ....control.coordinator_address import Api
+    from ....control.nats_settings import Server, ServerFlags
+    from ....problem import Problem
+    from ...doctor.finding import Finding
+    from ...flags.coordinator_flags import ApiFlags
 
 MARKS = {State.OK: "✓", State.WARNING: "!", State.PROBLEM: "✗"}
 WIDTH = max(len(name) for name in ("monotonic clock", "fleet coordinator", "loadpilot-gateway"))

@@ -9,13 +9,13 @@ import os
 import shlex
 from pathlib import Path
 
-from ...control.exit_code import ExitCode
-from ...control.terminal import safe, say
-from ...problem import rule
-from ..flags.target import DEFAULT
-from ..output.refusal import refuse
+from ....control.exit_code import ExitCode
+from ....control.terminal import safe, say
+from ....problem import rule
+from ...flags.target import DEFAULT
+from ...output.refusal import refuse
 
-STARTER = Path(__file__).parents[1] / "starter"
+STARTER = Path(__file__).parents[2] / "starter"
 FILES = {
     "scenarios/example.py": "example.py",
     "loadpilot.toml": "loadpilot.toml",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...control.exit_code import ExitCode
-from ...control.terminal import write_product
+from ....control.exit_code import ExitCode
+from ....control.terminal import write_product
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -19,7 +19,7 @@ FILES_TOO = {
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> ExitCode:
     """Print the script."""
-    from ..app import app  # noqa: PLC0415  (it imports this module's command)
+    from ...app import app  # noqa: PLC0415  (it imports this module's command)
 
     script = app.generate_completion(prog_name="loadpilot", shell=shell)
     before, after = FILES_TOO.get(shell, ("", ""))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ... import __version__, _native
-from ...control.exit_code import ExitCode
+from .... import __version__, _native
+from ....control.exit_code import ExitCode
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[3]
 GIT_SECS = 5.0
 DESCRIBE = ("describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
 """As ``./dev wheel`` names the commit of a wheel."""

@@ -1,0 +1,1 @@
+"""The commands that set a project and a machine up."""
