@@ -78,6 +78,7 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
     file is executed before it was chosen."""
     with begun(folder) as terminal:
         terminal.until_shown("Which scenario file?")
+        terminal.until_shown("solo.py")
         rows = [row.strip() for row in terminal.cells.text if ".py" in row]
         assert rows == [
             "scenarios/broken.py   not valid Python",
