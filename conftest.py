@@ -33,6 +33,7 @@ SHARED_FIXTURES = (
     "tests/e2e/load/test_counts.py",
     "tests/e2e/load/test_determinism.py",
     "tests/e2e/results/test_raw_log.py",
+    "tests/e2e/scenario/test_legacy_commands.py",
     "tests/faults/log/test_version_skew.py",  # builds programs of older commits
 )
 """Files whose tests share something expensive to make: one process runs each file."""

@@ -1,0 +1,272 @@
+"""Commands in the forms that other versions taught: typed as they are, they do what they did.
+
+A table of what a user types, in one project, after a run of a scenario file in the same old form.
+Must never depend on a figure: what is read is which files, lines and exit codes there are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import Loadpilot
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.support.command import Finished
+
+HEALTH = """
+from loadpilot import VUser, scenario, task, LoadClient
+
+@scenario(
+    rps=40,
+    duration="2s",
+    mode="constant",
+    thresholds={"p99_ms": 60000, "p95_ms": 60000, "error_rate": 1.0},
+)
+class HealthFlow(VUser):
+
+    @task(weight=3)
+    def health(self, client: LoadClient):
+        client.get("/health")
+
+    @task()
+    async def products(self, client: LoadClient):
+        client.get("/api/products", headers={"Accept": "application/json"})
+"""
+FLOWS = """
+from loadpilot import VUser, scenario, task, LoadClient
+
+@scenario(rps=30, duration="1m")
+class LightFlow(VUser):
+    @task
+    def light(self, client: LoadClient):
+        client.get("/light")
+
+@scenario(rps=100, duration="2m", mode="spike")
+class HeavyFlow(VUser):
+    @task
+    def heavy(self, client: LoadClient):
+        client.get("/heavy")
+"""
+RESULT_KEYS = {
+    *("scenario", "target_url", "rps_target", "rps_actual", "requests_total", "errors_total"),
+    *("error_rate_pct", "p50_ms", "p95_ms", "p99_ms", "max_ms", "duration_secs"),
+}
+"""What programs read from a results file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with scenarios, and a run that was made in it."""
+
+    loadpilot: Loadpilot
+    url: str
+    first: Finished
+    received: int
+    """Number of requests that the target had from the run."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One run for all rows, and a slower one: about five seconds."""
+    folder = tmp_path_factory.mktemp("project")
+    loadpilot = Loadpilot(folder / "work")
+    scenarios = loadpilot.folder / "scenarios"
+    scenarios.mkdir()
+    (scenarios / "health.py").write_text(HEALTH)
+    (scenarios / "flows.py").write_text(FLOWS)
+    with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
+        first = loadpilot.call(
+            *("run", "scenarios/health.py", "--target", oracle.url, "--save-baseline"),
+            *("--report", "reports/today/report.html", "--results-json", "results/before.json"),
+        )
+        received = oracle.counts().received
+        oracle.delay(300)
+        loadpilot.call(
+            *("run", "scenarios/health.py", "--target", oracle.url, "--duration", "1s"),
+            *("--results-json", "results/slower.json"),
+        )
+        oracle.clear()
+        yield Project(loadpilot, oracle.url, first, received)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a user types, and what is seen then."""
+
+    what: str
+    typed: str
+    code: int
+    seen: tuple[str, ...] = ()
+    """Patterns of lines, in standard output or standard error."""
+
+
+TABLE = (
+    Row("the version", "version", 0, (r"\d+\.\d+\.\d+.*",)),
+    Row("the plan without a run", "run scenarios/health.py --dry-run", 0, (r"\{.*health.*\}",)),
+    Row(
+        "a file of several scenarios",
+        "run scenarios/flows.py",
+        2,
+        (r"error: scenarios/flows\.py: defines 2 scenarios.*--scenario: LightFlow, HeavyFlow",),
+    ),
+    Row(
+        "one of several scenarios",
+        "run scenarios/flows.py --scenario HeavyFlow --dry-run",
+        0,
+        (r".* peak 100 arrivals/s.*",),
+    ),
+    Row("no file, and no terminal to ask", "run", 2, (r"error: .*scenario.*",)),
+    Row(
+        "a missing file", "run scenarios/none.py", 2, (r"error: scenarios/none\.py: no such file",)
+    ),
+    Row(
+        "a threshold without a limit",
+        "run scenarios/health.py --threshold p99",
+        2,
+        (r"error: --threshold: must be key=value .*\(got 'p99'\)", "nothing was started"),
+    ),
+    Row(
+        "a threshold that no metric has",
+        "run scenarios/health.py --threshold p99ms=1",
+        2,
+        (r"error: --threshold.*'p99ms'; did you mean 'p99_ms'\?.*",),
+    ),
+    Row(
+        "two results files",
+        "compare results/before.json results/before.json --threshold 10",
+        0,
+        (r"no regression beyond 10 %.*",),
+    ),
+    Row(
+        "a results file with the baseline of the directory",
+        "compare results/before.json",
+        0,
+        (
+            r"    p50 .*",
+            r"    p95 .*",
+            r"    p99 .*",
+            r"    rate .*",
+            r"    errors .*",
+            "no regr.*",
+        ),
+    ),
+    Row(
+        "a regression", "compare results/slower.json results/before.json", 1, (r"  ✗ p50 .*worse",)
+    ),
+    Row(
+        "a regression within the threshold",
+        "compare results/slower.json results/before.json --threshold 1000000",
+        0,
+        (r"no regression beyond .*",),
+    ),
+    Row(
+        "errors where there were none",
+        "compare results/failing.json results/before.json",
+        1,
+        (r"  ✗ errors .*worse",),
+    ),
+    Row(
+        "another scenario than before",
+        "compare results/other.json results/before.json --threshold 1000000",
+        0,
+        (r"note .*scenario.*",),
+    ),
+    Row("a results file that is not there", "compare results/none.json", 2, (r"error: .*",)),
+)
+
+
+@pytest.fixture(scope="module")
+def results(project: Project) -> Path:
+    """Results files of later runs: a failing one, one of another scenario."""
+    folder = project.loadpilot.folder / "results"
+    before = json.loads((folder / "before.json").read_text())
+    variants = {
+        "failing": {"errors_total": 40, "error_rate_pct": 50.0},
+        "other": {"scenario": "OtherFlow"},
+    }
+    for name, changes in variants.items():
+        (folder / f"{name}.json").write_text(json.dumps(before | changes))
+    return folder
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.what)
+def test_a_command_does_what_it_did(row: Row, project: Project, results: Path) -> None:
+    """Broken if a command in its old form is refused, or another exit code hides its result."""
+    assert results.is_dir()
+    ended = project.loadpilot.call(*row.typed.split())
+    said = ended.stdout + ended.stderr
+    assert ended.code == row.code, said
+    for pattern in row.seen:
+        assert re.search(f"^{pattern}$", said, re.MULTILINE), (pattern, said)
+
+
+def test_the_run_of_an_old_file_is_counted_by_its_target(project: Project) -> None:
+    """Broken if a file in the old form sends other requests than it says, or prints no banner,
+    progress, summary or thresholds."""
+    first = project.first
+    assert first.code in {0, 3}, first.stderr  # 3: a busy machine, which the certificate names
+    assert project.received == 80
+    for pattern in (
+        r"LoadPilot  HealthFlow → http://127\.0\.0\.1:\d+.*",
+        r"  load +40 arrivals/s",
+        r"  duration +2 s",
+        r"  execution  compiled: .*no Python runs under load",
+        r"00:0\d/00:02 steady +[\d.]+ of [\d.]+ arrivals/s planned, .*total \d+ +errors .*p50.*",
+        r"baseline \.loadpilot/baseline\.json: 1 run|baseline not saved: .*",
+        r"results results/before\.json",
+        r"report reports/today/report\.html",
+    ):
+        assert re.search(f"^{pattern}$", first.stderr, re.MULTILINE), (pattern, first.stderr)
+    for pattern in (
+        r"  ✓ p99_ms +[\d.,]+ <= 60,000",
+        r"  ✓ error_rate +0 <= 1",
+        r"  all passed",
+        r"requests +80 .*",
+        r"  p50 .*",
+        r"  p99.*",
+        r"achieved .*",
+    ):
+        assert re.search(f"^{pattern}$", first.stdout, re.MULTILINE), (pattern, first.stdout)
+
+
+def test_programs_read_the_keys_that_they_know(project: Project) -> None:
+    """Broken if a program that reads results files finds a figure under another name."""
+    results = json.loads((project.loadpilot.folder / "results/before.json").read_text())
+    assert results.keys() >= RESULT_KEYS
+    assert (results["scenario"], results["target_url"]) == ("HealthFlow", project.url)
+    assert (results["rps_target"], results["requests_total"], results["errors_total"]) == (
+        40,
+        80,
+        0,
+    )
+    assert results["p50_ms"] <= results["p95_ms"] <= results["p99_ms"] <= results["max_ms"]
+
+
+def test_the_report_is_one_page_of_its_own(project: Project) -> None:
+    """Broken if the page of `--report` is missing, or loads anything from elsewhere."""
+    page = (project.loadpilot.folder / "reports/today/report.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "HealthFlow" in page
+    assert not re.search(
+        r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']?(?:https?:)?//""", page
+    )
+
+
+def test_a_gate_on_the_command_line_replaces_that_of_the_file(project: Project) -> None:
+    """Broken if a limit cannot be overridden without an edit, or its breach has no exit code."""
+    failed = project.loadpilot.call(
+        *("run", "scenarios/health.py", "--target", project.url, "--duration", "1s"),
+        *("--threshold", "p99_ms=0.001", "--threshold", "error_rate=2", "--agents", "2"),
+    )
+    assert failed.code in {1, 3}, failed.stderr
+    assert re.search(r"^  ✗ p99_ms +[\d.,]+ <= 0\.001$", failed.stdout, re.MULTILINE)
+    assert re.search(r"^  ✓ error_rate +0 <= 2$", failed.stdout, re.MULTILINE)
+    assert re.search(r"^  on +2 agents.*$", failed.stderr, re.MULTILINE)
