@@ -270,3 +270,29 @@ def test_a_gate_on_the_command_line_replaces_that_of_the_file(project: Project) 
     assert re.search(r"^  ✗ p99_ms +[\d.,]+ <= 0\.001$", failed.stdout, re.MULTILINE)
     assert re.search(r"^  ✓ error_rate +0 <= 2$", failed.stdout, re.MULTILINE)
     assert re.search(r"^  on +2 agents.*$", failed.stderr, re.MULTILINE)
+
+
+def test_a_project_is_begun_and_never_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if `init` misses a file, changes one that is there, or its example does not run."""
+    monkeypatch.delenv("LOADPILOT_TARGET", raising=False)
+    loadpilot = Loadpilot(tmp_path / "work")
+    begun = loadpilot.call("init", "my-load-tests")
+    assert begun.code == 0, begun.stderr
+    assert re.search(r"^ +loadpilot run scenarios/example\.py .*$", begun.stdout, re.MULTILINE)
+    project = Loadpilot(loadpilot.folder / "my-load-tests")
+    assert "LOADPILOT_TARGET=http://localhost:8000" in (
+        (project.folder / ".env.example").read_text().splitlines()
+    )
+    assert ".loadpilot/*" in (project.folder / ".gitignore").read_text().splitlines()
+
+    (project.folder / ".env").write_text('LOADPILOT_TARGET="http://127.0.0.1:1/from-env"\n')
+    planned = project.call("run", "scenarios/example.py", "--dry-run")
+    assert planned.code == 0, planned.stderr
+    assert json.loads(planned.stdout)["target"] == "http://127.0.0.1:1/from-env"
+
+    (project.folder / "scenarios/example.py").write_text("# mine\n")
+    again = project.call("init")
+    assert again.code == 0, again.stderr
+    assert (project.folder / "scenarios/example.py").read_text() == "# mine\n"
