@@ -32,7 +32,9 @@ SHARED_FIXTURES = (
     "tests/deploy/test_wheels.py",
     "tests/e2e/load/test_counts.py",
     "tests/e2e/load/test_determinism.py",
+    "tests/e2e/results/test_dump.py",
     "tests/e2e/results/test_raw_log.py",
+    "tests/e2e/results/test_sql.py",
     "tests/e2e/scenario/test_legacy_commands.py",
     "tests/faults/log/test_version_skew.py",  # builds programs of older commits
 )

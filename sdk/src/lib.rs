@@ -12,7 +12,9 @@ mod play;
 mod python;
 pub mod supervisor;
 
-pub use loadpilot_client::{follow, indexed_run, run_file, server_address, session, steer};
+pub use loadpilot_client::{
+    follow, indexed_run, run_file, samples, server_address, session, steer,
+};
 
 #[cfg(feature = "python")]
 pub use python::_native;

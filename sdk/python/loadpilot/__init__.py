@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from .inputs.random import now, rand
     from .library.result import RunResult
     from .library.runner import run
+    from .library.tables.run import Run
+    from .library.tables.run import open as open  # noqa: A004  (as users call it)
 
     __version__: str
 
+# `open` is no part of it: `from loadpilot import *` must not replace Python's own.
 __all__ = [
     "GateFailed",
     "HTTPStatusError",
@@ -43,6 +46,7 @@ __all__ = [
     "RedirectError",
     "RequestError",
     "Response",
+    "Run",
     "RunFailed",
     "RunInterrupted",
     "RunRefused",
@@ -76,6 +80,7 @@ _MODULES = {
     "inputs.random": ("now", "rand"),
     "library.result": ("RunResult",),
     "library.runner": ("run",),
+    "library.tables.run": ("Run", "open"),
 }
 """The module of each public name."""
 
@@ -100,4 +105,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List all public names, imported or not."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "open"})

@@ -5,7 +5,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Self, Unpack, final
+from typing import Any, ClassVar, Literal, Self, Unpack, final
 
 from .client import Answers, Extras, InBatch
 from .play.response_text import Event, Headers
@@ -27,6 +27,12 @@ class Refused(ValueError):
 
 class Fault(RuntimeError):
     """A connection, a file or a process failed."""
+
+def percentile_of(stored: Sequence[str], percent: float) -> int | None:
+    """Read a percentile of stored histograms together, in µs; None when all are empty.
+
+    Raises ValueError for a text that is no histogram and a percentage outside of 0 to 100.
+    """
 
 def check_plan(plan_json: str) -> str:
     """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty for a valid plan."""
@@ -443,6 +449,17 @@ class Session:
         Fault, OSError.
         """
 
+    def read_samples(
+        self,
+        run: str,
+        slice_json: str = "{}",
+        form: Literal["table", "vegeta", "json"] = "table",
+    ) -> Samples:
+        """Open the sampled calls of a run, those of a slice's times and tasks.
+
+        Raises Refused for a plan without samples and an invalid slice, Fault.
+        """
+
     def runs(self) -> str:
         """List the runs of this log, newest last; JSON."""
 
@@ -533,6 +550,21 @@ class Reading:
     def heat(self, slice_json: str) -> str:
         """Compute the distribution of response times of a slice over time; JSON of a heat."""
 
+    def histograms(self, slice_json: str) -> str:
+        """Return the distributions of a slice, stored, for each bucket of its series.
+
+        JSON: ``{"response": […], "service": […]}``.
+        """
+
+    def histogram_log(self, slice_json: str, *, uncorrected: bool = False) -> str:
+        """Write a slice as a histogram log of HdrHistogram, an interval for each bucket."""
+
+    def percentile_text(self, slice_json: str, *, uncorrected: bool = False) -> str:
+        """Write the distribution of a slice as text in the form of wrk2.
+
+        Without ``from_us`` the warm-up is left out.
+        """
+
     def errors(self, slice_json: str) -> str:
         """List the errors in a slice, per call; JSON of errors."""
 
@@ -547,6 +579,23 @@ class Reading:
 
     def verdict(self, question_json: str) -> str:
         """Judge the run by other gates or a part of it; JSON: what-if to what-if-answer."""
+
+@final
+class Samples:
+    """Sampled calls that are read from a log, once: as text or as columns."""
+
+    def text(self) -> str | None:
+        """Return the next piece of text, about a megabyte; None at the end."""
+
+    def columns(self) -> dict[str, Any] | None:
+        """Return the next rows, some ten thousand, as columns; None at the end.
+
+        Each column is native-endian 64-bit integers, with -1 for an absent value. ``names`` has the
+        names that the numbers of ``task``, ``call``, ``agent`` and ``outcome`` mean.
+        """
+
+    def read(self) -> str:
+        """Count what was read so far; JSON: ``{"rows", "dropped", "unreadable"}``."""
 
 @final
 class Watch:

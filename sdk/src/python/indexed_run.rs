@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use loadpilot_engine::report::slice::LatencyKind;
+use loadpilot_events::log::hist::EncodedHistogram;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -10,6 +13,25 @@ use super::blocking::wait;
 use super::errors::{Fault, failed, refused};
 use super::values::json;
 use crate::indexed_run::{IndexedRun, parse_query};
+
+/// A percentile of stored histograms together; None when all are empty.
+#[pyfunction]
+pub(super) fn percentile_of(stored: Vec<String>, percent: f64) -> PyResult<Option<u64>> {
+    if !(percent > 0.0 && percent <= 100.0) {
+        let rule = format!("percent: must be above 0 and at most 100 (got {percent})");
+        return Err(PyValueError::new_err(rule));
+    }
+    let stored: Vec<EncodedHistogram> = stored.into_iter().map(EncodedHistogram).collect();
+    let percentile = loadpilot_engine::report::slice::percentile_of(&stored, percent);
+    percentile.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn latency_kind(uncorrected: bool) -> LatencyKind {
+    match uncorrected {
+        true => LatencyKind::Service,
+        false => LatencyKind::Response,
+    }
+}
 
 /// The log of one run, indexed.
 #[pyclass(name = "Reading", module = "loadpilot._native")]
@@ -77,6 +99,37 @@ impl PyReading {
     fn heat(&self, py: Python<'_>, slice_json: &str) -> PyResult<String> {
         let slice = parse_query(slice_json).map_err(|refusal| refused(py, &refusal))?;
         answer!(self, py, indexed => indexed.heat(&slice))
+    }
+
+    fn histograms(&self, py: Python<'_>, slice_json: &str) -> PyResult<String> {
+        let slice = parse_query(slice_json).map_err(|refusal| refused(py, &refusal))?;
+        answer!(self, py, indexed => indexed.histograms(&slice))
+    }
+
+    #[pyo3(signature = (slice_json, *, uncorrected = false))]
+    fn histogram_log(
+        &self,
+        py: Python<'_>,
+        slice_json: &str,
+        uncorrected: bool,
+    ) -> PyResult<String> {
+        let slice = parse_query(slice_json).map_err(|refusal| refused(py, &refusal))?;
+        let mut indexed = self.lock(py)?;
+        let text = indexed.histogram_log(&slice, latency_kind(uncorrected));
+        wait(py, &self.runtime, text)?.map_err(|error| failed(py, &error))
+    }
+
+    #[pyo3(signature = (slice_json, *, uncorrected = false))]
+    fn percentile_text(
+        &self,
+        py: Python<'_>,
+        slice_json: &str,
+        uncorrected: bool,
+    ) -> PyResult<String> {
+        let slice = parse_query(slice_json).map_err(|refusal| refused(py, &refusal))?;
+        let mut indexed = self.lock(py)?;
+        let text = indexed.percentile_text(&slice, latency_kind(uncorrected));
+        wait(py, &self.runtime, text)?.map_err(|error| failed(py, &error))
     }
 
     fn errors(&self, py: Python<'_>, slice_json: &str) -> PyResult<String> {

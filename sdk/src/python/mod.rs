@@ -7,7 +7,7 @@
 //! - [`programs`]: coordinator, agent and supervisor as calls.
 //! - [`connection`], [`session`]: a connection to a log.
 //! - [`run_request`], [`teardown`]: runs that callers post; setup and teardown of a run.
-//! - [`live_run`], [`indexed_run`]: a run in progress, and its log.
+//! - [`live_run`], [`indexed_run`], [`samples`]: a run in progress, its log, its sampled calls.
 
 pub(crate) mod blocking;
 mod comparison;
@@ -19,6 +19,7 @@ mod nats_url;
 mod plans;
 mod programs;
 mod run_request;
+mod samples;
 mod session;
 pub(crate) mod targets;
 mod teardown;
@@ -43,7 +44,7 @@ pub mod _native {
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]
-    use super::indexed_run::PyReading;
+    use super::indexed_run::{PyReading, percentile_of};
     #[pymodule_export]
     use super::live_run::PyWatch;
     #[pymodule_export]
@@ -57,6 +58,8 @@ pub mod _native {
     use super::programs::{agent_main, coordinator_main, supervisor_main};
     #[pymodule_export]
     use super::run_request::{adjust_asked, ask, check_asked};
+    #[pymodule_export]
+    use super::samples::PySamples;
     #[pymodule_export]
     use super::session::{PySession, new_run_id, run_file_signer};
     #[pymodule_export]

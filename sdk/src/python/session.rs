@@ -17,13 +17,15 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::connection::Connection;
-use super::errors::failed;
+use super::errors::{failed, refused};
 use super::indexed_run::PyReading;
 use super::live_run::PyWatch;
+use super::samples::{PySamples, form as sample_form};
 use super::teardown::PyLedger;
 use super::values::{json, run_id, seconds};
 use crate::follow::replay::Pace;
 use crate::follow::{Detail, follow_run};
+use crate::indexed_run::parse_query;
 use crate::run_file::signer;
 use crate::server_address::ServerAddress;
 use crate::session::Session;
@@ -297,6 +299,26 @@ impl PySession {
         let mut table = BufWriter::new(File::create(path)?);
         let session = self.0.query_session(py)?;
         json(&self.0.result(py, session.samples(&run, &mut table))?)
+    }
+
+    #[pyo3(signature = (run, slice_json = "{}", form = "table"))]
+    fn read_samples(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        slice_json: &str,
+        form: &str,
+    ) -> PyResult<PySamples> {
+        let run = run_id(run)?;
+        let slice = parse_query(slice_json).map_err(|refusal| refused(py, &refusal))?;
+        let mut text = sample_form(form)?;
+        let session = self.0.query_session(py)?;
+        let opening = async {
+            session.announce_samples(&run, &slice, &mut text).await?;
+            session.sample_reader(&run, &slice).await
+        };
+        let reader = self.0.result(py, opening)?;
+        Ok(PySamples::new(Arc::clone(self.0.runtime()), reader, text))
     }
 
     fn runs(&self, py: Python<'_>) -> PyResult<String> {

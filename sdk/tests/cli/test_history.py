@@ -11,8 +11,8 @@ import pytest
 from sdk.tests.support.reports import changed, parsed
 
 from loadpilot.cli import main
-from loadpilot.cli.commands import history
 from loadpilot.cli.output.summary import summary
+from loadpilot.control import run_list
 from loadpilot.local.stack import StackFault
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class FakeSession:
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
     fake = FakeLogs()
-    monkeypatch.setattr(history, "log_dirs", lambda _root: list(fake.runs))
-    monkeypatch.setattr(history, "reading", fake.reading)
+    monkeypatch.setattr(run_list, "log_dirs", lambda _root: list(fake.runs))
+    monkeypatch.setattr(run_list, "reading", fake.reading)
     return fake
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadpilot.cli import main
-from loadpilot.cli.commands import history, resume
+from loadpilot.cli.commands import resume
+from loadpilot.control import run_list
 from loadpilot.local.stack import LogUnavailable, StackFault
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def one_log(monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(*_: Any) -> Iterator[FakeSession]:
         yield FakeSession()
 
-    monkeypatch.setattr(history, "log_dirs", lambda _root: [LOG])
-    monkeypatch.setattr(history, "open_log", opened)
+    monkeypatch.setattr(run_list, "log_dirs", lambda _root: [LOG])
+    monkeypatch.setattr(run_list, "open_log", opened)
     monkeypatch.setattr(resume, "open_log", opened)
 
 

@@ -11,7 +11,7 @@ use loadpilot_events::plan::{Object, Plan};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
 
-use super::session_error::SessionError;
+use super::session::session_error::SessionError;
 
 /// Minimum age of an unreferenced body, or of parts of an interrupted put, before it is removed.
 /// A client submits its run within a fraction of this time after it stored the run's bodies.

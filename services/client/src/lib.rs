@@ -4,8 +4,7 @@
 //!
 //! Connection:
 //! - [`server_address`]: address and credentials of a NATS server, and the checks on connecting
-//! - [`session`]: an open connection; submit, stop, report, samples
-//! - `session_error`: why a session could not do something
+//! - [`session`]: an open connection; submit, stop, report
 //!
 //! Submitting:
 //! - [`mod@run_request`]: reads a request for a run that was posted over HTTP
@@ -22,6 +21,7 @@
 //! Reading:
 //! - [`mod@indexed_run`]: one run folded and indexed, for many queries
 //! - [`mod@run_file`]: a run in one file, written and read
+//! - [`samples`]: the sampled calls of a run
 //! - `run_list`: the runs of a log, and their removal
 //! - `agent_list`: the agents of a fleet and what they hold
 //! - `verify`: the invariants of a run's log
@@ -35,9 +35,9 @@ mod resume;
 pub mod run_file;
 mod run_list;
 pub mod run_request;
+pub mod samples;
 pub mod server_address;
 pub mod session;
-mod session_error;
 pub mod steer;
 mod strict_json;
 pub mod teardown;

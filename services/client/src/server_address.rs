@@ -11,9 +11,9 @@ use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
 
 use super::session::Session;
-use super::session_error::{COORDINATOR_TIMEOUT, SessionError};
+use super::session::session_error::{COORDINATOR_TIMEOUT, SessionError};
 
-pub use super::session_error::NoFleet;
+pub use super::session::session_error::NoFleet;
 
 /// Server, credentials and subjects of a log.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::latency::Ladder;
 use crate::id::{AgentId, RunId};
+use crate::log::hist::EncodedHistogram;
 use crate::log::outcome::Outcome;
 
 /// Maximum number of values in one list of a slice.
@@ -141,6 +142,15 @@ pub struct SliceTotal {
     pub service: Option<Ladder>,
     /// CO factor: corrected p99 / uncorrected p99; null in a closed loop and when no call finished.
     pub co_factor: Option<f64>,
+}
+
+/// Stored distributions of a slice: each list has one histogram per bucket of its series.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// Response times in µs.
+    pub response: Vec<EncodedHistogram>,
+    /// Service times in µs.
+    pub service: Vec<EncodedHistogram>,
 }
 
 /// Heat map: finished calls by bucket and response time.

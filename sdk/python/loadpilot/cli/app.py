@@ -29,6 +29,7 @@ from .flags.shared_flags import (
 from .flags.verdict_flags import VerdictFlags
 from .live_commands import add_live_commands
 from .project_commands import completion, doctor, init, version
+from .table_commands import dump, plot, sql
 
 if TYPE_CHECKING:
     from cyclopts.argument import ArgumentCollection
@@ -282,6 +283,9 @@ def import_(
 
     return execute(file)
 
+
+for table_command in (dump, plot, sql):
+    app.command(table_command, group=PAST_RUNS)
 
 runs_app = App(
     name="runs",

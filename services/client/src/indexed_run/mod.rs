@@ -13,7 +13,9 @@ use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::compare::run_parts::run_parts;
 use loadpilot_engine::report::failures::errors;
-use loadpilot_engine::report::slice::{Indexed, heat, series};
+use loadpilot_engine::report::slice::{
+    Indexed, LatencyKind, heat, histogram_log, histograms, percentile_text, series,
+};
 use loadpilot_engine::report::time_range::report_of;
 use loadpilot_engine::report::timeline;
 use loadpilot_engine::report::what_if::what_if;
@@ -23,7 +25,7 @@ use loadpilot_events::answers::agent_stats::Attendance;
 use loadpilot_events::answers::compare::RunParts;
 use loadpilot_events::answers::failures::Errors;
 use loadpilot_events::answers::report::{Report, StoryLine, ThresholdResult};
-use loadpilot_events::answers::slice::{Heat, Series, Slice};
+use loadpilot_events::answers::slice::{Heat, Histograms, Series, Slice};
 use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
 use loadpilot_events::id::AgentId;
 use loadpilot_events::refusal::{Problem, Refusal};
@@ -303,6 +305,40 @@ impl IndexedRun {
     /// Every problem of the slice; or a fault of the bus.
     pub async fn heat(&mut self, slice: &Slice) -> Result<Heat, SessionError> {
         Ok(heat(self.as_of(slice.as_of_us).await?.run(), slice)?)
+    }
+
+    /// The stored distributions of a slice, for each bucket of its series.
+    ///
+    /// # Errors
+    /// Every problem of the slice; or a fault of the bus.
+    pub async fn histograms(&mut self, slice: &Slice) -> Result<Histograms, SessionError> {
+        Ok(histograms(self.as_of(slice.as_of_us).await?.run(), slice)?)
+    }
+
+    /// A slice as a histogram log of HdrHistogram.
+    ///
+    /// # Errors
+    /// Every problem of the slice; or a fault of the bus.
+    pub async fn histogram_log(
+        &mut self,
+        slice: &Slice,
+        kind: LatencyKind,
+    ) -> Result<String, SessionError> {
+        let folded = self.as_of(slice.as_of_us).await?;
+        Ok(histogram_log(folded.run(), slice, kind)?)
+    }
+
+    /// The distribution of a slice as text in the form of wrk2.
+    ///
+    /// # Errors
+    /// Every problem of the slice; or a fault of the bus.
+    pub async fn percentile_text(
+        &mut self,
+        slice: &Slice,
+        kind: LatencyKind,
+    ) -> Result<String, SessionError> {
+        let folded = self.as_of(slice.as_of_us).await?;
+        Ok(percentile_text(folded.run(), slice, kind)?)
     }
 
     /// The failed calls of a slice, by cause.

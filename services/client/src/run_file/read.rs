@@ -22,7 +22,7 @@ use super::{
     Member, OBJECTS, SIGNATURE, Signature, StreamName, VERSION, problem,
 };
 use crate::session::Session;
-use crate::session_error::SessionError;
+use crate::session::session_error::SessionError;
 
 /// Begin of every ZIP archive that has a member.
 const ZIP_BEGIN: &[u8] = b"PK\x03\x04";

@@ -7,9 +7,14 @@
 //! - `query`: a slice, checked against its run
 //! - `selection`: the entries of an index that a query is about
 //! - `metrics`: the scenario's own metrics over time
+//! - `histograms`: distributions of a slice, whole or by bucket
+//! - `histogram_log`, `percentile_text`: distributions as text for other tools
 
+mod histogram_log;
+mod histograms;
 mod indexed;
 mod metrics;
+mod percentile_text;
 mod query;
 mod selection;
 
@@ -26,7 +31,10 @@ use crate::fold::index::{Entry, Key};
 use crate::report::figures::percentiles::{co_factor, ladder, percentile_us};
 use crate::tally::packed_histogram::{HistogramSum, Precision};
 
+pub use histogram_log::histogram_log;
+pub use histograms::{LatencyKind, histogram, histograms, percentile_of};
 pub use indexed::Indexed;
+pub use percentile_text::{distribution_text, percentile_text};
 pub use query::Query;
 pub(crate) use query::whole_ticks;
 pub(crate) use selection::{CallPlaces, Selection};

@@ -2,6 +2,7 @@
 
 mod certificate;
 mod compare;
+mod distributions;
 mod index_levels;
 mod overcommit;
 mod samples;

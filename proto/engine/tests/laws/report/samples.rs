@@ -1,12 +1,13 @@
 //! Calls one by one: what was put in comes out, within its limits, and agrees with the counts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::report;
-use loadpilot_engine::report::samples::{HEADER, NoSamples, SampleTable};
+use loadpilot_engine::report::samples::{DueOrder, NoSamples, SampleRow, SampleTable, SampleText};
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{Ledger, Rows, Tally};
+use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::{
     DELTA_BYTES_MAX, SAMPLES_BYTES_MAX, SAMPLES_PER_DELTA_MAX, SAMPLES_PER_TICK_MAX,
@@ -89,6 +90,37 @@ fn ledger() -> Ledger {
     Ledger::new(BootId::parse("boot").expect("a token"))
 }
 
+/// Passes the rows of a history to `each`, and folds its deltas.
+fn each_row(
+    history: &History,
+    table: &SampleTable,
+    mut each: impl FnMut(&SampleRow<'_>),
+) -> Projection {
+    let mut data = Projection::default();
+    for record in &history.data {
+        let Kind::Delta(agent) = &record.kind else {
+            panic!("only deltas")
+        };
+        let (subject, payload) = (&record.subject, &record.payload);
+        let delta = data.add(table.control(), agent, subject, record.seq, payload);
+        if let Some(delta) = delta {
+            table.rows(agent, &delta, &mut each).expect("ours");
+        }
+    }
+    data
+}
+
+/// The calls of a history as text.
+fn written(history: &History, table: &SampleTable, mut form: SampleText) -> (String, Projection) {
+    if form.needs_order() {
+        each_row(history, table, |row| form.announce(row));
+        form.announced();
+    }
+    let mut text = form.header().to_owned();
+    let data = each_row(history, table, |row| form.line(table, row, &mut text));
+    (text, data)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -126,29 +158,79 @@ proptest! {
     fn the_table_agrees_with_the_report(seed: u64) {
         let history = History::new(seed);
         let control = control(&history, &history.control);
-        let sheet = match SampleTable::new(&control) {
-            Ok(sheet) => sheet,
+        let table = match SampleTable::new(control.clone()) {
+            Ok(table) => table,
             Err(none) => {
                 prop_assert_eq!(none, NoSamples::NeverStarted);
                 return Ok(());
             }
         };
-        let (mut data, mut text, mut lines) = (Projection::default(), HEADER.to_owned(), 0);
-        for record in &history.data {
-            let Kind::Delta(agent) = &record.kind else { panic!("only deltas") };
-            let (subject, payload) = (&record.subject, &record.payload);
-            if let Some(delta) = data.add(&control, agent, subject, record.seq, payload) {
-                lines += sheet.lines(agent, &delta, &mut text).expect("ours");
-            }
-        }
+        let (text, data) = written(&history, &table, SampleText::Table);
         let report = report(&control, &data).expect("the run is known");
-        prop_assert_eq!(lines, report.calls.attempted);
         let rows = text.split_terminator("\r\n");
         let rows: Vec<Vec<&str>> = rows.map(|row| row.split(',').collect()).collect();
-        prop_assert_eq!(rows.len() as u64, lines + 1);
+        prop_assert_eq!(rows.len() as u64, report.calls.attempted + 1);
         prop_assert!(rows.iter().all(|row| row.len() == 14));
         let calls: BTreeSet<_> = rows[1..].iter().map(|row| (row[1], row[2], row[3])).collect();
-        prop_assert_eq!(calls.len() as u64, lines);
+        prop_assert_eq!(calls.len() as u64, report.calls.attempted);
+    }
+
+    /// Broken if vegeta gets other calls than the report counts, or draws those of a task in
+    /// another order than they were due, or never, since a number is missing.
+    #[test]
+    fn calls_of_a_task_are_numbered_as_they_were_due(seed: u64) {
+        let history = History::new(seed);
+        let control = control(&history, &history.control);
+        let Ok(table) = SampleTable::new(control.clone()) else { return Ok(()) };
+        let (text, data) = written(&history, &table, SampleText::Vegeta(DueOrder::default()));
+        let report = report(&control, &data).expect("the run is known");
+        let mut tasks: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();
+        for line in text.split_terminator('\n') {
+            let cells: Vec<&str> = line.split(',').collect();
+            prop_assert_eq!(cells.len(), 12, "{}", line);
+            let number = |place: usize| cells[place].parse::<u64>().expect("a number");
+            let of_task = tasks.entry(cells[7]).or_default();
+            prop_assert_eq!(of_task.insert(number(8), number(0)), None, "{}", line);
+        }
+        let rows = tasks.values().map(|of_task| of_task.len() as u64).sum::<u64>();
+        prop_assert_eq!(rows, report.calls.attempted);
+        for of_task in tasks.values() {
+            prop_assert!(of_task.keys().copied().eq(0..of_task.len() as u64));
+            prop_assert!(of_task.values().is_sorted());
+        }
+    }
+
+    /// Broken if a part of the calls has one that is not in it, or lacks one that is.
+    #[test]
+    fn a_part_of_the_calls_is_by_time_and_task(seed: u64) {
+        let history = History::new(seed);
+        let control = control(&history, &history.control);
+        let Ok(whole) = SampleTable::new(control.clone()) else { return Ok(()) };
+        let dice = &mut Dice::new(!seed);
+        let (ticks, tick_us) = (u64::from(history.workload.ticks()), history.plan.tick_us);
+        let from = dice.pick(0..ticks);
+        let names: Vec<String> = history.plan.tasks.iter().map(|task| task.name.clone()).collect();
+        let task = dice.one_of(&names);
+        let slice = Slice {
+            from_us: Some(from * tick_us),
+            to_us: Some(dice.pick(from + 1..ticks + 1) * tick_us),
+            tasks: Some(vec![task.clone()]),
+            ..Slice::default()
+        };
+        let rows = |table: &SampleTable| {
+            let mut rows = Vec::new();
+            each_row(&history, table, |row| {
+                rows.push((row.sample.tick, row.task.to_owned(), *row.sample));
+            });
+            rows
+        };
+        let wanted = rows(&whole).into_iter().filter(|(tick, name, _)| {
+            let due_us = u64::from(*tick) * tick_us;
+            *name == task && slice.from_us <= Some(due_us) && Some(due_us) < slice.to_us
+        });
+        let part = SampleTable::new(control).expect("it was started");
+        let part = part.within(&slice).expect("it is sound");
+        prop_assert_eq!(rows(&part), wanted.collect::<Vec<_>>());
     }
 
     /// The sampled calls depend on plan and seed only, and are as many as the plan's share says.
@@ -199,34 +281,18 @@ fn names_are_no_formulas() {
             record.payload = serde_json::to_vec(&value).expect("JSON");
         }
         let control = control(&history, &history.control);
-        let sheet = SampleTable::new(&control).expect("it was started");
-        let (mut data, mut text) = (Projection::default(), String::new());
-        for record in &history.data {
-            let Kind::Delta(agent) = &record.kind else {
-                panic!("only deltas")
-            };
-            let delta = data.add(
-                &control,
-                agent,
-                &record.subject,
-                record.seq,
-                &record.payload,
-            );
-            if let Some(delta) = delta {
-                sheet.lines(agent, &delta, &mut text).expect("ours");
-            }
-        }
+        let table = SampleTable::new(control).expect("it was started");
+        let (text, _) = written(&history, &table, SampleText::Table);
+        let (vegeta, _) = written(&history, &table, SampleText::Vegeta(DueOrder::default()));
         let cell = match name {
             "plain" => "plain".to_owned(),
             "a,b" | "a\r\nb" => format!("\"{name}\""),
             "say \"hi\"" => "\"say \"\"hi\"\"\"".to_owned(),
             _ => format!("\"'{name}\""),
         };
-        assert!(
-            text.contains(&format!(",{cell},")),
-            "{name:?}: {:?}",
-            text.get(..200)
-        );
+        for text in [text, vegeta] {
+            assert!(text.contains(&format!(",{cell},")), "{name:?}: {text:.400}");
+        }
     }
 }
 

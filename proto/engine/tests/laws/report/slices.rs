@@ -66,7 +66,7 @@ impl Whole {
 }
 
 /// A random part of a run.
-fn slice(history: &History, dice: &mut Dice) -> Slice {
+pub(crate) fn slice(history: &History, dice: &mut Dice) -> Slice {
     let (ticks, tick_us) = (u64::from(history.workload.ticks()), history.plan.tick_us);
     let from = dice.pick(0..ticks);
     let to = dice.pick(from + 1..ticks + 1);

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from ...control.figures import number
 from ...control.protocols import LISTEN_SECS
+from ...control.run_list import open_log, place_of
 from ...control.terminal import safe, say, write_product
 from ...local.folders import ROOT, running
-from .history import fleet_of, open_log, place_of, reporting
+from .history import fleet_of, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...control.exit_code import ExitCode
     from ...control.nats_settings import Server, ServerFlags
-    from .history import Log
+    from ...control.run_list import Log
 
 WIDTHS = (18, 20, 9, 6, 7, 22)
 HEADS = ("agent", "host", "version", "cores", "cpu", "clock")

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...control.exit_code import ExitCode
+from ...control.run_list import find_run, open_log
 from ...control.terminal import coloured, wants_colour, write_product
 from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ..output.comparison import comparison_text
-from .history import UsageError, find_run, fleet_of, open_log, reporting
+from .history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
     from ...control.nats_settings import Server, ServerFlags

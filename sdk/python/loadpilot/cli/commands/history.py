@@ -8,31 +8,31 @@ Everything shown here is read from a log; nothing is kept beside it.
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.figures import millis, number, percent, plural, seconds
 from ...control.nats_settings import Server, ServerFlags, read_server
-from ...control.outcome import FINAL_STATES
+from ...control.run_list import (
+    PastRun,
+    UnknownRun,
+    every_run,
+    match_run,
+    open_log,
+    past_run,
+    place_of,
+)
 from ...control.signals import Interruptions
 from ...control.terminal import safe, say, write_product
+from ...library.tables.extras import MissingPackage
 from ...local import teardown_locks
-from ...local.folders import (
-    ROOT,
-    RUN_FILE,
-    forget_remains,
-    log_dirs,
-    reading,
-    run_files,
-    running,
-)
+from ...local.folders import RUN_FILE, forget_remains
 from ...local.stack import StackFault
-from ...problem import Problem, Refused, nearest
+from ...problem import Problem, Refused
 from ..configuration.sources import current
 from ..flags.options import pairs_of
 from ..output import results
@@ -47,53 +47,12 @@ if TYPE_CHECKING:
 
 NOTHING_DONE = "nothing was done"
 """Last line of a refused command that would not have started anything."""
-NEWEST = "last"
-"""Name of the newest run."""
 NONE = "—"
 """Placeholder of an absent figure."""
 NO_FIGURES = f"{NONE:>11}{NONE:>9}{NONE:>9}"
 SCENARIO_WIDTH = 13
 """Width of a scenario's name in a row of 100 columns."""
 FAULTS = (StackFault, _native.Fault, OSError)
-
-
-Log = Path | Server
-"""Place of a log: a folder, the file of a run, or a fleet."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastRun:
-    """A run and the log that holds it."""
-
-    log: Log
-    facts: dict[str, Any]
-
-    @property
-    def run(self) -> str:
-        """Its id; ids sort by creation."""
-        return str(self.facts["run"])
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run cannot change any more."""
-        return self.facts["state"] in FINAL_STATES or (
-            not self.facts["asked"] and not self.owes_teardown
-        )
-
-    @property
-    def owes_teardown(self) -> bool:
-        """Whether its teardown is still to be played, by its command or by another."""
-        return bool(self.facts["teardown"] == "owed")
-
-    @property
-    def has_no_load_left(self) -> bool:
-        """Whether the run sends nothing any more: it is over, or was only set up."""
-        return self.facts["state"] in FINAL_STATES or not self.facts["asked"]
-
-    @property
-    def state(self) -> str:
-        """Its ending, else its state."""
-        return str(self.facts["ending"] or self.facts["state"]) if self.facts["asked"] else "set up"
 
 
 class UsageError(Exception):
@@ -266,46 +225,6 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def every_run(
-    interruptions: Interruptions, server: Server | None = None, folders: list[Path] | None = None
-) -> list[PastRun]:
-    """Read the runs of a fleet, else of ``folders`` or all logs of this directory, newest last.
-
-    An imported run whose file is damaged is left out with a message.
-    """
-    past: list[PastRun] = []
-    here = [*log_dirs(ROOT), *run_files(ROOT)] if folders is None else folders
-    logs: list[Log] = [server] if server is not None else [*here]
-    for log in logs:
-        try:
-            with open_log(log, interruptions) as session:
-                past += [PastRun(log, facts) for facts in json.loads(session.runs())]
-        except _native.Refused as refused:
-            if not (isinstance(log, Path) and log.suffix == RUN_FILE):
-                raise
-            say(f"left out: {safe(str(refused))}")
-    return sorted(past, key=lambda one: one.run)
-
-
-@contextmanager
-def open_log(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
-    """Open a session on a log for the length of the block."""
-    if isinstance(log, Path):
-        with reading(log, interruptions.any) as session:
-            yield session
-        return
-    session = log.visit()
-    try:
-        yield session
-    finally:
-        session.close()
-
-
-def place_of(log: Log | None) -> str:
-    """Place of a log; without one, that of the logs of this directory."""
-    return log.place if isinstance(log, Server) else str(log or ROOT)
-
-
 def fleet_of(flags: ServerFlags) -> Server | None:
     """Read the server of a fleet, if flags name one; raises Refused."""
     problems: list[Problem] = []
@@ -313,52 +232,6 @@ def fleet_of(flags: ServerFlags) -> Server | None:
     if problems:
         raise Refused(problems)
     return server
-
-
-def find_run(name: str, interruptions: Interruptions, server: Server | None) -> PastRun:
-    """Find a run by its name; in this directory, runs that are not over come first.
-
-    Raises UsageError.
-    """
-    if server is None and not is_file(name):
-        alive = [one for one in every_run(interruptions, None, running(ROOT)) if not one.is_over]
-        with suppress(UsageError):
-            return match_run(name, alive, place_of(None))
-    return past_run(name, interruptions, server)
-
-
-def past_run(name: str, interruptions: Interruptions, server: Server | None) -> PastRun:
-    """Find a run by its name or its file; raises UsageError, and Refused for a damaged file."""
-    if is_file(name):
-        file = Path(name)
-        with open_log(file, interruptions) as session:
-            held = json.loads(session.runs())
-        if len(held) != 1:
-            raise UsageError(f"{name}: must hold one run, and holds {len(held)}")
-        return PastRun(file, held[0])
-    return match_run(name, every_run(interruptions, server), place_of(server))
-
-
-def is_file(name: str) -> bool:
-    """Whether a command's RUN is the file of a run; an id has no dot and no slash."""
-    return name.endswith(RUN_FILE) or "/" in name
-
-
-def match_run(name: str, past: list[PastRun], where: str) -> PastRun:
-    """Find a run by its id, its first characters, or `last`; raises UsageError."""
-    if name == NEWEST and past:
-        return past[-1]
-    found = [one for one in past if one.run.startswith(name.lower())]
-    exact = [one for one in found if one.run == name.lower()]
-    if len(exact) == 1:
-        return exact[0]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"{name!r} matches several runs: {', '.join(one.run for one in found)}")
-    near = nearest(name.lower(), [one.run for one in past])
-    hint = f"did you mean {near}?" if near is not None else "`loadpilot runs` lists them"
-    raise UsageError(f"there is no run {name!r} in {where}; {hint}")
 
 
 @contextmanager
@@ -370,9 +243,11 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
             yield interruptions, outcome
         except Refused as refused:
             outcome.append(refuse(refused.problems, NOTHING_DONE))
-        except (UsageError, _native.Refused) as error:
+        except (UsageError, UnknownRun, MissingPackage, _native.Refused) as error:
             say(f"error: {safe(str(error))}")
             outcome.append(ExitCode.USAGE)
+        except BrokenPipeError:
+            raise  # the reader of the output wants no more
         except FAULTS as fault:
             say(f"error: {safe(str(fault))}")
             outcome.append(ExitCode.INFRASTRUCTURE)

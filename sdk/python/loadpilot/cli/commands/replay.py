@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from ...control.figures import clock, seconds
 from ...control.follow import Follower
+from ...control.run_list import find_run, open_log, place_of
 from ...control.terminal import say, write_product
 from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, Refused, rule
 from ..output.live import PlanInfo, view
-from .history import UsageError, find_run, fleet_of, open_log, place_of, reporting
+from .history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
     from ..._native import Session, Watch

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...control.coordinator_address import Api
 from ...control.exit_code import ExitCode
 from ...control.nats_settings import Server, ServerFlags
+from ...control.run_list import PastRun, find_run, open_log, place_of
 from ...control.terminal import safe_lines, say, write_product
 from ...control.trust import problems as trust_problems
 from ...local.folders import connect
@@ -26,7 +27,7 @@ from ..configuration.sources import current
 from ..flags import allow
 from ..flags.fleet import read_place
 from ..output.log_unavailable import report_log_unavailable
-from .history import FAULTS, PastRun, UsageError, find_run, open_log, place_of, reporting
+from .history import FAULTS, UsageError, reporting
 from .steer import print_result, request
 
 if TYPE_CHECKING:

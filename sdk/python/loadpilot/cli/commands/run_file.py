@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...control.figures import count, plural
+from ...control.run_list import every_run, find_run, open_log, past_run
 from ...control.terminal import safe, say
 from ...local.folders import IMPORTED, ROOT, RUN_FILE
 from ..output import results
-from .history import UsageError, every_run, find_run, fleet_of, open_log, past_run, reporting
+from .history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
     from ...control.exit_code import ExitCode

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from ...control.exit_code import ExitCode
 from ...control.identity import author
 from ...control.protocols import ANSWER_TIMEOUT_SECS
+from ...control.run_list import find_run, open_log
 from ...control.steering_result import describe, rate_urps, stop_halted
 from ...control.terminal import safe, say, write_product
-from .history import find_run, fleet_of, open_log, reporting
+from .history import fleet_of, reporting
 
 if TYPE_CHECKING:
     from ...control.nats_settings import ServerFlags
+    from ...control.run_list import PastRun
     from ...control.signals import Interruptions
-    from .history import PastRun
 
 
 def stop(name: str, server: ServerFlags) -> ExitCode:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.identity import new_claimant
+from ...control.run_list import open_log
 from ...control.teardown_ledger import Ledger
 from ...control.terminal import safe, safe_lines, say
 from ...control.trust import Untrusted, check
@@ -32,14 +33,13 @@ from ...local.folders import ROOT, log_dirs
 from ...local.stack import is_running
 from ...problem import Refused
 from ..configuration.sources import current
-from .history import open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ...control.run_list import PastRun
     from ...control.signals import Interruptions
     from ...play.local_runner import SetupState
-    from .history import PastRun
 
 SEAL_SECS = 30.0
 """Timeout of a new stack to seal the runs of an earlier one."""

@@ -6,7 +6,6 @@ The engine judges; this command finds the runs, opens each log once and prints a
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,37 +14,24 @@ from ... import _native
 from ...compile.scenario.thresholds import Measurable, assigned, threshold, unknown
 from ...control.exit_code import ExitCode
 from ...control.nats_settings import read_server
+from ...control.run_list import every_run, indexed, is_file, match_run, past_run, place_of, read_all
 from ...control.terminal import say, write_product
 from ...inputs.units import Wrong, duration_us
-from ...local.folders import cache_of
 from ...problem import Problem, Refused
 from ..configuration.sources import current
 from ..flags.options import pairs_of
 from ..output.plan_summary import pairs
 from ..output.verdict import Judgement, verdict_line
-from .history import (
-    UsageError,
-    every_run,
-    is_file,
-    match_run,
-    open_log,
-    past_run,
-    place_of,
-    reporting,
-)
+from .history import UsageError, reporting
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ...control.nats_settings import Server
+    from ...control.run_list import PastRun
     from ...control.signals import Interruptions
     from ..flags.verdict_flags import VerdictFlags
-    from .history import PastRun
 
 PLACES = {"from_us": "--from", "to_us": "--to", "warm_up_us": "--warm-up"}
 """Flags of the fields of a question."""
-READERS_MAX = 8
-"""Maximum number of runs read at a time: folding leaves Python to the other threads."""
 
 
 def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
@@ -64,7 +50,7 @@ def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
             chosen = _with_tags(tags, interruptions, server)
         else:
             chosen = _named(names or ["last"], interruptions, server)
-        judgements = _judged(chosen, question, interruptions)
+        judgements = read_all(chosen, interruptions, partial(_judge, question))
         if flags.json:
             write_product(json.dumps([one.as_json() for one in judgements]) + "\n")
         else:
@@ -140,29 +126,11 @@ def _named(names: list[str], interruptions: Interruptions, server: Server | None
     return list({one.run: one for one in chosen}.values())
 
 
-def _judged(
-    chosen: list[PastRun], question: Question, interruptions: Interruptions
-) -> list[Judgement]:
-    """Judge the runs of each log while it is open, and return them in the order of ``chosen``."""
-    judged: dict[str, Judgement] = {}
-    for log in dict.fromkeys(one.log for one in chosen):
-        cache = cache_of(log)
-        here = [one for one in chosen if one.log == log]
-        with open_log(log, interruptions) as session, ThreadPoolExecutor(READERS_MAX) as readers:
-            judge = partial(_judge, session=session, cache=cache, question=question)
-            judged |= {one.run: one for one in readers.map(judge, here)}
-    return [judged[one.run] for one in chosen]
-
-
-def _judge(
-    one: PastRun, session: _native.Session, cache: Path | None, question: Question
-) -> Judgement:
+def _judge(question: Question, session: _native.Session, one: PastRun) -> Judgement:
     """Judge one run; a run that is not sealed cannot be judged. Raises Refused."""
     if one.facts["state"] != "sealed":
         return Judgement(one.run, one.facts["scenario"], f"its state is {one.state}")
-    if cache is not None:
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    reading = session.read(one.run, cache)
+    reading = indexed(session, one)
     report = json.loads(reading.report())
     try:
         asked = question.about([task["name"] for task in report["tasks"]])

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...control.exit_code import ExitCode
+from ...control.run_list import find_run, is_file, open_log
 from ...control.terminal import safe, write_product
-from .history import UsageError, find_run, fleet_of, is_file, open_log, reporting
+from .history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.follow import Follower
+from ...control.run_list import find_run, open_log
 from ...control.terminal import say, write_product
 from ...local.stack import StackFault, is_running
 from ..output.live import PlanInfo, view
-from .history import find_run, fleet_of, open_log, reporting
+from .history import fleet_of, reporting
 
 if TYPE_CHECKING:
     from ..._native import Session
     from ...control.nats_settings import ServerFlags
     from ...control.protocols import View
+    from ...control.run_list import PastRun
     from ...control.signals import Interruptions
-    from .history import PastRun
 
 REOPEN_SECS = 30.0
 """Timeout of the wait for the log of a stack that ends."""

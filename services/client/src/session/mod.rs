@@ -1,24 +1,23 @@
-//! An open connection to a log: submit, stop, halt, report, samples.
+//! An open connection to a log: submit, stop, halt, report.
+//!
+//! - `session_error`: why a session could not do something
 //!
 //! A session keeps no state of a run: each answer is a fold of the log at the time of the call.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Appended, Bus, Fault, Step, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::samples::{HEADER, SampleTable};
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::answers::report::Report;
-use loadpilot_events::id::{AgentId, OwnerId};
-use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::envelope::EVENT_VERSION;
 use loadpilot_events::log::req::{Request, RunRequested, StopRequested};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::refusal::Refusal;
 use loadpilot_events::wire::heartbeat::Heartbeat;
 use loadpilot_events::wire::subject::{Kind, Subjects};
 use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
@@ -27,7 +26,9 @@ use tokio::task::JoinHandle;
 
 use super::{bodies, run_request};
 
-pub use super::session_error::SessionError;
+pub(crate) mod session_error;
+
+pub use session_error::SessionError;
 
 /// Interval of the heartbeats of a run's owner.
 const OWNER_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,17 +38,6 @@ const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval between two attempts meanwhile.
 pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Number of calls in a table of samples, and of what is absent from it.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct WrittenSamples {
-    /// Number of calls written.
-    pub rows: u64,
-    /// Number of sampled calls that did not fit into their deltas.
-    pub dropped: u64,
-    /// Number of deltas whose samples cannot be read.
-    pub unreadable: u64,
-}
 
 /// An open connection.
 #[derive(Debug)]
@@ -144,7 +134,7 @@ impl Session {
     /// When the log holds no such run; or a fault of the bus.
     pub async fn report(&self, run: &RunId) -> Result<Report, SessionError> {
         let control = self.control(run).await?;
-        let data = self.fold(run, &control, |_, _| Ok(())).await?;
+        let data = self.fold(run, &control).await?;
         Ok(report(&control, &data)?)
     }
 
@@ -170,53 +160,15 @@ impl Session {
         bodies::stored(&self.bus, &self.subjects, &plan, bytes_max).await
     }
 
-    /// Writes every sampled call of a run into `table` as CSV.
-    ///
-    /// # Errors
-    /// When the log holds no such run, its plan samples no calls, or `table` cannot be written; or
-    /// a fault of the bus.
-    pub async fn samples(
-        &self,
-        run: &RunId,
-        table: &mut impl io::Write,
-    ) -> Result<WrittenSamples, SessionError> {
-        let control = self.control(run).await?;
-        let sample_table = SampleTable::new(&control);
-        let sample_table =
-            sample_table.map_err(|error| Problem::new("run", error.to_string(), run))?;
-        let mut written = WrittenSamples::default();
-        table.write_all(HEADER.as_bytes())?;
-        let mut text = String::new();
-        let each = |agent: &AgentId, delta: &DeltaReported| {
-            text.clear();
-            match sample_table.lines(agent, delta, &mut text) {
-                Ok(lines) => written.rows += lines,
-                Err(_) => written.unreadable += 1,
-            }
-            written.dropped = written.dropped.saturating_add(delta.samples_dropped);
-            table.write_all(text.as_bytes())
-        };
-        self.fold(run, &control, each).await?;
-        table.flush()?;
-        Ok(written)
-    }
-
-    /// Folds the deltas of a run and passes each valid one to `each`.
-    async fn fold(
-        &self,
-        run: &RunId,
-        control: &Control,
-        mut each: impl FnMut(&AgentId, &DeltaReported) -> io::Result<()>,
-    ) -> Result<Projection, SessionError> {
+    /// Folds the deltas of a run.
+    async fn fold(&self, run: &RunId, control: &Control) -> Result<Projection, SessionError> {
         let mut data = Projection::default();
         let deltas = vec![self.subjects.delta_all(run)];
         let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
                 let (subject, payload) = (&stored.subject, &stored.payload);
-                if let Some(delta) = data.add(control, &agent, subject, stored.seq, payload) {
-                    each(&agent, &delta)?;
-                }
+                data.add(control, &agent, subject, stored.seq, payload);
             }
         }
         Ok(data)

@@ -1,0 +1,1 @@
+"""Commands that hand out the data of runs: dump, sql, plot."""

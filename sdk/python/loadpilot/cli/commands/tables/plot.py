@@ -1,0 +1,41 @@
+"""``loadpilot plot``: the main charts of a run as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....control.run_list import find_run, indexed, open_log
+from ....control.terminal import note
+from ....library.tables.charts import draw
+from ....library.tables.extras import extra
+from ....problem import Problem, Refused
+from ...output import results
+from ..history import fleet_of, reporting
+
+if TYPE_CHECKING:
+    from ....control.exit_code import ExitCode
+    from ....control.nats_settings import ServerFlags
+
+FORMATS = (".svg", ".png")
+
+
+def plot(name: str, output: str | None, server: ServerFlags) -> ExitCode:
+    """Draw the charts of one run into a file."""
+    with reporting() as (interruptions, outcome):
+        place = fleet_of(server)
+        path = None if output is None else Path(output)
+        problems = [] if path is None else results.problems(path, "--output")
+        if path is not None and path.suffix not in FORMATS:
+            problems.append(Problem("--output", f"must end in .svg or .png (got {output!r})"))
+        if problems:
+            raise Refused(problems)
+        extra("matplotlib", "loadpilot plot")
+        one = find_run(name, interruptions, place)
+        path = path or Path(f"{one.run}.svg")
+        with open_log(one.log, interruptions) as session:
+            reading = indexed(session, one)
+        with results.draft(path) as draft:
+            draw(reading, draft, path.suffix.removeprefix("."))
+        note(f"charts of run {one.run} in {path}")
+    return outcome[-1]

@@ -1,0 +1,149 @@
+//! Reads the sampled calls of a run from its log, delta by delta.
+
+use std::io;
+
+use loadpilot_bus::{Step, Stream, Tail};
+use loadpilot_engine::control::Control;
+use loadpilot_engine::fold::project::Projection;
+use loadpilot_engine::report::samples::{SampleRow, SampleTable, SampleText};
+use loadpilot_events::RunId;
+use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::wire::subject::{Kind, Subjects};
+use serde::Serialize;
+
+use super::session::{Session, SessionError, retry_unreachable};
+
+/// Number of calls that were read, and of what is absent from them.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct WrittenSamples {
+    /// Number of calls.
+    pub rows: u64,
+    /// Number of sampled calls that did not fit into their deltas.
+    pub dropped: u64,
+    /// Number of deltas whose samples cannot be read.
+    pub unreadable: u64,
+}
+
+/// Reads sampled calls; the fold of the deltas says which count.
+#[derive(Debug)]
+pub struct SampleReader {
+    table: SampleTable,
+    data: Projection,
+    subjects: Subjects,
+    /// Absent at the end: a tail that has caught up would wait for more.
+    tail: Option<Tail>,
+    read: WrittenSamples,
+}
+
+impl Session {
+    /// Opens the sampled calls of a run, those of a slice's times and tasks.
+    ///
+    /// # Errors
+    /// When the log holds no such run, its plan samples no calls, or the slice is invalid; or a
+    /// fault of the bus.
+    pub async fn sample_reader(
+        &self,
+        run: &RunId,
+        slice: &Slice,
+    ) -> Result<SampleReader, SessionError> {
+        let control = self.control(run).await?;
+        let table = SampleTable::new(control);
+        let table = table.map_err(|error| Problem::new("run", error.to_string(), run))?;
+        let table = table.within(slice)?;
+        let (bus, subjects) = self.parts();
+        let deltas = vec![subjects.delta_all(run)];
+        let tail = retry_unreachable(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        Ok(SampleReader {
+            table,
+            data: Projection::default(),
+            subjects,
+            tail: Some(tail),
+            read: WrittenSamples::default(),
+        })
+    }
+
+    /// Announces every sampled call to a form of text that needs their order.
+    ///
+    /// # Errors
+    /// As [`Session::sample_reader`].
+    pub async fn announce_samples(
+        &self,
+        run: &RunId,
+        slice: &Slice,
+        text: &mut SampleText,
+    ) -> Result<(), SessionError> {
+        if text.needs_order() {
+            let mut reader = self.sample_reader(run, slice).await?;
+            while reader.next(|_, row| text.announce(row)).await? {}
+            text.announced();
+        }
+        Ok(())
+    }
+
+    /// Writes every sampled call of a run into `table`, a CSV file with a header.
+    ///
+    /// # Errors
+    /// As [`Session::sample_reader`], and when `table` cannot be written.
+    pub async fn samples(
+        &self,
+        run: &RunId,
+        table: &mut impl io::Write,
+    ) -> Result<WrittenSamples, SessionError> {
+        let mut reader = self.sample_reader(run, &Slice::default()).await?;
+        let mut form = SampleText::Table;
+        table.write_all(form.header().as_bytes())?;
+        let mut text = String::new();
+        while reader
+            .next(|table, row| form.line(table, row, &mut text))
+            .await?
+        {
+            table.write_all(text.as_bytes())?;
+            text.clear();
+        }
+        table.flush()?;
+        Ok(reader.read())
+    }
+}
+
+impl SampleReader {
+    /// Passes the rows of the next delta to `each`; false at the end.
+    ///
+    /// # Errors
+    /// A fault of the bus.
+    pub async fn next(
+        &mut self,
+        mut each: impl FnMut(&SampleTable, &SampleRow<'_>),
+    ) -> Result<bool, SessionError> {
+        while let Some(tail) = &mut self.tail {
+            let Step::Event(stored) = tail.next().await? else {
+                self.tail = None;
+                break;
+            };
+            let subject = self.subjects.parse(&stored.subject);
+            let Some(Kind::Delta(agent)) = subject.map(|subject| subject.kind) else {
+                continue;
+            };
+            let control: &Control = self.table.control();
+            let (subject, payload) = (&stored.subject, &stored.payload);
+            let taken = self.data.add(control, &agent, subject, stored.seq, payload);
+            let Some(delta) = taken else {
+                continue;
+            };
+            let table = &self.table;
+            match table.rows(&agent, &delta, |row| each(table, row)) {
+                Ok(rows) => self.read.rows += rows,
+                Err(_) => self.read.unreadable += 1,
+            }
+            self.read.dropped = self.read.dropped.saturating_add(delta.samples_dropped);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Number of calls read so far.
+    #[must_use]
+    pub fn read(&self) -> WrittenSamples {
+        self.read
+    }
+}
