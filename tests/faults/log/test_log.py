@@ -79,6 +79,7 @@ def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
 
 @pytest.mark.case(n=23)
 @pytest.mark.long
+@pytest.mark.timed  # no arrival may be late by half a second
 @pytest.mark.timeout(600)
 def test_fifty_deaths_of_the_log_lose_nothing_that_it_acknowledged(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, chance: random.Random
