@@ -16,7 +16,7 @@ NEAR = {
     "--jsn": "--json",
     "--usres": "--users",
     "--traget": "--target",
-    "--report": None,
+    "--retries": None,
     "--agents": None,
     "--t": None,
     "--": None,
@@ -57,8 +57,8 @@ def test_what_cannot_be_read_says_what_there_is(
 
 
 def test_a_far_option_gets_the_list_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """Broken if the list is cut, or `--report` suggests `--cert`."""
-    assert main(["run", "x.py", "--report", "a.html"]) == 2
+    """Broken if the list is cut, or `--retries` suggests `--cert`."""
+    assert main(["run", "x.py", "--retries", "3"]) == 2
     said = capsys.readouterr().err
     assert "did you mean" not in said
     for option in ("--results-json", "--cert", "--duration", "--nats-url", "--verbose"):
