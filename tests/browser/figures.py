@@ -59,10 +59,9 @@ def duration(us: float) -> str:
 
 
 def clock(us: float) -> str:
-    """An instant of the run."""
-    secs = us / 1e6
-    full = int(secs + 1e-9)
-    part = fixed(secs - full, 1)[1:] if secs - full > 0.0005 else ""
+    """An instant of the run, rounded to tenths of a second."""
+    full, tenth = divmod(int(us / 1e5 + 0.5), 10)
+    part = f".{tenth}" if tenth else ""
     hours, rest = divmod(full, 3600)
     minutes, seconds = divmod(rest, 60)
     return f"{hours}:{minutes:02}:{seconds:02}{part}" if hours else f"{minutes}:{seconds:02}{part}"

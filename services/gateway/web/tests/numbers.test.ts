@@ -65,6 +65,12 @@ test("formats of figures", () => {
     "1:02:03",
     "0:01.5",
   ]);
+  expect([clock(4.977), clock(59.97), clock(1.04), clock(3599.96)]).toEqual([
+    "0:05",
+    "1:00",
+    "0:01",
+    "1:00:00",
+  ]);
   expect([duration(10e6), duration(90e6), duration(7500e6), duration(500_000)]).toEqual([
     "10 s",
     "1 m 30 s",

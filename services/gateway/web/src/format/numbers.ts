@@ -59,14 +59,15 @@ export function duration(us: Maybe): string {
   return `${Math.floor(secs / 3600)} h ${pad(Math.floor((secs % 3600) / 60))} m`;
 }
 
-/** Seconds after the start -> "0:34", "12:05", "1:02:03". */
+/** Seconds after the start, rounded to tenths -> "0:34", "12:05", "0:01.5", "1:02:03". */
 export function clock(secs: Maybe): string {
   if (isMissing(secs)) return NOT_MEASURED;
-  const whole = Math.floor(secs + 1e-9);
+  const tenths = Math.round(secs * 10);
+  const whole = Math.floor(tenths / 10);
   const hours = Math.floor(whole / 3600);
   const minutes = Math.floor((whole % 3600) / 60);
   const rest = pad(whole % 60);
-  const part = secs - whole > 0.0005 ? (secs - whole).toFixed(1).slice(1) : "";
+  const part = tenths % 10 > 0 ? `.${tenths % 10}` : "";
   return hours > 0 ? `${hours}:${pad(minutes)}:${rest}${part}` : `${minutes}:${rest}${part}`;
 }
 
