@@ -9,6 +9,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from services.gateway.tests.gateways import API, Gateway, Gateways, cli_report, plan
 from tests.e2e.support.http_calls import PATIENCE_S
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
+@pytest.mark.timed  # its certificate has to be VALID
 def test_a_run_from_its_request_to_its_report(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -170,6 +172,7 @@ def test_any_part_of_a_run_can_be_asked_for(
     assert tag_of(gateways.start(), path) == tag
 
 
+@pytest.mark.timed  # the first run must not be slow by chance
 def test_runs_are_compared_as_by_the_command(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
