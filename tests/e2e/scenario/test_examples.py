@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-OF_PROGRAMS = {
-    *("GateFailed", "Run", "RunFailed", "RunInterrupted", "RunRefused", "RunResult", "run"),
-}
+OF_PROGRAMS = {"GateFailed", "Run", "RunFailed", "RunInterrupted", "RunRefused", "RunResult", "run"}
 """Public names for programs that start or read runs; a scenario has no use for them."""
 RPS, SECS = 20, 2
 FLAGS = ("--rps", str(RPS), "--duration", f"{SECS}s", "--agents", "2")
