@@ -246,8 +246,12 @@ impl Follower {
                 }
             }
             if self.control.state.over {
+                // A run that never started has nothing to show: a caller of the coordinator reads
+                // its refusal from the first update.
+                let has_started = self.control.state.start.is_some();
                 let last = tokio::time::timeout(LAST_READ_TIMEOUT, self.read_rest()).await;
-                if let Ok(Ok(())) = last
+                if has_started
+                    && let Ok(Ok(())) = last
                     && let Some(snapshot) = self.snapshot()
                 {
                     let _ = self.updates.send(snapshot).await;
