@@ -66,6 +66,17 @@ def begun(folder: Path, *flags: str, size: tuple[int, int] = (100, 30), **env: s
     return CellTerminal([str(COMMAND), "run", *flags], folder, size=size, **env)
 
 
+FILE = ("Which scenario file?", "solo.py")
+SCENARIO_OF_SHOP = ("Which scenario of scenarios/shop.py?", "closed loop")
+TARGET = ("Which target?", "http://localhost:8000")
+
+
+def until_asked(terminal: CellTerminal, question: tuple[str, str]) -> None:
+    """Waits for a question and its last row: the terminal gets them one after the other."""
+    for text in question:
+        terminal.until_shown(text)
+
+
 def answer(terminal: CellTerminal, text: str, before: str) -> None:
     """Types a text in place of the one before."""
     terminal.press(CLEAR_LINE)
@@ -77,8 +88,7 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
     """Broken if a user cannot get from nothing to a run, sees files that are no scenarios, or a
     file is executed before it was chosen."""
     with begun(folder) as terminal:
-        terminal.until_shown("Which scenario file?")
-        terminal.until_shown("solo.py")
+        until_asked(terminal, FILE)
         rows = [row.strip() for row in terminal.cells.text if ".py" in row]
         assert rows == [
             "scenarios/broken.py   not valid Python",
@@ -86,7 +96,7 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
             "scenarios/solo.py     1 scenario: Solo, 20 rps · 1s · constant",
         ]
         terminal.press(DOWN + ENTER)
-        terminal.until_shown("Which scenario of scenarios/shop.py?")
+        until_asked(terminal, SCENARIO_OF_SHOP)
         rows = [row.strip() for row in terminal.cells.text if " · " in row]
         assert rows == [
             "Browse   up to 30 rps · 2 stages · stages",
@@ -94,14 +104,13 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
             "Loop     8 users · 1m · closed loop",
         ]
         terminal.press(UP + ENTER)
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(ENTER)
-        terminal.until_shown("Which scenario of")
+        until_asked(terminal, SCENARIO_OF_SHOP)
         terminal.press(DOWN + ENTER)
-        terminal.until_shown("Which target?")
-        terminal.until_shown("http://localhost:8000")
+        until_asked(terminal, TARGET)
         assert not (folder / "executed").exists()
-        answer(terminal, "ftp://wrong", "http://localhost:8000")
+        answer(terminal, "ftp://wrong", TARGET[1])
         terminal.until_shown("must be http://host")
         answer(terminal, oracle.url, "  ftp://wrong ")
         assert terminal.end() in {0, 3}
@@ -116,7 +125,7 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
 def test_without_colours_everything_can_be_read(folder: Path) -> None:
     """Broken if NO_COLOR makes text and background black, or is lost for the run."""
     with begun(folder, "--dry-run", NO_COLOR="1") as terminal:
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         pairs = re.findall(r"\x1b\[(?:\d;)*38;([\d;]+);48;([\d;]+)m *\w", terminal.raw)
         assert pairs
         assert all(text != background for text, background in pairs), set(pairs)
@@ -127,13 +136,13 @@ def test_without_colours_everything_can_be_read(folder: Path) -> None:
 def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
     """Broken if a single scenario has to be chosen, or a target that is known is asked for."""
     with begun(folder, "--dry-run", LOADPILOT_TARGET=oracle.url) as terminal:
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(UP + ENTER)
         assert terminal.end() == 0
         assert "Which target?" not in terminal.raw
         assert oracle.url in terminal.raw
     with begun(folder, "--dry-run", "--scenario", "Buy", "--target", oracle.url) as terminal:
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(DOWN + ENTER)
         assert terminal.end() == 0
         assert "Which scenario of" not in terminal.raw
@@ -143,7 +152,7 @@ def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
 def test_leaving_starts_nothing(folder: Path, keys: bytes) -> None:
     """Broken if a user cannot leave, or the terminal is not as it was afterwards."""
     with begun(folder, size=(60, 12)) as terminal:
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(keys)
         assert terminal.end(20) == 130
         assert terminal.raw.rstrip().endswith("nothing was chosen; nothing was started")
@@ -155,17 +164,17 @@ def test_leaving_starts_nothing(folder: Path, keys: bytes) -> None:
 def test_a_step_that_is_left_goes_back(folder: Path) -> None:
     """Broken if a wrong choice can only be mended by a new start."""
     with begun(folder) as terminal:
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(DOWN + ENTER)
-        terminal.until_shown("Which scenario of")
+        until_asked(terminal, SCENARIO_OF_SHOP)
         terminal.press(ENTER)
-        terminal.until_shown("Which target?")
+        until_asked(terminal, TARGET)
         terminal.press(ESCAPE)
-        terminal.until_shown("Which scenario of")
+        until_asked(terminal, SCENARIO_OF_SHOP)
         terminal.press(ESCAPE)
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(DOWN + ENTER)
-        terminal.until_shown("Which target?")
+        until_asked(terminal, TARGET)
         terminal.press(CTRL_C)
         assert terminal.end(20) == 130
 
@@ -177,7 +186,7 @@ def test_what_cannot_run_says_why(folder: Path, loadpilot: Loadpilot) -> None:
         assert "--agents: must be" in terminal.raw
         assert "Which" not in terminal.raw
     with begun(folder, "--target", "http://127.0.0.1:9") as terminal:
-        terminal.until_shown("Which scenario file?")
+        until_asked(terminal, FILE)
         terminal.press(ENTER)
         assert terminal.end() == 2
         assert "scenarios/broken.py:2: SyntaxError" in terminal.raw
