@@ -109,6 +109,18 @@ def as_of(entries: list[Entry], us: int) -> Prefix:
     return found
 
 
+def arrivals(entries: list[Entry], us: int, ticks: int) -> tuple[int, int]:
+    """Arrivals started and dropped that are due in the first ticks of the run, of the deltas whose
+    windows had ended at an instant of it."""
+    started = dropped = 0
+    for entry in covered(entries):
+        for row in entry.event.get("arrivals", []):
+            if entry.event["to_us"] <= us and row["tick"] < ticks:
+                started += row.get("started", 0)
+                dropped += sum(row.get("dropped", {}).values())
+    return started, dropped
+
+
 def covered(entries: list[Entry]) -> list[Entry]:
     """The deltas of a run up to its seal."""
     seals = [one.event["data_seq"] for one in entries if one.event.get("type") == "RunSealed"]

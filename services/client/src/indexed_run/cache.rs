@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// First bytes of a file; the number changes with the layout.
-const MAGIC: &[u8] = b"loadpilot.reading/2\n";
+const MAGIC: &[u8] = b"loadpilot.reading/3\n";
 /// Number of bytes of the checksum after it.
 const CRC_BYTES: usize = 4;
 /// Minimum number of new deltas for a write: fewer are folded faster than a file is written.

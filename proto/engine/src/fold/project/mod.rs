@@ -68,6 +68,8 @@ pub struct HolderSums {
     pub started: u64,
     /// Calls ended in all rows including excess.
     pub calls: u64,
+    /// The end of its newest delta, in µs after the start.
+    pub covered_us: u64,
     /// The cumulative counters of its newest delta: `(seq, started, calls)`.
     pub claimed: (u64, u64, u64),
     /// Arrivals reported, by due tick, without excess.
@@ -94,6 +96,7 @@ impl HolderSums {
             };
             self.windows.insert(delta.seq, reported);
         }
+        self.covered_us = self.covered_us.max(delta.to_us);
         let claim = (delta.seq, totals.started, totals.calls_total());
         self.claimed = self.claimed.max(claim);
         self.retransmits += delta.gauges.retransmits;

@@ -5,6 +5,7 @@ mod compare;
 mod distributions;
 mod index_levels;
 mod overcommit;
+mod progress;
 mod samples;
 mod slices;
 mod time_range;
