@@ -5,6 +5,7 @@
     ./dev bench startup [--rounds 7] [--release]
     ./dev bench scale [--quick] [--rounds 3] [--secs 15]
     ./dev bench reading [--rounds 3] [--release]
+    ./dev bench commands [--rounds 3] [--release]
     ./dev bench pages [--rounds 3] [--release]
     ./dev bench view [--rounds 3] [--release]
 
@@ -26,23 +27,38 @@ sys.path.insert(0, str(ROOT))
 from bench import compare  # noqa: E402
 from bench.install import build, peers  # noqa: E402
 from bench.measure import machine  # noqa: E402
-from bench.single import browser, fidelity, live_view, log_reader, scale, startup  # noqa: E402
+from bench.single import (  # noqa: E402
+    browser,
+    fidelity,
+    live_view,
+    log_reader,
+    read_commands,
+    scale,
+    startup,
+)
 
 SINGLE = {
     "fidelity": (fidelity, 3),
     "startup": (startup, 7),
     "scale": (scale, 0),
     "reading": (log_reader, 3),
+    "commands": (read_commands, 3),
     "pages": (browser, 3),
     "view": (live_view, 3),
 }
 """Measurements of LoadPilot alone, and their number of rounds; 0: by the module."""
-READERS = {"reading": log_reader, "pages": browser, "view": live_view}
+READERS = {
+    "reading": log_reader,
+    "commands": read_commands,
+    "pages": browser,
+    "view": live_view,
+}
 """Those that measure readers of a run."""
 TITLES = {
     "startup": "Start-up",
     "scale": "Scale: many light agents, one server, one coordinator",
     "reading": "Reading a log",
+    "commands": "Commands that read past runs",
     "pages": "The pages of a run that goes on",
     "view": "The live view at a terminal",
 }

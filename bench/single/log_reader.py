@@ -53,11 +53,10 @@ def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) ->
             long = synthetic_log.named(synthetic_log.stretched(template, secs), run, day)
             size = synthetic_log.write(url, long)
             minutes = [f"{run[:-4]}-{number:03}" for number in range(count)]
-            for minute in minutes:
-                short = synthetic_log.named(
-                    synthetic_log.stretched(template, MINUTE_SECS), run, minute
-                )
-                synthetic_log.write(url, short)
+            others = sum(one.kind != "delta" for one in template)
+            for number, minute in enumerate(minutes, 1):
+                short = synthetic_log.stretched(template, MINUTE_SECS, number * others)
+                synthetic_log.write(url, synthetic_log.named(short, run, minute))
             return table(build, url, folder, (day, secs, size), minutes, repeats, patience_secs)
 
 

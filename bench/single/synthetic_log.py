@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import nats
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 ABREAST = 256
 """Number of messages in flight."""
 TICK_US = 1_000_000
+RATE_UNIT = 1_000_000
+"""Number of units of a plan's rate in one arrival per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,37 +91,67 @@ def named(messages: Iterable[Stored], was: str, run: str) -> Iterator[Stored]:
         yield Stored(subject, message.envelope)
 
 
-def stretched(messages: list[Stored], secs: int) -> Iterator[Stored]:
-    """The same run over so many seconds, at the same rate."""
+def stretched(messages: list[Stored], secs: int, before: int = 0) -> Iterator[Stored]:
+    """The same run over so many seconds, at the same rate, behind `before` records of LP_CTL."""
     deltas = [message for message in messages if message.kind == "delta"]
-    for message in messages:
-        if message.kind in ("req", "ctl") and "plan" in message.envelope["event"]:
-            envelope = deepcopy(message.envelope)
-            (piece,) = envelope["event"]["plan"]["profile"]["pieces"]
-            piece["duration_us"] = secs * TICK_US
-            yield Stored(message.subject, envelope)
-        elif message.kind != "delta" and message.envelope["event"].get("type") != "RunSealed":
-            yield message
-    whole = [one for one in deltas if _is_of_one_tick(one.envelope["event"])]
+    others = [message for message in messages if message.kind != "delta"]
+    plan = next(one.envelope["event"]["plan"] for one in others if one.kind == "req")
     started, calls = 0, Counter[str]()
-    for tick in range(secs):
-        message = whole[tick % len(whole)]
+    for tick, message in zip(range(secs), _repeated(deltas), strict=False):
         envelope = deepcopy(message.envelope)
         event = envelope["event"]
         event |= {"seq": tick + 1, "from_us": tick * TICK_US, "to_us": (tick + 1) * TICK_US}
-        for kind in ("arrivals", "calls", "anatomy"):
+        event["arrivals"] = _arrivals(plan, tick)
+        for kind in ("calls", "anatomy", "metrics"):
             for row in event.get(kind, []):
                 row["tick"] = tick
-        started += sum(row.get("started", 0) for row in event["arrivals"])
+        started += sum(row["started"] for row in event["arrivals"])
         for row in event["calls"]:
             calls[row["outcome"]] += row["count"]
         event["totals"] = {"started": started, "calls": dict(calls)}
         yield Stored(message.subject, envelope)
-    for message in messages:
-        if message.envelope["event"].get("type") == "RunSealed":
-            envelope = deepcopy(message.envelope)
-            envelope["event"] |= {"data_seq": 1 << 40, "finals": []}
-            yield Stored(message.subject, envelope)
+    totals = {"started": started, "calls": dict(calls)}
+    yield from _events(others, secs, before, totals)
+
+
+def _events(
+    others: list[Stored], secs: int, before: int, totals: dict[str, Any]
+) -> Iterator[Stored]:
+    """What is not a delta, of a run of so many seconds with these totals."""
+    decided = 0
+    for place, message in enumerate(others, before + 1):
+        envelope = deepcopy(message.envelope)
+        event = envelope["event"]
+        if "plan" in event:
+            (piece,) = event["plan"]["profile"]["pieces"]
+            piece["duration_us"] = secs * TICK_US
+        last = event if event.get("type") == "RunSealed" else event.get("what", {})
+        if last.get("type") == "ShardsFinished":
+            last |= {"final_seq": secs, "totals": totals}
+        if last.get("type") == "RunSealed":
+            last |= {"ctl_seq": decided, "evt_seq": place - 1, "data_seq": 1 << 40}
+            for final in last["finals"]:
+                final |= {"final_seq": secs, "totals": totals}
+        if message.kind == "ctl":
+            decided = place
+        yield Stored(message.subject, envelope)
+
+
+def _repeated(deltas: list[Stored]) -> Iterator[Stored]:
+    """The deltas of one tick, over and over."""
+    whole = [one for one in deltas if _is_of_one_tick(one.envelope["event"])]
+    return cycle(whole)
+
+
+def _arrivals(plan: dict[str, Any], tick: int) -> list[dict[str, Any]]:
+    """The arrivals of a tick, as planned at a constant rate of whole blocks of all tasks."""
+    (piece,) = plan["profile"]["pieces"]
+    weights = [task["weight"] for task in plan["tasks"]]
+    blocks = piece["from"] // RATE_UNIT // sum(weights)
+    return [
+        {"tick": tick, "generation": 1, "task": task, "started": weight * blocks}
+        for task, weight in enumerate(weights)
+    ]
 
 
 def _is_of_one_tick(event: dict[str, Any]) -> bool:

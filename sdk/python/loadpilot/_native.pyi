@@ -544,6 +544,12 @@ class Reading:
         the arrivals that are due in that part of the run.
         """
 
+    def load_index(self) -> None:
+        """Read the index now: without its log, a question cannot fall back on that."""
+
+    def report_without_series(self) -> str:
+        """Close the fold; JSON of the report of the whole run with an empty ``series``."""
+
     def series(self, slice_json: str) -> str:
         """Compute the figures of a slice over time; JSON of a series."""
 

@@ -91,6 +91,19 @@ impl PyReading {
         }
     }
 
+    fn load_index(&self, py: Python<'_>) -> PyResult<()> {
+        let mut indexed = self.lock(py)?;
+        let loaded = wait(py, &self.runtime, indexed.load_index())?;
+        loaded.map_err(|error| failed(py, &error))
+    }
+
+    fn report_without_series(&self, py: Python<'_>) -> PyResult<String> {
+        let indexed = self.lock(py)?;
+        let closing = async move { indexed.report_without_series() };
+        let report = wait(py, &self.runtime, closing)?.map_err(|error| failed(py, &error))?;
+        json(&report)
+    }
+
     fn series(&self, py: Python<'_>, slice_json: &str) -> PyResult<String> {
         let slice = parse_query(slice_json).map_err(|refusal| refused(py, &refusal))?;
         answer!(self, py, indexed => indexed.series(&slice))

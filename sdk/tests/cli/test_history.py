@@ -55,6 +55,19 @@ class FakeLogs:
         yield FakeSession(self.runs[log_dir])
 
 
+class FakeIndexed:
+    """One run."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+
+    def report(self) -> str:
+        return json.dumps(changed(run__id=self.run))
+
+    def report_without_series(self) -> str:
+        return json.dumps(changed(run__id=self.run, series=[]))
+
+
 class FakeSession:
     """One log."""
 
@@ -64,8 +77,8 @@ class FakeSession:
     def runs(self) -> str:
         return json.dumps(self.listed)
 
-    def report(self, run: str) -> str:
-        return json.dumps(changed(run__id=run))
+    def read(self, run: str, _cache: Path) -> FakeIndexed:
+        return FakeIndexed(run)
 
     def prune(self, runs: list[str], *, forgets: bool) -> int:
         owing = [one for one in self.listed if one["teardown"] == "owed" and one["run"] in runs]

@@ -202,6 +202,18 @@ impl Bus {
         on_each!(self, bus => bus.created(stream).await)
     }
 
+    /// Number that distinguishes this log from every other one: what was computed from it is void
+    /// for another.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`], and any fault of the request.
+    pub async fn identity(&self) -> Result<u64, Fault> {
+        match self {
+            Self::File(file) => Ok(file.identity()),
+            server => server.created(Stream::Data).await,
+        }
+    }
+
     /// Current time on the server that leads the stream, in microseconds since 1970.
     ///
     /// # Errors

@@ -31,6 +31,9 @@ pub trait Records: fmt::Debug + Send + Sync {
     /// 1970.
     fn created_us(&self, stream: Stream) -> u64;
 
+    /// Number that distinguishes its content from that of every other file.
+    fn identity(&self) -> u64;
+
     /// An object by its name; `None` if it is absent.
     ///
     /// # Errors
@@ -52,6 +55,10 @@ impl StoredFile {
             records,
             link: watch::Sender::new(Link::Up { since }),
         }
+    }
+
+    pub(crate) fn identity(&self) -> u64 {
+        self.records.identity()
     }
 
     pub(crate) fn message_bytes_max(&self) -> u64 {

@@ -22,12 +22,14 @@
 //! - [`mod@indexed_run`]: one run folded and indexed, for many queries
 //! - [`mod@run_file`]: a run in one file, written and read
 //! - [`samples`]: the sampled calls of a run
+//! - `delta_stream`: the deltas of one run, parsed ahead
 //! - `run_list`: the runs of a log, and their removal
 //! - `agent_list`: the agents of a fleet and what they hold
 //! - `verify`: the invariants of a run's log
 
 mod agent_list;
 mod bodies;
+mod delta_stream;
 pub mod follow;
 pub mod idempotency;
 pub mod indexed_run;

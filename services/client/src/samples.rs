@@ -1,18 +1,17 @@
 //! Reads the sampled calls of a run from its log, delta by delta.
 
-use std::io;
+use std::{io, vec};
 
-use loadpilot_bus::{Step, Stream, Tail};
-use loadpilot_engine::control::Control;
+use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::samples::{SampleRow, SampleTable, SampleText};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::refusal::Problem;
-use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
 
-use super::session::{Session, SessionError, retry_unreachable};
+use super::delta_stream::DeltaStream;
+use super::session::{Session, SessionError};
 
 /// Number of calls that were read, and of what is absent from them.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -30,9 +29,9 @@ pub struct WrittenSamples {
 pub struct SampleReader {
     table: SampleTable,
     data: Projection,
-    subjects: Subjects,
-    /// Absent at the end: a tail that has caught up would wait for more.
-    tail: Option<Tail>,
+    deltas: DeltaStream,
+    /// The rest of a batch of deltas.
+    batch: vec::IntoIter<DeltaRecord>,
     read: WrittenSamples,
 }
 
@@ -52,13 +51,11 @@ impl Session {
         let table = table.map_err(|error| Problem::new("run", error.to_string(), run))?;
         let table = table.within(slice)?;
         let (bus, subjects) = self.parts();
-        let deltas = vec![subjects.delta_all(run)];
-        let tail = retry_unreachable(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         Ok(SampleReader {
             table,
             data: Projection::default(),
-            subjects,
-            tail: Some(tail),
+            deltas: DeltaStream::open(&bus, &subjects, run, 1).await?,
+            batch: Vec::new().into_iter(),
             read: WrittenSamples::default(),
         })
     }
@@ -115,23 +112,13 @@ impl SampleReader {
         &mut self,
         mut each: impl FnMut(&SampleTable, &SampleRow<'_>),
     ) -> Result<bool, SessionError> {
-        while let Some(tail) = &mut self.tail {
-            let Step::Event(stored) = tail.next().await? else {
-                self.tail = None;
-                break;
-            };
-            let subject = self.subjects.parse(&stored.subject);
-            let Some(Kind::Delta(agent)) = subject.map(|subject| subject.kind) else {
-                continue;
-            };
-            let control: &Control = self.table.control();
-            let (subject, payload) = (&stored.subject, &stored.payload);
-            let taken = self.data.add(control, &agent, subject, stored.seq, payload);
-            let Some(delta) = taken else {
-                continue;
-            };
+        while let Some(record) = self.next_record().await? {
             let table = &self.table;
-            match table.rows(&agent, &delta, |row| each(table, row)) {
+            let is_new = self.data.add_parsed(table.control(), &record, None);
+            let Some((agent, delta)) = record.delta().filter(|_| is_new) else {
+                continue;
+            };
+            match table.rows(agent, delta, |row| each(table, row)) {
                 Ok(rows) => self.read.rows += rows,
                 Err(_) => self.read.unreadable += 1,
             }
@@ -139,6 +126,18 @@ impl SampleReader {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    async fn next_record(&mut self) -> Result<Option<DeltaRecord>, SessionError> {
+        loop {
+            if let Some(record) = self.batch.next() {
+                return Ok(Some(record));
+            }
+            match self.deltas.next().await? {
+                Some(batch) => self.batch = batch.records.into_iter(),
+                None => return Ok(None),
+            }
+        }
     }
 
     /// Number of calls read so far.

@@ -3,9 +3,9 @@
 use loadpilot_bus::{Step, Stream};
 use loadpilot_engine::verify::{Verification, Verifier};
 use loadpilot_events::RunId;
-use loadpilot_events::wire::subject::Kind;
 use serde_json::Value;
 
+use super::delta_stream::DeltaStream;
 use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 impl Session {
@@ -28,12 +28,12 @@ impl Session {
             }
         }
         let mut verifier = verifier.control_read()?;
-        let deltas = vec![subjects.delta_all(run)];
-        let mut tail = retry_unreachable(|| bus.tail(Stream::Data, deltas.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
-            if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
-                verifier.add(&agent, &stored.subject, stored.seq, &stored.payload);
-            }
+        let mut deltas = DeltaStream::open(&bus, &subjects, run, 1).await?;
+        while let Some(batch) = deltas.next().await? {
+            batch
+                .records
+                .into_iter()
+                .for_each(|record| verifier.add_parsed(record));
         }
         Ok(verifier.close(known)?)
     }

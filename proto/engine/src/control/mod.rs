@@ -119,6 +119,11 @@ pub fn is_newer(payload: &[u8]) -> bool {
 /// # Errors
 /// Why it is unreadable, in words.
 pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, String> {
+    let whole = match serde_json::from_slice::<Envelope<E>>(payload) {
+        Ok(envelope) if envelope.v <= EVENT_VERSION_STRIDES => return Ok(envelope),
+        whole => whole,
+    };
+    // Of an unreadable record of a newer version, the version says more than the error.
     let version: Version = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
     if version.v > EVENT_VERSION_STRIDES {
         return Err(format!(
@@ -126,7 +131,7 @@ pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, Stri
             version.v
         ));
     }
-    serde_json::from_slice(payload).map_err(|error| error.to_string())
+    whole.map_err(|error| error.to_string())
 }
 
 /// The records of one run, as read.

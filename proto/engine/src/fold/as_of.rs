@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use loadpilot_events::units::Timestamp;
 
 use crate::control::{Control, ControlLog};
+use crate::fold::delta_record::{DeltaRecord, ended_us};
 
 /// The records that were there at the instant.
 #[derive(Debug, Clone)]
@@ -55,9 +56,9 @@ impl AsOf {
     /// Whether a record of LP_DATA was stored at that instant. An unreadable record has no time: it
     /// counts once the control side is whole.
     #[must_use]
-    pub fn holds(&self, seq: u64, payload: &[u8]) -> bool {
-        let ended = ended_us(payload);
-        seq <= self.data_seq && ended.map_or(self.is_whole, |ended_us| ended_us <= self.us)
+    pub fn holds(&self, record: &DeltaRecord) -> bool {
+        let ended = record.ended_us;
+        record.seq <= self.data_seq && ended.map_or(self.is_whole, |ended_us| ended_us <= self.us)
     }
 }
 
@@ -88,18 +89,4 @@ impl DeltaOrder {
         let ended = self.last_seqs.range(..=us);
         ended.map(|(_, &seq)| seq).max().unwrap_or(0)
     }
-}
-
-/// End of the window of a delta, in µs after the start.
-fn ended_us(payload: &[u8]) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Stored {
-        event: Ended,
-    }
-    #[derive(serde::Deserialize)]
-    struct Ended {
-        to_us: u64,
-    }
-    let stored: Stored = serde_json::from_slice(payload).ok()?;
-    Some(stored.event.to_us)
 }

@@ -22,12 +22,15 @@ use crate::tally::seq_set::SeqSet;
 /// Number of bytes of the hash that distinguishes two deltas of one number.
 const CONTENT_BYTES: usize = 8;
 
+/// Hash that distinguishes two deltas of one number.
+pub(crate) type Content = [u8; CONTENT_BYTES];
+
 /// The deltas of one process, judged so far.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Chain {
     seqs: SeqSet,
     /// The hash of each number's first delta.
-    contents: BTreeMap<u64, [u8; CONTENT_BYTES]>,
+    contents: BTreeMap<u64, Content>,
     /// Numbers with more than one delta.
     doubled: BTreeSet<u64>,
     /// Numbers whose totals differ from the totals before plus the rows.
@@ -86,9 +89,8 @@ struct LastWords<'a> {
 }
 
 impl Chain {
-    /// Takes a validated delta.
-    pub fn take(&mut self, delta: &DeltaReported) -> Taken {
-        let content = content(delta);
+    /// Takes a validated delta, whose [`content`] is given.
+    pub(crate) fn take(&mut self, delta: &DeltaReported, content: Content) -> Taken {
         let known = *self.contents.entry(delta.seq).or_insert(content);
         if !self.seqs.insert(delta.seq) {
             if known == content {
@@ -266,7 +268,8 @@ pub(crate) fn adds(delta: &DeltaReported) -> bool {
     !(rows && more && delta.samples.is_empty())
 }
 
-fn content(delta: &DeltaReported) -> [u8; CONTENT_BYTES] {
+/// The hash of a delta.
+pub(crate) fn content(delta: &DeltaReported) -> Content {
     let json = serde_json::to_vec(delta).unwrap_or_default();
     let mut content = [0; CONTENT_BYTES];
     content.copy_from_slice(&Sha256::digest(json)[..CONTENT_BYTES]);

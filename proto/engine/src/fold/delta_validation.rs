@@ -6,7 +6,7 @@
 
 use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX, TRACE_BYTES_MAX};
 use loadpilot_events::log::delta::{DeltaReported, LastCall};
-use loadpilot_events::log::hist::Hist;
+use loadpilot_events::log::hist::FilledBuckets;
 use loadpilot_events::log::metrics::{Added, MetricRow, is_metric_name};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
@@ -159,9 +159,8 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
 ///
 /// # Errors
 /// The number of values, in words.
-pub(crate) fn counted(hist: Hist) -> Result<Hist, String> {
-    at_most("count of a histogram", [hist.len()], ROW_COUNT_MAX)?;
-    Ok(hist)
+pub(crate) fn counted(filled: &FilledBuckets) -> Result<(), String> {
+    at_most("count of a histogram", [filled.len()], ROW_COUNT_MAX)
 }
 
 /// The last tick and task of a plan, and the number of its calls.

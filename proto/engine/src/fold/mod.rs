@@ -2,6 +2,7 @@
 //! clock or iterate in hash order.
 //!
 //! Deltas:
+//! - [`delta_record`]: a record of LP_DATA, parsed
 //! - `delta_validation`: figures that no agent can have counted are rejected
 //! - [`chain`]: the deltas of one process, each compared with the one before it
 //! - [`project`]: deltas added up
@@ -22,6 +23,7 @@
 
 pub mod as_of;
 pub mod chain;
+pub mod delta_record;
 pub(crate) mod delta_validation;
 pub mod index;
 pub mod progress;

@@ -22,9 +22,9 @@ use crate::fold::progress::ticks_reached;
 use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
 use crate::report::figures::holders::holders;
-use crate::report::figures::percentiles::{ms, percentile_us};
+use crate::report::figures::percentiles::{ms, packed_percentiles_us};
 use crate::report::figures::streams::streams;
-use crate::report::state::{digest, run_state};
+use crate::report::state::{digested, run_state};
 use crate::report::{certificate, timeline, verdict};
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{CallSums, add_counts};
@@ -73,8 +73,7 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     let series = closing.series(&accounts);
     let mut report = closing.judged(accounts);
     report.series = series;
-    report.digest = digest(&report);
-    Ok(report)
+    Ok(digested(report))
 }
 
 /// The report of a created run by another plan and over other ticks than its own, without series
@@ -336,9 +335,12 @@ impl Closing<'_> {
         let nothing = crate::fold::project::TickCalls::default();
         let tick_report = |(&tick, arrivals): (&u32, &crate::fold::arrival_counts::TickAccount)| {
             let calls = self.data.ticks.get(&tick).unwrap_or(&nothing);
-            let responses = calls.responses.hist(Precision::Latency);
-            let some = !responses.is_empty();
-            let point = |percent| some.then(|| percentile_us(&responses, percent));
+            let points = packed_percentiles_us(
+                &calls.responses,
+                Precision::Latency,
+                [50.0, 90.0, 95.0, 99.0, 100.0],
+            );
+            let point = |place: usize| points.map(|points| points[place]);
             let raises = self.raises_in(tick..=tick, None);
             TickReport {
                 tick,
@@ -347,11 +349,11 @@ impl Closing<'_> {
                 dropped: arrivals.dropped,
                 finished: calls.finished + raises.without_call,
                 errors: calls.errors + raises.more_errors(),
-                p50_us: point(50.0),
-                p90_us: point(90.0),
-                p95_us: point(95.0),
-                p99_us: point(99.0),
-                max_us: point(100.0),
+                p50_us: point(0),
+                p90_us: point(1),
+                p95_us: point(2),
+                p99_us: point(3),
+                max_us: point(4),
             }
         };
         accounts.ticks.iter().map(tick_report).collect()

@@ -8,16 +8,22 @@ use crate::control::Control;
 
 /// SHA-256 in hex of the canonical JSON of a report, with an empty digest and without the count of
 /// late deltas: the digest of a sealed run never changes.
+#[must_use]
+pub fn digest(report: &Report) -> String {
+    digested(report.clone()).digest
+}
+
+/// A report with its [`digest`]. The report of a day has a megabyte of ticks: it is not copied.
 ///
 /// # Panics
 /// Never: every value of a report has a JSON form.
-#[must_use]
-pub fn digest(report: &Report) -> String {
-    let mut undigested = report.clone();
-    undigested.digest.clear();
-    undigested.gaps.late_deltas = 0;
-    let json = serde_json::to_vec(&undigested).expect("a report has a JSON form");
-    hex(&Sha256::digest(json))
+pub(crate) fn digested(mut report: Report) -> Report {
+    report.digest.clear();
+    let late_deltas = std::mem::take(&mut report.gaps.late_deltas);
+    let json = serde_json::to_vec(&report).expect("a report has a JSON form");
+    report.gaps.late_deltas = late_deltas;
+    report.digest = hex(&Sha256::digest(json));
+    report
 }
 
 /// The state of the run.

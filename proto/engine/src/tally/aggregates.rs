@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::log::cause::Cause;
-use loadpilot_events::log::delta::{Phase, TaskRaises};
-use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::log::delta::{AnatomyRow, CallRow, Phase, TaskRaises};
+use loadpilot_events::log::hist::{self, FilledBuckets, Hist};
 use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::script::Checks;
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,24 @@ impl CallSums {
     }
 }
 
+impl CallSums {
+    /// Adds a row and its histograms.
+    pub(crate) fn add_row(
+        &mut self,
+        row: &CallRow,
+        response: &FilledBuckets,
+        service: &FilledBuckets,
+    ) {
+        self.count += row.count;
+        response.add_to(&mut self.response);
+        service.add_to(&mut self.service);
+        add_counts(&mut self.status, &row.status);
+        add_counts(&mut self.causes, &row.causes);
+        self.sent_bytes = self.sent_bytes.saturating_add(row.sent_bytes);
+        self.received_bytes = self.received_bytes.saturating_add(row.received_bytes);
+    }
+}
+
 /// Where the time of the calls of one kind went, merged.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct AnatomySums {
@@ -119,6 +137,23 @@ impl AnatomySums {
         self.opened += more.opened;
         self.reused += more.reused;
         self.resent += more.resent;
+    }
+}
+
+impl AnatomySums {
+    /// Adds a row and its histograms.
+    pub(crate) fn add_row<'a>(
+        &mut self,
+        row: &AnatomyRow,
+        phases: impl IntoIterator<Item = (Phase, &'a FilledBuckets)>,
+    ) {
+        for (phase, filled) in phases {
+            let sum = self.phases.entry(phase).or_insert_with(hist::anatomy);
+            filled.add_to(sum);
+        }
+        self.opened += row.connections_opened;
+        self.reused += row.connections_reused;
+        self.resent += row.resent;
     }
 }
 

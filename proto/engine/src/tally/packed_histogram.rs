@@ -1,56 +1,13 @@
 //! Histogram counts in packed form, for storing many of them and for adding them up.
 //!
-//! Buckets are those of HdrHistogram with a least value of 1 (Tene, "HdrHistogram: internal
-//! design"), as wide as three or two significant digits allow. Packing loses nothing: an unpacked
-//! sum has the same counts as the merged histograms. Must never read a percentile.
+//! Packing loses nothing: an unpacked sum has the same counts as the merged histograms. Must never
+//! read a percentile.
 
-use loadpilot_events::log::hist::{self, Hist};
+pub use loadpilot_events::log::hist::Precision;
+use loadpilot_events::log::hist::{self, FilledBuckets, Hist};
 use serde::{Deserialize, Serialize};
 
 use crate::tally::bytes_codec;
-
-/// Number of significant digits of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precision {
-    /// Three significant digits: latencies.
-    Latency,
-    /// Two significant digits: phases of calls.
-    Phase,
-}
-
-impl Precision {
-    /// Number of buckets per power of two.
-    fn half(self) -> u64 {
-        match self {
-            Self::Latency => 1_024,
-            Self::Phase => 128,
-        }
-    }
-
-    /// The bucket of a value.
-    #[must_use]
-    pub fn bucket(self, value: u64) -> usize {
-        let (half, mask) = (self.half(), 2 * self.half() - 1);
-        let shift = (value | mask).ilog2() - mask.ilog2();
-        let bucket = u64::from(shift) * half + (value >> shift);
-        usize::try_from(bucket).unwrap_or(usize::MAX)
-    }
-
-    /// The least value of a bucket.
-    #[must_use]
-    pub fn least(self, bucket: usize) -> u64 {
-        let (half, bucket) = (self.half(), bucket as u64);
-        let shift = (bucket / half).saturating_sub(1);
-        (bucket - shift * half) << shift
-    }
-
-    fn empty(self) -> Hist {
-        match self {
-            Self::Latency => hist::latency(),
-            Self::Phase => hist::anatomy(),
-        }
-    }
-}
 
 /// Appends a number as a varint: seven bits a byte, the lowest first.
 pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
@@ -93,6 +50,16 @@ impl PackedHistogram {
             debug_assert!(last.is_none_or(|last| last <= bucket));
             last = Some(bucket);
             packed.push(bucket, step.count_at_value());
+        }
+        packed.close()
+    }
+
+    /// Packs the counts of a stored histogram.
+    #[must_use]
+    pub fn of_filled(filled: &FilledBuckets, precision: Precision) -> Self {
+        let mut packed = Packer::default();
+        for (least, count) in filled.values() {
+            packed.push(precision.bucket(least), count);
         }
         packed.close()
     }

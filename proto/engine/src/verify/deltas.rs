@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::delta::DeltaReported;
-use loadpilot_events::log::envelope::Envelope;
-use loadpilot_events::log::hist::{self, EncodedHistogram};
+use loadpilot_events::log::hist::EncodedHistogram;
 
-use crate::control::{Control, envelope};
+use crate::control::Control;
 use crate::fold::chain::{Chain, Taken, follows, judge};
+use crate::fold::delta_record::{DeltaRecord, ParsedDelta};
 use crate::fold::delta_validation::plausible;
 use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::may_speak;
@@ -38,18 +38,18 @@ impl Deltas {
     pub(super) fn take(
         &mut self,
         control: &Control,
-        agent: &AgentId,
-        (subject, seq, payload): (&str, u64, &[u8]),
+        record: &DeltaRecord,
         breaches: &mut Breaches,
     ) {
-        let read = envelope::<DeltaReported>(payload);
-        let Envelope { event: delta, .. } = match read {
-            Ok(read) => read,
+        let (agent, subject, seq) = (&record.agent, record.subject.as_str(), record.seq);
+        let parsed = match &record.parsed {
+            Ok(parsed) => parsed,
             Err(why) => {
                 *self.unreadable.entry(agent.clone()).or_default() += 1;
-                return breaches.note(Invariant::Readable, subject, seq, why);
+                return breaches.note(Invariant::Readable, subject, seq, why.as_str());
             }
         };
+        let delta = &parsed.delta;
         let holder = Holder {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),
@@ -58,24 +58,24 @@ impl Deltas {
             let what = format!("{holder} never held shards");
             return breaches.note(Invariant::Held, subject, seq, what);
         }
-        if let Some(what) = foreign(control, &holder, &delta) {
+        if let Some(what) = foreign(control, &holder, delta) {
             breaches.note(Invariant::Held, subject, seq, what);
         }
-        if let Err(why) = plausible(control, &delta) {
+        if let Err(why) = plausible(control, delta) {
             // Its figures must not be used in any arithmetic.
             *self.unreadable.entry(agent.clone()).or_default() += 1;
             return breaches.note(Invariant::Readable, subject, seq, why);
         }
-        uncounted(&delta, |invariant, what| {
+        uncounted(parsed, |invariant, what| {
             breaches.note(invariant, subject, seq, what);
         });
-        if let Some(what) = follows(control, &holder, &delta) {
+        if let Some(what) = follows(control, &holder, delta) {
             return breaches.note(Invariant::Sequence, subject, seq, what);
         }
         let known = self.holders.entry(holder.clone()).or_default();
         subject.clone_into(&mut known.subject);
         known.places.entry(delta.seq).or_insert(seq);
-        if known.chain.take(&delta) == Taken::Another {
+        if known.chain.take(delta, parsed.content) == Taken::Another {
             let what = format!("{holder}: another delta has number {}", delta.seq);
             breaches.note(Invariant::Identity, subject, seq, what);
         }
@@ -111,11 +111,13 @@ fn foreign(control: &Control, holder: &Holder, delta: &DeltaReported) -> Option<
 }
 
 /// Names rows whose histograms are unreadable or disagree with their counts.
-fn uncounted(delta: &DeltaReported, mut note: impl FnMut(Invariant, String)) {
-    for row in &delta.calls {
+fn uncounted(parsed: &ParsedDelta, mut note: impl FnMut(Invariant, String)) {
+    for (number, row) in parsed.delta.calls.iter().enumerate() {
         let of_row = |what: &str| format!("call {} of tick {}: {what}", row.call, row.tick);
-        let mut judge = |encoded: &EncodedHistogram, name: &str| match hist::decode(encoded) {
-            Err(why) => note(Invariant::Readable, of_row(&why.to_string())),
+        let mut judge = |place: usize, encoded: &EncodedHistogram, name: &str| match parsed
+            .histogram(place, encoded)
+        {
+            Err(why) => note(Invariant::Readable, of_row(&why)),
             Ok(values) if values.len() == row.count => {}
             Ok(values) => {
                 let (held, count) = (values.len(), row.count);
@@ -123,7 +125,7 @@ fn uncounted(delta: &DeltaReported, mut note: impl FnMut(Invariant, String)) {
                 note(Invariant::Histograms, of_row(&what));
             }
         };
-        judge(&row.response, "response");
-        judge(&row.service, "service");
+        judge(2 * number, &row.response, "response");
+        judge(2 * number + 1, &row.service, "service");
     }
 }

@@ -5,19 +5,16 @@
 //! side that was resumed half-way. Must never compare more than digests: a report has one form.
 
 use loadpilot_events::answers::report::{ArrivalCounts, Report};
-use loadpilot_events::id::AgentId;
 use serde_json::Value;
 
 use crate::control::{Control, ControlLog};
+use crate::fold::delta_record::DeltaRecord;
 use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::Projection;
 use crate::report::{NoReport, digest, report};
 
 /// Number of deltas in a reversed piece.
 const PIECE: usize = 64;
-
-/// One record of LP_DATA, buffered until its piece is full.
-type DataRecord = (AgentId, String, u64, Vec<u8>);
 
 /// Two folds of one log.
 #[derive(Debug)]
@@ -26,7 +23,8 @@ pub(super) struct Folds {
     turned: Projection,
     /// The control side, folded half-way, then caught up.
     resumed: Control,
-    piece: Vec<DataRecord>,
+    /// Records that wait until the piece is full.
+    piece: Vec<DeltaRecord>,
 }
 
 impl Folds {
@@ -44,13 +42,8 @@ impl Folds {
         }
     }
 
-    pub(super) fn take(
-        &mut self,
-        control: &Control,
-        (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
-    ) {
-        self.straight.add(control, agent, subject, seq, payload);
-        let record = (agent.clone(), subject.to_owned(), seq, payload.to_vec());
+    pub(super) fn take(&mut self, control: &Control, record: DeltaRecord) {
+        self.straight.add_parsed(control, &record, None);
         self.piece.push(record);
         if self.piece.len() == PIECE {
             self.turn();
@@ -58,9 +51,8 @@ impl Folds {
     }
 
     fn turn(&mut self) {
-        for (agent, subject, seq, payload) in self.piece.iter().rev().chain(&self.piece) {
-            self.turned
-                .add(&self.resumed, agent, subject, *seq, payload);
+        for record in self.piece.iter().rev().chain(&self.piece) {
+            self.turned.add_parsed(&self.resumed, record, None);
         }
         self.piece.clear();
     }

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::control::{Control, ControlLog, Parsed};
 use crate::fold::decision_rules::is_end;
+use crate::fold::delta_record::DeltaRecord;
 use crate::fold::seal_rules;
 use crate::report::{NoReport, run_state};
 
@@ -168,17 +169,21 @@ impl DataVerifier {
     /// Adds one record of LP_DATA, in the order of the log: `agent` is the last token of its
     /// subject.
     pub fn add(&mut self, agent: &AgentId, subject: &str, seq: u64, payload: &[u8]) {
+        let subject = subject.to_owned();
+        self.add_parsed(DeltaRecord::parse(agent.clone(), subject, seq, payload));
+    }
+
+    /// The same for a parsed record.
+    pub fn add_parsed(&mut self, record: DeltaRecord) {
         self.read += 1;
         let sealed = self.control.sealed.as_ref();
-        if sealed.is_some_and(|sealed| seq > sealed.data_seq) {
+        if sealed.is_some_and(|sealed| record.seq > sealed.data_seq) {
             self.late += 1;
         } else {
             let breaches = &mut self.breaches;
-            self.deltas
-                .take(&self.control, agent, (subject, seq, payload), breaches);
+            self.deltas.take(&self.control, &record, breaches);
         }
-        self.folds
-            .take(&self.control, (agent, subject, seq, payload));
+        self.folds.take(&self.control, record);
     }
 
     /// Ends the reading. `known` is an earlier report of this log, as it was stored: after a round

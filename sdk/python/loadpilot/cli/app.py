@@ -188,7 +188,10 @@ def verify(
     ] = None,
     server: Server = NO_SERVER,
 ) -> ExitCode:
-    """Read the log of a run again and check every invariant: exit code 0 if all hold, 3 if not."""
+    """Read the whole log of a run, without its index, and check every invariant.
+
+    Exit code 0 if all hold, 3 if not.
+    """
     from .commands.verify import verify as execute
 
     return execute(run, as_json=json, known=report, key=key, server=server)

@@ -1,17 +1,18 @@
 """The runs of this directory or of a fleet, and the logs that hold them.
 
-Runs are found by their id, its first characters, ``last`` or the file that they are in.
+Runs are found by their id, its first characters, ``last`` or the file that they are in. To open a
+log starts its server, or computes the checksum of a run file: a command opens each once.
 """
 
 from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .. import _native
 from ..local.folders import ROOT, RUN_FILE, cache_of, log_dirs, reading, run_files, running
@@ -30,9 +31,10 @@ READERS_MAX = 8
 """Maximum number of runs read at a time: folding leaves Python to the other threads."""
 NEWEST = "last"
 """Name of the newest run."""
-
 Log = Path | Server
 """Place of a log: a folder, the file of a run, or a fleet."""
+OPEN_MAX = 4
+"""Maximum number of logs that stay open: each folder has a server of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,74 @@ class PastRun:
         return str(self.facts["ending"] or self.facts["state"]) if self.facts["asked"] else "set up"
 
 
+class OpenLogs:
+    """The logs that a command reads: each is opened once and stays open until the command ends."""
+
+    def __init__(self, interruptions: Interruptions) -> None:
+        """Open nothing yet."""
+        self._interruptions = interruptions
+        self._open: dict[Log, tuple[_native.Session, ExitStack]] = {}
+        self._used: list[Log] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for log in list(self._open):
+            self._close(log)
+
+    @contextmanager
+    def session(self, log: Log) -> Iterator[_native.Session]:
+        """Return the session of a log, which stays open for as long as the block and longer."""
+        if log not in self._open:
+            unused = [one for one in self._open if one not in self._used]
+            if len(self._open) >= OPEN_MAX and unused:
+                self._close(unused[0])
+            opened = ExitStack()
+            session = opened.enter_context(open_log(log, self._interruptions))
+            self._open[log] = session, opened
+        self._used.append(log)
+        try:
+            yield self._open[log][0]
+        finally:
+            self._used.remove(log)
+
+    def _close(self, log: Log) -> None:
+        _, opened = self._open.pop(log)
+        opened.close()
+
+
+@contextmanager
+def open_log(log: Log, through: Interruptions | OpenLogs) -> Iterator[_native.Session]:
+    """Open a session on a log for the length of the block, or take that of the command."""
+    if isinstance(through, OpenLogs):
+        with through.session(log) as session:
+            yield session
+        return
+    if isinstance(log, Path):
+        with reading(log, through.any) as session:
+            yield session
+        return
+    session = log.visit()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def place_of(log: Log | None) -> str:
+    """Place of a log; without one, that of the logs of this directory."""
+    return log.place if isinstance(log, Server) else str(log or ROOT)
+
+
 class UnknownRun(LookupError):
     """No run, or more than one, has this name."""
 
 
 def every_run(
-    interruptions: Interruptions, server: Server | None = None, folders: list[Path] | None = None
+    through: Interruptions | OpenLogs,
+    server: Server | None = None,
+    folders: list[Path] | None = None,
 ) -> list[PastRun]:
     """Read the runs of a fleet, else of ``folders`` or all logs of this directory, newest last.
 
@@ -86,7 +150,7 @@ def every_run(
     logs: list[Log] = [server] if server is not None else [*here]
     for log in logs:
         try:
-            with open_log(log, interruptions) as session:
+            with open_log(log, through) as session:
                 past += [PastRun(log, facts) for facts in json.loads(session.runs())]
         except _native.Refused as refused:
             if not (isinstance(log, Path) and log.suffix == RUN_FILE):
@@ -95,70 +159,51 @@ def every_run(
     return sorted(past, key=lambda one: one.run)
 
 
-@contextmanager
-def open_log(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
-    """Open a session on a log for the length of the block."""
-    if isinstance(log, Path):
-        with reading(log, interruptions.any) as session:
-            yield session
-        return
-    session = log.visit()
-    try:
-        yield session
-    finally:
-        session.close()
-
-
 def indexed(session: _native.Session, one: PastRun) -> _native.Reading:
-    """Read the log of a run and index it; that of this directory from where it was read last."""
-    cache = cache_of(one.log)
-    if cache is not None:
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return session.read(one.run, cache)
+    """Read the log of a run from where its index ends.
+
+    An index that is only in its file yet is read at the first question that needs it.
+    """
+    return session.read(one.run, cache_of(one.log))
 
 
 def read_all(
     past: list[PastRun],
-    interruptions: Interruptions,
+    through: Interruptions | OpenLogs,
     read: Callable[[_native.Session, PastRun], T],
 ) -> list[T]:
     """Read several runs, each log opened once; returns what ``read`` returned, in their order."""
     found: dict[str, T] = {}
     for log in dict.fromkeys(one.log for one in past):
         here = [one for one in past if one.log == log]
-        with open_log(log, interruptions) as session, ThreadPoolExecutor(READERS_MAX) as readers:
+        with open_log(log, through) as session, ThreadPoolExecutor(READERS_MAX) as readers:
             results = readers.map(partial(read, session), here)
             found |= {one.run: result for one, result in zip(here, results, strict=True)}
     return [found[one.run] for one in past]
 
 
-def place_of(log: Log | None) -> str:
-    """Place of a log; without one, that of the logs of this directory."""
-    return log.place if isinstance(log, Server) else str(log or ROOT)
-
-
-def find_run(name: str, interruptions: Interruptions, server: Server | None) -> PastRun:
+def find_run(name: str, through: Interruptions | OpenLogs, server: Server | None) -> PastRun:
     """Find a run by its name; in this directory, runs that are not over come first.
 
     Raises UnknownRun.
     """
     if server is None and not is_file(name):
-        alive = [one for one in every_run(interruptions, None, running(ROOT)) if not one.is_over]
+        alive = [one for one in every_run(through, None, running(ROOT)) if not one.is_over]
         with suppress(UnknownRun):
             return match_run(name, alive, place_of(None))
-    return past_run(name, interruptions, server)
+    return past_run(name, through, server)
 
 
-def past_run(name: str, interruptions: Interruptions, server: Server | None) -> PastRun:
+def past_run(name: str, through: Interruptions | OpenLogs, server: Server | None) -> PastRun:
     """Find a run by its name or its file; raises UnknownRun, and Refused for a damaged file."""
     if is_file(name):
         file = Path(name)
-        with open_log(file, interruptions) as session:
+        with open_log(file, through) as session:
             held = json.loads(session.runs())
         if len(held) != 1:
             raise UnknownRun(f"{name}: must hold one run, and holds {len(held)}")
         return PastRun(file, held[0])
-    return match_run(name, every_run(interruptions, server), place_of(server))
+    return match_run(name, every_run(through, server), place_of(server))
 
 
 def is_file(name: str) -> bool:

@@ -26,6 +26,8 @@ IMPORTED = "imported"
 """Folder below the logs with the files of imported runs."""
 CACHE = "cache"
 """Folder below the logs with indexed runs; it may be deleted at any time."""
+FILES, FLEETS = "files", "fleets"
+"""Folders there of the runs of run files and of fleets."""
 INDEXED = ".reading"
 """Suffix of an indexed run there."""
 RUN_FILE = ".lprun"
@@ -46,11 +48,11 @@ def run_files(root: Path) -> list[Path]:
     return sorted((root / IMPORTED).glob(f"*{RUN_FILE}"))
 
 
-def cache_of(log: object) -> Path | None:
-    """Find the cache of a log of this directory; None for another one."""
-    if not isinstance(log, Path) or ROOT not in log.parents:
-        return None
-    return ROOT / CACHE / (log.name if log.is_dir() else IMPORTED)
+def cache_of(log: object) -> Path:
+    """Find the folder of the indexed runs of a log; fleets share one, and so do run files."""
+    if not isinstance(log, Path):
+        return ROOT / CACHE / FLEETS
+    return ROOT / CACHE / (log.name if log.is_dir() else FILES)
 
 
 def running(root: Path) -> list[Path]:
@@ -60,13 +62,17 @@ def running(root: Path) -> list[Path]:
 
 def forget_remains(log_dir: Path, runs: list[str]) -> None:
     """Delete what killed agents and readers left of these runs; raises OSError."""
-    cache = cache_of(log_dir)
+    forget_caches(log_dir, runs)
     for run in runs:
-        if cache is not None:
-            (cache / f"{run}{INDEXED}").unlink(missing_ok=True)
         for kind in REMAINS:
             for file in (log_dir / AGENTS).glob(f"{run}.*.{kind}"):
                 file.unlink()
+
+
+def forget_caches(log: Path, runs: list[str]) -> None:
+    """Delete the indexed runs of a log; raises OSError."""
+    for run in runs:
+        (cache_of(log) / f"{run}{INDEXED}").unlink(missing_ok=True)
 
 
 @contextmanager

@@ -3,11 +3,9 @@
 //! A file that is torn, of another run, log or program version, or contradicted by the log is
 //! ignored.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use flate2::Crc;
 use loadpilot_engine::control::Control;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
@@ -15,10 +13,8 @@ use loadpilot_events::RunId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// First bytes of a file; the number changes with the layout.
-const MAGIC: &[u8] = b"loadpilot.reading/3\n";
-/// Number of bytes of the checksum after it.
-const CRC_BYTES: usize = 4;
+use super::cache_file::{self, UnreadIndex};
+
 /// Minimum number of new deltas for a write: fewer are folded faster than a file is written.
 const NEW_DELTAS_MIN: u64 = 256;
 
@@ -28,8 +24,8 @@ struct Head {
     run: RunId,
     /// Version of the program that wrote it: its layout is that of the types in memory.
     version: String,
-    /// Creation time of the data stream: in another stream the sequences mean something else.
-    created: u64,
+    /// Identity of the log: in another one the sequences mean something else.
+    log: u64,
     /// Hash of the plan and the assignments by which the deltas were judged.
     judged_by: Vec<u8>,
     /// Sequence of the last delta that the seal covers; absent before the seal.
@@ -43,7 +39,7 @@ struct Head {
 pub(super) struct Cache {
     folder: PathBuf,
     run: RunId,
-    created: u64,
+    log: u64,
     /// Number of deltas in the file, and whether the run was sealed then.
     written: (u64, bool),
 }
@@ -51,30 +47,27 @@ pub(super) struct Cache {
 /// A fold read from a cache file.
 pub(super) struct CachedFold {
     pub(super) data: Projection,
-    pub(super) index: Index,
     pub(super) data_seq: u64,
+    /// Its index, which not every query needs.
+    pub(super) index: UnreadIndex,
 }
 
 impl Cache {
-    /// A cache in `folder`, for a log whose data stream was created at `created`.
-    pub(super) fn new(folder: PathBuf, run: RunId, created: u64) -> Self {
+    /// A cache in `folder`, for the log with this identity.
+    pub(super) fn new(folder: PathBuf, run: RunId, log: u64) -> Self {
         Self {
             folder,
             run,
-            created,
+            log,
             written: (0, false),
         }
     }
 
-    /// The stored fold, if it is valid and holds under `control`.
-    pub(super) fn load(&mut self, control: &Control) -> Option<CachedFold> {
-        let bytes = fs::read(self.path()).ok()?;
-        let rest = bytes.strip_prefix(MAGIC)?;
-        let (crc, body) = rest.split_first_chunk::<CRC_BYTES>()?;
-        if u32::from_le_bytes(*crc) != checksum(body) {
-            return None;
-        }
-        let (head, rest): (Head, &[u8]) = postcard::take_from_bytes(body).ok()?;
+    /// The stored fold, if it is valid, holds under `control` and has no record behind the
+    /// sequence `log_end`.
+    pub(super) fn load(&mut self, control: &Control, log_end: u64) -> Option<CachedFold> {
+        let (fold, index) = cache_file::open(&self.path())?;
+        let (head, rest): (Head, &[u8]) = postcard::take_from_bytes(&fold).ok()?;
         let expected = self.head(control, head.data_seq);
         let sealed_alike = head.sealed_at == expected.sealed_at
             || (head.sealed_at.is_none() && expected.sealed_at >= Some(head.data_seq));
@@ -82,18 +75,18 @@ impl Cache {
             sealed_at: head.sealed_at,
             ..expected
         };
-        if head != same || !sealed_alike {
+        if head != same || !sealed_alike || head.data_seq > log_end {
             return None;
         }
-        let (data, index): (Projection, Index) = postcard::from_bytes(rest).ok()?;
+        let data: Projection = postcard::from_bytes(rest).ok()?;
         if !data.is_valid_under(control) {
             return None;
         }
         self.written = (data.generator.deltas, head.sealed_at.is_some());
         Some(CachedFold {
             data,
-            index,
             data_seq: head.data_seq,
+            index,
         })
     }
 
@@ -130,23 +123,15 @@ impl Cache {
 
     fn write(&self, head: &Head, data: &Projection, index: &Index) -> io::Result<()> {
         let head = postcard::to_stdvec(head).map_err(io::Error::other)?;
-        let body = postcard::to_extend(&(data, index), head).map_err(io::Error::other)?;
-        fs::create_dir_all(&self.folder)?;
-        let path = self.path();
-        let part = path.with_extension("part");
-        let mut file = fs::File::create(&part)?;
-        file.write_all(MAGIC)?;
-        file.write_all(&checksum(&body).to_le_bytes())?;
-        file.write_all(&body)?;
-        drop(file);
-        fs::rename(&part, &path)
+        let fold = postcard::to_extend(data, head).map_err(io::Error::other)?;
+        cache_file::write(&self.path(), &fold, index)
     }
 
     fn head(&self, control: &Control, data_seq: u64) -> Head {
         Head {
             run: self.run.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            created: self.created,
+            log: self.log,
             judged_by: judged_by(control),
             sealed_at: control.sealed.as_ref().map(|sealed| sealed.data_seq),
             data_seq,
@@ -181,21 +166,18 @@ fn judged_by(control: &Control) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-fn checksum(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use loadpilot_engine::control::ControlLog;
     use loadpilot_events::log::assign::Holding;
     use loadpilot_events::log::ctl::{Ending, RunSealed};
 
     use super::*;
 
-    const CREATED: u64 = 7;
+    const LOG: u64 = 7;
+    const LOG_END: u64 = 1_000;
 
     fn run(name: &str) -> RunId {
         RunId::parse(name).expect("a token")
@@ -206,14 +188,16 @@ mod tests {
         let control = ControlLog::new(run("01run")).close();
         let mut data = Projection::default();
         data.generator.deltas = 300;
-        let mut cache = Cache::new(folder.to_owned(), run("01run"), CREATED);
+        let mut cache = Cache::new(folder.to_owned(), run("01run"), LOG);
         cache.store(&control, (&data, &Index::default()), 900);
         control
     }
 
-    fn load(folder: &Path, name: &str, created: u64, control: &Control) -> Option<u64> {
-        let mut cache = Cache::new(folder.to_owned(), run(name), created);
-        cache.load(control).map(|fold| fold.data_seq)
+    fn load(folder: &Path, name: &str, log: u64, control: &Control) -> Option<u64> {
+        let mut cache = Cache::new(folder.to_owned(), run(name), log);
+        let fold = cache.load(control, LOG_END)?;
+        // Whichever part is damaged: the log is folded again.
+        fold.index.read().map(|_| fold.data_seq)
     }
 
     fn sealed(control: &Control, data_seq: u64) -> Control {
@@ -238,13 +222,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let control = write_cache(folder);
-        assert_eq!(load(folder, "01run", CREATED, &control), Some(900));
-        assert_eq!(load(folder, "01run", CREATED + 1, &control), None);
-        assert_eq!(load(folder, "01other", CREATED, &control), None);
+        assert_eq!(load(folder, "01run", LOG, &control), Some(900));
+        assert_eq!(load(folder, "01run", LOG + 1, &control), None);
+        assert_eq!(load(folder, "01other", LOG, &control), None);
         let covered = sealed(&control, 900);
-        assert_eq!(load(folder, "01run", CREATED, &covered), Some(900));
+        assert_eq!(load(folder, "01run", LOG, &covered), Some(900));
         let not_covered = sealed(&control, 899);
-        assert_eq!(load(folder, "01run", CREATED, &not_covered), None);
+        assert_eq!(load(folder, "01run", LOG, &not_covered), None);
         let mut assigned = control.clone();
         assigned
             .assignments
@@ -253,7 +237,9 @@ mod tests {
                 0,
                 Vec::<Holding>::new(),
             ));
-        assert_eq!(load(folder, "01run", CREATED, &assigned), None);
+        assert_eq!(load(folder, "01run", LOG, &assigned), None);
+        let mut shorter = Cache::new(folder.to_owned(), run("01run"), LOG);
+        assert!(shorter.load(&control, 899).is_none(), "records were lost");
     }
 
     /// Broken if a torn file is used or ends the program.
@@ -266,15 +252,15 @@ mod tests {
         let whole = fs::read(&path).expect("the file was written");
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).expect("a file");
-            assert_eq!(load(folder, "01run", CREATED, &control), None, "{length}");
+            assert_eq!(load(folder, "01run", LOG, &control), None, "{length}");
         }
         for offset in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[offset] ^= 0x10;
             fs::write(&path, &flipped).expect("a file");
-            assert_eq!(load(folder, "01run", CREATED, &control), None, "{offset}");
+            assert_eq!(load(folder, "01run", LOG, &control), None, "{offset}");
         }
         fs::write(&path, &whole).expect("a file");
-        assert_eq!(load(folder, "01run", CREATED, &control), Some(900));
+        assert_eq!(load(folder, "01run", LOG, &control), Some(900));
     }
 }

@@ -8,36 +8,27 @@ use std::path::PathBuf;
 use loadpilot_bus::{Bus, Fault, Step, Stored, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
+use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::agent_stats::agent_stats;
-use loadpilot_engine::report::compare::run_parts::run_parts;
-use loadpilot_engine::report::failures::errors;
-use loadpilot_engine::report::slice::{
-    Indexed, LatencyKind, heat, histogram_log, histograms, percentile_text, series,
-};
-use loadpilot_engine::report::time_range::report_of;
-use loadpilot_engine::report::timeline;
-use loadpilot_engine::report::what_if::what_if;
+use loadpilot_engine::report::slice::Indexed;
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::RunId;
-use loadpilot_events::answers::agent_stats::Attendance;
-use loadpilot_events::answers::compare::RunParts;
-use loadpilot_events::answers::failures::Errors;
-use loadpilot_events::answers::report::{Report, StoryLine, ThresholdResult};
-use loadpilot_events::answers::slice::{Heat, Histograms, Series, Slice};
-use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
-use loadpilot_events::id::AgentId;
-use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::answers::report::{Report, ThresholdResult};
+use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
+use super::delta_stream::DeltaStream;
 use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 mod cache;
+mod cache_file;
+mod queries;
 
 use cache::Cache;
+use cache_file::UnreadIndex;
+pub use queries::{TimelinePage, parse_query};
 
 /// The heads of the two streams, of all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -59,15 +50,6 @@ pub struct Position {
     pub data_seq: u64,
     /// Whether it is sealed or refused.
     pub over: bool,
-}
-
-/// A page of a timeline.
-#[derive(Debug, Clone, Serialize)]
-pub struct TimelinePage {
-    /// Its lines, in the order of the log.
-    pub lines: Vec<StoryLine>,
-    /// The sequence to continue after; null on the last page.
-    pub next: Option<u64>,
 }
 
 /// A fold with its index.
@@ -95,10 +77,9 @@ impl Folded {
         }
     }
 
-    fn add(&mut self, agent: &AgentId, stored: &Stored) {
-        let record = (agent, &*stored.subject, stored.seq, &*stored.payload);
+    fn add(&mut self, record: &DeltaRecord) {
         self.data
-            .add_indexed(&self.control, record, &mut self.index);
+            .add_parsed(&self.control, record, Some(&mut self.index));
     }
 }
 
@@ -120,6 +101,8 @@ pub struct IndexedRun {
     /// The report of the whole run, after its first query.
     report: Option<Box<Report>>,
     cache: Option<Cache>,
+    /// The index of the fold, while it is in the cache only.
+    unread_index: Option<UnreadIndex>,
 }
 
 impl Session {
@@ -147,6 +130,7 @@ impl Session {
             then: None,
             report: None,
             cache: None,
+            unread_index: None,
         };
         indexed.open(cache).await?;
         Ok(indexed)
@@ -178,11 +162,12 @@ impl IndexedRun {
             return Err(NoReport::Unknown(self.run.to_string()).into());
         }
         if let Some(folder) = cache {
-            let created = retry_unreachable(|| self.bus.created(Stream::Data)).await?;
-            let mut cache = Cache::new(folder, self.run.clone(), created);
-            if let Some(cached) = cache.load(&self.now.control) {
-                (self.now.data, self.now.index) = (cached.data, cached.index);
+            let log = retry_unreachable(|| self.bus.identity()).await?;
+            let mut cache = Cache::new(folder, self.run.clone(), log);
+            if let Some(cached) = cache.load(&self.now.control, heads.data_seq) {
+                self.now.data = cached.data;
                 self.data_seq = cached.data_seq;
+                self.unread_index = Some(cached.index);
             }
             self.cache = Some(cache);
         }
@@ -227,11 +212,7 @@ impl IndexedRun {
         let (before, data) = (&self.now.control, &self.now.data);
         if !is_still_valid(data, self.data_seq, (before, &control)) {
             // The deltas folded so far may be judged differently now.
-            self.now = Folded::new(control);
-            self.data_seq = 0;
-            if let Some(cache) = &mut self.cache {
-                cache.forget();
-            }
+            self.begin_anew(control);
         } else {
             self.now.control = control;
         }
@@ -239,15 +220,19 @@ impl IndexedRun {
     }
 
     async fn read_data(&mut self) -> Result<(), SessionError> {
-        let deltas = vec![self.subjects.delta_all(&self.run)];
-        let from = self.data_seq + 1;
-        let mut tail =
-            retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
-        while let Step::Event(stored) = tail.next().await? {
-            if let Some(Kind::Delta(agent)) = self.kind(&stored) {
-                self.now.add(&agent, &stored);
-            }
-            self.data_seq = stored.seq;
+        let mut deltas = self.deltas(self.data_seq + 1).await?;
+        let mut next = deltas.next().await?;
+        if next.is_none() && self.unread_index.is_some() {
+            return Ok(());
+        }
+        if !self.read_index() {
+            deltas = self.deltas(1).await?;
+            next = deltas.next().await?;
+        }
+        while let Some(batch) = next {
+            batch.records.iter().for_each(|record| self.now.add(record));
+            self.data_seq = batch.last_seq;
+            next = deltas.next().await?;
         }
         self.now.index.compact();
         if let Some(cache) = &mut self.cache {
@@ -255,6 +240,41 @@ impl IndexedRun {
             cache.store(&now.control, (&now.data, &now.index), self.data_seq);
         }
         Ok(())
+    }
+
+    /// Reads the index from the cache, if it is only there; returns false if that is damaged: then
+    /// nothing is folded.
+    fn read_index(&mut self) -> bool {
+        let Some(unread) = self.unread_index.take() else {
+            return true;
+        };
+        match unread.read() {
+            Some(index) => self.now.index = index,
+            None => self.begin_anew(self.now.control.clone()),
+        }
+        self.data_seq > 0
+    }
+
+    /// Reads the index, if it is only in the cache yet. Later queries do not need the cache, nor
+    /// the log unless they are as of an instant.
+    ///
+    /// # Errors
+    /// A fault of the bus, where the index is damaged.
+    pub async fn load_index(&mut self) -> Result<(), SessionError> {
+        match self.read_index() {
+            true => Ok(()),
+            false => self.read_data().await,
+        }
+    }
+
+    /// Forgets all deltas, which are judged by `control` from now on.
+    fn begin_anew(&mut self, control: Control) {
+        self.now = Folded::new(control);
+        self.data_seq = 0;
+        self.unread_index = None;
+        if let Some(cache) = &mut self.cache {
+            cache.forget();
+        }
     }
 
     /// How far the run has been read.
@@ -285,128 +305,26 @@ impl IndexedRun {
         Ok(report)
     }
 
+    /// The report of the whole run without its series, which are most of it.
+    ///
+    /// # Errors
+    /// None: the run is known.
+    pub fn report_without_series(&self) -> Result<Report, SessionError> {
+        let mut report = report(&self.now.control, &self.now.data)?;
+        report.series = Vec::new();
+        Ok(report)
+    }
+
     /// The gates, judged by what was read so far.
     pub(crate) fn gates(&self) -> Result<Vec<ThresholdResult>, NoReport> {
         let report = report(&self.now.control, &self.now.data)?;
         Ok(report.verdict.thresholds)
     }
 
-    /// The figures of a slice over time.
-    ///
-    /// # Errors
-    /// Every problem of the slice; or a fault of the bus.
-    pub async fn series(&mut self, slice: &Slice) -> Result<Series, SessionError> {
-        Ok(series(self.as_of(slice.as_of_us).await?.run(), slice)?)
-    }
-
-    /// The distribution of response times of a slice over time.
-    ///
-    /// # Errors
-    /// Every problem of the slice; or a fault of the bus.
-    pub async fn heat(&mut self, slice: &Slice) -> Result<Heat, SessionError> {
-        Ok(heat(self.as_of(slice.as_of_us).await?.run(), slice)?)
-    }
-
-    /// The stored distributions of a slice, for each bucket of its series.
-    ///
-    /// # Errors
-    /// Every problem of the slice; or a fault of the bus.
-    pub async fn histograms(&mut self, slice: &Slice) -> Result<Histograms, SessionError> {
-        Ok(histograms(self.as_of(slice.as_of_us).await?.run(), slice)?)
-    }
-
-    /// A slice as a histogram log of HdrHistogram.
-    ///
-    /// # Errors
-    /// Every problem of the slice; or a fault of the bus.
-    pub async fn histogram_log(
-        &mut self,
-        slice: &Slice,
-        kind: LatencyKind,
-    ) -> Result<String, SessionError> {
-        let folded = self.as_of(slice.as_of_us).await?;
-        Ok(histogram_log(folded.run(), slice, kind)?)
-    }
-
-    /// The distribution of a slice as text in the form of wrk2.
-    ///
-    /// # Errors
-    /// Every problem of the slice; or a fault of the bus.
-    pub async fn percentile_text(
-        &mut self,
-        slice: &Slice,
-        kind: LatencyKind,
-    ) -> Result<String, SessionError> {
-        let folded = self.as_of(slice.as_of_us).await?;
-        Ok(percentile_text(folded.run(), slice, kind)?)
-    }
-
-    /// The failed calls of a slice, by cause.
-    ///
-    /// # Errors
-    /// Every problem of the slice; or a fault of the bus.
-    pub async fn errors(&mut self, slice: &Slice) -> Result<Errors, SessionError> {
-        Ok(errors(self.as_of(slice.as_of_us).await?.run(), slice)?)
-    }
-
-    /// The agents that generated the load, with their figures.
-    ///
-    /// # Errors
-    /// When an instant is given and the run never started; or a fault of the bus.
-    pub async fn agents(&mut self, as_of_us: Option<u64>) -> Result<Attendance, SessionError> {
-        let folded = self.as_of(as_of_us).await?;
-        Ok(agent_stats(folded.run(), &Slice::default())?)
-    }
-
-    /// At most `limit` lines of the timeline after sequence `after`.
-    #[must_use]
-    pub fn timeline_page(&self, after: u64, limit: usize) -> TimelinePage {
-        let mut lines = timeline::lines_after(&self.now.control, after);
-        let more = lines.len() > limit;
-        lines.truncate(limit);
-        let last = lines.last().map_or(after, |line| line.seq);
-        TimelinePage {
-            lines,
-            next: more.then_some(last),
-        }
-    }
-
-    /// The report of the arrivals that are due from `from_us` until before `to_us`, in µs after the
-    /// start; absent: from the start, to the end.
-    ///
-    /// # Errors
-    /// Every problem of the range; or a fault of the bus.
-    pub async fn report_of(
-        &mut self,
-        from_us: Option<u64>,
-        to_us: Option<u64>,
-        as_of_us: Option<u64>,
-    ) -> Result<Report, SessionError> {
-        let folded = self.as_of(as_of_us).await?;
-        Ok(report_of(folded.run(), from_us, to_us)?)
-    }
-
-    /// The verdict of the run under other gates, warm-up or bounds of time.
-    ///
-    /// # Errors
-    /// Every problem of the question; or a fault of the bus.
-    pub async fn verdict(&mut self, question: &WhatIf) -> Result<WhatIfAnswer, SessionError> {
-        let folded = self.as_of(question.as_of_us).await?;
-        Ok(what_if(folded.run(), question)?)
-    }
-
-    /// What a comparison needs of the run.
-    ///
-    /// # Errors
-    /// When the run was never created.
-    pub async fn parts(&mut self) -> Result<RunParts, SessionError> {
-        let report = self.report(None).await?;
-        Ok(run_parts(self.now.run(), &report)?)
-    }
-
     /// The run as of an instant, folded from the log; the last one stays in memory.
     async fn as_of(&mut self, us: Option<u64>) -> Result<&Folded, SessionError> {
         let Some(us) = us else {
+            self.load_index().await?;
             return Ok(&self.now);
         };
         if self.then.as_ref().is_none_or(|(at_us, _)| *at_us != us) {
@@ -422,20 +340,24 @@ impl IndexedRun {
             return Err(Problem::new("as_of_us", rule, us).into());
         };
         let mut folded = Folded::new(then.control().clone());
-        let deltas = vec![self.subjects.delta_all(&self.run)];
-        let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
-            if stored.seq > self.data_seq {
+        let mut deltas = self.deltas(1).await?;
+        while let Some(batch) = deltas.next().await? {
+            let held = |record: &&DeltaRecord| record.seq() <= self.data_seq && then.holds(record);
+            batch
+                .records
+                .iter()
+                .filter(held)
+                .for_each(|record| folded.add(record));
+            if batch.last_seq >= self.data_seq {
                 break;
-            }
-            if let Some(Kind::Delta(agent)) = self.kind(&stored)
-                && then.holds(stored.seq, &stored.payload)
-            {
-                folded.add(&agent, &stored);
             }
         }
         folded.index.compact();
         Ok(folded)
+    }
+
+    async fn deltas(&self, from_seq: u64) -> Result<DeltaStream, SessionError> {
+        DeltaStream::open(&self.bus, &self.subjects, &self.run, from_seq).await
     }
 
     fn kind(&self, stored: &Stored) -> Option<Kind> {
@@ -461,20 +383,4 @@ pub(crate) fn is_still_valid(
     let created_alike = before.state.created.is_some() == after.state.created.is_some();
     let counts_alike = sealed_alike && assigned_alike && created_alike;
     (nothing_folded || counts_alike) && data.is_valid_under(after)
-}
-
-/// Parses a slice or another query from JSON.
-///
-/// # Errors
-/// The path of the first invalid field, and why.
-pub fn parse_query<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let refusal = |field: String, rule: String| Refusal {
-        problems: vec![Problem::new(field, rule, text)],
-    };
-    let question = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| refusal(error.path().to_string(), error.inner().to_string()))?;
-    let end = reader.end();
-    end.map_err(|error| refusal(".".to_owned(), error.to_string()))?;
-    Ok(question)
 }

@@ -72,6 +72,8 @@ pub fn signer(path: &Path) -> Result<Option<String>, SessionError> {
 struct RunFile {
     path: PathBuf,
     manifest: Manifest,
+    /// First bytes of the checksum of the manifest, which has those of all members.
+    identity: u64,
 }
 
 impl RunFile {
@@ -84,9 +86,12 @@ impl RunFile {
         let text = content(&mut archive, MANIFEST, MANIFEST_BYTES_MAX)
             .map_err(|_| problem(path, FOREIGN, "a ZIP"))?;
         let manifest = read_manifest(path, &text)?;
+        let hash = Sha256::digest(&text);
+        let (first, _) = hash.split_first_chunk().unwrap_or((&[0; 8], &[]));
         Ok(Self {
             path: path.to_owned(),
             manifest,
+            identity: u64::from_le_bytes(*first),
         })
     }
 
@@ -148,6 +153,10 @@ impl Source for RunFile {
             Stream::Ctl => self.manifest.ctl_created_us,
             Stream::Data => self.manifest.data_created_us,
         }
+    }
+
+    fn identity(&self) -> u64 {
+        self.identity
     }
 
     fn object(&self, name: &str) -> Result<Option<Bytes>, Fault> {

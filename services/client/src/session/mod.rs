@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadpilot_bus::{AppendError, Appended, Bus, Fault, Step, Stream};
+use loadpilot_bus::{AppendError, Appended, Bus, Fault, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::{NoReport, report};
@@ -24,6 +24,7 @@ use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
+use super::delta_stream::DeltaStream;
 use super::{bodies, run_request};
 
 pub(crate) mod session_error;
@@ -163,12 +164,10 @@ impl Session {
     /// Folds the deltas of a run.
     async fn fold(&self, run: &RunId, control: &Control) -> Result<Projection, SessionError> {
         let mut data = Projection::default();
-        let deltas = vec![self.subjects.delta_all(run)];
-        let mut tail = retry_unreachable(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
-            if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
-                let (subject, payload) = (&stored.subject, &stored.payload);
-                data.add(control, &agent, subject, stored.seq, payload);
+        let mut deltas = DeltaStream::open(&self.bus, &self.subjects, run, 1).await?;
+        while let Some(batch) = deltas.next().await? {
+            for record in &batch.records {
+                data.add_parsed(control, record, None);
             }
         }
         Ok(data)

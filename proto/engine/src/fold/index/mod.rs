@@ -20,8 +20,10 @@ use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
 mod block;
+mod stored_entries;
 
 pub use block::{Entries, Entry, Key};
+pub use stored_entries::StoredEntry;
 
 use block::{Merging, PHASES, Sums};
 
@@ -55,7 +57,7 @@ impl AgentGauges {
 }
 
 /// The rows that count, by due tick.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Index {
     calls: Vec<CallId>,
     agents: Vec<AgentId>,
@@ -105,16 +107,16 @@ impl Index {
             }
         }
         let names = CallNames::of(delta);
-        for (row, sums, _) in counted.calls.iter().filter(|(.., excess)| !excess) {
+        for (row, latencies, _) in counted.calls.iter().filter(|(.., excess)| !excess) {
             let call = number(&mut self.calls, &names.call_id(row.call));
             let outcome = row.outcome;
             let sums = Sums {
-                count: sums.count,
+                count: row.count,
                 dropped: 0,
-                status: sums.status.clone(),
-                causes: sums.causes.clone(),
-                response: PackedHistogram::of(&sums.response, Precision::Latency),
-                service: PackedHistogram::of(&sums.service, Precision::Latency),
+                status: row.status.clone(),
+                causes: row.causes.clone(),
+                response: PackedHistogram::of_filled(&latencies.response, Precision::Latency),
+                service: PackedHistogram::of_filled(&latencies.service, Precision::Latency),
             };
             let key = Key::Calls {
                 call,
@@ -123,11 +125,12 @@ impl Index {
             };
             self.push(row.tick, key, &sums);
         }
-        for (row, sums) in &counted.anatomy {
+        for (row, phases) in &counted.anatomy {
             let call = number(&mut self.calls, &names.call_id(row.call));
-            for (&phase, hist) in sums.phases.iter().filter(|(one, _)| PHASES.contains(one)) {
+            let indexed = phases.iter().filter(|(phase, _)| PHASES.contains(phase));
+            for &(phase, ref filled) in indexed {
                 let sums = Sums {
-                    response: PackedHistogram::of(hist, Precision::Phase),
+                    response: PackedHistogram::of_filled(filled, Precision::Phase),
                     ..Sums::default()
                 };
                 self.push(row.tick, Key::Phase { call, agent, phase }, &sums);
@@ -162,8 +165,12 @@ impl Index {
     }
 
     fn push(&mut self, tick: u32, key: Key, sums: &Sums) {
+        let mut entry = Vec::new();
+        sums.write(key, &mut entry);
         let block = self.levels[0].entry(tick).or_default();
-        sums.write(key, &mut block.0);
+        // Exactly: there are as many blocks as ticks, and a block grows by few entries.
+        block.0.reserve_exact(entry.len());
+        block.0.extend_from_slice(&entry);
         for (level, span) in SPANS.iter().enumerate().skip(1) {
             let block = tick / span;
             if self.stale[level].insert(block) {

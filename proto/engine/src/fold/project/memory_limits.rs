@@ -52,20 +52,20 @@ pub(super) fn grown(
         let stored = stored.map_or(0, |stored| {
             stored.response.distinct_values() + stored.service.distinct_values()
         });
-        let counts = sums.response.distinct_values() + sums.service.distinct_values();
+        let counts = sums.response.buckets() + sums.service.buckets();
         let place = places.entry(Place::Call(key.0, key.1, key.2));
         let place = place.or_insert((stored, stored));
         place.1 = place.1.max(counts);
     }
-    for (row, sums) in &prepared.anatomy {
+    for (row, phases) in &prepared.anatomy {
         let key = (window(control, row.tick), names.call_id(row.call));
         let stored = data.anatomy.get(&key);
-        for (&phase, hist) in &sums.phases {
-            let stored = stored.and_then(|stored| stored.phases.get(&phase));
+        for (phase, filled) in phases {
+            let stored = stored.and_then(|stored| stored.phases.get(phase));
             let stored = stored.map_or(0, Hist::distinct_values);
-            let place = places.entry(Place::Phase(key.0, key.1.clone(), phase));
+            let place = places.entry(Place::Phase(key.0, key.1.clone(), *phase));
             let place = place.or_insert((stored, stored));
-            place.1 = place.1.max(hist.distinct_values());
+            place.1 = place.1.max(filled.buckets());
         }
     }
     let grown: usize = places.values().map(|(before, after)| after - before).sum();

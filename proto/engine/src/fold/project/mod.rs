@@ -15,7 +15,6 @@ use loadpilot_events::answers::report::Quarantined;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::limits;
 use loadpilot_events::log::delta::{ArrivalRow, CallRow, DeltaReported, Gauges};
-use loadpilot_events::log::envelope::Envelope;
 use loadpilot_events::log::exchange::ExchangeSeen;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::script::RaisedBy;
@@ -23,8 +22,9 @@ use loadpilot_events::rules::Rules;
 use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, bug};
-use crate::control::{Control, envelope};
+use crate::control::Control;
 use crate::fold::chain::{Chain, Taken, adds, follows, last_number};
+use crate::fold::delta_record::{DeltaRecord, ParsedDelta};
 use crate::fold::delta_validation::plausible;
 use crate::fold::delta_window::Reported;
 use crate::fold::index::Index;
@@ -40,7 +40,7 @@ pub(crate) mod prepared;
 mod standing;
 mod window;
 
-use prepared::Prepared;
+use prepared::{Latencies, Prepared};
 use window::window;
 
 pub(crate) use standing::{counts, may_speak};
@@ -179,17 +179,37 @@ impl Projection {
         seq: u64,
         payload: &[u8],
     ) -> Option<DeltaReported> {
-        self.take(control, (agent, subject, seq, payload), None)
+        let record = DeltaRecord::parse(agent.clone(), subject.to_owned(), seq, payload);
+        let is_new = self.add_parsed(control, &record, None);
+        let parsed = record.parsed.ok().filter(|_| is_new);
+        parsed.map(|parsed| parsed.delta)
     }
 
-    /// The same; rows that count are added to `index`, too.
-    pub fn add_indexed(
+    /// The same for a parsed record; rows that count are added to `index`, too, if there is one.
+    /// Returns whether the delta counts for the first time.
+    pub fn add_parsed(
         &mut self,
         control: &Control,
-        record: (&AgentId, &str, u64, &[u8]),
-        index: &mut Index,
-    ) -> Option<DeltaReported> {
-        self.take(control, record, Some(index))
+        record: &DeltaRecord,
+        index: Option<&mut Index>,
+    ) -> bool {
+        let (subject, seq) = (&record.subject, record.seq);
+        let sealed = control.sealed.as_ref();
+        if sealed.is_some_and(|sealed| seq > sealed.data_seq) && !bug(Bug::LateDeltasCount) {
+            self.late_deltas += 1;
+            return false;
+        }
+        let parsed = record.parsed.as_ref().map_err(Clone::clone);
+        let result = parsed.and_then(|parsed| self.fold(control, &record.agent, parsed, index));
+        result.unwrap_or_else(|reason| {
+            let quarantined = Quarantined {
+                subject: subject.clone(),
+                seq,
+                reason,
+            };
+            self.quarantined.insert(seq, quarantined);
+            false
+        })
     }
 
     /// Whether the final totals in `control` lead to the same judgement of every delta as those
@@ -227,45 +247,18 @@ impl Projection {
         }
     }
 
-    fn take(
-        &mut self,
-        control: &Control,
-        (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
-        index: Option<&mut Index>,
-    ) -> Option<DeltaReported> {
-        if control
-            .sealed
-            .as_ref()
-            .is_some_and(|sealed| seq > sealed.data_seq && !bug(Bug::LateDeltasCount))
-        {
-            self.late_deltas += 1;
-            return None;
-        }
-        let result =
-            envelope::<DeltaReported>(payload).and_then(|envelope: Envelope<DeltaReported>| {
-                self.fold(control, agent, (envelope.event, payload.len()), index)
-            });
-        result.unwrap_or_else(|reason| {
-            let subject = subject.to_owned();
-            self.quarantined.insert(
-                seq,
-                Quarantined {
-                    subject,
-                    seq,
-                    reason,
-                },
-            );
-            None
-        })
-    }
-
+    /// Adds a delta; returns whether it counts for the first time.
+    ///
+    /// # Errors
+    /// Why it is quarantined.
     fn fold(
         &mut self,
         control: &Control,
         agent: &AgentId,
-        (delta, bytes): (DeltaReported, usize),
+        parsed: &ParsedDelta,
         index: Option<&mut Index>,
-    ) -> Result<Option<DeltaReported>, String> {
+    ) -> Result<bool, String> {
+        let delta = &parsed.delta;
         let mut holder = Holder {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),
@@ -278,32 +271,32 @@ impl Projection {
         if !control.state.ever_held.contains(&holder) {
             return Err(format!("{holder} never held shards"));
         }
-        plausible(control, &delta)?;
-        let prepared = Prepared::new(control, &holder, &delta, bytes)?;
-        if let Some(reason) = follows(control, &holder, &delta) {
+        plausible(control, delta)?;
+        let prepared = Prepared::new(control, &holder, parsed)?;
+        if let Some(reason) = follows(control, &holder, delta) {
             let first = self.beyond.entry(holder).or_insert(delta.seq);
             *first = delta.seq.min(*first);
             return Err(reason);
         }
-        let names = CallNames::of(&delta);
+        let names = CallNames::of(delta);
         let counts = memory_limits::grown(self, (control, agent), &prepared, &names)?;
         let sums = self.holders.entry(holder.clone()).or_default();
-        if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
-            return Ok(None);
+        let taken = sums.chain.take(delta, parsed.content);
+        if taken != Taken::New && !bug(Bug::CountedTwice) {
+            return Ok(false);
         }
         *self.counts.entry(agent.clone()).or_default() += counts;
-        if adds(&delta) {
+        if adds(delta) {
             sums.last_adding = sums.last_adding.max(delta.seq);
         }
         let created = control.state.created.as_ref();
         let is_closed_loop = created.is_some_and(|created| created.plan.users.is_some());
-        sums.add_totals(&delta, &prepared, is_closed_loop);
-        self.add_rows(control, &holder, (&delta, &names), &prepared);
+        sums.add_totals(delta, &prepared, is_closed_loop);
+        self.add_rows(control, &holder, (delta, &names), &prepared);
         if let Some(index) = index {
-            index.add(control, &holder.agent, &delta, &prepared);
+            index.add(control, &holder.agent, delta, &prepared);
         }
-        drop(prepared);
-        Ok(Some(delta))
+        Ok(true)
     }
 
     /// Adds the rows of a delta that counts.
@@ -323,9 +316,9 @@ impl Projection {
         for (row, sums, excess) in &prepared.arrivals {
             self.arrival(holder, row, sums, *excess);
         }
-        for (row, sums, excess) in &prepared.calls {
+        for (row, latencies, excess) in &prepared.calls {
             let call = (*row, names.call_id(row.call));
-            self.call(control, holder, call, sums, *excess);
+            self.call(control, holder, call, latencies, *excess);
         }
         for row in &delta.raised {
             let key = (row.task, row.by, row.text.clone());
@@ -340,9 +333,10 @@ impl Projection {
             let key = (window(control, row.tick), row.task);
             self.metrics.entry(key).or_default().add(sums);
         }
-        for (row, sums) in &prepared.anatomy {
+        for (row, phases) in &prepared.anatomy {
             let key = (window(control, row.tick), names.call_id(row.call));
-            self.anatomy.entry(key).or_default().add(sums);
+            let phases = phases.iter().map(|(phase, filled)| (*phase, &**filled));
+            self.anatomy.entry(key).or_default().add_row(row, phases);
         }
     }
 
@@ -363,21 +357,23 @@ impl Projection {
         control: &Control,
         holder: &Holder,
         (row, call_id): (&CallRow, CallId),
-        more: &CallSums,
+        latencies: &Latencies<'_>,
         excess: bool,
     ) {
-        self.holders.entry(holder.clone()).or_default().calls += more.count;
+        self.holders.entry(holder.clone()).or_default().calls += row.count;
         if excess {
-            self.excess_calls += more.count;
+            self.excess_calls += row.count;
             return;
         }
         let key = (window(control, row.tick), call_id, row.outcome);
-        self.calls.entry(key).or_default().add(more);
+        let Latencies { response, service } = latencies;
+        let sums = self.calls.entry(key).or_default();
+        sums.add_row(row, response, service);
         if row.outcome.is_finished() {
             let tick = self.ticks.entry(row.tick).or_default();
             tick.finished += row.count;
             tick.errors += if row.outcome.is_error() { row.count } else { 0 };
-            let responses = PackedHistogram::of(&more.response, Precision::Latency);
+            let responses = PackedHistogram::of_filled(response, Precision::Latency);
             tick.responses.add(&responses);
         }
     }

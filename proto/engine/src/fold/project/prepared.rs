@@ -1,49 +1,55 @@
 //! A delta, read and judged row by row before any of it is added up.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::limits::{HIST_COUNTS_PER_DELTA_MAX, HIST_FILLED_PER_BYTE_MAX};
-use loadpilot_events::log::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported};
-use loadpilot_events::log::hist::{self, EncodedHistogram, Hist};
+use loadpilot_events::log::delta::{AnatomyRow, ArrivalRow, CallRow, Phase};
+use loadpilot_events::log::hist::{EncodedHistogram, FilledBuckets};
 use loadpilot_events::log::metrics::MetricRow;
 use loadpilot_events::plan::script::Checks;
 
 use super::standing::{Standing, standing};
 use crate::control::Control;
+use crate::fold::delta_record::ParsedDelta;
 use crate::fold::delta_validation::counted;
-use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
+use crate::tally::aggregates::ArrivalSums;
 use crate::tally::metrics::MetricSums;
+
+/// The histogram of a row.
+pub(crate) type Filled<'a> = Cow<'a, FilledBuckets>;
 
 /// A delta whose every row was read and judged, so that it is folded as a whole or not at all.
 pub(crate) struct Prepared<'a> {
     /// Rows with their sums, and whether they are excess.
     pub(crate) arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
-    /// Rows with their sums, and whether they are excess.
-    pub(crate) calls: Vec<(&'a CallRow, CallSums, bool)>,
-    /// Rows with their sums, without excess.
-    pub(crate) anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
+    /// Rows with their histograms, and whether they are excess.
+    pub(crate) calls: Vec<(&'a CallRow, Latencies<'a>, bool)>,
+    /// Rows with the histograms of their phases, without excess.
+    pub(crate) anatomy: Vec<(&'a AnatomyRow, Vec<(Phase, Filled<'a>)>)>,
     /// Rows with their sums, without excess.
     pub(crate) metrics: Vec<(&'a MetricRow, MetricSums)>,
+}
+
+/// The histograms of a row of calls.
+pub(crate) struct Latencies<'a> {
+    pub(crate) response: Filled<'a>,
+    pub(crate) service: Filled<'a>,
 }
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(
         control: &Control,
         holder: &Holder,
-        delta: &'a DeltaReported,
-        bytes: usize,
+        parsed: &'a ParsedDelta,
     ) -> Result<Self, String> {
+        let delta = &parsed.delta;
         let excess = |tick, generation| match standing(control, holder, tick, generation) {
             Standing::Counts => Ok(false),
             Standing::Excess => Ok(true),
             Standing::Contradicts(reason) => Err(reason),
         };
-        let mut decoded = Decoded::default();
-        let mut decode = |encoded: &EncodedHistogram| {
-            let hist = hist::decode(encoded).map_err(|e| e.to_string())?;
-            decoded.add(&hist).map(|()| hist)
-        };
+        let mut histograms = Histograms::of(parsed);
         let mut prepared = Self {
             arrivals: Vec::new(),
             calls: Vec::new(),
@@ -65,24 +71,24 @@ impl<'a> Prepared<'a> {
             prepared.arrivals.push((row, sums, excess));
         }
         for row in &delta.calls {
-            let sums = call_sums(row, decode(&row.response)?, decode(&row.service)?)?;
+            let response = histograms.next(&row.response)?;
+            let service = histograms.next(&row.service)?;
+            let latencies = latencies(row, response, service)?;
             let excess = excess(row.tick, row.generation)?;
-            prepared.calls.push((row, sums, excess));
+            prepared.calls.push((row, latencies, excess));
         }
         for row in &delta.anatomy {
-            if !excess(row.tick, row.generation)? {
-                let phases = row.phases.iter();
-                let read: Result<BTreeMap<_, _>, String> = phases
-                    .map(|(&phase, hist)| counted(decode(hist)?).map(|hist| (phase, hist)))
-                    .collect();
-                let sums = AnatomySums {
-                    phases: read?,
-                    opened: row.connections_opened,
-                    reused: row.connections_reused,
-                    resent: row.resent,
-                };
-                prepared.anatomy.push((row, sums));
+            if excess(row.tick, row.generation)? {
+                histograms.skip(row.phases.len());
+                continue;
             }
+            let mut phases = Vec::with_capacity(row.phases.len());
+            for (&phase, encoded) in &row.phases {
+                let filled = histograms.next(encoded)?;
+                counted(&filled)?;
+                phases.push((phase, filled));
+            }
+            prepared.anatomy.push((row, phases));
         }
         for row in &delta.metrics {
             let sums = MetricSums::of_row(row)?;
@@ -90,16 +96,20 @@ impl<'a> Prepared<'a> {
                 prepared.metrics.push((row, sums));
             }
         }
-        decoded.judge(&prepared, bytes)?;
+        histograms.judge()?;
         Ok(prepared)
     }
 }
 
-/// The sums of a row of calls.
+/// The histograms of a row of calls.
 ///
 /// # Errors
 /// Histograms that disagree with its count.
-fn call_sums(row: &CallRow, response: Hist, service: Hist) -> Result<CallSums, String> {
+fn latencies<'a>(
+    row: &CallRow,
+    response: Filled<'a>,
+    service: Filled<'a>,
+) -> Result<Latencies<'a>, String> {
     if response.len() != row.count || service.len() != row.count {
         return Err(format!(
             "call {} of tick {}: {} calls, histograms of {} and {}",
@@ -110,56 +120,55 @@ fn call_sums(row: &CallRow, response: Hist, service: Hist) -> Result<CallSums, S
             service.len(),
         ));
     }
-    Ok(CallSums {
-        count: row.count,
-        response,
-        service,
-        status: row.status.clone(),
-        causes: row.causes.clone(),
-        sent_bytes: row.sent_bytes,
-        received_bytes: row.received_bytes,
-    })
+    Ok(Latencies { response, service })
 }
 
-/// The histograms of one delta, counted while they are decoded.
-#[derive(Debug, Default)]
-struct Decoded {
+/// The histograms of one delta, counted one by one.
+struct Histograms<'a> {
+    parsed: &'a ParsedDelta,
+    /// Place of the next one.
+    place: usize,
     counts: usize,
-    /// An upper bound of the counts above zero.
+    /// The counts above zero.
     filled: usize,
 }
 
-impl Decoded {
-    /// Counts one more histogram.
-    ///
-    /// # Errors
-    /// Too many counts, in words.
-    fn add(&mut self, hist: &Hist) -> Result<(), String> {
-        let counts = hist.distinct_values();
-        let values = usize::try_from(hist.len()).unwrap_or(usize::MAX);
-        self.counts = self.counts.saturating_add(counts);
-        self.filled = self.filled.saturating_add(counts.min(values));
-        match self.counts > HIST_COUNTS_PER_DELTA_MAX {
-            true => Err(too_many("counts in its histograms")),
-            false => Ok(()),
+impl<'a> Histograms<'a> {
+    fn of(parsed: &'a ParsedDelta) -> Self {
+        Self {
+            parsed,
+            place: 0,
+            counts: 0,
+            filled: 0,
         }
     }
 
-    /// Whether so many counts above zero fit into so many bytes.
+    /// The next histogram, which is `encoded`.
+    ///
+    /// # Errors
+    /// An unreadable histogram, or too many counts, in words.
+    fn next(&mut self, encoded: &EncodedHistogram) -> Result<Filled<'a>, String> {
+        let hist = self.parsed.histogram(self.place, encoded)?;
+        self.place += 1;
+        self.counts = self.counts.saturating_add(hist.buckets());
+        self.filled = self.filled.saturating_add(hist.filled());
+        match self.counts > HIST_COUNTS_PER_DELTA_MAX {
+            true => Err(too_many("counts in its histograms")),
+            false => Ok(hist),
+        }
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.place += count;
+    }
+
+    /// Whether so many counts above zero fit into the bytes of the delta.
     ///
     /// # Errors
     /// Too many counts for the length, in words.
-    fn judge(&self, prepared: &Prepared<'_>, bytes: usize) -> Result<(), String> {
-        let most = bytes.saturating_mul(HIST_FILLED_PER_BYTE_MAX);
-        if self.filled <= most {
-            return Ok(());
-        }
-        let calls = prepared.calls.iter();
-        let calls = calls.flat_map(|(_, sums, _)| [&sums.response, &sums.service]);
-        let phases = prepared.anatomy.iter();
-        let phases = phases.flat_map(|(_, sums)| sums.phases.values());
-        let filled: usize = calls.chain(phases).map(|h| h.iter_recorded().count()).sum();
-        match filled > most {
+    fn judge(&self) -> Result<(), String> {
+        let most = self.parsed.bytes.saturating_mul(HIST_FILLED_PER_BYTE_MAX);
+        match self.filled > most {
             true => Err(too_many("counts for its length")),
             false => Ok(()),
         }

@@ -8,6 +8,7 @@ use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist::Hist;
 
 use crate::tally::aggregates::AnatomySums;
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
 /// The percentiles of a distribution; `None` when it is empty.
 #[must_use]
@@ -44,6 +45,39 @@ pub fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {
 #[must_use]
 pub fn percentile_us(hist: &Hist, percent: f64) -> u64 {
     hist.value_at_percentile(percent).min(hist.max())
+}
+
+/// [`percentile_us`] of packed counts for each of `percents`, which are above 0 and ascend; `None`
+/// when there are none.
+#[must_use]
+pub fn packed_percentiles_us<const N: usize>(
+    packed: &PackedHistogram,
+    precision: Precision,
+    percents: [f64; N],
+) -> Option<[u64; N]> {
+    let total: u64 = packed.iter().map(|(_, count)| count).sum();
+    let mut counts = packed.iter();
+    let (mut last, mut passed) = counts.next()?;
+    Some(percents.map(|percent| {
+        while passed < nearest_rank(percent, total) {
+            let Some((bucket, count)) = counts.next() else {
+                break;
+            };
+            (last, passed) = (bucket, passed + count);
+        }
+        precision.greatest(last)
+    }))
+}
+
+/// Number of values that a percentile is to cover, as the library of the histograms computes it.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts stay far below 2^53"
+)]
+fn nearest_rank(percent: f64, total: u64) -> u64 {
+    ((percent / 100.0).min(1.0) * total as f64).ceil() as u64
 }
 
 /// Corrected p99 over uncorrected p99.

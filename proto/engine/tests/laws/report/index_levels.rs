@@ -1,9 +1,10 @@
 //! Long runs: a stretch of any length, read from packed blocks, is all that was due in it.
 
 use loadpilot_engine::control::ControlLog;
+use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::percentiles::{ladder, ms, percentile_us};
+use loadpilot_engine::report::percentiles::{ladder, ms, packed_percentiles_us, percentile_us};
 use loadpilot_engine::report::report;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_engine::report::what_if::what_if;
@@ -24,6 +25,7 @@ use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
+use crate::report::slices::restored;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 use crate::support::history::encode;
@@ -164,7 +166,8 @@ proptest! {
         let (mut data, mut index) = (Projection::default(), Index::default());
         let agent = plans::holder(0, 0).agent;
         for (seq, payload) in (1..).zip(deltas(&calls)) {
-            data.add_indexed(&control, (&agent, "delta", seq, &payload), &mut index);
+            let record = DeltaRecord::parse(agent.clone(), "delta".to_owned(), seq, &payload);
+            data.add_parsed(&control, &record, Some(&mut index));
             if dice.chance(10) {
                 index.compact();
             }
@@ -204,8 +207,9 @@ proptest! {
         let measured = calls.iter().filter(|call| u64::from(call.tick) >= from);
         measured.for_each(|call| hist::record(&mut tokens, call.response_us / 2));
         let question = token_gate(from * TICK_US);
-        let bytes = postcard::to_stdvec(&(&data, &index)).expect("it has a form");
-        let (restored, restored_index) = postcard::from_bytes(&bytes).expect("it was just written");
+        index.compact();
+        let (restored, restored_index) = restored(&data, &index);
+        let run = Indexed { control: &control, data: &data, index: &index };
         let again = Indexed { control: &control, data: &restored, index: &restored_index };
         for run in [run, again] {
             let judged = what_if(run, &question).expect("it is sound").verdict.thresholds;
@@ -226,9 +230,15 @@ proptest! {
         ] {
             for &value in &values {
                 hist::record(&mut hist, value);
-                prop_assert_eq!(grain.least(grain.bucket(value)), hist.lowest_equivalent(value));
+                let bucket = grain.bucket(value);
+                prop_assert_eq!(grain.least(bucket), hist.lowest_equivalent(value));
+                prop_assert_eq!(grain.greatest(bucket), hist.highest_equivalent(value));
             }
-            let unpacked = PackedHistogram::of(&hist, grain).hist(grain);
+            let packed = PackedHistogram::of(&hist, grain);
+            let percents = [1.0, 50.0, 90.0, 99.0, 99.9, 100.0];
+            let found = packed_percentiles_us(&packed, grain, percents).expect("values");
+            prop_assert_eq!(found, percents.map(|percent| percentile_us(&hist, percent)));
+            let unpacked = packed.hist(grain);
             prop_assert_eq!(hist::encode(&unpacked), hist::encode(&hist));
             prop_assert_eq!(unpacked.mean().to_bits(), hist.mean().to_bits());
         }

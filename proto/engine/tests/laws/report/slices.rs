@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::{AsOf, DeltaOrder};
+use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::{Projection, first_measured_tick};
 use loadpilot_engine::report::agent_stats::agent_stats;
@@ -12,6 +13,7 @@ use loadpilot_engine::report::report;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::id::AgentId;
 use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::wire::subject::Kind;
@@ -22,6 +24,19 @@ use crate::report::time_range::due_in;
 use crate::rules::dice::Dice;
 use crate::support::history::{Act, Deed, History, Record};
 use crate::support::naive::stored;
+
+/// A fold and its index, as a cache writes and reads them.
+pub(crate) fn restored(data: &Projection, index: &Index) -> (Projection, Index) {
+    let bytes = postcard::to_stdvec(data).expect("it has a form");
+    let data = postcard::from_bytes(&bytes).expect("it was just written");
+    let mut read = Index::default();
+    for entry in index.stored_entries() {
+        let bytes = postcard::to_stdvec(&entry).expect("it has a form");
+        let entry = postcard::from_bytes(&bytes).expect("it was just written");
+        read.add_stored(entry).expect("it is an entry");
+    }
+    (data, read)
+}
 
 /// A run that was read whole.
 pub(crate) struct Whole {
@@ -46,8 +61,10 @@ impl Whole {
             let Kind::Delta(agent) = &record.kind else {
                 panic!("only deltas stand in LP_DATA");
             };
-            let taken = (agent, &*record.subject, record.seq, &*record.payload);
-            self.data.add_indexed(&self.control, taken, &mut self.index);
+            let subject = record.subject.clone();
+            let parsed = DeltaRecord::parse(agent.clone(), subject, record.seq, &record.payload);
+            let index = Some(&mut self.index);
+            self.data.add_parsed(&self.control, &parsed, index);
         }
         self.index.compact();
     }
@@ -296,7 +313,7 @@ proptest! {
         }
         for us in [0, end_us / 4, end_us / 2, end_us, u64::MAX] {
             let then = AsOf::new(&log, us).expect("it started");
-            let held = |record: &&Record| then.holds(record.seq, &record.payload);
+            let held = |record: &&Record| then.holds(&parsed(record.seq, &record.payload));
             let deltas: Vec<Record> = history.data.iter().filter(held).cloned().collect();
             let last_seq = deltas.iter().map(|record| record.seq).max();
             prop_assert!(last_seq <= Some(order.last_seq(us)), "read too little");
@@ -321,6 +338,11 @@ proptest! {
             }
         }
     }
+}
+
+fn parsed(seq: u64, payload: &[u8]) -> DeltaRecord {
+    let agent = AgentId::parse("agent-1").expect("a token");
+    DeltaRecord::parse(agent, "delta".to_owned(), seq, payload)
 }
 
 /// Broken if a decision counted before it was made, or a delta that came after the seal before it.
@@ -353,9 +375,10 @@ fn as_of_an_instant_is_what_had_been_decided() {
         assert_eq!(then.control().sealed.is_some(), is_sealed);
         let late = history.data_seq() + 1;
         let delta = br#"{"event": {"to_us": 1}}"#;
-        assert!(then.holds(late - 1, delta));
-        assert_eq!(then.holds(late, delta), is_sealed, "it came after the seal");
-        assert_eq!(then.holds(1, b"?"), is_sealed, "it has no time");
+        assert!(then.holds(&parsed(late - 1, delta)));
+        let holds = |seq, payload| then.holds(&parsed(seq, payload));
+        assert_eq!(holds(late, delta), is_sealed, "it came after the seal");
+        assert_eq!(holds(1, b"?"), is_sealed, "it has no time");
     }
 }
 
@@ -401,8 +424,7 @@ proptest! {
         let slice = slice(&history, dice);
         let cut = dice.pick(0..history.data.len() as u64 + 1) as usize;
         let half = Whole::of(&history, &history.data[..cut]);
-        let bytes = postcard::to_stdvec(&(&half.data, &half.index)).expect("it has a form");
-        let (data, index) = postcard::from_bytes(&bytes).expect("it was just written");
+        let (data, index) = restored(&half.data, &half.index);
         let mut found = Whole { control: half.control, data, index };
         found.take(&history.data[cut..]);
         prop_assert_eq!(found.report(), expected.report());

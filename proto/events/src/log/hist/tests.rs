@@ -227,3 +227,67 @@ fn the_greatest_that_is_written_is_read() {
     let back = decode(&encode(&full)).expect("what was written is read");
     assert_eq!(back, full);
 }
+
+/// What two ways of reading a text say about it: number of buckets, of values, and the sum with
+/// another histogram; or why it is refused.
+type Said = Result<(usize, u64, EncodedHistogram), String>;
+
+fn by_library(text: &EncodedHistogram, sum: &Hist) -> Said {
+    let hist = decode(text).map_err(|error| error.to_string())?;
+    let mut sum = sum.clone();
+    sum.add(&hist).expect("it grows");
+    Ok((hist.distinct_values(), hist.len(), encode(&sum)))
+}
+
+fn by_buckets(reader: &mut HistogramReader, text: &EncodedHistogram, sum: &Hist) -> Said {
+    let filled = reader.read(text).map_err(|error| error.to_string())?;
+    let mut sum = sum.clone();
+    filled.add_to(&mut sum);
+    assert_eq!(filled.filled(), filled.values().count());
+    Ok((filled.buckets(), filled.len(), encode(&sum)))
+}
+
+/// Broken if a fold adds up other values than the library reads, or refuses a text for another
+/// reason: a report would depend on how its log was read.
+#[test]
+fn filled_buckets_say_what_the_library_says() {
+    let mut random = 1_u64;
+    let mut pick = |below: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % below
+    };
+    let (mut reader, mut plain, mut refused_texts) = (HistogramReader::default(), 0, 0);
+    for round in 0..1_500 {
+        let mut hist = [latency(), anatomy()][round % 2].clone();
+        for _ in 0..pick(40) {
+            let bits = pick(42);
+            hist.record_n(pick(1 << bits), 1 + pick(9))
+                .expect("it grows");
+        }
+        let mut sum = [anatomy(), latency()][round / 2 % 2].clone();
+        (0..pick(5)).for_each(|_| record(&mut sum, pick(1 << 20)));
+        let mut text = encode(&hist);
+        if round % 3 > 0 && !text.0.is_empty() {
+            let mut bytes = BASE64_STANDARD.decode(&text.0).expect("base64");
+            let in_v2 = round % 3 == 1;
+            let mut v2 = inflate(&bytes).expect("it is whole");
+            let damaged = if in_v2 { &mut v2 } else { &mut bytes };
+            let at = usize::try_from(pick(damaged.len() as u64)).expect("short");
+            damaged[at] ^= 1 << pick(8);
+            text = match in_v2 {
+                true => deflated(damaged),
+                false => EncodedHistogram(BASE64_STANDARD.encode(damaged)),
+            };
+        }
+        let expected = by_library(&text, &sum);
+        refused_texts += usize::from(expected.is_err());
+        plain += usize::from(reader.plain(&text.0).is_some());
+        assert_eq!(by_buckets(&mut reader, &text, &sum), expected, "{text:?}");
+    }
+    assert!(
+        plain > 500 && refused_texts > 200,
+        "{plain} plain, {refused_texts} refused"
+    );
+}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...control.exit_code import ExitCode
-from ...control.run_list import find_run, open_log
+from ...control.run_list import OpenLogs, find_run, indexed, open_log
 from ...control.terminal import coloured, wants_colour, write_product
 from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ..output.comparison import comparison_text
@@ -20,7 +20,6 @@ from .history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
     from ...control.nats_settings import Server, ServerFlags
-    from ...control.signals import Interruptions
 
 JSON_FILE = ".json"
 """Suffix of results files and baselines."""
@@ -30,7 +29,7 @@ def compare(
     current: str, baseline: list[str], *, threshold: str, as_json: bool, server: ServerFlags
 ) -> ExitCode:
     """Compare a run with others, or with the baseline of this directory."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         percent = _percent(threshold)
         if not baseline and not BASELINE.exists():
@@ -38,10 +37,8 @@ def compare(
                 f"there is no baseline in {BASELINE}: name a run to compare with, or save one with "
                 "`loadpilot run --save-baseline`"
             )
-        ours = _runs(current, interruptions, place)
-        theirs = [
-            run for name in baseline or [str(BASELINE)] for run in _runs(name, interruptions, place)
-        ]
+        ours = _runs(current, logs, place)
+        theirs = [run for name in baseline or [str(BASELINE)] for run in _runs(name, logs, place)]
         if len(ours) != 1:
             raise UsageError(f"{current} holds {len(ours)} runs; the current one must be one")
         text = _native.compare(json.dumps(ours[0]), json.dumps(theirs), percent)
@@ -67,13 +64,13 @@ def _percent(threshold: str) -> float:
     return percent
 
 
-def _runs(name: str, interruptions: Interruptions, server: Server | None) -> list[dict[str, Any]]:
+def _runs(name: str, logs: OpenLogs, server: Server | None) -> list[dict[str, Any]]:
     """Read the parts of a run, a run file, a results file or a baseline."""
     if name.endswith(JSON_FILE):
         return _of_json(Path(name))
-    one = find_run(name, interruptions, server)
-    with open_log(one.log, interruptions) as session:
-        return [json.loads(session.parts(one.run))]
+    one = find_run(name, logs, server)
+    with open_log(one.log, logs) as session:
+        return [json.loads(indexed(session, one).parts())]
 
 
 def _of_json(path: Path) -> list[dict[str, Any]]:

@@ -18,9 +18,11 @@ from ...control.exit_code import ExitCode
 from ...control.figures import millis, number, percent, plural, seconds
 from ...control.nats_settings import Server, ServerFlags, read_server
 from ...control.run_list import (
+    OpenLogs,
     PastRun,
     UnknownRun,
     every_run,
+    indexed,
     match_run,
     open_log,
     past_run,
@@ -30,7 +32,7 @@ from ...control.signals import Interruptions
 from ...control.terminal import safe, say, write_product
 from ...library.tables.extras import MissingPackage
 from ...local import teardown_locks
-from ...local.folders import RUN_FILE, forget_remains
+from ...local.folders import RUN_FILE, forget_caches, forget_remains
 from ...local.stack import StackFault
 from ...problem import Problem, Refused
 from ..configuration.sources import current
@@ -61,7 +63,7 @@ class UsageError(Exception):
 
 def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:
     """List the newest runs of this directory or a fleet that have all of ``tags``, newest last."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         if last < 1:
             problems.append(Problem("--last", f"must be at least 1 (got {last})"))
@@ -69,7 +71,7 @@ def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> E
         found = read_server(server, current().environ, problems)
         if problems:
             raise Refused(problems)
-        every, where = every_run(interruptions, found), place_of(found)
+        every, where = every_run(logs, found), place_of(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
         if not every:
             say(f"no runs in {where}; start one with `loadpilot run`")
@@ -77,7 +79,7 @@ def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> E
             say(f"none of the {len(every)} runs in {where} has the tags {pairs(wanted)}")
         else:
             shown = past[-last:]
-            rows = table(shown, outcomes(shown, interruptions), verbose=verbose)
+            rows = table(shown, outcomes(shown, logs), verbose=verbose)
             write_product("".join(f"{row}\n" for row in rows))
             if len(shown) < len(past):
                 older = plural(len(past) - len(shown), "older run")
@@ -96,21 +98,23 @@ def report(
 ) -> ExitCode:
     """Print one run again, from its log alone, and write its files again."""
     path = Path(samples) if samples is not None else None
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         found = fleet_of(server)
         problems = results.problems(path, "--samples") if path is not None else []
         files = flags.read(problems)
         if problems:
             raise UsageError("; ".join(map(str, problems)))
-        one = past_run(name, interruptions, found)
+        one = past_run(name, logs, found)
         if not one.facts["asked"]:
             raise UsageError(f"run {one.run} was set up and never asked for; it has no report")
-        with open_log(one.log, interruptions) as session:
-            text = session.report(one.run)
+        has_files = files != results.ResultFiles()
+        with open_log(one.log, logs) as session:
+            read = indexed(session, one)
+            text = read.report() if as_json or has_files else read.report_without_series()
             if path is not None:
                 say(results.write_samples(path, session, one.run))
             parsed = json.loads(text)
-            if files != results.ResultFiles():
+            if has_files:
                 from ..output.run_end import RunEnd
 
                 end = RunEnd.of(parsed, None, strict=False)
@@ -159,6 +163,7 @@ def prune(
             ids = [one.run for one in over if one.log == log]
             if isinstance(log, Path) and log.suffix == RUN_FILE:
                 log.unlink()
+                forget_caches(log, ids)
                 deleted += 1
                 continue
             with open_log(log, interruptions) as session:
@@ -170,17 +175,18 @@ def prune(
     return outcome[-1]
 
 
-def outcomes(past: list[PastRun], interruptions: Interruptions) -> dict[str, RunOutcome]:
+def outcomes(past: list[PastRun], logs: OpenLogs) -> dict[str, RunOutcome]:
     """Read the outcomes of the runs that ended, by id."""
     from ...control.outcome import outcome
 
     found = {}
     ended = [one for one in past if one.facts["ending"] is not None]
     for log in dict.fromkeys(one.log for one in ended):
-        with open_log(log, interruptions) as session:
+        with open_log(log, logs) as session:
             for one in ended:
                 if one.log == log:
-                    found[one.run] = outcome(json.loads(session.report(one.run)))
+                    read = indexed(session, one)
+                    found[one.run] = outcome(json.loads(read.report_without_series()))
     return found
 
 

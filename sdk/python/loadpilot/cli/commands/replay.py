@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...control.figures import clock, seconds
 from ...control.follow import Follower
-from ...control.run_list import find_run, open_log, place_of
+from ...control.run_list import OpenLogs, find_run, open_log, place_of
 from ...control.terminal import say, write_product
 from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, Refused, rule
@@ -67,17 +67,17 @@ def replay(
     name: str, *, speed: str, at: str | None, server: ServerFlags, verbose: bool = False
 ) -> ExitCode:
     """Show a run again and print its summary; without a terminal ``at`` prints that instant."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         times = _speed(speed, problems)
         from_us = _instant(at, problems)
         place = fleet_of(server)
         if problems:
             raise Refused(problems)
-        one = find_run(name, interruptions, place)
+        one = find_run(name, logs, place)
         if not one.is_over:
             raise UsageError(f"run {one.run} goes on; see it: loadpilot watch {one.run}")
-        with open_log(one.log, interruptions) as session:
+        with open_log(one.log, logs) as session:
             text = session.report(one.run)
             run = json.loads(text)["run"]
             if run["start_at"] is None:

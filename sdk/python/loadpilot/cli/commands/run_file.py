@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...control.figures import count, plural
-from ...control.run_list import every_run, find_run, open_log, past_run
+from ...control.run_list import OpenLogs, every_run, find_run, open_log, past_run
 from ...control.terminal import safe, say
 from ...local.folders import IMPORTED, ROOT, RUN_FILE
 from ..output import results
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def export(run: str, file: str, *, redact: bool, sign: str | None, server: ServerFlags) -> ExitCode:
     """Write one run to a file, all of it or nothing."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         path = Path(file)
         problems = results.problems(path, "FILE")
@@ -33,8 +33,8 @@ def export(run: str, file: str, *, redact: bool, sign: str | None, server: Serve
         if problems:
             raise UsageError("; ".join(map(str, problems)))
         seed = _seed(sign)
-        one = find_run(run, interruptions, place)
-        with open_log(one.log, interruptions) as session, results.draft(path) as draft:
+        one = find_run(run, logs, place)
+        with open_log(one.log, logs) as session, results.draft(path) as draft:
             written = json.loads(session.export(one.run, draft, redact=redact, seed=seed))
         say(
             f"run {one.run} is in {path}: {plural(written['records'], 'record')}, "

@@ -14,7 +14,16 @@ from ... import _native
 from ...compile.scenario.thresholds import Measurable, assigned, threshold, unknown
 from ...control.exit_code import ExitCode
 from ...control.nats_settings import read_server
-from ...control.run_list import every_run, indexed, is_file, match_run, past_run, place_of, read_all
+from ...control.run_list import (
+    OpenLogs,
+    every_run,
+    indexed,
+    is_file,
+    match_run,
+    past_run,
+    place_of,
+    read_all,
+)
 from ...control.terminal import say, write_product
 from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, Refused
@@ -27,7 +36,6 @@ from .history import UsageError, reporting
 if TYPE_CHECKING:
     from ...control.nats_settings import Server
     from ...control.run_list import PastRun
-    from ...control.signals import Interruptions
     from ..flags.verdict_flags import VerdictFlags
 
 PLACES = {"from_us": "--from", "to_us": "--to", "warm_up_us": "--warm-up"}
@@ -36,7 +44,7 @@ PLACES = {"from_us": "--from", "to_us": "--to", "warm_up_us": "--warm-up"}
 
 def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
     """Judge the runs with these names, or all runs that the flags select."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         question = Question.of(flags, problems)
         tags = pairs_of("--tag", flags.tag, "team=shop", problems)
@@ -47,10 +55,10 @@ def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
         if problems:
             raise Refused(problems)
         if flags.all or tags:
-            chosen = _with_tags(tags, interruptions, server)
+            chosen = _with_tags(tags, logs, server)
         else:
-            chosen = _named(names or ["last"], interruptions, server)
-        judgements = read_all(chosen, interruptions, partial(_judge, question))
+            chosen = _named(names or ["last"], logs, server)
+        judgements = read_all(chosen, logs, partial(_judge, question))
         if flags.json:
             write_product(json.dumps([one.as_json() for one in judgements]) + "\n")
         else:
@@ -104,10 +112,8 @@ class Question:
         return json.dumps({**self.times, "thresholds": gates})
 
 
-def _with_tags(
-    tags: dict[str, str], interruptions: Interruptions, server: Server | None
-) -> list[PastRun]:
-    every = every_run(interruptions, server)
+def _with_tags(tags: dict[str, str], logs: OpenLogs, server: Server | None) -> list[PastRun]:
+    every = every_run(logs, server)
     chosen = [one for one in every if tags.items() <= one.facts["tags"].items()]
     if not chosen:
         what = f"none of the {len(every)} runs has the tags {pairs(tags)}" if every else "no runs"
@@ -115,12 +121,10 @@ def _with_tags(
     return chosen
 
 
-def _named(names: list[str], interruptions: Interruptions, server: Server | None) -> list[PastRun]:
-    every = [] if all(map(is_file, names)) else every_run(interruptions, server)
+def _named(names: list[str], logs: OpenLogs, server: Server | None) -> list[PastRun]:
+    every = [] if all(map(is_file, names)) else every_run(logs, server)
     chosen = [
-        past_run(name, interruptions, server)
-        if is_file(name)
-        else match_run(name, every, place_of(server))
+        past_run(name, logs, server) if is_file(name) else match_run(name, every, place_of(server))
         for name in names
     ]
     return list({one.run: one for one in chosen}.values())
@@ -131,7 +135,7 @@ def _judge(question: Question, session: _native.Session, one: PastRun) -> Judgem
     if one.facts["state"] != "sealed":
         return Judgement(one.run, one.facts["scenario"], f"its state is {one.state}")
     reading = indexed(session, one)
-    report = json.loads(reading.report())
+    report = json.loads(reading.report_without_series())
     try:
         asked = question.about([task["name"] for task in report["tasks"]])
         answer = json.loads(reading.verdict(asked))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...control.exit_code import ExitCode
-from ...control.run_list import find_run, is_file, open_log
+from ...control.run_list import OpenLogs, find_run, is_file, open_log
 from ...control.terminal import safe, write_product
 from .history import UsageError, fleet_of, reporting
 
@@ -30,13 +30,13 @@ def verify(
     ``known`` is a results file to compare with, ``key`` the public key that must have signed the
     run's file.
     """
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         results = _results(known)
         if key is not None and not is_file(run):
             raise UsageError("--key: RUN must be a file of `loadpilot export --sign`")
-        one = find_run(run, interruptions, place)
-        with open_log(one.log, interruptions) as session:
+        one = find_run(run, logs, place)
+        with open_log(one.log, logs) as session:
             try:
                 text = session.verify(one.run, results)
             except ValueError as error:

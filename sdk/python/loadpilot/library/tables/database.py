@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ...control.run_list import PastRun
-    from ...control.signals import Interruptions
+    from ...control.run_list import OpenLogs, PastRun
 
 WHAT = "loadpilot sql"
 QUANTILE = "histogram_quantile_us"
@@ -54,9 +53,7 @@ class WrongQuery(Exception):
     """DuckDB refuses the query; the text is DuckDB's."""
 
 
-def ask(
-    query: str, past: list[PastRun], interruptions: Interruptions
-) -> tuple[list[str], list[tuple[Any, ...]]]:
+def ask(query: str, past: list[PastRun], logs: OpenLogs) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run one query over runs; returns names of columns and rows.
 
     Raises WrongQuery, MissingPackage, Refused, Fault.
@@ -68,7 +65,7 @@ def ask(
         _add_quantile(database, engine)
         words = set(re.findall(r"\w+", query.lower()))
         for name in TABLES.keys() & words:
-            database.register(name, TABLES[name](past, interruptions))
+            database.register(name, TABLES[name](past, logs))
         for setting in LOCKED:
             database.execute(setting)
         found = database.execute(query)
@@ -94,20 +91,20 @@ def _add_quantile(database: duckdb.DuckDBPyConnection, engine: Any) -> None:
 def _with_reports(
     schema: Callable[[], pa.Schema],
     rows: Callable[[dict[str, Any], Any], list[dict[str, Any]]],
-) -> Callable[[list[PastRun], Interruptions], pa.Table]:
+) -> Callable[[list[PastRun], OpenLogs], pa.Table]:
     """Make a table from the reports of all runs."""
 
     def read(session: _native.Session, one: PastRun) -> list[dict[str, Any]]:
-        return rows(one.facts, json.loads(indexed(session, one).report()))
+        return rows(one.facts, json.loads(indexed(session, one).report_without_series()))
 
-    def table(past: list[PastRun], interruptions: Interruptions) -> pa.Table:
-        found = read_all(past, interruptions, read)
+    def table(past: list[PastRun], logs: OpenLogs) -> pa.Table:
+        found = read_all(past, logs, read)
         return extra("pyarrow", WHAT).Table.from_pylist([*chain(*found)], schema=schema())
 
     return table
 
 
-def _series(past: list[PastRun], interruptions: Interruptions) -> pa.Table:
+def _series(past: list[PastRun], logs: OpenLogs) -> pa.Table:
     """Make the series of all runs by task, an interval for each tick, with their histograms."""
 
     def read(session: _native.Session, one: PastRun) -> pa.Table:
@@ -117,7 +114,7 @@ def _series(past: list[PastRun], interruptions: Interruptions) -> pa.Table:
         rows = len(next(iter(columns.values()), []))
         return series_arrow({"run": [one.run] * rows, **columns})
 
-    tables = [table for table in read_all(past, interruptions, read) if table.num_rows]
+    tables = [table for table in read_all(past, logs, read) if table.num_rows]
     return extra("pyarrow", WHAT).concat_tables(tables) if tables else _no_series()
 
 
@@ -128,7 +125,7 @@ def _no_series() -> pa.Table:
     return series_arrow({"time_us": [], **{name: [] for name in (*figures, *texts)}})
 
 
-def _samples(past: list[PastRun], interruptions: Interruptions) -> pa.Table:
+def _samples(past: list[PastRun], logs: OpenLogs) -> pa.Table:
     """Make the sampled calls of all runs that kept some."""
     arrow = extra("pyarrow", WHAT)
 
@@ -143,11 +140,11 @@ def _samples(past: list[PastRun], interruptions: Interruptions) -> pa.Table:
         table = arrow.concat_tables(batches).unify_dictionaries()
         return table.add_column(0, "run", arrow.array([run] * table.num_rows, arrow.string()))
 
-    found = [table for table in read_all(past, interruptions, read) if table is not None]
+    found = [table for table in read_all(past, logs, read) if table is not None]
     return arrow.concat_tables([named("", [sample_schema().empty_table()]), *found])
 
 
-TABLES: dict[str, Callable[[list[PastRun], Interruptions], pa.Table]] = {
+TABLES: dict[str, Callable[[list[PastRun], OpenLogs], pa.Table]] = {
     "runs": _with_reports(runs_schema, lambda facts, report: [run_row(facts, report)]),
     "tasks": _with_reports(tasks_schema, task_rows),
     "thresholds": _with_reports(thresholds_schema, threshold_rows),

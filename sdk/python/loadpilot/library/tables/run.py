@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from ... import _native
 from ...control.nats_settings import ServerFlags, read_server
-from ...control.run_list import find_run, indexed, open_log
+from ...control.run_list import OpenLogs, find_run, indexed, open_log
 from ...control.signals import Interruptions
 from ...inputs.units import duration_us
 from ...problem import Problem, Refused, rule
@@ -55,10 +55,12 @@ def open(  # noqa: A001  (as users call it: loadpilot.open)
     server = read_server(ServerFlags(nats_url=nats_url), os.environ, problems)
     if problems:
         raise Refused(problems)
-    never = Interruptions()
-    past = find_run(os.fspath(name), never, server)
-    with open_log(past.log, never) as session:
-        return Run(past, indexed(session, past))
+    with OpenLogs(Interruptions()) as logs:
+        past = find_run(os.fspath(name), logs, server)
+        with open_log(past.log, logs) as session:
+            reading = indexed(session, past)
+            reading.load_index()
+            return Run(past, reading)
 
 
 class Run:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from .... import _native
 from ....control.figures import count, plural
-from ....control.run_list import find_run, indexed, open_log
+from ....control.run_list import OpenLogs, find_run, indexed, open_log
 from ....control.terminal import note, safe_lines, say
 from ....inputs.units import Wrong, duration_us
 from ....library.tables.csv_text import csv_lines
@@ -111,13 +111,13 @@ class Dump:
 
 def dump(name: str, flags: DumpFlags) -> ExitCode:
     """Write the data of one run."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         wanted = Dump.of(flags)
         place = fleet_of(flags.server)
         if wanted.format == "parquet":
             extra("pyarrow", "--format parquet")
-        one = find_run(name, interruptions, place)
-        with open_log(one.log, interruptions) as session:
+        one = find_run(name, logs, place)
+        with open_log(one.log, logs) as session:
             try:
                 _write(wanted, session, one)
             except _native.Refused as refused:

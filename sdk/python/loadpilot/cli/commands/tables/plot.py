@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....control.run_list import find_run, indexed, open_log
+from ....control.run_list import OpenLogs, find_run, indexed, open_log
 from ....control.terminal import note
 from ....library.tables.charts import draw
 from ....library.tables.extras import extra
@@ -22,7 +22,7 @@ FORMATS = (".svg", ".png")
 
 def plot(name: str, output: str | None, server: ServerFlags) -> ExitCode:
     """Draw the charts of one run into a file."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         path = None if output is None else Path(output)
         problems = [] if path is None else results.problems(path, "--output")
@@ -31,11 +31,9 @@ def plot(name: str, output: str | None, server: ServerFlags) -> ExitCode:
         if problems:
             raise Refused(problems)
         extra("matplotlib", "loadpilot plot")
-        one = find_run(name, interruptions, place)
+        one = find_run(name, logs, place)
         path = path or Path(f"{one.run}.svg")
-        with open_log(one.log, interruptions) as session:
-            reading = indexed(session, one)
-        with results.draft(path) as draft:
-            draw(reading, draft, path.suffix.removeprefix("."))
+        with open_log(one.log, logs) as session, results.draft(path) as draft:
+            draw(indexed(session, one), draft, path.suffix.removeprefix("."))
         note(f"charts of run {one.run} in {path}")
     return outcome[-1]

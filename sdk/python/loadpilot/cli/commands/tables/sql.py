@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ....control.nats_settings import read_server
-from ....control.run_list import every_run
+from ....control.run_list import OpenLogs, every_run
 from ....control.terminal import safe, write_product
 from ....library.tables.csv_text import csv_lines
 from ....library.tables.database import WrongQuery, ask
@@ -29,16 +29,16 @@ NULL = "—"
 
 def sql(query: str, form: str, flags: ServerFlags) -> ExitCode:
     """Run the query and print its rows."""
-    with reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         if form not in FORMATS:
             problems.append(rule("--format", f"must be one of {', '.join(FORMATS)}", form))
         server = read_server(flags, current().environ, problems)
         if problems:
             raise Refused(problems)
-        past = [one for one in every_run(interruptions, server) if one.facts["asked"]]
+        past = [one for one in every_run(logs, server) if one.facts["asked"]]
         try:
-            names, rows = ask(query, past, interruptions)
+            names, rows = ask(query, past, logs)
         except WrongQuery as wrong:
             raise UsageError(f"QUERY: {wrong}") from None
         if form == "csv":

@@ -1,0 +1,111 @@
+//! The layout of a cache file: frames with length and checksum, read one at a time.
+//!
+//! The first frame is the fold, the others are entries of the index, and an empty one ends the
+//! file.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use flate2::Crc;
+use loadpilot_engine::fold::index::Index;
+
+/// First bytes of a file; the number changes with the layout.
+const MAGIC: &[u8; 20] = b"loadpilot.reading/4\n";
+/// Size of the length and of the checksum before the bytes of a frame.
+const WORD_BYTES: usize = 4;
+/// Size in bytes at which a frame of entries is closed.
+const FRAME_BYTES: usize = 64 << 10;
+/// Access rights of the folder of caches: a log may be as secret as what was tested.
+const FOLDER_MODE: u32 = 0o700;
+
+/// A file whose fold was read.
+#[derive(Debug)]
+pub(super) struct UnreadIndex(BufReader<File>);
+
+/// Opens a file and reads its fold; `None` when there is no valid one.
+pub(super) fn open(path: &Path) -> Option<(Vec<u8>, UnreadIndex)> {
+    let mut file = BufReader::new(File::open(path).ok()?);
+    let mut magic = [0; MAGIC.len()];
+    file.read_exact(&mut magic).ok()?;
+    let fold = (magic == *MAGIC).then(|| frame(&mut file))??;
+    Some((fold, UnreadIndex(file)))
+}
+
+impl UnreadIndex {
+    /// Reads the index; `None` when it is not valid.
+    pub(super) fn read(mut self) -> Option<Index> {
+        let mut index = Index::default();
+        loop {
+            let piece = frame(&mut self.0)?;
+            if piece.is_empty() {
+                return Some(index);
+            }
+            let mut entries = piece.as_slice();
+            while !entries.is_empty() {
+                let (entry, rest) = postcard::take_from_bytes(entries).ok()?;
+                index.add_stored(entry)?;
+                entries = rest;
+            }
+        }
+    }
+}
+
+/// Writes a file as a whole, or leaves what is there.
+pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(folder)?;
+    }
+    let part = path.with_extension("part");
+    let mut file = BufWriter::new(File::create(&part)?);
+    file.write_all(MAGIC)?;
+    write_frame(&mut file, fold)?;
+    let mut piece = Vec::new();
+    for entry in index.stored_entries() {
+        piece = postcard::to_extend(&entry, piece).map_err(io::Error::other)?;
+        if piece.len() >= FRAME_BYTES {
+            write_frame(&mut file, &piece)?;
+            piece.clear();
+        }
+    }
+    if !piece.is_empty() {
+        write_frame(&mut file, &piece)?;
+    }
+    write_frame(&mut file, &[])?;
+    file.flush()?;
+    drop(file);
+    fs::rename(&part, path)
+}
+
+fn write_frame(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    file.write_all(&length.to_le_bytes())?;
+    file.write_all(&checksum(bytes).to_le_bytes())?;
+    file.write_all(bytes)
+}
+
+/// The next frame; `None` when it is torn or damaged.
+fn frame(file: &mut impl Read) -> Option<Vec<u8>> {
+    let mut word = || {
+        let mut word = [0; WORD_BYTES];
+        file.read_exact(&mut word).ok()?;
+        Some(u32::from_le_bytes(word))
+    };
+    let (length, crc) = (word()?, word()?);
+    let mut bytes = Vec::new();
+    let read = file.take(length.into()).read_to_end(&mut bytes).ok()?;
+    let is_whole = u32::try_from(read) == Ok(length) && checksum(&bytes) == crc;
+    is_whole.then_some(bytes)
+}
+
+/// Checksum of a frame: length and bytes, so that no length passes for another.
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(&(bytes.len() as u64).to_le_bytes());
+    crc.update(bytes);
+    crc.sum()
+}
