@@ -106,6 +106,7 @@ def test_every_due_second_has_its_rate(busy: Seen) -> None:
     assert ticks == [(n, load.rps, load.rps, 0) for n in range(load.secs)]
 
 
+@pytest.mark.timed
 def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
     """A second holds what is due in it, give or take one request and what 5 ms hold. The machine
     may stall once across the border of two seconds; a pacer that bunches does so at each."""
