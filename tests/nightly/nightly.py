@@ -85,7 +85,7 @@ def stages(seed: int) -> list[Stage]:
     # The laws; the other tests of the workspace draw nothing at random.
     laws = ("cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--test", "laws")
     # A thread of idle priority has no slice of its own.
-    elsewhere = ("--", "--skip", "a_sharpened_thread_has_a_short_slice")
+    but_slices = ("--", "--skip", "a_sharpened_thread_has_a_short_slice")
     cases = {"PROPTEST_RNG_SEED": f"{seed}", "PROPTEST_CASES": "2048"}
     return [
         # Before the fault cases start programs, which this step may replace.
@@ -99,7 +99,7 @@ def stages(seed: int) -> list[Stage]:
                     {"LOADPILOT_SIM_FIRST": f"{seed}"},
                 ),
                 Step("soundness", soundness, search),
-                Step("property tests", (*laws, "--test", "wire", *elsewhere), cases),
+                Step("property tests", (*laws, "--test", "wire", *but_slices), cases),
             ],
         ),
         Stage(

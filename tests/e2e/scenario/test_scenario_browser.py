@@ -34,6 +34,10 @@ class {name}(VUser):
     def look(self, client):
         client.get("/")
 """
+FILE = ("Which scenario file?", "solo.py")
+SCENARIO_OF_SHOP = ("Which scenario of scenarios/shop.py?", "closed loop")
+TARGET = ("Which target?", "http://localhost:8000")
+"""Questions, each with its last row."""
 SHORT = 'rps=RATE, duration="1s", mode="constant"'
 
 
@@ -64,11 +68,6 @@ def folder(loadpilot: Loadpilot) -> Path:
 
 def begun(folder: Path, *flags: str, size: tuple[int, int] = (100, 30), **env: str) -> CellTerminal:
     return CellTerminal([str(COMMAND), "run", *flags], folder, size=size, **env)
-
-
-FILE = ("Which scenario file?", "solo.py")
-SCENARIO_OF_SHOP = ("Which scenario of scenarios/shop.py?", "closed loop")
-TARGET = ("Which target?", "http://localhost:8000")
 
 
 def until_asked(terminal: CellTerminal, question: tuple[str, str]) -> None:
