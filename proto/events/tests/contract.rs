@@ -102,6 +102,7 @@ fn golden_files_are_read_and_written_back() {
             "run-requested-needs.v1.json",
             "run-requested-no-early-abort.v1.json",
             "stop-requested.v1.json",
+            "stop-requested-breach.v1.json",
             "rate-change-requested.v1.json",
             "pause-requested.v1.json",
             "resume-requested.v1.json",

@@ -381,8 +381,11 @@ class Session:
         report as of its time holds. Raises Refused for a run that is not over or never started.
         """
 
-    def stop(self, run: str, by: str) -> None:
-        """Request a stop: no further arrival starts, arrivals in flight finish."""
+    def stop(self, run: str, by: str, breach: tuple[str, float, float] | None = None) -> None:
+        """Request a stop: no further arrival starts, arrivals in flight finish.
+
+        ``breach`` is the key, the limit and the figure of the gate that is the reason.
+        """
 
     def steer(
         self, run: str, action: str, by: str, patience_secs: float, rate_urps: int | None = None

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use loadpilot_bus::Limits;
-use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::log::req::{Breach, RunRequested};
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT};
 use loadpilot_events::{Rate, RunId};
 use pyo3::exceptions::PyValueError;
@@ -198,10 +198,18 @@ impl PySession {
         Ok(PyWatch::new(Arc::clone(self.0.runtime()), updates))
     }
 
-    fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
+    #[pyo3(signature = (run, by, breach = None))]
+    fn stop(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        by: &str,
+        breach: Option<(String, f64, f64)>,
+    ) -> PyResult<()> {
         let run = run_id(run)?;
+        let breach = breach.map(|(key, limit, actual)| Breach { key, limit, actual });
         let session = self.0.query_session(py)?;
-        self.0.result(py, session.stop(&run, by))
+        self.0.result(py, session.stop_because(&run, by, breach))
     }
 
     #[pyo3(signature = (run, action, by, patience_secs, rate_urps = None))]

@@ -165,7 +165,7 @@ impl ControlFollower {
 fn request(wanted: SteeringRequest, by: &str) -> Request {
     let by = by.to_owned();
     match wanted {
-        SteeringRequest::Stop => Request::StopRequested(StopRequested { by }),
+        SteeringRequest::Stop => Request::StopRequested(StopRequested { by, breach: None }),
         SteeringRequest::Rate(rate) => {
             Request::RateChangeRequested(RateChangeRequested { by, rate })
         }

@@ -11,7 +11,7 @@ use loadpilot_events::log::ctl::{Decision, RunCreated, StartScheduled, StopReaso
 use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, TailReported, What,
 };
-use loadpilot_events::log::req::{Request, RunRequested};
+use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
 use loadpilot_events::units::Timestamp;
 
 use crate::control::steering::Steering;
@@ -50,8 +50,8 @@ pub struct RunState {
     pub start: Option<StartScheduled>,
     /// Why the start was cancelled.
     pub cancelled: Option<String>,
-    /// Author of the first request to stop.
-    pub stop_requested: Option<String>,
+    /// First request to stop.
+    pub stop_requested: Option<StopRequested>,
     /// Changes of the rate and pauses, and unanswered requests.
     pub steering: Steering,
     /// The stop, once scheduled.
@@ -140,7 +140,7 @@ impl RunState {
             }
             Request::RunRequested(_) => {}
             Request::StopRequested(stop) => {
-                self.stop_requested.get_or_insert_with(|| stop.by.clone());
+                self.stop_requested.get_or_insert_with(|| stop.clone());
             }
             Request::RateChangeRequested(_)
             | Request::PauseRequested(_)
@@ -230,6 +230,14 @@ impl RunState {
                 self.tails.entry(holder).or_insert_with(|| tail.clone());
             }
         }
+    }
+
+    /// Gate whose breach stopped the run before the end of its profile.
+    #[must_use]
+    pub fn breach(&self) -> Option<&Breach> {
+        let is_by_request = matches!(self.stop_reason(), Some(StopReason::Requested { .. }));
+        let request = self.stop_requested.as_ref().filter(|_| is_by_request)?;
+        request.breach.as_ref()
     }
 
     /// Why the run was stopped before the end of its profile.

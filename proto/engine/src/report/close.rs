@@ -399,6 +399,7 @@ impl Closing<'_> {
             start_at: state.start.as_ref().map(|start| start.start_at),
             unanswered: state.stop.as_ref().and_then(|stop| stop.unanswered.clone()),
             stopped_at_us: self.control.stopped_at_us(),
+            breach: state.breach().cloned(),
             steered: timeline::steered(self.control),
             failure: self.failure(),
             holders: holders(self.control, self.data),

@@ -96,7 +96,10 @@ fn line(control: &Control, parsed: &Parsed) -> String {
                     run.plan.scenario, run.agents.want
                 )
             }
-            Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
+            Request::StopRequested(stop) => match &stop.breach {
+                None => format!("stop requested by {}", stop.by),
+                Some(breach) => format!("stop requested by {}: {}", stop.by, breach.words()),
+            },
             Request::RateChangeRequested(change) => {
                 format!("rate {} requested by {}", change.rate.as_rps(), change.by)
             }

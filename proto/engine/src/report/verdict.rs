@@ -138,6 +138,9 @@ fn reasons(report: &Report) -> Vec<String> {
     }
     let unanswered = report.run.unanswered.as_ref();
     reasons.extend(unanswered.map(|found| found.words(&report.target_url)));
+    // The gate may hold again in what finished after the request.
+    let breach = report.run.breach.as_ref();
+    reasons.extend(breach.map(|breach| format!("the run was stopped early: {}", breach.words())));
     if lost_pct(report) > LOST_PCT {
         let ArrivalCounts { lost, planned, .. } = report.arrivals;
         reasons.push(match report.gaps.lost_time_pct {

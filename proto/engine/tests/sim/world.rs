@@ -362,7 +362,7 @@ impl World {
         }
         if dice.chance(faults.stop_pct) {
             let by = "a user".to_owned();
-            let stop = Request::StopRequested(StopRequested { by });
+            let stop = Request::StopRequested(StopRequested { by, breach: None });
             self.log.store(Write::request(now, &stop), now);
         }
         if dice.chance(faults.steer_pct) {

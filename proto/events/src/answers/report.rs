@@ -27,6 +27,7 @@ use crate::log::delta::{Phase, TaskRaises};
 use crate::log::evt::FailureCause;
 use crate::log::exchange::ExchangeSeen;
 use crate::log::outcome::{DropReason, Outcome};
+use crate::log::req::Breach;
 use crate::log::steer::Steered;
 use crate::plan::connections::Connections;
 use crate::plan::threshold::{Metric, Operator};
@@ -196,6 +197,9 @@ pub struct RunFacts {
     pub start_at: Option<Timestamp>,
     /// When the run was stopped before its end, in µs after the start. Null: it was not.
     pub stopped_at_us: Option<u64>,
+    /// Gate whose breach stopped the run, at the request of `--abort-on-breach`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breach: Option<Breach>,
     /// Failed calls, where the run was stopped because no server responded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,

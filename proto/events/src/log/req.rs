@@ -80,8 +80,31 @@ pub struct RunRequested {
 }
 
 /// A stop of the run was requested.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequested {
     /// Author of the request, as text for people.
     pub by: String,
+    /// Gate whose breach is the reason of the request. Absent: the request has no such reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breach: Option<Breach>,
+}
+
+/// A gate that failed while the run went on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Breach {
+    /// Key of the gate, such as `p99_ms` or `browse:p99_ms`.
+    pub key: String,
+    /// Limit of the gate, in the unit of the key.
+    pub limit: f64,
+    /// Figure of the run at that time, in the unit of the key.
+    pub actual: f64,
+}
+
+impl Breach {
+    /// The breach as text for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { key, limit, actual } = self;
+        format!("{key} was {actual:.1}, and its limit is {limit}")
+    }
 }

@@ -38,6 +38,25 @@ class ArrivalCounts(TypedDict):
     """
 
 
+class Breach(TypedDict):
+    """
+    A gate that failed while the run went on.
+    """
+
+    actual: float
+    """
+    Figure of the run at that time, in the unit of the key.
+    """
+    key: str
+    """
+    Key of the gate, such as `p99_ms` or `browse:p99_ms`.
+    """
+    limit: float
+    """
+    Limit of the gate, in the unit of the key.
+    """
+
+
 class Bytes(TypedDict):
     """
     Bytes transferred.
@@ -1356,6 +1375,10 @@ class RunFacts(TypedDict):
     Identity, conditions and ending of a run.
     """
 
+    breach: NotRequired[Breach | None]
+    """
+    Gate whose breach stopped the run, at the request of `--abort-on-breach`.
+    """
     connections: NotRequired[Connections]
     """
     Connection settings. Absent: the defaults.

@@ -175,6 +175,12 @@ class RunKeywords(TypedDict, total=False):
     run. Same as --threshold shortfall=PERCENT.
     """
 
+    abort_on_breach: Sequence[str] | None
+    """
+    `--abort-on-breach`: Stop the run as soon as this gate fails, at the earliest so long
+    after its start: p99_ms,after=30s. Such a run fails. Repeatable.
+    """
+
     strict: bool | None
     """
     `--strict`: Exit with 3 when the certificate is DEGRADED, too.

@@ -10,11 +10,15 @@ import json
 import re
 from enum import StrEnum
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._generated.report import ThresholdResult
     from .._generated.snapshot import Snapshot
     from .protocols import Session, View, Watch
     from .signals import Interruptions
@@ -26,6 +30,8 @@ HALT_SECS = 1.5
 ABORT_SECS = 5.0
 """Timeout for an aborted run to be sealed; then it is reported as it is."""
 BY = "the command line (Ctrl-C)"
+BY_BREACH = "--abort-on-breach"
+NO_ABORTS: Mapping[str, float] = MappingProxyType({})
 
 
 ROUTINE = re.compile(
@@ -64,13 +70,21 @@ class Follower:
         view: View,
         interruptions: Interruptions,
         verbose: bool = False,  # noqa: FBT001, FBT002  (the flag of the command)
+        aborts: Mapping[str, float] = NO_ABORTS,
     ) -> None:
-        """Take the session, the view and the interruptions; ``verbose`` shows each step."""
+        """Take the session, the view and the interruptions; ``verbose`` shows each step.
+
+        ``aborts`` has the gates that stop the run when they fail, each with the seconds after the
+        start before which it does not.
+        """
         self.session = session
         self.run = run
         self.view = view
         self.interruptions = interruptions
         self.verbose = verbose
+        self._aborts = aborts
+        self._is_stopping = False
+        self._elapsed_secs = 0.0
         self._answered = 0
         self._unreached_shown = False
         self._halt_by: float | None = None
@@ -99,7 +113,8 @@ class Follower:
     def watch(self) -> Watch:
         """Begin to follow, with what the view shows."""
         view = self.view
-        return self.session.watch(self.run, view.interval_secs, gates=view.shows_gates)
+        gates = view.shows_gates or bool(self._aborts)
+        return self.session.watch(self.run, view.interval_secs, gates=gates)
 
     def _is_over(self, change: dict[str, Any]) -> bool:
         """Show one change; True when the run is over."""
@@ -117,11 +132,13 @@ class Follower:
             return False
         if "gates" in change:
             self.view.judge(change["gates"])
+            self._stop_on_breach(change["gates"])
             return False
         if "unstored" in change:
             self.without_log(f"log unavailable: {change['unstored']}")
             return False
         snapshot: Snapshot = change["snapshot"]
+        self._elapsed_secs = snapshot["elapsed_secs"]
         if snapshot["state"] == "refused":
             return True
         if snapshot["state"] == "stopping":
@@ -133,11 +150,27 @@ class Follower:
         self.view.show(snapshot)
         return False
 
+    def _stop_on_breach(self, gates: list[ThresholdResult]) -> None:
+        """Stop the run, once, if one of its gates failed that may."""
+        for gate in gates:
+            delay_secs, actual = self._aborts.get(gate["key"]), gate["actual"]
+            # Without a figure there is nothing to judge yet.
+            if delay_secs is None or actual is None or gate["passed"]:
+                continue
+            if self._elapsed_secs < delay_secs or self._is_stopping:
+                continue
+            self._is_stopping = True
+            key, limit = gate["key"], gate["limit"]
+            self.view.tell(f"stopping: {key} is {actual:.1f}, and its limit is {limit:g}")
+            self.session.stop(self.run, BY_BREACH, (key, limit, actual))
+            self._halt_by = monotonic() + HALT_SECS
+
     def answer(self) -> None:
         """Handle interruptions: the first stops the run, the second aborts it."""
         while self._answered < self.interruptions.count:
             self._answered += 1
             if self._answered == 1:
+                self._is_stopping = True
                 self.view.tell("stopping: what is in flight finishes; again to abort")
                 self.session.stop(self.run, BY)
                 self._halt_by = monotonic() + HALT_SECS

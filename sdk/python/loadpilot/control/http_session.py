@@ -84,8 +84,15 @@ class HttpSession:
             raise _native.Fault(f"{self._api.place}: only the run that was asked for is followed")
         return self._watch
 
-    def stop(self, run: str, by: str) -> None:  # noqa: ARG002  (the coordinator names the author)
+    def stop(
+        self,
+        run: str,
+        by: str,  # noqa: ARG002  (the coordinator names the author)
+        breach: tuple[str, float, float] | None = None,
+    ) -> None:
         """Ask for a stop."""
+        if breach is not None:
+            raise _native.Fault(f"{self._api.place}: it takes no gate as a reason to stop")
         self.ask("POST", f"/run/{run}/stop")
 
     def halt(self, run: str) -> None:

@@ -70,8 +70,11 @@ class Session(Protocol):
     def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> Watch:
         """Follow a run, with a snapshot every so many seconds; with ``gates`` they are judged."""
 
-    def stop(self, run: str, by: str) -> None:
-        """Ask for a stop: calls in flight finish."""
+    def stop(self, run: str, by: str, breach: tuple[str, float, float] | None = None) -> None:
+        """Ask for a stop: calls in flight finish.
+
+        ``breach`` is the key, the limit and the figure of the gate that is the reason.
+        """
 
     def halt(self, run: str) -> None:
         """Abort: calls in flight are cancelled."""

@@ -1,4 +1,4 @@
-"""Parsing of durations and rates, written as text or as numbers.
+"""Parsing of durations, rates and whole numbers, written as text or as numbers.
 
 The native module holds the grammar; numbers are converted to its text form first.
 """
@@ -44,6 +44,16 @@ def rate_urps(place: str, value: object) -> int:
         return _native.parse_rate_urps(place, text)
     except ValueError:
         raise Wrong(rule(place, RATE_RULE, value)) from None
+
+
+def parse_int(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
+    """Read a whole number; an invalid one adds a problem and reads as ``least``."""
+    digits = text.strip()
+    is_valid = digits.isascii() and digits.isdigit() and len(digits) <= 20
+    if is_valid and least <= int(digits) <= most:
+        return int(digits)
+    problems.append(rule(place, f"must be a whole number from {least} to {most}", text))
+    return least
 
 
 def _written(value: object) -> str | None:

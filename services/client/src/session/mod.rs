@@ -15,7 +15,7 @@ use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::envelope::EVENT_VERSION;
-use loadpilot_events::log::req::{Request, RunRequested, StopRequested};
+use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
 use loadpilot_events::wire::heartbeat::Heartbeat;
@@ -110,11 +110,22 @@ impl Session {
     /// # Errors
     /// A fault of the bus.
     pub async fn stop(&self, run: &RunId, by: &str) -> Result<(), SessionError> {
-        self.store(
-            run,
-            Request::StopRequested(StopRequested { by: by.to_owned() }),
-        )
-        .await?;
+        self.stop_because(run, by, None).await
+    }
+
+    /// Requests a stop because of a gate that failed, if there is one.
+    ///
+    /// # Errors
+    /// A fault of the bus.
+    pub async fn stop_because(
+        &self,
+        run: &RunId,
+        by: &str,
+        breach: Option<Breach>,
+    ) -> Result<(), SessionError> {
+        let by = by.to_owned();
+        self.store(run, Request::StopRequested(StopRequested { by, breach }))
+            .await?;
         Ok(())
     }
 

@@ -33,7 +33,7 @@ use loadpilot_events::log::ctl::{
     Decision, Ending, RunCreated, RunRefused, ShardsReassigned, StartCancelled, StartScheduled,
     StopReason, StopScheduled, Unanswered,
 };
-use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::log::req::{RunRequested, StopRequested};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
@@ -204,7 +204,7 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     fn reason_to_stop(&self) -> Option<StopReason> {
-        if let Some(by) = &self.state.stop_requested {
+        if let Some(StopRequested { by, .. }) = &self.state.stop_requested {
             return Some(StopReason::Requested { by: by.clone() });
         }
         if self.state.log_full {

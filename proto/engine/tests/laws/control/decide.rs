@@ -214,7 +214,7 @@ impl World {
 
     fn ask_to_stop(&mut self) {
         let by = "a user".to_owned();
-        let stop = Request::StopRequested(StopRequested { by });
+        let stop = Request::StopRequested(StopRequested { by, breach: None });
         self.log.push((self.now, Entry::Request(stop)));
     }
 

@@ -6,6 +6,7 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::ctl::{Ending, Unanswered};
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::log::req::Breach;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::rules::Rules;
@@ -366,5 +367,20 @@ fn a_run_that_nothing_answered_fails_with_the_cause() {
     let why = "connection refused 200, time-out while connecting 50";
     let target = &report.target_url;
     let expected = format!("nothing answers at {target}: {why}; all 250 calls failed to connect");
+    assert_eq!(verdict.reasons, [expected]);
+}
+
+/// The gate may hold again in what finished after the request to stop.
+#[test]
+fn a_run_that_a_gate_stopped_fails_though_its_gates_hold() {
+    let mut report = measured();
+    report.run.breach = Some(Breach {
+        key: "p99_ms".to_owned(),
+        limit: 500.0,
+        actual: 612.25,
+    });
+    let verdict = verdict(&plan(Vec::new()), &report);
+    assert!(!verdict.passed);
+    let expected = "the run was stopped early: p99_ms was 612.2, and its limit is 500";
     assert_eq!(verdict.reasons, [expected]);
 }

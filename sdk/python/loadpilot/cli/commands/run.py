@@ -31,6 +31,7 @@ from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
 from ..configuration.sources import current
 from ..flags import allow
+from ..flags.breach_flags import unknown_gates
 from ..flags.options import MISSING, read
 from ..flags.run_flags import JSON
 from ..output.log_unavailable import report_log_unavailable
@@ -102,6 +103,11 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     url = options.target.url if is_valid else "http://localhost"
     compiled = compile_scenario(loaded, cls, url, options.overrides)
     allow.check(compiled, options.allow_target, options.target.place)
+    if options.aborts:
+        gates = json.loads(_native.plan_gates(compiled.plan_json()))
+        unknown = unknown_gates(options.aborts, gates)
+        if unknown:
+            raise Refused(unknown)
     users = compiled.plan.get("users")
     if users is not None and options.agents.want > users:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
@@ -291,7 +297,10 @@ class Run:
         note(f"run {run}, log {log}")
         screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
         try:
-            follower = Follower(session, run, screen, self.interruptions, self.options.verbose)
+            options = self.options
+            follower = Follower(
+                session, run, screen, self.interruptions, options.verbose, options.aborts
+            )
             follower.follow(stack)
         finally:
             screen.close()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ...control.exit_code import ExitCode
 from ...control.terminal import say
+from ...inputs.units import parse_int
 from ..flags.agent_flags import AGENTS_MAX
-from ..flags.parse_int import parse_int
 from ..output.refusal import refuse
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...inputs.units import Wrong, duration_us
+from ...inputs.units import Wrong, duration_us, parse_int
 from ...local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US
 from ...problem import Problem, rule
 from .declaration import FLEET, flag
-from .parse_int import parse_int
 
 AGENTS_MAX = 4_096
 """Maximum number of agents of one run."""

@@ -30,6 +30,7 @@ Value = Literal[
     "HOST:PORT",
     "INT",
     "KEY",
+    "KEY[,after=DURATION]",
     "KEY=LIMIT",
     "MODE",
     "NAME",

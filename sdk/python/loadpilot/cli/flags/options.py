@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from ...compile.scenario.settings import USERS_MAX, Overrides
 from ...control.coordinator_address import Api
+from ...inputs.units import parse_int
 from ...local.baseline import BASELINE
 from ...problem import Problem, rule, without
 from ..configuration.sources import current
 from ..output import results
 from . import target
 from .agent_flags import RequestedAgents, read_agents
+from .breach_flags import FLAG as ABORT_ON_BREACH
+from .breach_flags import read_aborts
 from .fleet import Fleet, read_fleet
 from .listen_flags import Listen, read_listen
-from .parse_int import parse_int
 from .run_flags import DEBUG_REQUESTS_MAX, JSON, TEXT
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class Options:
     """Whether a dry run prints what belongs to the plan, too."""
     seed: int
     strict: bool
+    aborts: Mapping[str, float]
+    """Gates that stop the run when they fail, each with its delay in seconds after the start."""
     no_early_abort: bool
     verbose: bool
     """Whether opening, story and summary are printed in full."""
@@ -89,9 +93,10 @@ def read(
     samples = Path(flags.samples) if flags.samples is not None else None
     if samples is not None:
         problems += results.problems(samples, "--samples")
-        if fleet is not None and isinstance(fleet.server, Api):
-            what = "needs the log itself: name the server with --nats-url instead of a coordinator"
-            problems.append(Problem("--samples", what))
+    aborts = read_aborts(flags.abort_on_breach, problems)
+    if fleet is not None and isinstance(fleet.server, Api):
+        of_log = {"--samples": flags.samples, ABORT_ON_BREACH: " ".join(aborts) or None}
+        problems += without(of_log, NEEDS_LOG)
     problems += _of_baseline(flags)
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
@@ -142,6 +147,7 @@ def read(
         flags.json,
         seed,
         flags.strict,
+        aborts,
         flags.no_early_abort,
         flags.verbose,
         flags.quiet,
@@ -185,6 +191,7 @@ MISSING = (
     "no scenario file was named; write `loadpilot run scenario.py`, or see `loadpilot run --help`; "
     "at a terminal `loadpilot run` alone asks which one"
 )
+NEEDS_LOG = "needs the log itself: name the server with --nats-url instead of a coordinator"
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
 
 
@@ -209,6 +216,9 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
         problems.append(Problem("--output", what))
     if flags.save_baseline:
         problems.append(Problem("--save-baseline", "is done at the end, and --detach leaves"))
+    if flags.abort_on_breach:
+        what = "is judged by this command, and --detach leaves; drop one"
+        problems.append(Problem(ABORT_ON_BREACH, what))
     if flags.strict:
         what = "sets the exit code at the end, and --detach leaves; then: watch RUN --strict"
         problems.append(Problem("--strict", what))

@@ -195,6 +195,15 @@ class RunFlags:
             default=5,
         ),
     ] = None
+    abort_on_breach: Annotated[
+        tuple[str, ...],
+        flag(
+            GATES,
+            "KEY[,after=DURATION]",
+            "Stop the run as soon as this gate fails, at the earliest so long after its start: "
+            "p99_ms,after=30s. Such a run fails. Repeatable.",
+        ),
+    ] = ()
     strict: Strict = False
     results: Annotated[ResultFlags, Parameter(name="*")] = field(default_factory=ResultFlags)
     samples: Annotated[

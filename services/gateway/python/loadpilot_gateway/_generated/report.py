@@ -43,6 +43,25 @@ class ArrivalCounts(BaseModel):
     """
 
 
+class Breach(BaseModel):
+    """
+    A gate that failed while the run went on.
+    """
+
+    actual: float
+    """
+    Figure of the run at that time, in the unit of the key.
+    """
+    key: str
+    """
+    Key of the gate, such as `p99_ms` or `browse:p99_ms`.
+    """
+    limit: float
+    """
+    Limit of the gate, in the unit of the key.
+    """
+
+
 class Bytes(BaseModel):
     """
     Bytes transferred.
@@ -1976,6 +1995,10 @@ class RunFacts(BaseModel):
     Identity, conditions and ending of a run.
     """
 
+    breach: Breach | None = None
+    """
+    Gate whose breach stopped the run, at the request of `--abort-on-breach`.
+    """
     connections: Connections | None = None
     """
     Connection settings. Absent: the defaults.
