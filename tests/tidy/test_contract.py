@@ -13,7 +13,7 @@ FACTS = {"capacity-offered", "agent-leaving", "isolation-stop", "tail-reported"}
 
 def schema_of(name: str) -> str:
     """Name the schema of a golden file, by what it is an example of."""
-    if "-requested" in name or name.startswith(("setup-", "teardown-")):
+    if "-requested" in name or name.startswith(("setup-", "teardown-", "run-annotated")):
         return "req"
     if name in FACTS or name in {
         f"shards-{end}" for end in ("ready", "started", "finished", "failed")

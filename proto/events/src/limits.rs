@@ -18,6 +18,10 @@ pub const CODE_DEPTH_MAX: usize = 20;
 pub const CODE_LOCALS_MAX: usize = 200;
 /// Maximum duration of a wait in code, in µs (a day).
 pub const SLEEP_US_MAX: u64 = 86_400_000_000;
+/// Maximum length of a note about a run, in characters.
+pub const NOTE_CHARS_MAX: usize = 2_000;
+/// Maximum number of notes about a run.
+pub const NOTES_MAX: usize = 100;
 /// Maximum number of tasks of a plan.
 pub const TASKS_MAX: usize = 1_000;
 /// Maximum number of steps of one task.

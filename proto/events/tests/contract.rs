@@ -20,7 +20,8 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 19] = committed![
+const SCHEMAS: [(&str, &str); 20] = committed![
+    "annotations",
     "attendance",
     "comparison",
     "ctl",
@@ -110,6 +111,8 @@ fn golden_files_are_read_and_written_back() {
             "setup-kept.v1.json",
             "teardown-claimed.v1.json",
             "teardown-finished.v1.json",
+            "run-annotated.v1.json",
+            "run-annotated-baseline.v1.json",
         ],
         Envelope<Decision>: [
             "run-created.v1.json",

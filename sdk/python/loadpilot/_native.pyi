@@ -387,6 +387,18 @@ class Session:
         ``breach`` is the key, the limit and the figure of the gate that is the reason.
         """
 
+    def annotations(self, run: str) -> str:
+        """Read the notes of a run and its mark as a baseline, as JSON. Raises Refused, Fault."""
+
+    def annotate(
+        self, run: str, by: str, text: str | None = None, baseline: bool | None = None
+    ) -> str:
+        """Add a note to a run that is over, or set its mark as a baseline; then as `annotations`.
+
+        Raises Refused for a run that is unknown or not over, and for a note that is empty, longer
+        than 2,000 characters or one of more than 100; Fault.
+        """
+
     def steer(
         self, run: str, action: str, by: str, patience_secs: float, rate_urps: int | None = None
     ) -> str:

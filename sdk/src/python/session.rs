@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use loadpilot_bus::Limits;
-use loadpilot_events::log::req::{Breach, RunRequested};
+use loadpilot_events::log::req::{Breach, RunAnnotated, RunRequested};
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT};
 use loadpilot_events::{Rate, RunId};
 use pyo3::exceptions::PyValueError;
@@ -210,6 +210,28 @@ impl PySession {
         let breach = breach.map(|(key, limit, actual)| Breach { key, limit, actual });
         let session = self.0.query_session(py)?;
         self.0.result(py, session.stop_because(&run, by, breach))
+    }
+
+    fn annotations(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.annotations(&run))?)
+    }
+
+    #[pyo3(signature = (run, by, text = None, baseline = None))]
+    fn annotate(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        by: &str,
+        text: Option<String>,
+        baseline: Option<bool>,
+    ) -> PyResult<String> {
+        let run = run_id(run)?;
+        let by = by.to_owned();
+        let annotated = RunAnnotated { by, text, baseline };
+        let session = self.0.query_session(py)?;
+        json(&self.0.result(py, session.annotate(&run, annotated))?)
     }
 
     #[pyo3(signature = (run, action, by, patience_secs, rate_urps = None))]

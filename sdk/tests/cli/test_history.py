@@ -26,6 +26,8 @@ FACTS = {
     "profile_us": 10_000_000,
     "tags": {"team": "shop"},
     "asked": True,
+    "notes": 0,
+    "is_baseline": False,
     "teardown": None,
 }
 

@@ -28,6 +28,8 @@ LISTED = {
     "profile_us": 1,
     "tags": {},
     "asked": True,
+    "notes": 0,
+    "is_baseline": False,
     "teardown": None,
 }
 

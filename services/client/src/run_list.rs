@@ -36,6 +36,10 @@ pub struct ListedRun {
     pub tags: BTreeMap<String, String>,
     /// Whether it was requested; false while its setup is played.
     pub asked: bool,
+    /// Number of notes about it.
+    pub notes: usize,
+    /// Whether it is marked as a baseline.
+    pub is_baseline: bool,
     /// State of its teardown; null when it has none.
     pub teardown: Option<Teardown>,
 }
@@ -161,5 +165,7 @@ fn listed(control: &Control) -> Option<ListedRun> {
         target: plan.target.clone(),
         profile_us: plan.profile.duration_us(),
         tags: plan.tags.clone(),
+        notes: control.annotations.notes.len(),
+        is_baseline: control.annotations.baseline.is_some(),
     })
 }

@@ -8,6 +8,7 @@
 //! - [`run_state`]: what the log says about one run
 //! - [`steering`]: changes of the rate and pauses
 //! - [`teardown`]: setup and teardown of the submitter
+//! - [`annotations`]: notes about a run, and its mark as a baseline
 //!
 //! Decisions:
 //! - [`assign`]: shards dealt to holders
@@ -19,6 +20,7 @@
 //! - [`per_agent_view`]: the part of a decision that one agent needs
 //! - [`agent_view`]: the fold of these parts in the agent
 
+pub mod annotations;
 pub mod run_state;
 pub mod steering;
 pub mod teardown;
@@ -33,6 +35,7 @@ pub mod per_agent_view;
 
 use std::collections::BTreeMap;
 
+use loadpilot_events::answers::annotations::Annotations;
 use loadpilot_events::answers::report::Quarantined;
 use loadpilot_events::id::{AgentId, Holder, RunId};
 use loadpilot_events::log::assign::{Generation, Holding};
@@ -47,6 +50,7 @@ use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::subject::Kind;
 use serde::de::DeserializeOwned;
 
+use crate::control::annotations::annotate;
 use crate::control::run_state::{Record, RunState};
 use crate::control::teardown::TeardownState;
 
@@ -199,6 +203,8 @@ pub struct Control {
     /// State of the teardown, folded from all records: unlike the rest it does not end with the
     /// seal.
     pub teardown: TeardownState,
+    /// Notes about the run, folded from all records, too.
+    pub annotations: Annotations,
     /// The instant of the run, in µs after its start, up to which records count; `None` for all.
     pub as_of_us: Option<u64>,
 }
@@ -244,14 +250,16 @@ impl ControlLog {
         }
     }
 
-    fn teardown(&self) -> TeardownState {
-        let mut teardown = TeardownState::default();
+    /// What does not end with the seal: the teardown, and notes about the run.
+    fn after_the_seal(&self) -> (TeardownState, Annotations) {
+        let (mut teardown, mut annotations) = Default::default();
         for parsed in self.records.values() {
             if let Parsed::Request(envelope) = parsed {
-                teardown.evolve(&envelope.event);
+                TeardownState::evolve(&mut teardown, &envelope.event);
+                annotate(&mut annotations, envelope.at, &envelope.event);
             }
         }
-        teardown
+        (teardown, annotations)
     }
 
     /// The log as it was at an instant, by the times of the writers of its records. An unreadable
@@ -307,6 +315,7 @@ impl ControlLog {
             records: Vec::new(),
             quarantined: quarantined.collect(),
             teardown: TeardownState::default(),
+            annotations: Annotations::default(),
             as_of_us: None,
         };
         for (&seq, parsed) in &self.records {
@@ -314,7 +323,7 @@ impl ControlLog {
                 control.evolve(seq, parsed);
             }
         }
-        control.teardown = self.teardown();
+        (control.teardown, control.annotations) = self.after_the_seal();
         control
     }
 
@@ -396,7 +405,10 @@ impl Control {
         let (at, record) = parsed.record();
         match record {
             Record::Decision(decision) => self.on_decision(at, decision),
-            Record::Request(request) => self.teardown.evolve(request),
+            Record::Request(request) => {
+                self.teardown.evolve(request);
+                annotate(&mut self.annotations, at, request);
+            }
             Record::Fact(..) => {}
         }
         self.state = std::mem::take(&mut self.state).evolve(seq, at, record);

@@ -145,6 +145,7 @@ impl RunState {
             Request::RateChangeRequested(_)
             | Request::PauseRequested(_)
             | Request::ResumeRequested(_)
+            | Request::RunAnnotated(_)
             | Request::SetupClaimed(_)
             | Request::SetupKept(_)
             | Request::TeardownClaimed(_)

@@ -40,7 +40,8 @@ impl Steering {
             | Request::SetupClaimed(_)
             | Request::SetupKept(_)
             | Request::TeardownClaimed(_)
-            | Request::TeardownFinished(_) => return,
+            | Request::TeardownFinished(_)
+            | Request::RunAnnotated(_) => return,
             Request::RateChangeRequested(request) => {
                 (SteeringRequest::Rate(request.rate), &request.by)
             }

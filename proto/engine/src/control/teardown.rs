@@ -70,7 +70,8 @@ impl TeardownState {
             | Request::StopRequested(_)
             | Request::RateChangeRequested(_)
             | Request::PauseRequested(_)
-            | Request::ResumeRequested(_) => {}
+            | Request::ResumeRequested(_)
+            | Request::RunAnnotated(_) => {}
         }
     }
 

@@ -108,6 +108,7 @@ fn line(control: &Control, parsed: &Parsed) -> String {
             Request::SetupClaimed(claim) => format!("setup begun by {}", claim.by),
             Request::SetupKept(_) => "what the setup left is kept".to_owned(),
             Request::TeardownClaimed(claim) => format!("teardown begun by {}", claim.by),
+            Request::RunAnnotated(note) => format!("annotated by {}", note.by),
             Request::TeardownFinished(end) if end.failed.is_empty() => "teardown played".to_owned(),
             Request::TeardownFinished(end) => {
                 format!("teardown played; {} failed", end.failed.join(", "))

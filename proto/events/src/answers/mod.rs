@@ -13,8 +13,10 @@
 //! - [`agent_stats`]: agents of a run over time
 //! - [`what_if`]: the verdict by other thresholds
 //! - [`compare`]: a run beside earlier ones
+//! - [`annotations`]: notes about a run
 
 pub mod agent_stats;
+pub mod annotations;
 pub mod certificate;
 pub mod compare;
 pub mod failures;

@@ -35,6 +35,8 @@ pub enum Request {
     TeardownClaimed(TeardownClaimed),
     /// The teardown was played to its end: nothing is owed any more.
     TeardownFinished(TeardownFinished),
+    /// A note was written about the run, or it was marked as a baseline.
+    RunAnnotated(RunAnnotated),
 }
 
 impl Request {
@@ -51,7 +53,8 @@ impl Request {
             | Self::StopRequested(_)
             | Self::RateChangeRequested(_)
             | Self::PauseRequested(_)
-            | Self::ResumeRequested(_) => false,
+            | Self::ResumeRequested(_)
+            | Self::RunAnnotated(_) => false,
         }
     }
 }
@@ -87,6 +90,20 @@ pub struct StopRequested {
     /// Gate whose breach is the reason of the request. Absent: the request has no such reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breach: Option<Breach>,
+}
+
+/// A note was written about the run, or it was marked as a baseline. Stored after the end of the
+/// run, so that no report and no digest contains it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunAnnotated {
+    /// Author, as text for people.
+    pub by: String,
+    /// The note. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether the run is a baseline from now on. Absent: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<bool>,
 }
 
 /// A gate that failed while the run went on.

@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::answers::agent_stats::Attendance;
+use crate::answers::annotations::Annotations;
 use crate::answers::compare::{Comparison, RunParts};
 use crate::answers::failures::Errors;
 use crate::answers::live::Snapshot;
@@ -22,6 +23,7 @@ use crate::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
 #[must_use]
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
+        ("annotations", schema_of::<Annotations>()),
         ("attendance", schema_of::<Attendance>()),
         ("comparison", schema_of::<Comparison>()),
         ("ctl", schema_of::<Envelope<Decision>>()),

@@ -109,7 +109,7 @@ def explain(
     ] = None,
 ) -> ExitCode:
     """Print which scenarios of a file are compiled, which run in Python, and why."""
-    from .commands.explain import explain as execute
+    from .commands.project.explain import explain as execute
 
     return execute(file, scenario)
 
@@ -205,7 +205,10 @@ def compare(
     /,
     *baseline: Annotated[
         str,
-        Parameter(help="Runs to compare it with; without any, .loadpilot/baseline.json."),
+        Parameter(
+            help="Runs to compare it with; without any, .loadpilot/baseline.json, or else the "
+            "newest run of the scenario that `loadpilot note --baseline` marked."
+        ),
     ],
     threshold: Annotated[
         str,
@@ -244,6 +247,35 @@ def verdict(
     from .commands.verdict import verdict as execute
 
     return execute(list(run), flags)
+
+
+@app.command(group=PAST_RUNS, usage="Usage: loadpilot note [OPTIONS] RUN [TEXT]")
+def note(
+    run: RunId,
+    text: Annotated[
+        str | None, Parameter(help="The note; without it the notes of the run are printed.")
+    ] = None,
+    /,
+    *,
+    baseline: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "",
+            "Mark the run as a baseline: `compare` takes the newest one of the scenario where no "
+            "other is named or saved.",
+        ),
+    ] = False,
+    no_baseline: Annotated[bool, flag(OUTPUT, "", "Remove that mark.")] = False,
+    server: Server = NO_SERVER,
+) -> ExitCode:
+    """Add a note to a run that is over, or print its notes.
+
+    Notes are stored in the run's log after its end: no report and no digest changes.
+    """
+    from .commands.annotations import note as execute
+
+    return execute(run, text, baseline=baseline, no_baseline=no_baseline, server=server)
 
 
 @app.command(group=PAST_RUNS)

@@ -1,5 +1,6 @@
 //! An open connection to a log: submit, stop, halt, report.
 //!
+//! - `annotations`: notes about a run that is over
 //! - `session_error`: why a session could not do something
 //!
 //! A session keeps no state of a run: each answer is a fold of the log at the time of the call.
@@ -27,6 +28,7 @@ use tokio::task::JoinHandle;
 use super::delta_stream::DeltaStream;
 use super::{bodies, run_request};
 
+mod annotations;
 pub(crate) mod session_error;
 
 pub use session_error::SessionError;

@@ -21,7 +21,18 @@ from loadpilot.local.stack import StackFault
 from . import problem
 from ._generated.snapshot import Snapshot
 from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
-from .routes import compare, live, run_files, runs, scenarios, slices, start, steer, system
+from .routes import (
+    compare,
+    live,
+    run_annotations,
+    run_files,
+    runs,
+    scenarios,
+    slices,
+    start,
+    steer,
+    system,
+)
 from .server.compression import Compressed
 from .server.guard import Guard
 
@@ -104,6 +115,7 @@ def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI
         live.router,
         scenarios.router,
         start.router,
+        run_annotations.router,
         steer.router,
         compare.router,
         run_files.router,

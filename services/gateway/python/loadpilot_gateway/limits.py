@@ -52,6 +52,8 @@ NAMED_MAX = 100
 """Maximum number of values of one query parameter."""
 TEXT_CHARS_MAX = 200
 """Maximum characters of a text in a query, and of a key."""
+NOTE_CHARS_MAX = 2_000
+"""Maximum characters of a note about a run; the native module has the same limit."""
 TARGET_CHARS_MAX = 2_000
 """Maximum characters of a target."""
 SCENARIOS_MAX = 200

@@ -13,6 +13,7 @@ const NAMES = [
   "heat",
   "errors",
   "attendance",
+  "annotations",
   "what-if-answer",
   "comparison",
 ];

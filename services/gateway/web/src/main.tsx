@@ -10,6 +10,7 @@ import "./style/tables.css";
 import "./style/report.css";
 import "./style/layout.css";
 import "./style/pages.css";
+import "./style/annotations.css";
 import "./style/start.css";
 import "./style/narrow.css";
 import "./style/narrow_pages.css";

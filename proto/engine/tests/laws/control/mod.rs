@@ -1,6 +1,7 @@
 //! Decisions during a run: shards, agents that join, steering, owners, teardowns.
 
 mod agent_view;
+mod annotations;
 mod decide;
 mod map_size;
 mod needs;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...control.exit_code import ExitCode
-from ...control.run_list import OpenLogs, find_run, indexed, open_log
+from ...control.run_list import OpenLogs, every_run, find_run, indexed, open_log
 from ...control.terminal import coloured, wants_colour, write_product
 from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ..output.comparison import comparison_text
@@ -32,13 +32,10 @@ def compare(
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         percent = _percent(threshold)
-        if not baseline and not BASELINE.exists():
-            raise UsageError(
-                f"there is no baseline in {BASELINE}: name a run to compare with, or save one with "
-                "`loadpilot run --save-baseline`"
-            )
+        if not baseline:
+            baseline = [str(BASELINE) if BASELINE.exists() else _marked(current, logs, place)]
         ours = _runs(current, logs, place)
-        theirs = [run for name in baseline or [str(BASELINE)] for run in _runs(name, logs, place)]
+        theirs = [run for name in baseline for run in _runs(name, logs, place)]
         if len(ours) != 1:
             raise UsageError(f"{current} holds {len(ours)} runs; the current one must be one")
         text = _native.compare(json.dumps(ours[0]), json.dumps(theirs), percent)
@@ -62,6 +59,20 @@ def _percent(threshold: str) -> float:
     if not 0 <= percent < float("inf"):
         raise UsageError(f"--threshold: must be a percentage of at least 0 (got {threshold!r})")
     return percent
+
+
+def _marked(current: str, logs: OpenLogs, server: Server | None) -> str:
+    """Find the newest run of the scenario that is marked as a baseline."""
+    if not current.endswith(JSON_FILE):
+        one = find_run(current, logs, server)
+        for other in reversed(every_run(logs, server)):
+            is_of_scenario = other.facts["scenario"] == one.facts["scenario"]
+            if other.facts["is_baseline"] and is_of_scenario and other.run != one.run:
+                return other.run
+    raise UsageError(
+        f"there is no baseline in {BASELINE}: name a run to compare with, save one with `loadpilot "
+        "run --save-baseline`, or mark one with `loadpilot note RUN --baseline`"
+    )
 
 
 def _runs(name: str, logs: OpenLogs, server: Server | None) -> list[dict[str, Any]]:

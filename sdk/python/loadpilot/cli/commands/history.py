@@ -207,7 +207,11 @@ def table(
             f"{safe(one.run):<27}{_instant(facts['created_at']):<12}{safe(one.state):<10}"
             f"{verdict:<7}{figures}  {shortened(safe(facts['scenario']), SCENARIO_WIDTH)}"
         )
-        notes = [pairs(facts["tags"])] if facts["tags"] else []
+        notes = ["baseline"] if facts["is_baseline"] else []
+        if facts["tags"]:
+            notes.append(pairs(facts["tags"]))
+        if facts["notes"]:
+            notes.append(plural(facts["notes"], "note"))
         if one.owes_teardown and one.has_no_load_left:
             notes.append("teardown owed")
         if verbose:

@@ -58,6 +58,8 @@ class RunListed(BaseModel):
     created_at: int = Field(description="In µs since 1970-01-01 UTC.")
     profile_us: int
     tags: dict[str, str]
+    notes: int = Field(description="Number of notes.")
+    is_baseline: bool = Field(description="Whether it is marked as a baseline.")
     log: str = Field(description="Name of the log that holds the run.")
     outcome: RunOutcome | None = Field(
         description="Verdict and figures; null while the run goes on or its log is being read."

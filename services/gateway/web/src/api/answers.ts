@@ -64,6 +64,10 @@ export interface RunListed {
   created_at: number;
   profile_us: number;
   tags: Record<string, string>;
+  /** Number of notes. */
+  notes?: number;
+  /** Whether it is marked as a baseline. */
+  is_baseline?: boolean;
   log?: string;
   /** Null during the run, and while its log is being read. */
   outcome: Outcome | null;

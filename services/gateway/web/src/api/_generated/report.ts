@@ -782,6 +782,10 @@ export interface Rates {
  * Identity, conditions and ending of the run.
  */
 export interface RunFacts {
+  /**
+   * Gate whose breach stopped the run, at the request of `--abort-on-breach`.
+   */
+  breach?: Breach | null;
   connections?: Connections;
   /**
    * When the run was created.
@@ -888,6 +892,23 @@ export interface RunFacts {
    * ended: latency is not counted from a schedule. Absent: arrivals on schedule.
    */
   users?: number | null;
+}
+/**
+ * A gate that failed while the run went on.
+ */
+export interface Breach {
+  /**
+   * Figure of the run at that time, in the unit of the key.
+   */
+  actual: number;
+  /**
+   * Key of the gate, such as `p99_ms` or `browse:p99_ms`.
+   */
+  key: string;
+  /**
+   * Limit of the gate, in the unit of the key.
+   */
+  limit: number;
 }
 /**
  * Connection settings. Absent: the defaults.

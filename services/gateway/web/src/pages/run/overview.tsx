@@ -10,6 +10,7 @@ import { partText } from "../../data/time_range";
 import { isOver } from "../../format/labels";
 import { clock } from "../../format/numbers";
 import { LiveFigures } from "./live_figures";
+import { Notes } from "./annotations";
 import { type TabProps, timelineLines } from "./tab";
 
 const HINT = "Try some in the “What if” tab.";
@@ -45,6 +46,7 @@ export function Overview(tab: TabProps) {
             <Timeline lines={timelineLines(tab)} startAt={startAt} newestFirst />
           </Panel>
         )}
+        {over && <Notes run={report.run.id} />}
       </OverviewPanels>
     </div>
   );

@@ -168,7 +168,7 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
   const { run } = report;
   const status = runStatus(run.state, run.ending);
   const again = me.value?.can_start && over;
-  const passed = useLastPassed(report, over);
+  const { passed, baseline } = useEarlier(report, over);
   return (
     <div class="title split">
       <div class="name">
@@ -210,6 +210,14 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
             Compare with the last passed
           </Link>
         )}
+        {baseline && (
+          <Link
+            class="button"
+            to={{ page: "compare", runs: [baseline, run.id], percentile: "p99" }}
+          >
+            Compare with the baseline
+          </Link>
+        )}
         {started(report) && <Downloads run={run} over={over} />}
         <Notify report={report} over={over} />
         {!over && <Steering report={report} />}
@@ -218,8 +226,12 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
   );
 }
 
-/** The newest earlier run of the same scenario that passed; null: none is known. */
-function useLastPassed({ scenario, run }: Report, over: boolean): string | null {
+/** The newest earlier runs of the same scenario that passed, and that is marked as a baseline;
+ * null: none is known. */
+function useEarlier(
+  { scenario, run }: Report,
+  over: boolean,
+): Record<"passed" | "baseline", string | null> {
   const [every, setEvery] = useState(0);
   const query = queryString({ scenario, state: "sealed", cursor: run.id, limit: 50 });
   const { data } = useResource<RunList>(over ? `/runs${query}` : null, { every });
@@ -227,7 +239,10 @@ function useLastPassed({ scenario, run }: Report, over: boolean): string | null 
   // The gateway reads logs one after the other: until then a run has no outcome.
   const unread = runs.some((one) => one.outcome === null);
   useEffect(() => setEvery(unread ? LIVE_REFRESH_MS : 0), [unread]);
-  return runs.find((one) => one.outcome?.verdict === "PASS")?.run ?? null;
+  return {
+    passed: runs.find((one) => one.outcome?.verdict === "PASS")?.run ?? null,
+    baseline: runs.find((one) => one.is_baseline)?.run ?? null,
+  };
 }
 
 const TAB_LABELS: Record<Tab, string> = {

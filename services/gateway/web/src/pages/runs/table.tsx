@@ -91,6 +91,10 @@ function Row({ one, selected, toggle }: RowProps) {
       </td>
       <th scope="row">
         <Link to={runRoute(one.run)}>{one.scenario}</Link>
+        {one.is_baseline && <span class="pill">baseline</span>}
+        {one.notes ? (
+          <span class="pill">{one.notes === 1 ? "1 note" : `${one.notes} notes`}</span>
+        ) : null}
         <Tags tags={one.tags} />
         <code class="id">{one.run}</code>
       </th>

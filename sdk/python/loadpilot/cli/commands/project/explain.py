@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...compile.plan import compile_scenario
-from ...compile.scenario.settings import Overrides
-from ...control.exit_code import ExitCode
-from ...control.terminal import safe
-from ...problem import Problem, Refused
-from ...scenario_file.load import choose, load
-from ..output.opening import hook_lines
-from ..output.refusal import refuse
+from ....compile.plan import compile_scenario
+from ....compile.scenario.settings import Overrides
+from ....control.exit_code import ExitCode
+from ....control.terminal import safe
+from ....problem import Problem, Refused
+from ....scenario_file.load import choose, load
+from ...output.opening import hook_lines
+from ...output.refusal import refuse
 
 if TYPE_CHECKING:
-    from ...compile.plan import Compiled
+    from ....compile.plan import Compiled
 
 PLACEHOLDER_TARGET = "http://localhost"
 """Target of a plan that is never run."""

@@ -1,0 +1,91 @@
+"""Notes are stored in the log of a run, and nothing that is reported of the run depends on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.support.command import SCENARIOS, Loadpilot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.oracle import Oracle
+
+VARIED = SCENARIOS / "varied.py"
+SHORT = ("--duration", "1s")
+FIRST, SECOND = "before the upgrade", "after it\n\x1b[2Jtwo lines"
+
+
+def test_notes_change_no_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a note is lost, changes a report or its digest, or is taken for damage. 5 s."""
+    run = loadpilot.run(VARIED, oracle.url, *SHORT).run
+    before = loadpilot.call("report", run, "--json").stdout
+    assert loadpilot.call("note", run).stderr == f"run {run} has no notes\n"
+    assert loadpilot.call("note", run, FIRST, "--baseline").code == 0
+    assert loadpilot.call("note", "last", SECOND).code == 0
+
+    lines = loadpilot.call("note", run).stdout.splitlines()
+    said = [line.partition("UTC  ")[2] or line for line in lines]
+    assert [line.partition(": ")[2] for line in said[:3]] == ["baseline", FIRST, "after it"]
+    assert said[3].startswith("  ")
+    assert said[3].endswith("two lines")
+    assert "\x1b" not in said[3], "a note cannot control a terminal"
+    assert loadpilot.call("report", run, "--json").stdout == before
+    assert "17 of 17 invariants hold" in loadpilot.call("verify", run).stdout
+    row = loadpilot.call("runs").stdout.splitlines()[2]
+    assert row == "  baseline · 2 notes"
+
+    assert loadpilot.call("note", run, "--no-baseline").code == 0
+    assert loadpilot.call("runs").stdout.splitlines()[2] == "  2 notes"
+
+
+def test_compare_takes_the_run_that_is_marked(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if another run than the newest marked one is the baseline. 6 s."""
+    runs = [loadpilot.run(VARIED, oracle.url, *SHORT).run for _ in range(3)]
+    unmarked = loadpilot.call("compare", runs[2])
+    assert unmarked.code == 2
+    assert "`loadpilot note RUN --baseline`" in unmarked.stderr
+    for run in (runs[0], runs[1], runs[2]):
+        assert loadpilot.call("note", run, "--baseline").code == 0
+    compared = loadpilot.call("compare", runs[2], "--threshold", "1000")
+    assert compared.stdout == loadpilot.call("compare", *runs[:0:-1], "--threshold", "1000").stdout
+
+
+def test_a_file_has_the_notes_and_takes_no_more(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if an exported run loses its notes, or a redacted one tells them. 5 s."""
+    run = loadpilot.run(VARIED, oracle.url, *SHORT).run
+    loadpilot.call("note", run, FIRST, "--baseline")
+    whole, redacted = tmp_path / "whole.lprun", tmp_path / "redacted.lprun"
+    assert loadpilot.call("export", run, str(whole)).code == 0
+    assert loadpilot.call("export", run, str(redacted), "--redact").code == 0
+    assert loadpilot.call("note", str(whole)).stdout == loadpilot.call("note", run).stdout
+    told = loadpilot.call("note", str(redacted)).stdout
+    assert told.count("\n") == 1
+    assert told.endswith(": baseline\n")
+    refused = loadpilot.call("note", str(whole), SECOND)
+    assert refused.code == 2
+    assert "the file of a run is not changed" in refused.stderr
+
+
+def test_a_run_gets_notes_when_it_is_over(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a note is stored before the seal, where older readers count it as damage. 4 s."""
+    with loadpilot.start(VARIED, oracle.url, "--duration", "60s"):
+        assert oracle.wait_count(10, 30)
+        early = loadpilot.call("note", "last", FIRST)
+    assert early.code == 2
+    assert "must be over before it gets notes" in early.stderr
+
+
+def test_a_wrong_note_is_refused(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a note is cut or a contradiction is half done. 4 s."""
+    run = loadpilot.run(VARIED, oracle.url, *SHORT).run
+    for flags, says in (
+        (["x" * 2001], "must have 1 to 2000 characters"),
+        ([" "], "must have 1 to 2000 characters"),
+        (["--baseline", "--no-baseline"], "--baseline: cannot be used with --no-baseline"),
+    ):
+        refused = loadpilot.call("note", run, *flags)
+        assert (refused.code, says in refused.stderr) == (2, True), refused.stderr
+    assert loadpilot.call("note", run).stderr == f"run {run} has no notes\n"
