@@ -547,6 +547,13 @@ class Reading:
     def position(self) -> str:
         """Return the last sequences read; JSON: ``{"ctl_seq", "evt_seq", "data_seq", "over"}``."""
 
+    def settled_us(self) -> int | None:
+        """Return the time up to which all arrivals have ended, in µs after the start.
+
+        It is whole ticks, by the newest deltas of a run that is not over; what was silent may still
+        add to them. None for a run that is over, and before its start.
+        """
+
     def report(
         self,
         as_of_us: int | None = None,

@@ -77,6 +77,10 @@ impl PyReading {
         json(&self.lock(py)?.position())
     }
 
+    fn settled_us(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.lock(py)?.settled_us())
+    }
+
     #[pyo3(signature = (as_of_us = None, from_us = None, to_us = None))]
     fn report(
         &self,

@@ -206,6 +206,13 @@ class RunKeywords(TypedDict, total=False):
     `--markdown`: Write a summary to this file, as Markdown.
     """
 
+    out: Sequence[str] | None
+    """
+    `--out`: Write the figures of each second while the run goes on: json=FILE or csv=FILE, as
+    `dump` writes them. FILE - is standard output; the summary is then on standard error.
+    Repeatable.
+    """
+
     samples: str | PathLike[str] | None
     """
     `--samples`: Write every call to this CSV file, one row each: about ten bytes a call in

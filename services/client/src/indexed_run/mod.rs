@@ -10,6 +10,7 @@ use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_engine::fold::index::Index;
+use loadpilot_engine::fold::progress::{OpenArrivals, ticks_settled};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::slice::Indexed;
 use loadpilot_engine::report::{NoReport, report};
@@ -58,6 +59,8 @@ struct Folded {
     control: Control,
     data: Projection,
     index: Index,
+    /// Of the deltas that were read here, not of those in the cache.
+    open: OpenArrivals,
 }
 
 impl Folded {
@@ -66,6 +69,7 @@ impl Folded {
             control,
             data: Projection::default(),
             index: Index::default(),
+            open: OpenArrivals::default(),
         }
     }
 
@@ -80,6 +84,7 @@ impl Folded {
     fn add(&mut self, record: &DeltaRecord) {
         self.data
             .add_parsed(&self.control, record, Some(&mut self.index));
+        self.open.add(record);
     }
 }
 
@@ -286,6 +291,17 @@ impl IndexedRun {
             data_seq: self.data_seq,
             over: self.now.control.state.over,
         }
+    }
+
+    /// Time after the start, in µs, up to which all arrivals have ended: whole ticks of a run that
+    /// is not over, as far as its newest deltas say. `None` for a run
+    /// that is over, and before its start.
+    #[must_use]
+    pub fn settled_us(&self) -> Option<u64> {
+        let now = &self.now;
+        let tick_us = now.control.state.created.as_ref()?.plan.tick_us;
+        let ticks = ticks_settled(&now.control, &now.data, &now.open, tick_us)?;
+        Some(u64::from(ticks) * tick_us)
     }
 
     /// The report of the whole run, or as of an instant in µs after the start.

@@ -290,20 +290,22 @@ class Run:
         """Ask for the run and follow it to its end; returns its id."""
         from ...control.follow import Follower
         from ..output.live import PlanInfo, view
+        from ..sinks.live_sinks import live_sinks
 
         stack, log = source
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
         note(f"run {run}, log {log}")
-        screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
-        try:
-            options = self.options
-            follower = Follower(
-                session, run, screen, self.interruptions, options.verbose, options.aborts
-            )
-            follower.follow(stack)
-        finally:
-            screen.close()
+        options = self.options
+        with live_sinks(options.outs, session, run, self.stdout):
+            screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
+            try:
+                follower = Follower(
+                    session, run, screen, self.interruptions, options.verbose, options.aborts
+                )
+                follower.follow(stack)
+            finally:
+                screen.close()
         return run
 
     def detach(self, session: Session, run: str) -> ExitCode:
@@ -374,7 +376,10 @@ class Run:
         if not self.save_baseline(session, run):
             end = end.lacking("--save-baseline")
         end = options.files.publish(end, Reported(report_json, session, run))
-        write_product(self.result(report_json, report), self.stdout)
+        # Rows of an output are all of standard output.
+        has_rows = any(out.path is None for out in options.outs)
+        product = sys.stderr if has_rows else self.stdout
+        write_product(self.result(report_json, report), product)
         return end.code
 
     def result(self, report_json: str, report: Report) -> str:

@@ -32,6 +32,7 @@ Value = Literal[
     "KEY",
     "KEY[,after=DURATION]",
     "KEY=LIMIT",
+    "KIND=URI",
     "MODE",
     "NAME",
     "NAME=VALUE",

@@ -14,6 +14,8 @@ from ...local.baseline import BASELINE
 from ...problem import Problem, rule, without
 from ..configuration.sources import current
 from ..output import results
+from ..sinks.outs import FLAG as OUT
+from ..sinks.outs import Out, StandardOutput, read_outs
 from . import target
 from .agent_flags import RequestedAgents, read_agents
 from .breach_flags import FLAG as ABORT_ON_BREACH
@@ -52,6 +54,8 @@ class Options:
     """Address at which that stack is open to other machines."""
     overrides: Overrides
     files: results.ResultFiles
+    outs: tuple[Out, ...]
+    """Outputs that are written while the run goes on."""
     samples: Path | None
     save_baseline: bool
     append: bool
@@ -94,8 +98,13 @@ def read(
     if samples is not None:
         problems += results.problems(samples, "--samples")
     aborts = read_aborts(flags.abort_on_breach, problems)
+    outs = _outs(flags, problems)
     if fleet is not None and isinstance(fleet.server, Api):
-        of_log = {"--samples": flags.samples, ABORT_ON_BREACH: " ".join(aborts) or None}
+        of_log = {
+            "--samples": flags.samples,
+            ABORT_ON_BREACH: " ".join(aborts) or None,
+            OUT: " ".join(flags.out) or None,
+        }
         problems += without(of_log, NEEDS_LOG)
     problems += _of_baseline(flags)
     if fleet is not None and fleet.detach:
@@ -140,6 +149,7 @@ def read(
         listen,
         overrides,
         files,
+        outs,
         samples,
         flags.save_baseline,
         flags.append,
@@ -195,6 +205,12 @@ NEEDS_LOG = "needs the log itself: name the server with --nats-url instead of a 
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
 
 
+def _outs(flags: RunFlags, problems: list[Problem]) -> tuple[Out, ...]:
+    stdout = StandardOutput(flags.quiet, flags.output == JSON)
+    others = {**flags.results.written(), "--samples": flags.samples}
+    return read_outs(flags.out, others, stdout, problems)
+
+
 def _of_baseline(flags: RunFlags) -> list[Problem]:
     if flags.save_baseline:
         return results.problems(BASELINE, "--save-baseline")
@@ -211,6 +227,9 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
         for flag, value in written.items()
         if value is not None
     ]
+    if flags.out:
+        what = "is written by the command that follows the run, and --detach leaves"
+        problems.append(Problem(OUT, what))
     if flags.output == JSON:
         what = "is printed at the end, and --detach leaves; then: report RUN --json"
         problems.append(Problem("--output", what))

@@ -53,4 +53,14 @@ Verbose = Annotated[
         "-v",
     ),
 ]
+Out = Annotated[
+    tuple[str, ...],
+    flag(
+        GATES,
+        "KIND=URI",
+        "Write the figures of each second while the run goes on: json=FILE or csv=FILE, as `dump` "
+        "writes them. FILE - is standard output; the summary is then on standard error. "
+        "Repeatable.",
+    ),
+]
 Json = Annotated[bool, flag(OUTPUT, "", "Print JSON instead.")]

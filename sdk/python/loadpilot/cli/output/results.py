@@ -135,9 +135,14 @@ def write_samples(path: Path, session: Session, run: str) -> str:
 def draft(path: Path) -> Iterator[Path]:
     """Open a file that replaces ``path`` at the end of the block, unless it raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.with_name(f".{path.name}.{os.getpid()}")
+    file = draft_of(path)
     try:
         yield file
         file.replace(path)
     finally:
         file.unlink(missing_ok=True)
+
+
+def draft_of(path: Path) -> Path:
+    """Name the file next to ``path`` in which this process writes it."""
+    return path.with_name(f".{path.name}.{os.getpid()}")

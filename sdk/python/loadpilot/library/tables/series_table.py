@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from .csv_text import csv_lines
 from .extras import extra
 
 if TYPE_CHECKING:
@@ -83,6 +84,13 @@ def rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
     """List the rows of columns."""
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))
+
+
+def series_lines(columns: dict[str, list[Any]], form: str) -> Iterator[str]:
+    """Write each row as a line of ``ndjson``, or of ``csv`` below the names of the columns."""
+    if form == "ndjson":
+        return (json.dumps(row) + "\n" for row in rows(columns))
+    return csv_lines(columns, zip(*columns.values(), strict=True))
 
 
 def series_arrow(columns: dict[str, list[Any]]) -> pa.Table:

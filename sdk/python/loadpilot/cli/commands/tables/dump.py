@@ -16,10 +16,9 @@ from ....control.figures import count, plural
 from ....control.run_list import OpenLogs, find_run, indexed, open_log
 from ....control.terminal import note, safe_lines, say
 from ....inputs.units import Wrong, duration_us
-from ....library.tables.csv_text import csv_lines
 from ....library.tables.extras import extra
 from ....library.tables.sample_table import sample_batches, sample_schema
-from ....library.tables.series_table import rows, series_arrow, series_columns
+from ....library.tables.series_table import series_arrow, series_columns, series_lines
 from ....library.tables.slice_query import GROUPS, PERCENTILES, SliceQuery
 from ....problem import Problem, Refused, nearest, rule
 from ...output import results
@@ -157,10 +156,8 @@ def _series(wanted: Dump, reading: _native.Reading, file: BinaryIO) -> None:
     columns = series_columns(reading, report, wanted.query, wanted.by)
     if wanted.format == "parquet":
         extra("pyarrow.parquet", "--format parquet").write_table(series_arrow(columns), file)
-    elif wanted.format == "ndjson":
-        _text((json.dumps(row) + "\n" for row in rows(columns)), file)
     else:
-        _text(csv_lines(columns, zip(*columns.values(), strict=True)), file)
+        _text(series_lines(columns, wanted.format), file)
 
 
 def _samples(wanted: Dump, session: _native.Session, one: PastRun, file: BinaryIO) -> None:
