@@ -28,6 +28,9 @@ class Refused(ValueError):
 class Fault(RuntimeError):
     """A connection, a file or a process failed."""
 
+def otlp_rejected(body: bytes) -> tuple[int, str] | None:
+    """Read how many points an OTLP server did not take, and why; None when it took all."""
+
 def percentile_of(stored: Sequence[str], percent: float) -> int | None:
     """Read a percentile of stored histograms together, in µs; None when all are empty.
 
@@ -552,6 +555,14 @@ class Reading:
 
         It is whole ticks, by the newest deltas of a run that is not over; what was silent may still
         add to them. None for a run that is over, and before its start.
+        """
+
+    def metrics(
+        self, system: Literal["prometheus", "otlp"], now_us: int
+    ) -> tuple[bytes, int] | None:
+        """Write counters and histograms since the start; returns the body of a request.
+
+        The second value is the number of its points. None before the start of the run.
         """
 
     def report(

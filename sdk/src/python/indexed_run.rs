@@ -1,17 +1,20 @@
 //! An indexed run for Python: JSON in, JSON out. Any thread may use it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
+use loadpilot_engine::report::cumulative::NamedCalls;
 use loadpilot_engine::report::slice::LatencyKind;
 use loadpilot_events::log::hist::EncodedHistogram;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::blocking::wait;
 use super::errors::{Fault, failed, refused};
 use super::values::json;
+use crate::indexed_run::metric_export::{self, System};
 use crate::indexed_run::{IndexedRun, parse_query};
 
 /// A percentile of stored histograms together; None when all are empty.
@@ -26,6 +29,13 @@ pub(super) fn percentile_of(stored: Vec<String>, percent: f64) -> PyResult<Optio
     percentile.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// The points that an OTLP server did not take of a message, and why; None when it took all.
+#[pyfunction]
+pub(super) fn otlp_rejected(body: &[u8]) -> Option<(u64, String)> {
+    let rejected = metric_export::rejected(body)?;
+    Some((rejected.points, rejected.why))
+}
+
 fn latency_kind(uncorrected: bool) -> LatencyKind {
     match uncorrected {
         true => LatencyKind::Service,
@@ -38,12 +48,19 @@ fn latency_kind(uncorrected: bool) -> LatencyKind {
 pub(super) struct PyReading {
     runtime: Arc<Runtime>,
     indexed: Arc<Mutex<IndexedRun>>,
+    /// Calls with a name of their own in exported metrics.
+    named: std::sync::Mutex<NamedCalls>,
 }
 
 impl PyReading {
     pub(super) fn new(runtime: Arc<Runtime>, indexed: IndexedRun) -> Self {
         let indexed = Arc::new(Mutex::new(indexed));
-        Self { runtime, indexed }
+        let named = std::sync::Mutex::default();
+        Self {
+            runtime,
+            indexed,
+            named,
+        }
     }
 
     /// The run, once no other thread uses it. Waits without the GIL, which that thread may need.
@@ -79,6 +96,25 @@ impl PyReading {
 
     fn settled_us(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         Ok(self.lock(py)?.settled_us())
+    }
+
+    fn metrics<'py>(
+        &self,
+        py: Python<'py>,
+        system: &str,
+        now_us: u64,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, u64)>> {
+        let system = match system {
+            "prometheus" => System::RemoteWrite,
+            "otlp" => System::Otlp,
+            _ => return Err(PyValueError::new_err("system: must be prometheus or otlp")),
+        };
+        let indexed = self.lock(py)?;
+        let message = py.detach(|| {
+            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            indexed.metrics(system, &mut named, now_us)
+        });
+        Ok(message.map(|message| (PyBytes::new(py, &message.body), message.points)))
     }
 
     #[pyo3(signature = (as_of_us = None, from_us = None, to_us = None))]

@@ -44,7 +44,7 @@ pub mod _native {
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]
-    use super::indexed_run::{PyReading, percentile_of};
+    use super::indexed_run::{PyReading, otlp_rejected, percentile_of};
     #[pymodule_export]
     use super::live_run::PyWatch;
     #[pymodule_export]

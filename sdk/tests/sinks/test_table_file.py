@@ -109,7 +109,8 @@ def test_a_worker_that_hangs_holds_up_nothing() -> None:
     begun = time.monotonic()
     taken = [worker.offer(lambda: hang.wait(30) and None) for _ in range(QUEUE_MAX + 9)]
     assert taken.count(False) in {8, 9}
-    assert not worker.close(lambda: None, time.monotonic() + 0.1)
+    worker.end(lambda: None)
+    assert not worker.wait(time.monotonic() + 0.1)
     assert time.monotonic() - begun < 5
     hang.set()
 
@@ -135,6 +136,26 @@ def test_outputs_are_configured(
     assert read_outs[2:] == [b, a]
     assert scene.run("--out", "csv=b.csv") == 0
     assert read_outs[4:] == [b]
+
+
+def test_a_file_holds_no_password(
+    scene: Scene,
+    read_outs: list[Out],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broken if a password may be committed with a project, or a dry run prints one."""
+    out = "otlp=https://ann:hunter2@example.com"
+    Path("loadpilot.toml").write_text(f'out = ["{out}"]\n', encoding="utf-8")
+    assert scene.run() == 2
+    assert "otlp must have no password in a file; set LOADPILOT_OUT" in capsys.readouterr().err
+    monkeypatch.setenv("LOADPILOT_OUT", out)
+    assert scene.run("-v") == 0
+    assert read_outs == [Out("otlp", out.removeprefix("otlp="))]
+    assert scene.run("--dry-run", "-v") == 0
+    written = capsys.readouterr()
+    assert "otlp=https://example.com" in written.err
+    assert "hunter2" not in written.err + written.out
 
 
 def test_a_detached_run_has_no_outputs(

@@ -13,6 +13,7 @@
 //!
 //! Parts of it:
 //! - [`live`]: the figures of a run that goes on
+//! - [`mod@cumulative`]: counters and histograms since the start, for systems of metrics
 //! - `failure_reasons`: the most frequent reason of its errors
 //! - [`mod@slice`]: figures of a part of a run over time
 //! - [`agent_stats`]: figures of each agent over time
@@ -37,6 +38,7 @@ pub mod verdict;
 
 pub mod agent_stats;
 pub mod compare;
+pub mod cumulative;
 pub mod failures;
 pub mod live;
 pub mod samples;

@@ -209,8 +209,9 @@ class RunKeywords(TypedDict, total=False):
     out: Sequence[str] | None
     """
     `--out`: Write the figures of each second while the run goes on: json=FILE or csv=FILE, as
-    `dump` writes them. FILE - is standard output; the summary is then on standard error.
-    Repeatable.
+    `dump` writes them; FILE - is standard output, and the summary is then on standard error.
+    prometheus=URL and otlp=URL send counters and histograms to Prometheus (remote write) or
+    an OpenTelemetry collector. Repeatable.
     """
 
     samples: str | PathLike[str] | None

@@ -25,6 +25,7 @@ use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 mod cache;
 mod cache_file;
+pub mod metric_export;
 mod queries;
 
 use cache::Cache;

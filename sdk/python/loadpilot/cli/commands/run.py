@@ -377,7 +377,7 @@ class Run:
             end = end.lacking("--save-baseline")
         end = options.files.publish(end, Reported(report_json, session, run))
         # Rows of an output are all of standard output.
-        has_rows = any(out.path is None for out in options.outs)
+        has_rows = any(out.is_standard_output for out in options.outs)
         product = sys.stderr if has_rows else self.stdout
         write_product(self.result(report_json, report), product)
         return end.code

@@ -59,8 +59,9 @@ Out = Annotated[
         GATES,
         "KIND=URI",
         "Write the figures of each second while the run goes on: json=FILE or csv=FILE, as `dump` "
-        "writes them. FILE - is standard output; the summary is then on standard error. "
-        "Repeatable.",
+        "writes them; FILE - is standard output, and the summary is then on standard error. "
+        "prometheus=URL and otlp=URL send counters and histograms to Prometheus (remote write) or "
+        "an OpenTelemetry collector. Repeatable.",
     ),
 ]
 Json = Annotated[bool, flag(OUTPUT, "", "Print JSON instead.")]

@@ -7,5 +7,6 @@ change the exit code: a sink that fails is named at the end, with the number of 
 - ``live_run``: the log of a run that goes on, read again and again
 - ``worker``: a thread with a bounded queue, one for each sink
 - ``table_file``: rows in a file or on standard output
+- ``metric_server``: counters and histograms, sent to Prometheus or an OpenTelemetry collector
 - ``live_sinks``: all sinks of a command
 """

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from ...control.terminal import note, safe_lines, say
 from .live_run import LiveRun
+from .metric_server import MetricServer
+from .outs import FORMATS
 from .table_file import TableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...control.protocols import Session
     from .outs import Out
@@ -35,8 +38,11 @@ class Sink(Protocol):
     def take(self, live_run: LiveRun) -> None:
         """Hand on what is new; never waits."""
 
-    def finish(self, live_run: LiveRun | None, deadline: float) -> None:
-        """Hand on the rest and wait for it; None when the end of the log cannot be read."""
+    def finish(self, live_run: LiveRun | None) -> None:
+        """Hand on the rest; None when the end of the log cannot be read. Never waits."""
+
+    def wait(self, deadline: float) -> None:
+        """Wait until all is taken."""
 
     def trouble(self) -> str | None:
         """Say what was wrong and how much is missing; None when nothing is."""
@@ -64,17 +70,23 @@ class LiveSinks:
         self._reader.join(READ_END_SECS)
         live_run = self._so_far if self._is_read and not self._reader.is_alive() else None
         deadline = monotonic() + FINISH_SECS
-        for sink in self._sinks:
-            try:
-                sink.finish(live_run, deadline)
-                trouble = sink.trouble()
-            except Exception as error:  # noqa: BLE001  (a sink never touches the run)
-                trouble = _words(error)
+        troubles = [self._attempt(partial(sink.finish, live_run)) for sink in self._sinks]
+        for sink, unfinished in zip(self._sinks, troubles, strict=True):
+            trouble = unfinished or self._attempt(partial(sink.wait, deadline)) or sink.trouble()
             if trouble is None:
-                note(f"out {sink.label}: {sink.summary()}")
+                note(f"out {safe_lines(sink.label)}: {sink.summary()}")
             else:
                 unread = f" ({safe_lines(self._why)})" if live_run is None and self._why else ""
                 say(f"warning: --out {safe_lines(sink.label)}: {safe_lines(trouble)}{unread}")
+
+    @staticmethod
+    def _attempt(step: Callable[[], None]) -> str | None:
+        """Do a step of a sink; returns what was wrong, for a sink never touches the run."""
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001
+            return _words(error)
+        return None
 
     def _read(self) -> None:
         pause = PERIOD_SECS
@@ -107,7 +119,10 @@ def live_sinks(outs: Sequence[Out], session: Session, run: str, stdout: TextIO) 
     if not outs:
         yield
         return
-    sinks = LiveSinks([TableFile(out, stdout) for out in outs], LiveRun(session, run))
+    opened: list[Sink] = [
+        TableFile(out, stdout) if out.kind in FORMATS else MetricServer(out) for out in outs
+    ]
+    sinks = LiveSinks(opened, LiveRun(session, run))
     try:
         yield
     except KeyboardInterrupt:

@@ -7,18 +7,25 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+from urllib.parse import SplitResult, urlsplit
 
 from ...problem import Problem, nearest, rule
+from ..configuration.sources import current
 from ..output import results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FLAG = "--out"
+VARIABLE = "LOADPILOT_OUT"
 FORMATS = {"csv": "csv", "json": "ndjson"}
 """Kinds of files, each with the name of its format in ``loadpilot dump``."""
-KINDS = tuple(FORMATS)
+PATHS = {"otlp": "/v1/metrics", "prometheus": "/api/v1/write"}
+"""Kinds of servers, each with the path of an address that has none."""
+KINDS = (*FORMATS, *PATHS)
 STANDARD_OUTPUT = "-"
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Hosts to which a password may be sent unencrypted."""
 OUTS_MAX = 8
 """Maximum number of outputs: each has a thread."""
 
@@ -33,13 +40,29 @@ class Out:
 
     @property
     def path(self) -> Path | None:
-        """Its file; None for standard output."""
-        return None if self.place == STANDARD_OUTPUT else Path(self.place)
+        """Its file; None for standard output and for a server."""
+        is_file = self.kind in FORMATS and self.place != STANDARD_OUTPUT
+        return Path(self.place) if is_file else None
+
+    @property
+    def is_standard_output(self) -> bool:
+        """Whether its rows are the product of the command."""
+        return self.kind in FORMATS and self.place == STANDARD_OUTPUT
+
+    @property
+    def url(self) -> SplitResult:
+        """Address of its server, with a path."""
+        url = urlsplit(self.place)
+        return url._replace(path=PATHS[self.kind]) if url.path in {"", "/"} else url
 
     @property
     def label(self) -> str:
-        """Its name in messages."""
-        return f"{self.kind}={self.place}"
+        """Its name in messages, without user and password."""
+        place = self.place
+        if self.kind in PATHS:
+            url = self.url
+            place = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+        return f"{self.kind}={place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +96,43 @@ def read_outs(
         problems.append(Problem(FLAG, f"must be at most {OUTS_MAX} outputs (got {len(texts)})"))
     for text in texts:
         kind, separator, place = text.partition("=")
-        if not separator or not place:
-            problems.append(rule(FLAG, "must be KIND=URI such as json=FILE", text))
+        # What is no word may hold a password.
+        if not separator or not place or not kind.isalnum():
+            problems.append(Problem(FLAG, "must be KIND=URI such as json=FILE"))
         elif kind not in KINDS:
             near = nearest(kind, KINDS)
-            hint = f"; did you mean {near}={place}?" if near is not None else ""
+            hint = f"; did you mean {near}=?" if near is not None else ""
             problems.append(rule(FLAG, f"must be one of {', '.join(KINDS)}{hint}", kind))
+        elif kind in PATHS:
+            problem = _of_address(kind, place)
+            problems += [] if problem is None else [problem]
+            if problem is None:
+                outs.append(Out(kind, place))
         else:
             out = Out(kind, place)
             problems += _of_file(out, taken, stdout)
             taken[Path(place).absolute()] = f"{FLAG} {out.label}"
             outs.append(out)
     return tuple(outs)
+
+
+def _of_address(kind: str, text: str) -> Problem | None:
+    """Check the address of a server; it is not quoted, since it may hold a password."""
+    example = f"http://localhost:9090{PATHS[kind]}"
+    wrong = Problem(FLAG, f"{kind} must be http://host[:port][/path] or https, such as {example}")
+    try:
+        url = urlsplit(text)
+        is_address = url.scheme in {"http", "https"} and url.hostname and url.port != 0
+    except ValueError:
+        return wrong
+    if not is_address or url.fragment or any(not c.isprintable() or c == " " for c in text):
+        return wrong
+    if url.username is not None and url.scheme == "http" and url.hostname not in LOOPBACK:
+        return Problem(FLAG, f"{kind} must be https where it has a user and a password")
+    place = current().place(FLAG)
+    if url.username is not None and place != FLAG and VARIABLE not in place:
+        return Problem(FLAG, f"{kind} must have no password in a file; set {VARIABLE}")
+    return None
 
 
 def _of_file(out: Out, taken: Mapping[Path, str], stdout: StandardOutput) -> list[Problem]:

@@ -164,15 +164,18 @@ class TableFile:
         self._worker.offer(lambda: self._rows.append(head, first, lines))
         self._offered = ticks
 
-    def finish(self, live_run: LiveRun | None, deadline: float) -> None:
+    def finish(self, live_run: LiveRun | None) -> None:
         """Write the rest, or leave it where the end of the log cannot be read."""
         if live_run is None:
-            unread = "the log could not be read"
-            self._is_done = self._worker.close(lambda: self._rows.abandon(unread), deadline)
+            self._worker.end(lambda: self._rows.abandon("the log could not be read"))
             return
         head, lines = self._lines(live_run, 0, None)
         self._total = len(lines)
-        self._is_done = self._worker.close(lambda: self._rows.finish(head, lines), deadline)
+        self._worker.end(lambda: self._rows.finish(head, lines))
+
+    def wait(self, deadline: float) -> None:
+        """Wait until all is written."""
+        self._is_done = self._worker.wait(deadline)
 
     def trouble(self) -> str | None:
         """Say what was wrong and how much is missing; None when all is written."""

@@ -1,4 +1,4 @@
-"""A thread that does work in order, from a bounded queue: whoever gives it work never waits."""
+"""A thread that does work in order, from a bounded queue: a caller that adds work never waits."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 QUEUE_MAX = 64
-"""Maximum number of items that wait."""
+"""Maximum number of items that wait, beside the last one."""
 
 
 class Worker:
-    """A thread and its queue."""
+    """A thread and its queue, which one other thread fills."""
 
     def __init__(self, name: str) -> None:
         """Start the thread; it ends with the process at the latest."""
-        self._items: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE_MAX)
+        self._items: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def offer(self, item: Callable[[], None]) -> bool:
         """Add work; False when the queue is full."""
-        try:
-            self._items.put_nowait(item)
-        except queue.Full:
-            return False
-        return True
+        has_room = self._items.qsize() < QUEUE_MAX
+        if has_room:
+            self._items.put(item)
+        return has_room
 
-    def close(self, last: Callable[[], None], deadline: float) -> bool:
-        """Add the last work and wait for it; False when it is not done in time."""
-        for item in (last, None):
-            try:
-                self._items.put(item, timeout=max(0.0, deadline - monotonic()))
-            except queue.Full:
-                return False
+    def end(self, last: Callable[[], None]) -> None:
+        """Add the last work, after which the thread ends."""
+        self._items.put(last)
+        self._items.put(None)
+
+    def wait(self, deadline: float) -> bool:
+        """Wait for the end of the thread; False when it does not come in time."""
         self._thread.join(max(0.0, deadline - monotonic()))
         return not self._thread.is_alive()
 

@@ -1,0 +1,255 @@
+//! OTLP 1.0, metrics: <https://opentelemetry.io/docs/specs/otlp/>.
+//!
+//! The types are the part of OpenTelemetry's `metrics.proto` that is written here.
+
+use loadpilot_engine::report::cumulative::BOUNDS_US;
+use prost::Message as _;
+
+use super::families::{Figures, Labels, Message, Points, families};
+
+/// AGGREGATION_TEMPORALITY_CUMULATIVE
+const CUMULATIVE: i32 = 2;
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ExportRequest {
+    #[prost(message, repeated, tag = "1")]
+    resource_metrics: Vec<ResourceMetrics>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ResourceMetrics {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    scope_metrics: Vec<ScopeMetrics>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Resource {
+    #[prost(message, repeated, tag = "1")]
+    attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct KeyValue {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(message, optional, tag = "2")]
+    value: Option<AnyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct AnyValue {
+    #[prost(string, tag = "1")]
+    string_value: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ScopeMetrics {
+    #[prost(message, optional, tag = "1")]
+    scope: Option<Scope>,
+    #[prost(message, repeated, tag = "2")]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Scope {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    version: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Metric {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    description: String,
+    #[prost(string, tag = "3")]
+    unit: String,
+    /// One of this and the next.
+    #[prost(message, optional, tag = "7")]
+    sum: Option<Sum>,
+    #[prost(message, optional, tag = "9")]
+    histogram: Option<Histogram>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Sum {
+    #[prost(message, repeated, tag = "1")]
+    data_points: Vec<NumberPoint>,
+    #[prost(int32, tag = "2")]
+    aggregation_temporality: i32,
+    #[prost(bool, tag = "3")]
+    is_monotonic: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct NumberPoint {
+    #[prost(message, repeated, tag = "7")]
+    attributes: Vec<KeyValue>,
+    #[prost(fixed64, tag = "2")]
+    start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "3")]
+    time_unix_nano: u64,
+    /// Optional, so that a zero is written.
+    #[prost(sfixed64, optional, tag = "6")]
+    as_int: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Histogram {
+    #[prost(message, repeated, tag = "1")]
+    data_points: Vec<HistogramPoint>,
+    #[prost(int32, tag = "2")]
+    aggregation_temporality: i32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct HistogramPoint {
+    #[prost(message, repeated, tag = "9")]
+    attributes: Vec<KeyValue>,
+    #[prost(fixed64, tag = "2")]
+    start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "3")]
+    time_unix_nano: u64,
+    #[prost(fixed64, tag = "4")]
+    count: u64,
+    #[prost(double, optional, tag = "5")]
+    sum: Option<f64>,
+    #[prost(fixed64, repeated, tag = "6")]
+    bucket_counts: Vec<u64>,
+    #[prost(double, repeated, tag = "7")]
+    explicit_bounds: Vec<f64>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ExportResponse {
+    #[prost(message, optional, tag = "1")]
+    partial_success: Option<PartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct PartialSuccess {
+    #[prost(int64, tag = "1")]
+    rejected_data_points: i64,
+    #[prost(string, tag = "2")]
+    error_message: String,
+}
+
+/// What a server says that it did not take of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Number of data points.
+    pub points: u64,
+    /// Its words.
+    pub why: String,
+}
+
+/// Reads the body of a successful response; `None` when all was taken, or it is not readable.
+#[must_use]
+pub fn rejected(body: &[u8]) -> Option<Rejected> {
+    let partial = ExportResponse::decode(body).ok()?.partial_success?;
+    let points = u64::try_from(partial.rejected_data_points).unwrap_or(0);
+    (points > 0).then_some(Rejected {
+        points,
+        why: partial.error_message,
+    })
+}
+
+/// The data points of a run.
+pub(super) fn message(figures: &Figures) -> Message {
+    let mut points = 0;
+    let mut metrics = Vec::new();
+    for family in families(figures) {
+        let mut metric = Metric {
+            name: format!("loadpilot.{}", family.name),
+            description: family.help.to_owned(),
+            ..Metric::default()
+        };
+        match family.points {
+            Points::Counters(counters) => {
+                points += counters.len() as u64;
+                "1".clone_into(&mut metric.unit);
+                metric.sum = Some(sum(figures, &counters));
+            }
+            Points::Histograms(histograms) => {
+                points += histograms.len() as u64;
+                "s".clone_into(&mut metric.unit);
+                let data_points = histograms.iter().map(|(labels, histogram)| HistogramPoint {
+                    attributes: attributes(figures, labels),
+                    start_time_unix_nano: nanos(figures.start_us),
+                    time_unix_nano: nanos(figures.now_us),
+                    count: histogram.count(),
+                    sum: Some(seconds(histogram.sum_us)),
+                    bucket_counts: histogram.counts.to_vec(),
+                    explicit_bounds: BOUNDS_US.map(seconds).to_vec(),
+                });
+                metric.histogram = Some(Histogram {
+                    data_points: data_points.collect(),
+                    aggregation_temporality: CUMULATIVE,
+                });
+            }
+        }
+        metrics.push(metric);
+    }
+    let request = ExportRequest {
+        resource_metrics: vec![ResourceMetrics {
+            resource: Some(Resource {
+                attributes: vec![attribute("service.name", "loadpilot")],
+            }),
+            scope_metrics: vec![ScopeMetrics {
+                scope: Some(Scope {
+                    name: "loadpilot".to_owned(),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                }),
+                metrics,
+            }],
+        }],
+    };
+    Message {
+        body: request.encode_to_vec(),
+        points,
+    }
+}
+
+fn sum(figures: &Figures, counters: &[(Labels, u64)]) -> Sum {
+    let data_points = counters.iter().map(|(labels, count)| NumberPoint {
+        attributes: attributes(figures, labels),
+        start_time_unix_nano: nanos(figures.start_us),
+        time_unix_nano: nanos(figures.now_us),
+        as_int: Some(i64::try_from(*count).unwrap_or(i64::MAX)),
+    });
+    Sum {
+        data_points: data_points.collect(),
+        aggregation_temporality: CUMULATIVE,
+        is_monotonic: true,
+    }
+}
+
+fn attributes(figures: &Figures, labels: &Labels) -> Vec<KeyValue> {
+    let run = [
+        attribute("run", &figures.run),
+        attribute("scenario", &figures.scenario),
+    ];
+    let own = labels.iter().map(|(name, value)| attribute(name, value));
+    run.into_iter().chain(own).collect()
+}
+
+fn attribute(key: &str, value: &str) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue {
+            string_value: value.to_owned(),
+        }),
+    }
+}
+
+fn nanos(us: u64) -> u64 {
+    us.saturating_mul(1_000)
+}
+
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
