@@ -2,6 +2,7 @@
 
 mod certificate;
 mod compare;
+mod cumulative;
 mod distributions;
 mod index_levels;
 mod overcommit;
