@@ -165,4 +165,4 @@ def test_a_detached_run_has_no_outputs(
     monkeypatch.setenv("NATS_TOKEN", "t")
     fleet = ("--nats-url", "nats://127.0.0.1:1", "--external-agents", "1")
     assert scene.run("--out", "json=a", "--detach", *fleet) == 2
-    assert "--out: is written by the command that follows the run" in capsys.readouterr().err
+    assert "--out: is written while a command follows the run" in capsys.readouterr().err

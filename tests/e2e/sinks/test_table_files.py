@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -134,3 +135,36 @@ def test_mistakes_are_named_before_the_start(loadpilot: Loadpilot, oracle: Oracl
     assert (mixed.returncode, b"would mix with the live view" in mixed.stdout) == (2, True)
     assert not loadpilot.log.exists()
     assert oracle.requests() == []
+
+
+def test_a_watch_has_outputs_of_its_own(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a run that another command started cannot be written, or a watch that its user
+    leaves replaces a file with a part."""
+    early, old = loadpilot.folder / "early.json", loadpilot.folder / "old.csv"
+    old.write_text("old", encoding="utf-8")
+    with loadpilot.start(SHOP, oracle.url) as running:
+        run = running.run_id()
+        with (
+            loadpilot.begin("watch", run, "--out", "json=-", "--out", "csv=new.csv") as watch,
+            loadpilot.begin("watch", run, "--out", "csv=old.csv", "--out", f"json={early}") as left,
+        ):
+            give_up = time.monotonic() + 30
+            while not early.exists():
+                assert time.monotonic() < give_up, left.said
+                time.sleep(0.05)
+            left.signal(signal.SIGINT)
+            ended = left.end()
+            assert ended.code == 130
+            for label in ("csv=old.csv", f"json={early}"):
+                assert "the end of the run could not be read" in missed(ended, label)
+                assert "(you left)" in missed(ended, label)
+            finished, watched = running.end(), watch.end()
+    assert finished.judged == watched.code == 0, watched.stderr
+    assert "verdict      PASS" in watched.stderr
+    whole = dumped(loadpilot, finished, "ndjson")
+    assert "warning: --out" not in watched.stderr, watched.stderr
+    assert watched.stdout.splitlines() == whole.decode().splitlines()
+    assert (loadpilot.folder / "new.csv").read_bytes() == dumped(loadpilot, finished, "csv")
+    assert old.read_text(encoding="utf-8") == "old"
+    assert whole.startswith(early.read_bytes())
+    assert [path.name for path in loadpilot.folder.glob(".old*")] == []

@@ -12,7 +12,7 @@ from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates ann
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
 from .flags.result_flags import ResultFlags
-from .flags.shared_flags import NO_SERVER, RunId, Server, Strict, Verbose
+from .flags.shared_flags import NO_SERVER, Out, RunId, Server, Strict, Verbose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,7 @@ def watch(
     /,
     *,
     strict: Strict = False,
+    out: Out = (),
     verbose: Annotated[
         Verbose, Parameter(help="Print each step of the run, and the summary in full.")
     ] = False,
@@ -47,7 +48,7 @@ def watch(
     """
     from .commands.watch import watch as execute
 
-    return execute(run, server, strict=strict, verbose=verbose)
+    return execute(run, server, strict=strict, verbose=verbose, outs=out)
 
 
 def rate(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -19,15 +20,22 @@ from ...control.follow import Follower
 from ...control.run_list import find_run, open_log
 from ...control.terminal import say, write_product
 from ...local.stack import StackFault, is_running
+from ...problem import Refused
 from ..output.live import PlanInfo, view
-from .history import fleet_of, reporting
+from ..sinks.live_sinks import LiveSinks
+from ..sinks.outs import StandardOutput, read_outs
+from .history import FAULTS, fleet_of, reporting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..._native import Session
     from ...control.nats_settings import ServerFlags
     from ...control.protocols import View
     from ...control.run_list import PastRun
     from ...control.signals import Interruptions
+    from ...problem import Problem
+    from ..sinks.outs import Out
 
 REOPEN_SECS = 30.0
 """Timeout of the wait for the log of a stack that ends."""
@@ -70,19 +78,32 @@ class Watcher(Follower):
         self.view.tell(what)
 
 
-def watch(name: str, server: ServerFlags, *, strict: bool, verbose: bool = False) -> ExitCode:
+def watch(
+    name: str,
+    server: ServerFlags,
+    *,
+    strict: bool,
+    verbose: bool = False,
+    outs: Sequence[str] = (),
+) -> ExitCode:
     """Follow a run to its end and print its summary; the exit code is that of the run."""
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
+        wanted = _outs(outs)
         one = find_run(name, interruptions, place)
+        sinks = LiveSinks(wanted, one.run, sys.stdout)
         try:
             if not one.is_over:
-                _follow(one, interruptions, verbose=verbose)
-            text = _report(one, interruptions)
+                _follow(one, interruptions, sinks, verbose=verbose)
+            text = _report(one, interruptions, sinks)
         except UserLeft:
+            sinks.leave("you left")
             say(f"left; run {one.run} goes on (loadpilot stop {one.run} ends it)")
             outcome.append(interruptions.first or ExitCode.INTERRUPTED)
             return outcome[-1]
+        except FAULTS:
+            sinks.leave("the log does not answer")
+            raise
         from ..output.github import announce
         from ..output.run_end import RunEnd
         from ..output.summary import summary
@@ -90,19 +111,34 @@ def watch(name: str, server: ServerFlags, *, strict: bool, verbose: bool = False
         report = json.loads(text)
         end = RunEnd.of(report, None, strict=strict)
         announce(end, os.environ)
-        write_product(summary(report, verbose=verbose))
+        # Rows of an output are all of standard output.
+        has_rows = any(out.is_standard_output for out in wanted)
+        write_product(summary(report, verbose=verbose), sys.stderr if has_rows else sys.stdout)
         outcome.append(end.code)
     return outcome[-1]
 
 
-def _follow(one: PastRun, interruptions: Interruptions, *, verbose: bool) -> None:
+def _outs(texts: Sequence[str]) -> tuple[Out, ...]:
+    """Read the outputs; raises Refused."""
+    problems: list[Problem] = []
+    stdout = StandardOutput(quiet=False, prints_report=False)
+    outs = read_outs(texts, {}, stdout, problems)
+    if problems:
+        raise Refused(problems)
+    return outs
+
+
+def _follow(one: PastRun, interruptions: Interruptions, sinks: LiveSinks, *, verbose: bool) -> None:
     """Follow a run to its end, or to the end of its stack."""
     try:
         with open_log(one.log, interruptions) as session:
             say(f"run {one.run}, log {one.log if isinstance(one.log, Path) else one.log.place}")
             screen = view(PlanInfo.of(json.loads(session.plan(one.run))))
             try:
-                Watcher(session, one, screen, interruptions, verbose).follow(None)
+                with sinks.reading(session):
+                    Watcher(session, one, screen, interruptions, verbose).follow(None)
+                # At once: the stack ends soon.
+                sinks.read_rest(session)
             finally:
                 screen.close()
     except StackGone:
@@ -113,13 +149,19 @@ def _follow(one: PastRun, interruptions: Interruptions, *, verbose: bool) -> Non
             raise
 
 
-def _report(one: PastRun, interruptions: Interruptions) -> str:
-    """Read the report; the log of a stack that is about to end is opened again."""
+def _report(one: PastRun, interruptions: Interruptions, sinks: LiveSinks) -> str:
+    """Read the report and end the outputs.
+
+    The log of a stack that is about to end is opened again.
+    """
     give_up = monotonic() + REOPEN_SECS
     while True:
         try:
             with open_log(one.log, interruptions) as session:
-                return session.report(one.run)
+                report = session.report(one.run)
+                sinks.read_rest(session)
+                sinks.finish(session)
+                return report
         except (StackFault, _native.Fault):
             if not isinstance(one.log, Path) or monotonic() > give_up:
                 raise

@@ -228,8 +228,8 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
         if value is not None
     ]
     if flags.out:
-        what = "is written by the command that follows the run, and --detach leaves"
-        problems.append(Problem(OUT, what))
+        what = "is written while a command follows the run, and --detach leaves; then: watch RUN"
+        problems.append(Problem(OUT, f"{what} {OUT} KIND=URI"))
     if flags.output == JSON:
         what = "is printed at the end, and --detach leaves; then: report RUN --json"
         problems.append(Problem("--output", what))

@@ -19,9 +19,9 @@ TICKS_MAX = 10_000
 class LiveRun:
     """A run as far as its log was read."""
 
-    def __init__(self, session: Session, run: str) -> None:
+    def __init__(self, run: str) -> None:
         """Read nothing yet."""
-        self._session = session
+        self._session: Session | None = None
         self._run = run
         self._reading: _native.Reading | None = None
         self._head: dict[str, Any] = {}
@@ -29,13 +29,18 @@ class LiveRun:
         self.settled_us = 0
         """Time up to which all arrivals had ended at the read before the last one."""
 
+    def open(self, session: Session) -> None:
+        """Read the log through this session from now on; anew, if it is another one."""
+        if session is not self._session:
+            self._session, self._reading = session, None
+
     @property
     def reading(self) -> _native.Reading:
         """The log, read and indexed; raises Fault."""
-        if self._reading is None:
+        if self._reading is None and self._session is not None:
             self._reading = self._session.read(self._run)
-            if self._reading is None:
-                raise _native.Fault("the log is not available here")
+        if self._reading is None:
+            raise _native.Fault("the log is not available here")
         return self._reading
 
     def refresh(self, *, is_last: bool = False) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from ... import _native
 from ...control.terminal import note, safe_lines, say
 from .live_run import LiveRun
 from .metric_server import MetricServer
@@ -52,85 +53,105 @@ class Sink(Protocol):
 
 
 class LiveSinks:
-    """The sinks of one run and the thread that reads its log."""
+    """The sinks of one run, and a thread that reads its log for them."""
 
-    def __init__(self, sinks: Sequence[Sink], live_run: LiveRun) -> None:
-        """Start the thread."""
-        self._sinks = sinks
-        self._so_far = live_run
+    def __init__(self, outs: Sequence[Out], run: str, stdout: TextIO) -> None:
+        """Open the sinks; nothing is read yet."""
+        self._sinks: list[Sink] = [
+            TableFile(out, stdout) if out.kind in FORMATS else MetricServer(out) for out in outs
+        ]
+        self._live_run = LiveRun(run)
         self._has_ended = threading.Event()
-        self._is_read = False
-        self._why = ""
+        self._reader: threading.Thread | None = None
+        self._is_whole = False
+        """Whether the log was read to its end."""
+
+    @contextmanager
+    def reading(self, session: Session) -> Iterator[None]:
+        """Read the log for the length of the block."""
+        if not self._sinks:
+            yield
+            return
+        self._live_run.open(session)
         self._reader = threading.Thread(target=self._read, name="out", daemon=True)
         self._reader.start()
+        try:
+            yield
+        finally:
+            self._has_ended.set()
 
-    def finish(self) -> None:
-        """Let each sink take the rest, and print how it went. Waits a bounded time."""
-        self._has_ended.set()
-        self._reader.join(READ_END_SECS)
-        live_run = self._so_far if self._is_read and not self._reader.is_alive() else None
+    def finish(self, session: Session) -> None:
+        """Let each sink take the rest from the log, and print how it went."""
+        if self._sinks:
+            why = _attempt(partial(self.read_rest, session))
+            if why is None:
+                self._end(self._live_run)
+            else:
+                self.leave(why)
+
+    def read_rest(self, session: Session) -> None:
+        """Read the log of a run that is over to its end, once; raises Fault, Refused."""
+        if not self._sinks or self._is_whole:
+            return
+        if self._reader is not None:
+            self._reader.join(READ_END_SECS)
+            if self._reader.is_alive():
+                raise _native.Fault("the log does not answer")
+        self._live_run.open(session)
+        self._live_run.refresh(is_last=True)
+        self._is_whole = True
+
+    def leave(self, why: str) -> None:
+        """End all sinks without the rest of the run."""
+        self._end(None, why)
+
+    def _end(self, live_run: LiveRun | None, why: str = "") -> None:
         deadline = monotonic() + FINISH_SECS
-        troubles = [self._attempt(partial(sink.finish, live_run)) for sink in self._sinks]
+        troubles = [_attempt(partial(sink.finish, live_run)) for sink in self._sinks]
         for sink, unfinished in zip(self._sinks, troubles, strict=True):
-            trouble = unfinished or self._attempt(partial(sink.wait, deadline)) or sink.trouble()
+            trouble = unfinished or _attempt(partial(sink.wait, deadline)) or sink.trouble()
             if trouble is None:
                 note(f"out {safe_lines(sink.label)}: {sink.summary()}")
             else:
-                unread = f" ({safe_lines(self._why)})" if live_run is None and self._why else ""
+                unread = f" ({safe_lines(why)})" if why else ""
                 say(f"warning: --out {safe_lines(sink.label)}: {safe_lines(trouble)}{unread}")
-
-    @staticmethod
-    def _attempt(step: Callable[[], None]) -> str | None:
-        """Do a step of a sink; returns what was wrong, for a sink never touches the run."""
-        try:
-            step()
-        except Exception as error:  # noqa: BLE001
-            return _words(error)
-        return None
 
     def _read(self) -> None:
         pause = PERIOD_SECS
         while not self._has_ended.wait(pause):
             begun = monotonic()
-            self._is_read = self._refresh()
-            for sink in self._sinks if self._is_read else ():
-                try:
-                    sink.take(self._so_far)
-                except Exception as error:  # noqa: BLE001  (the last read tries again)
-                    self._why = _words(error)
+            # What fails here is tried again at the end.
+            if _attempt(self._live_run.refresh) is None:
+                for sink in self._sinks:
+                    _attempt(partial(sink.take, self._live_run))
             pause = max(PERIOD_SECS, BUSY_FACTOR * (monotonic() - begun))
-        self._is_read = self._refresh(is_last=True)
-
-    def _refresh(self, *, is_last: bool = False) -> bool:
-        try:
-            self._so_far.refresh(is_last=is_last)
-        except Exception as error:  # noqa: BLE001  (a fault of the log is the follower's to report)
-            self._why = _words(error)
-            return False
-        return True
 
 
 @contextmanager
 def live_sinks(outs: Sequence[Out], session: Session, run: str, stdout: TextIO) -> Iterator[None]:
-    """Write the outputs for the length of the block.
+    """Write the outputs of a run for the length of the block.
 
     A user who leaves at once does not wait for them.
     """
-    if not outs:
-        yield
-        return
-    opened: list[Sink] = [
-        TableFile(out, stdout) if out.kind in FORMATS else MetricServer(out) for out in outs
-    ]
-    sinks = LiveSinks(opened, LiveRun(session, run))
+    sinks = LiveSinks(outs, run, stdout)
     try:
-        yield
+        with sinks.reading(session):
+            yield
     except KeyboardInterrupt:
         raise
     except BaseException:
-        sinks.finish()
+        sinks.finish(session)
         raise
-    sinks.finish()
+    sinks.finish(session)
+
+
+def _attempt(step: Callable[[], object]) -> str | None:
+    """Do a step of a sink; returns what was wrong, for a sink never touches the run."""
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001
+        return _words(error)
+    return None
 
 
 def _words(error: Exception) -> str:

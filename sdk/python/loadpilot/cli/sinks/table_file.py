@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .outs import Out
 
 CHANGED = "rows changed after they were written"
+UNREAD = "the end of the run could not be read"
 SLOW = "it took too long to write"
 
 
@@ -167,7 +168,7 @@ class TableFile:
     def finish(self, live_run: LiveRun | None) -> None:
         """Write the rest, or leave it where the end of the log cannot be read."""
         if live_run is None:
-            self._worker.end(lambda: self._rows.abandon("the log could not be read"))
+            self._worker.end(lambda: self._rows.abandon(UNREAD))
             return
         head, lines = self._lines(live_run, 0, None)
         self._total = len(lines)
