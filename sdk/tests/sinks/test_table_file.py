@@ -102,6 +102,7 @@ def test_a_file_of_a_run_without_an_end(folder: Path) -> None:
     assert written.why == "the log could not be read"
 
 
+@pytest.mark.timed
 def test_a_worker_that_hangs_holds_up_nothing() -> None:
     """Broken if a slow sink makes the reader of the log wait, or the command at its end."""
     hang = threading.Event()

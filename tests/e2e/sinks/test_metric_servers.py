@@ -265,6 +265,7 @@ def warning(finished: Finished, label: str) -> str:
     return lines[0]
 
 
+@pytest.mark.timed
 def test_a_bad_server_costs_its_points_only(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a server that is dead, silent, failing or lying changes the load or the exit code,
     delays the end, or is not named with what it missed."""

@@ -10,6 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import COMMAND
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def test_standard_output_has_rows_alone(loadpilot: Loadpilot, oracle: Oracle) ->
     assert "verdict      PASS" in finished.stderr
 
 
+@pytest.mark.timed
 def test_a_sink_that_fails_costs_its_rows_only(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

@@ -141,7 +141,7 @@ class MetricServer:
         """Number of points that the server should have."""
         self._taken = 0
         self._has_last = False
-        """Whether there are figures of the whole run."""
+        """Whether the log was read to its end; a run that never started has no figures."""
         self._why: str | None = None
         """Why it did not take the last message that it did not take."""
 
@@ -160,7 +160,7 @@ class MetricServer:
         """Send the figures of the whole run."""
         self._is_closing.set()
         message = None if live_run is None else self._message(live_run)
-        self._has_last = message is not None
+        self._has_last = live_run is not None
         body, points = message or (b"", 0)
         self._offered += points
         self._worker.end(lambda: self._end(body, points))

@@ -1,0 +1,149 @@
+"""A server of metrics that answers late, once, in drops or with foreign text."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from loadpilot.cli.sinks import metric_server
+from loadpilot.cli.sinks.metric_server import TRIES, MetricServer
+from loadpilot.cli.sinks.outs import Out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from loadpilot.cli.sinks.live_run import LiveRun
+
+POINTS = 3
+OK = b"HTTP/1.1 204 No Content\r\n\r\n"
+RUN = cast(
+    "LiveRun",
+    SimpleNamespace(reading=SimpleNamespace(metrics=lambda _kind, _now_us: (b"body", POINTS))),
+)
+"""A run with three points at every instant."""
+
+
+class Server:
+    """Answers each request with the next bytes of a list, the last ones again and again."""
+
+    def __init__(self, *answers: bytes, closes: bool = False, drop_secs: float = 0.0) -> None:
+        self.requests: list[bytes] = []
+        self._answers = list(answers)
+        self._closes = closes
+        self._drop_secs = drop_secs
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.out = Out("prometheus", f"http://127.0.0.1:{self._listener.getsockname()[1]}")
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                while self._answer(connection) and not self._closes:
+                    pass
+
+    def _answer(self, connection: socket.socket) -> bool:
+        request = b""
+        while not request.endswith(b"\r\n\r\nbody"):
+            read = connection.recv(4096)
+            if not read:
+                return False
+            request += read
+        self.requests.append(request)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if not self._drop_secs:
+            connection.sendall(answer)
+            return True
+        for byte in answer:
+            try:
+                connection.sendall(bytes([byte]))
+            except OSError:
+                return False
+            time.sleep(self._drop_secs)
+        return True
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
+    monkeypatch.setattr(metric_server, "PUSH_SECS", 0.0)
+    monkeypatch.setattr(metric_server, "RETRY_SECS", 0.01)
+    servers: list[Server] = []
+
+    def start(*answers: bytes, closes: bool = False, drop_secs: float = 0.0) -> Server:
+        servers.append(Server(*answers, closes=closes, drop_secs=drop_secs))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def sent(server: Server, messages: int) -> MetricServer:
+    """A sink that has sent so many messages and the last one, or has given up."""
+    sink = MetricServer(server.out)
+    for number in range(1, messages + 1):
+        sink.take(RUN)
+        give_up = time.monotonic() + 5
+        while len(server.requests) < number and time.monotonic() < give_up:
+            time.sleep(0.01)
+    sink.finish(RUN)
+    sink.wait(time.monotonic() + 2)
+    return sink
+
+
+def test_a_message_is_sent_again_to_a_server_that_recovers(serve: Callable[..., Server]) -> None:
+    """Broken if a server that restarts loses a message that it could have."""
+    server = serve(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", OK)
+    sink = sent(server, 2)
+    assert (sink.trouble(), sink.summary()) == (None, "9 points")
+    assert len(server.requests) == 4
+
+
+def test_a_kept_connection_that_closed_is_opened_again(serve: Callable[..., Server]) -> None:
+    """Broken if a server that closes idle connections costs points."""
+    server = serve(OK, closes=True)
+    sink = sent(server, 3)
+    assert (sink.trouble(), sink.summary()) == (None, "12 points")
+
+
+def test_a_message_that_is_refused_is_sent_once(serve: Callable[..., Server]) -> None:
+    """Broken if a refusal is repeated, or a server's words steer the terminal or fill it."""
+    words = b"\x1b[2Jno\nmore" + b"x" * 70_000
+    head = f"HTTP/1.1 400 Bad\r\nContent-Length: {len(words)}\r\n\r\n".encode()
+    server = serve(head + words)
+    sink = sent(server, 1)
+    assert len(server.requests) == 2
+    assert sink.trouble() == "it answered 400: \x1b[2Jno; it misses 6 of 6 points"
+    failing = serve(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+    sink = sent(failing, 0)
+    assert 2 <= len(failing.requests) <= TRIES
+    assert sink.trouble() == "it answered 500; it misses 3 of 3 points"
+
+
+@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"\0" * 100, b"HTTP/1.1 2"])
+def test_a_server_of_something_else(serve: Callable[..., Server], answer: bytes) -> None:
+    """Broken if an answer that is not HTTP ends the thread, or counts as taken."""
+    sink = sent(serve(answer, closes=True), 2)
+    trouble = sink.trouble()
+    assert trouble is not None
+    assert trouble.endswith("; it misses 9 of 9 points")
+
+
+@pytest.mark.timed
+def test_an_answer_in_drops_holds_up_nothing(serve: Callable[..., Server]) -> None:
+    """Broken if a server that sends a byte now and then delays the end of a run."""
+    begun = time.monotonic()
+    sink = sent(serve(OK, drop_secs=0.5), 1)
+    assert time.monotonic() - begun < 5
+    assert sink.trouble() == "it took too long to respond; it misses 6 of 6 points"
