@@ -1,15 +1,19 @@
-"""A scenario of a notebook runs: its class is spread over cells, and no file has it."""
+"""Scenarios of notebooks run: their classes are spread over cells, and no file has them."""
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 from tests.e2e.support import notebooks
+from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tests.oracle.oracle import Oracle
@@ -35,14 +39,40 @@ def test_a_class_of_several_cells_runs(tmp_path: Path, oracle: Oracle) -> None:
     cells = [{"cell_type": "code", "source": text} for text in texts]
     file = tmp_path / "shop.ipynb"
     file.write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    ran = subprocess.run(
+    ran = execute(file, tmp_path, {})
+    assert (ran.returncode, ran.stdout) == (0, "40\n"), ran.stderr
+    assert [one.route for one in oracle.requests()] == ["/api/products"] * 40
+    assert not list(tmp_path.glob("*.py"))
+
+
+def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if a cell fails, or a figure of the tables is not what the target counted. 15 s."""
+    ran = execute(ROOT / "examples" / "figures.ipynb", tmp_path, {"LOADPILOT_TARGET": oracle.url})
+    assert ran.returncode == 0, ran.stderr
+    shown, judged, columns, sums, regressed = ran.stdout.splitlines()
+    assert shown.startswith("<RunResult Shop: PASS, ")
+    assert "'PASS'" in judged
+    assert "response_p99_us" in columns
+    counted = {one["task"]: one["started_sum"] for one in ast.literal_eval(sums)}
+    assert sum(counted.values()) == 160
+    assert regressed in {"True", "False"}
+    received = [one.route for one in oracle.requests()]
+    # Both runs have their own seed, so that only their sum is known by task.
+    assert len(received) == 320
+    assert received[:160].count("/api/cart") == counted["buy"]
+    assert not list(tmp_path.glob("*.py"))
+
+
+def execute(
+    file: Path, folder: Path, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Executes a notebook in a folder."""
+    return subprocess.run(
         [sys.executable, notebooks.__file__, file],
-        cwd=tmp_path,
+        cwd=folder,
+        env={**os.environ, **environ},
         capture_output=True,
         text=True,
         check=False,
         timeout=100,
     )
-    assert (ran.returncode, ran.stdout) == (0, "40\n"), ran.stderr
-    assert [one.route for one in oracle.requests()] == ["/api/products"] * 40
-    assert not list(tmp_path.glob("*.py"))
