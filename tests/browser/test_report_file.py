@@ -159,6 +159,24 @@ def test_a_chart_is_read_and_saved_without_a_pointer(
     tab.sees("Charts over time show 0:01 to 0:03 of the run; figures are of the whole run.")
 
 
+def test_a_table_is_saved_as_it_is_shown(
+    recorded: Loadpilot, runs: dict[str, str], tab: Reader
+) -> None:
+    """Broken if a saved table lacks a row, has another order, or has what is no figure. 4 s."""
+    path, report = written(recorded, runs["failing"])
+    tab.open(str(path))
+    tab.page.get_by_role("button", name="p99", exact=True).first.click()
+    with tab.page.expect_download() as saved:
+        tab.page.get_by_role("button", name="Save Tasks and their requests as CSV").press("Enter")
+    assert saved.value.suggested_filename == "Tasks and their requests.csv"
+    head, *rows = csv.reader(saved.value.path().read_text(encoding="utf-8").splitlines())
+    assert "p99" in head
+    shown = tab.page.get_by_role("group", name="Tasks and their requests").locator("tbody tr")
+    names = [" ".join(row.locator("th, td").first.inner_text().split()) for row in shown.all()]
+    assert [row[0] for row in rows] == names
+    assert len(rows) >= len(report["tasks"])
+
+
 def test_tasks_are_sorted(recorded: Loadpilot, runs: dict[str, str], tab: Reader) -> None:
     """Broken if the slowest task is not first, or its figures are those of another."""
     path, report = written(recorded, runs["failing"])

@@ -2,6 +2,7 @@
 
 import type uPlot from "uplot";
 import { type Cell, csvText } from "../../data/csv";
+import { save } from "../../data/saved_file";
 
 const MARGIN_PX = 12;
 const HEAD_PX = 44;
@@ -53,12 +54,4 @@ export function savePng(u: uPlot, title: string, themeColour: (name: string) => 
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.drawImage(drawn, MARGIN_PX * scale, HEAD_PX * scale);
   canvas.toBlob((blob) => blob && save(`${title}.png`, blob));
-}
-
-function save(name: string, content: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name.replaceAll(/[^\w .()-]+/g, "_");
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

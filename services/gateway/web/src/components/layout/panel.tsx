@@ -1,9 +1,10 @@
 // Panels, tiles, scroll boxes, and placeholders for data that is empty, loading or failed.
 
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import type { Problem } from "../../api/http";
 import type { Tone } from "../../format/labels";
+import { saveTable } from "../tables/table_file";
 import { Icon } from "./icons";
 
 interface PanelProps {
@@ -102,12 +103,23 @@ export function Failed({ problem, again }: FailedProps) {
   );
 }
 
-/** A box that scrolls sideways, also by keyboard. */
+/** A table in a box that scrolls sideways, also by keyboard; what it shows is saved as CSV. */
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  const box = useRef<HTMLDivElement>(null);
   return (
-    <div class="scroll" role="group" aria-label={label} tabIndex={0}>
-      {children}
-    </div>
+    <>
+      <div class="scroll" role="group" aria-label={label} tabIndex={0} ref={box}>
+        {children}
+      </div>
+      <button
+        type="button"
+        class="ghost save-table"
+        aria-label={`Save ${label} as CSV`}
+        onClick={() => saveTable(box.current!.querySelector("table")!, label)}
+      >
+        CSV
+      </button>
+    </>
   );
 }
 
