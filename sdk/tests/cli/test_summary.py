@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -237,3 +238,85 @@ def test_figures_read_as_people_expect() -> None:
     assert [seconds(us) for us in (0, 500_000, 90_000_000)] == ["0 s", "0.5 s", "90 s"]
     assert [size(v) for v in (0, 999, 1_500, 2_500_000)] == ["0 B", "999 B", "1.5 kB", "2.5 MB"]
     assert [clock(s) for s in (-1, 0, 65.9, 3_725)] == ["00:00", "00:00", "01:05", "62:05"]
+
+
+def _level(rate: int, **changes: Any) -> dict[str, Any]:
+    """A level that held for ten seconds."""
+    latency = {"p50_us": 2_000, "p99_us": 5_000}
+    return {
+        "from_us": rate * 100_000,
+        "to_us": rate * 100_000 + 10_000_000,
+        "rate_rps": float(rate),
+        "planned": rate * 10,
+        "started": rate * 10,
+        "planned_rps": float(rate),
+        "achieved_rps": float(rate),
+        "finished": rate * 10,
+        "errors": 0,
+        "error_rate_pct": 0.0,
+        "response": latency,
+        "service": latency,
+        "exceeded": [],
+    } | changes
+
+
+SLOW = {"p50_us": 20_000, "p99_us": 180_000}
+BROKEN = _level(
+    300,
+    achieved_rps=250.0,
+    response=SLOW,
+    error_rate_pct=4.0,
+    exceeded=["achieved", "latency", "errors"],
+)
+LEVELS = [_level(100), _level(200), BROKEN]
+
+
+def with_curve(**changes: Any) -> dict[str, Any]:
+    """A run whose third level broke."""
+    curve = {"levels": LEVELS, "knee": {"held": 1, "broke": 2}, "no_knee": None}
+    return {**GOOD, "load_curve": curve | changes}
+
+
+def test_the_knee_is_a_line_of_the_short_summary() -> None:
+    """Broken if a reader has to find the knee in the JSON, or does not see which limit broke."""
+    text = summary(valid(with_curve()))
+    line = next(line for line in text.splitlines() if line.startswith("knee"))
+    assert line.split(maxsplit=1)[1] == (
+        "200/s held, 300/s did not: 250/s achieved, p99 180.00 ms, 4.00 % errors"
+    )
+    assert "level, ms" not in text
+
+
+def test_the_full_summary_has_a_row_for_each_level() -> None:
+    """Broken if a level is missing, or is not marked as not held."""
+    lines = summary(valid(with_curve()), verbose=True).splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("level, ms"))
+    rows = lines[at + 1 : at + 4]
+    assert [row.split()[0] for row in rows] == ["100/s", "200/s", "300/s"]
+    assert [row.endswith("not held") for row in rows] == [False, False, True]
+    assert all(len(row) <= 100 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("reason", "levels", "text"),
+    [
+        ("few_levels", LEVELS[:2], "fewer than three"),
+        ("all_held", LEVELS[:2], "up to 200/s"),
+        ("lowest_broke", LEVELS, "100/s, did not hold"),
+        ("steered", [], "steered"),
+    ],
+)
+def test_no_knee_says_why(reason: str, levels: list[dict[str, Any]], text: str) -> None:
+    """Broken if a missing knee reads like a target that holds any load."""
+    line = (
+        summary(valid(with_curve(knee=None, no_knee=reason, levels=levels)))
+        .split("\nknee", 1)[1]
+        .split("\n", 1)[0]
+    )
+    assert line.strip().startswith("none: ")
+    assert text in line
+
+
+def test_a_run_of_one_rate_has_no_line_of_a_knee() -> None:
+    """Broken if every constant run speaks of a knee."""
+    assert "\nknee" not in summary(parsed(), verbose=True)

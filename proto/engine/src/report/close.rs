@@ -71,8 +71,10 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     };
     let accounts = closing.accounts();
     let series = closing.series(&accounts);
+    let load_curve = closing.load_curve(&accounts);
     let mut report = closing.judged(accounts);
     report.series = series;
+    report.load_curve = load_curve;
     Ok(digested(report))
 }
 
@@ -227,6 +229,7 @@ impl Closing<'_> {
             },
             tasks: self.tasks(&accounts),
             series: Vec::new(),
+            load_curve: None,
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
             task_raises: (!raises.is_none()).then_some(raises),
@@ -445,7 +448,7 @@ fn bytes(all: &CallSums, measured_us: u64) -> Bytes {
     clippy::cast_precision_loss,
     reason = "a rate for people and thresholds"
 )]
-fn per_second(count: u64, us: u64) -> f64 {
+pub(crate) fn per_second(count: u64, us: u64) -> f64 {
     if us == 0 {
         0.0
     } else {

@@ -3,6 +3,7 @@
 //! - [`report`]: the closed report of a run
 //! - [`certificate`]: whether the figures can be trusted
 //! - [`latency`]: percentiles, corrected and uncorrected
+//! - [`load_curve`]: latency by level of the load, and the knee
 //! - [`streams`]: streamed responses
 //! - [`generator_health`]: load of the generator itself
 //! - [`gaps`]: lost, excess and late data
@@ -24,6 +25,7 @@ pub mod gaps;
 pub mod generator_health;
 pub mod latency;
 pub mod live;
+pub mod load_curve;
 pub mod report;
 pub mod slice;
 pub mod streams;

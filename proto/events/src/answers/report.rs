@@ -13,6 +13,9 @@ pub use crate::answers::certificate::{Certificate, Finding, FindingKind, Grade};
 pub use crate::answers::gaps::{Gaps, LostInterval, Quarantined};
 pub use crate::answers::generator_health::GeneratorReport;
 pub use crate::answers::latency::{Ladder, Latency, Omission, OmissionOrigin};
+pub use crate::answers::load_curve::{
+    Knee, LevelLatency, LevelLimit, LoadCurve, LoadLevel, NoKnee,
+};
 pub use crate::answers::streams::StreamReport;
 pub use crate::answers::timeline::StoryLine;
 pub use crate::log::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
@@ -100,6 +103,10 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Results of each due tick, warm-up included.
     pub series: Vec<TickReport>,
+    /// Latency by level of the load, and the knee; null when the plan holds fewer than two rates.
+    /// Computed from the log, and outside of the digest: earlier versions did not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_curve: Option<LoadCurve>,
     /// Health of the load generator.
     pub generator: GeneratorReport,
     /// Streamed responses of all tasks, in the measured time; null without any.

@@ -188,6 +188,21 @@ class Holder(TypedDict):
     """
 
 
+class Knee(TypedDict):
+    """
+    Where the target stopped holding the load.
+    """
+
+    broke: int
+    """
+    Index in `levels` of the lowest level that did not hold.
+    """
+    held: int
+    """
+    Index in `levels` of the highest level below the break; every lower one held as well.
+    """
+
+
 class Ladder(TypedDict):
     """
     Percentiles of a distribution, in µs.
@@ -236,6 +251,80 @@ class Ladder(TypedDict):
     p99_us: int
     """
     99th percentile.
+    """
+
+
+class LevelLatency(TypedDict):
+    """
+    Percentiles of a level, of the merged histograms of its ticks.
+    """
+
+    p50_us: int
+    """
+    Median, in µs.
+    """
+    p99_us: int
+    """
+    99th percentile, in µs.
+    """
+
+
+class LoadLevel(TypedDict):
+    """
+    One level: the arrivals due in its whole ticks, without warm-up.
+    """
+
+    achieved_rps: float
+    """
+    Started arrivals per second.
+    """
+    error_rate_pct: NotRequired[float | None]
+    """
+    Errors in percent of `finished`; null without any.
+    """
+    errors: int
+    """
+    Number of errors, counted as in `errors_total`.
+    """
+    exceeded: list[Literal["achieved", "latency", "errors"]]
+    """
+    Limits that the level did not hold. Empty: it held the load.
+    """
+    finished: int
+    """
+    Number of finished calls, and of tasks that raised without a call.
+    """
+    from_us: int
+    """
+    Begin of its first whole tick, in µs after the start.
+    """
+    planned: int
+    """
+    Number of arrivals planned.
+    """
+    planned_rps: float
+    """
+    Planned arrivals per second.
+    """
+    rate_rps: float
+    """
+    Rate by the plan, in arrivals per second.
+    """
+    response: NotRequired[LevelLatency | None]
+    """
+    Response times, corrected; null when no call finished.
+    """
+    service: NotRequired[LevelLatency | None]
+    """
+    Service times, uncorrected; null when no call finished.
+    """
+    started: int
+    """
+    Number of those that started.
+    """
+    to_us: int
+    """
+    End of its last whole tick, in µs after the start.
     """
 
 
@@ -1101,6 +1190,25 @@ class Holding(TypedDict):
     """
 
 
+class LoadCurve(TypedDict):
+    """
+    Latency by level of the load. A level is a part of the plan with a constant rate.
+    """
+
+    knee: NotRequired[Knee | None]
+    """
+    Where the target stopped holding the load. Null: see `no_knee`.
+    """
+    levels: list[LoadLevel]
+    """
+    Levels that the run reached, in the order of time.
+    """
+    no_knee: NotRequired[Literal["few_levels", "all_held", "lowest_broke", "steered"] | None]
+    """
+    Why there is no knee. Null: there is one.
+    """
+
+
 class MetricsReport(TypedDict):
     """
     Own metrics of a scenario in the measured time, by name.
@@ -1548,6 +1656,11 @@ class Report(TypedDict):
     latency: Latency
     """
     Latency of all finished calls in the measured time.
+    """
+    load_curve: NotRequired[LoadCurve | None]
+    """
+    Latency by level of the load, and the knee; null when the plan holds fewer than two rates.
+    Computed from the log, and outside of the digest: earlier versions did not have it.
     """
     max_ms: NotRequired[float | None]
     """

@@ -55,6 +55,8 @@ pub struct TickCalls {
     pub errors: u64,
     /// Their response times, packed: there are many ticks.
     pub responses: PackedHistogram,
+    /// Their service times, packed; empty when the profile has one piece, and no levels.
+    pub services: PackedHistogram,
 }
 
 /// The sums of one process.
@@ -375,6 +377,16 @@ impl Projection {
             tick.errors += if row.outcome.is_error() { row.count } else { 0 };
             let responses = PackedHistogram::of_filled(response, Precision::Latency);
             tick.responses.add(&responses);
+            if has_pieces(control) {
+                let services = PackedHistogram::of_filled(service, Precision::Latency);
+                tick.services.add(&services);
+            }
         }
     }
+}
+
+/// Whether the profile of the run may hold several rates.
+fn has_pieces(control: &Control) -> bool {
+    let created = control.state.created.as_ref();
+    created.is_some_and(|created| created.plan.profile.pieces.len() > 1)
 }

@@ -119,9 +119,15 @@ impl Map {
 impl History {
     /// The history of a seed.
     pub(crate) fn new(seed: u64) -> Self {
+        Self::of(seed, plans::plan)
+    }
+
+    /// The history of a seed with a plan of its own.
+    pub(crate) fn of(seed: u64, plan: impl FnOnce(&mut Dice) -> Plan) -> Self {
         let dice = &mut Dice::new(seed);
         let agents = dice.pick(1..5);
-        let request = plans::request(plans::plan(dice), agents as u32, 1, dice);
+        let plan = plan(dice);
+        let request = plans::request(plan, agents as u32, 1, dice);
         let workload = Workload::new(&request.plan, request.seed);
         let shards = shard_count(request.agents.want, None);
         let maps = maps(dice, shards, agents, workload.ticks());

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
 from ...control.outcome import requests_per_sec
 from ...control.terminal import inert, safe
-from .metric_tables import tables
-from .omission import omission_lines
 from .plan_summary import connections_text, pairs
+from .sections.load_curve import knee_text, level_rows
+from .sections.metric_tables import tables
+from .sections.omission import omission_lines
 from .verdict import LABEL_WIDTH, gate_lines, head_lines, labelled
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
         _latency(report, verbose=verbose),
         _streams(report),
         _offered(report),
+        _load_curve(report, verbose=verbose),
         _tasks(report, calls=verbose) if verbose or few else (),
         _foot(report) if verbose else (),
         _which(report, verbose=verbose),
@@ -115,6 +117,16 @@ def _offered(report: Report) -> Iterator[str]:
     if words:
         yield labelled("connections", words)
     yield from _missing(report)
+
+
+def _load_curve(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Write the knee of a run with several rates; ``verbose`` adds a row for each level."""
+    curve = report.get("load_curve")
+    if curve is None:
+        return
+    yield labelled("knee", knee_text(curve))
+    if verbose:
+        yield from level_rows(curve)
 
 
 def _peak(report: Report) -> str:

@@ -514,6 +514,21 @@ class IpFamily(StrEnum):
     """
 
 
+class Knee(BaseModel):
+    """
+    Where the target stopped holding the load.
+    """
+
+    broke: Annotated[int, Field(ge=0)]
+    """
+    Index in `levels` of the lowest level that did not hold.
+    """
+    held: Annotated[int, Field(ge=0)]
+    """
+    Index in `levels` of the highest level below the break; every lower one held as well.
+    """
+
+
 class Ladder(BaseModel):
     """
     Percentiles of a distribution, in µs.
@@ -562,6 +577,100 @@ class Ladder(BaseModel):
     p99_us: Annotated[int, Field(ge=0)]
     """
     99th percentile.
+    """
+
+
+class LevelLatency(BaseModel):
+    """
+    Percentiles of a level, of the merged histograms of its ticks.
+    """
+
+    p50_us: Annotated[int, Field(ge=0)]
+    """
+    Median, in µs.
+    """
+    p99_us: Annotated[int, Field(ge=0)]
+    """
+    99th percentile, in µs.
+    """
+
+
+class LevelLimit(StrEnum):
+    """
+    A limit that a level has to hold.
+    """
+
+    achieved = "achieved"
+    """
+    At least 95 % of the planned arrivals started.
+    """
+    latency = "latency"
+    """
+    A call finished, and the corrected p99 is at most 3 times that of the lowest level or less
+    than 10 ms above it.
+    """
+    errors = "errors"
+    """
+    The error rate is at most 1 percentage point above that of the lowest level.
+    """
+
+
+class LoadLevel(BaseModel):
+    """
+    One level: the arrivals due in its whole ticks, without warm-up.
+    """
+
+    achieved_rps: float
+    """
+    Started arrivals per second.
+    """
+    error_rate_pct: float | None = None
+    """
+    Errors in percent of `finished`; null without any.
+    """
+    errors: Annotated[int, Field(ge=0)]
+    """
+    Number of errors, counted as in `errors_total`.
+    """
+    exceeded: list[LevelLimit]
+    """
+    Limits that the level did not hold. Empty: it held the load.
+    """
+    finished: Annotated[int, Field(ge=0)]
+    """
+    Number of finished calls, and of tasks that raised without a call.
+    """
+    from_us: Annotated[int, Field(ge=0)]
+    """
+    Begin of its first whole tick, in µs after the start.
+    """
+    planned: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals planned.
+    """
+    planned_rps: float
+    """
+    Planned arrivals per second.
+    """
+    rate_rps: float
+    """
+    Rate by the plan, in arrivals per second.
+    """
+    response: LevelLatency | None = None
+    """
+    Response times, corrected; null when no call finished.
+    """
+    service: LevelLatency | None = None
+    """
+    Service times, uncorrected; null when no call finished.
+    """
+    started: Annotated[int, Field(ge=0)]
+    """
+    Number of those that started.
+    """
+    to_us: Annotated[int, Field(ge=0)]
+    """
+    End of its last whole tick, in µs after the start.
     """
 
 
@@ -713,6 +822,29 @@ class Metric(StrEnum):
     own = "own"
     """
     Figure of an own metric, named by [`Threshold::own`].
+    """
+
+
+class NoKnee(StrEnum):
+    """
+    Why a load curve has no knee.
+    """
+
+    few_levels = "few_levels"
+    """
+    The run reached fewer than three different rates.
+    """
+    all_held = "all_held"
+    """
+    Every level held.
+    """
+    lowest_broke = "lowest_broke"
+    """
+    The lowest level did not hold.
+    """
+    steered = "steered"
+    """
+    The rate was changed or paused during the run: its levels are not those of the plan.
     """
 
 
@@ -1721,6 +1853,25 @@ class Holding(BaseModel):
     """
 
 
+class LoadCurve(BaseModel):
+    """
+    Latency by level of the load. A level is a part of the plan with a constant rate.
+    """
+
+    knee: Knee | None = None
+    """
+    Where the target stopped holding the load. Null: see `no_knee`.
+    """
+    levels: list[LoadLevel]
+    """
+    Levels that the run reached, in the order of time.
+    """
+    no_knee: NoKnee | None = None
+    """
+    Why there is no knee. Null: there is one.
+    """
+
+
 class MetricsReport(BaseModel):
     """
     Own metrics of a scenario in the measured time, by name.
@@ -2164,6 +2315,11 @@ class Report(BaseModel):
     latency: Latency
     """
     Latency of all finished calls in the measured time.
+    """
+    load_curve: LoadCurve | None = None
+    """
+    Latency by level of the load, and the knee; null when the plan holds fewer than two rates.
+    Computed from the log, and outside of the digest: earlier versions did not have it.
     """
     max_ms: float | None = None
     """

@@ -41,6 +41,14 @@ export type Cause =
   | "other"
   | "not_allowed";
 /**
+ * A limit that a level has to hold.
+ */
+export type LevelLimit = "achieved" | "latency" | "errors";
+/**
+ * Why a load curve has no knee.
+ */
+export type NoKnee = "few_levels" | "all_held" | "lowest_broke" | "steered";
+/**
  * Address family.
  */
 export type IpFamily = "4" | "6";
@@ -134,6 +142,11 @@ export interface Report {
   gaps: Gaps;
   generator: GeneratorReport;
   latency: Latency;
+  /**
+   * Latency by level of the load, and the knee; null when the plan holds fewer than two rates.
+   * Computed from the log, and outside of the digest: earlier versions did not have it.
+   */
+  load_curve?: LoadCurve | null;
   /**
    * Longest response time in ms; null when no call finished.
    */
@@ -658,6 +671,106 @@ export interface Omission {
    * Uncorrected latency at this percentile, in µs.
    */
   service_us: number;
+}
+/**
+ * Latency by level of the load. A level is a part of the plan with a constant rate.
+ */
+export interface LoadCurve {
+  /**
+   * Where the target stopped holding the load. Null: see `no_knee`.
+   */
+  knee?: Knee | null;
+  /**
+   * Levels that the run reached, in the order of time.
+   */
+  levels: LoadLevel[];
+  /**
+   * Why there is no knee. Null: there is one.
+   */
+  no_knee?: NoKnee | null;
+}
+/**
+ * Where the target stopped holding the load.
+ */
+export interface Knee {
+  /**
+   * Index in `levels` of the lowest level that did not hold.
+   */
+  broke: number;
+  /**
+   * Index in `levels` of the highest level below the break; every lower one held as well.
+   */
+  held: number;
+}
+/**
+ * One level: the arrivals due in its whole ticks, without warm-up.
+ */
+export interface LoadLevel {
+  /**
+   * Started arrivals per second.
+   */
+  achieved_rps: number;
+  /**
+   * Errors in percent of `finished`; null without any.
+   */
+  error_rate_pct?: number | null;
+  /**
+   * Number of errors, counted as in `errors_total`.
+   */
+  errors: number;
+  /**
+   * Limits that the level did not hold. Empty: it held the load.
+   */
+  exceeded: LevelLimit[];
+  /**
+   * Number of finished calls, and of tasks that raised without a call.
+   */
+  finished: number;
+  /**
+   * Begin of its first whole tick, in µs after the start.
+   */
+  from_us: number;
+  /**
+   * Number of arrivals planned.
+   */
+  planned: number;
+  /**
+   * Planned arrivals per second.
+   */
+  planned_rps: number;
+  /**
+   * Rate by the plan, in arrivals per second.
+   */
+  rate_rps: number;
+  /**
+   * Response times, corrected; null when no call finished.
+   */
+  response?: LevelLatency | null;
+  /**
+   * Service times, uncorrected; null when no call finished.
+   */
+  service?: LevelLatency | null;
+  /**
+   * Number of those that started.
+   */
+  started: number;
+  /**
+   * End of its last whole tick, in µs after the start.
+   */
+  to_us: number;
+}
+/**
+ * Percentiles of a level, of the merged histograms of its ticks.
+ */
+export interface LevelLatency {
+  /**
+   * Median, in µs.
+   */
+  p50_us: number;
+  /**
+   * 99th percentile, in µs.
+   */
+  p99_us: number;
 }
 /**
  * Own metrics of a scenario in the measured time, by name.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...control.figures import millis, number, percent
+from ....control.figures import millis, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..._generated.report import Omission
+    from ...._generated.report import Omission
 
 DEFINED_AT = 99.0
 """Percentile of the CO factor."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from ...control.figures import count, number, percent
-from ...control.terminal import safe
+from ....control.figures import count, number, percent
+from ....control.terminal import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..._generated.report import MetricsReport
+    from ...._generated.report import MetricsReport
 
 Figure = Literal["p50", "p90", "p95", "p99", "max", "min", "mean"]
 TREND: tuple[Figure, ...] = get_args(Figure)

@@ -1,0 +1,66 @@
+"""The levels of a run of steps are those that the target saw, and the knee is where it broke."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+pytestmark = pytest.mark.timed
+
+SCENE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=150, duration="9s", mode="step", steps=3)
+class Steps(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get("/get")
+"""
+PLANNED = [150, 300, 450]
+"""Three seconds each at 50, 100 and 150 arrivals per second."""
+FREEZE_AFTER_MS, FREEZE_MS = 7000, 1500
+"""In the third level."""
+P99_US = 1_470_000
+"""Of 450 arrivals 225 are due in the freeze, evenly: the fifth longest waits so long."""
+
+
+def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[dict[str, Any], str]:
+    """The curve of a run, as the report prints it from the log, and the line of the knee."""
+    finished = loadpilot.run(SCENE, oracle.url)
+    assert finished.judged == 0, finished.stderr
+    curve = finished.report["load_curve"]
+    printed = loadpilot.call("report", "last", "--json")
+    assert json.loads(printed.stdout)["load_curve"] == curve
+    levels = curve["levels"]
+    assert [level["planned"] for level in levels] == PLANNED
+    assert sum(level["finished"] for level in levels) == len(oracle.requests())
+    line = next(line for line in finished.stdout.splitlines() if line.startswith("knee"))
+    return curve, line.split(maxsplit=1)[1]
+
+
+def test_the_knee_is_below_the_level_in_which_the_target_froze(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if the freeze is in another level, is averaged away, or leaves the knee where it was.
+    10 s."""
+    oracle.freeze(after_first_ms=FREEZE_AFTER_MS, for_ms=FREEZE_MS)
+    curve, line = curve_of(loadpilot, oracle)
+    assert curve["knee"] == {"held": 1, "broke": 2}
+    assert [level["exceeded"] for level in curve["levels"]] == [[], [], ["latency"]]
+    frozen = curve["levels"][2]["response"]["p99_us"]
+    assert frozen == pytest.approx(P99_US, rel=0.05)
+    assert line.startswith("100/s held, 150/s did not: p99 ")
+
+
+def test_a_target_that_holds_every_level_has_no_knee(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a healthy target is said to break. 10 s."""
+    curve, line = curve_of(loadpilot, oracle)
+    assert (curve["knee"], curve["no_knee"]) == (None, "all_held")
+    assert line.startswith("none: every level up to 150")
