@@ -21,6 +21,17 @@ def steady(rps: int = 40, secs: int = 5, p95: float = 20_000) -> str:
     return STEADY.format(rps=rps, secs=secs, p95=p95)
 
 
+STEPS = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(rps=60, duration="6s", mode="step", steps=3)
+class Steps(VUser):
+    @task
+    def browse(self, client: LoadClient) -> None:
+        client.get("/browse")
+"""
+"""Two seconds each at 20, 40 and 60 arrivals per second."""
+
 MEASURED = """
 from loadpilot import LoadClient, VUser, metrics, scenario, task
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 from tests.browser.reader import TIMEOUT_MS, reading
-from tests.browser.scenes import CLOSED, MEASURED, steady
+from tests.browser.scenes import CLOSED, MEASURED, STEPS, steady
 from tests.e2e.load.test_streams import SCENE as CHAT
 from tests.e2e.load.test_streams import Sent, model
 from tests.tidy.tracked import ROOT
@@ -109,6 +109,31 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
     expect(reader.figure("streams.token_gap.p50_us")).to_have_text(f"{gap_ms:.1f} ms")
     reader.sees("Time to the first token")
     reader.take_screenshots("streams")
+
+
+def test_load_levels_are_those_of_the_report(reader: Reader, past: Past) -> None:
+    """Broken if a level is missing or has the figures of another, or the knee is elsewhere. 9 s."""
+    past.oracle.delay(100.0)
+    past.oracle.freeze(after_first_ms=4600, for_ms=1200)
+    report = past.run(STEPS)
+    curve = report["load_curve"]
+    levels = curve["levels"]
+    assert [level["planned"] for level in levels] == [40, 80, 120]
+    open_run(reader, f"/runs/{report['run']['id']}/latency")
+    panel = reader.page.get_by_role("region", name="Load levels")
+    if curve["knee"] is None:
+        expect(panel).to_contain_text("No knee: ", timeout=TIMEOUT_MS)
+    else:
+        held, broke = (levels[curve["knee"][side]]["rate_rps"] for side in ("held", "broke"))
+        sentence = f"The target held {held:.1f}/s, and not {broke:.1f}/s."
+        expect(panel).to_contain_text(sentence, timeout=TIMEOUT_MS)
+    rows = panel.locator("tbody tr")
+    expect(rows).to_have_count(3)
+    for row, level in zip(rows.all(), levels, strict=True):
+        cells = row.locator("th, td").all_text_contents()
+        assert cells[:2] == [f"{level[rate]:.1f}/s" for rate in ("rate_rps", "achieved_rps")]
+        assert (cells[-1] == "held") == (level["exceeded"] == [])
+    reader.take_screenshots("levels")
 
 
 def test_a_closed_loop_has_no_plan(reader: Reader, past: Past, oracle: Oracle) -> None:

@@ -6,6 +6,7 @@ import { HeatMap } from "../../components/charts/heat_map";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { latencyLimits } from "../../components/charts/limit_lines";
 import { Failed, Panel } from "../../components/layout/panel";
+import { LoadLevels } from "../../components/report/load_curve";
 import { CurvePanel, OmissionPanel, ServicePanel } from "../../components/report/latency";
 import { LatencyNotes, PercentileTable, serverLatency } from "../../components/tables/percentiles";
 import { bucketsWithin } from "../../data/running_series";
@@ -46,6 +47,7 @@ export function LatencyTab(tab: TabProps) {
           <HeatMap heat={upToPresent(heat.data, data)} bucketUs={data.bucket_us} onZoom={onZoom} />
         )}
       </Panel>
+      <LoadLevels curve={report.load_curve} />
       <CurvePanel latency={report.latency} {...{ closedLoop, part }} />
       {!closedLoop && <ServicePanel series={data} onZoom={onZoom} />}
       <Panel title="Percentile table" note={filtered ? "of the selected part" : `of ${part}`}>
