@@ -6,7 +6,6 @@
 //! The whole:
 //! - [`figures`]: its figures, part by part
 //! - [`timeline`]: decisions and facts in words
-//! - [`load_curve`]: latency by level of the load, and the knee
 //! - `state`: where the run stands, and the digest of a report
 //! - `closing`: the fold closed into a report
 //! - [`verdict`]: thresholds against figures
@@ -28,7 +27,6 @@
 //! - [`mod@compare`]: a run beside earlier ones
 
 pub mod figures;
-pub mod load_curve;
 pub mod timeline;
 
 mod close;

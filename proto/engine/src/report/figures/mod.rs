@@ -2,10 +2,12 @@
 //!
 //! - [`percentiles`]: the only place that reads a percentile
 //! - `latency`, `streams`: how long calls took, and where the time went
+//! - [`load_curve`]: latency by level of the load, and the knee
 //! - `tasks`, `raises`: figures of each task and of the errors that it raised
 //! - `drops`: dropped arrivals by reason
 //! - `generator_health`, `holders`: figures of the generator and of its processes
 
+pub mod load_curve;
 pub mod percentiles;
 
 mod latency;

@@ -1,6 +1,6 @@
 //! The load curve: a level has the calls that were due in it, and the knee follows its rule.
 
-use loadpilot_engine::report::load_curve::{exceeded, knee, levels};
+use loadpilot_engine::report::figures::load_curve::{exceeded, knee, levels};
 use loadpilot_events::answers::report::{Knee, LevelLatency, LevelLimit, LoadLevel, NoKnee};
 use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::plan::{Piece, Plan, Profile, Shape};

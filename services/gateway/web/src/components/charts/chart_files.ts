@@ -2,7 +2,7 @@
 
 import type uPlot from "uplot";
 import { type Cell, csvText } from "../../data/csv";
-import { save } from "../../data/saved_file";
+import { save } from "../../data/file_download";
 
 const MARGIN_PX = 12;
 const HEAD_PX = 44;

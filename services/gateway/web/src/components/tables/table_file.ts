@@ -1,7 +1,7 @@
 // A table of a page as a CSV file: the texts that it shows.
 
 import { csvText } from "../../data/csv";
-import { save } from "../../data/saved_file";
+import { save } from "../../data/file_download";
 
 /** Arrows of a sorted column, and spaces that only lay out a cell. */
 const ARROWS = /[▾▴↕]/g;
