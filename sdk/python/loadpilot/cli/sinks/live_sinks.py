@@ -1,5 +1,7 @@
 """All sinks of a command: one thread reads the log for them."""
 
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
 from __future__ import annotations
 
 import threading
@@ -11,9 +13,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from ... import _native
 from ...control.terminal import note, safe_lines, say
 from .live_run import LiveRun
-from .metric_server import MetricServer
-from .outs import FORMATS
-from .table_file import TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,14 +51,25 @@ class Sink(Protocol):
         """Say how much was taken."""
 
 
+def open_sink(out: Out, stdout: TextIO) -> Sink:
+    """Open the sink of an output. Runs without one do not wait for these imports."""
+    from .outs import FORMATS
+
+    if out.kind in FORMATS:
+        from .table_file import TableFile
+
+        return TableFile(out, stdout)
+    from .metric_server import MetricServer
+
+    return MetricServer(out)
+
+
 class LiveSinks:
     """The sinks of one run, and a thread that reads its log for them."""
 
     def __init__(self, outs: Sequence[Out], run: str, stdout: TextIO) -> None:
         """Open the sinks; nothing is read yet."""
-        self._sinks: list[Sink] = [
-            TableFile(out, stdout) if out.kind in FORMATS else MetricServer(out) for out in outs
-        ]
+        self._sinks = [open_sink(out, stdout) for out in outs]
         self._live_run = LiveRun(run)
         self._has_ended = threading.Event()
         self._reader: threading.Thread | None = None
