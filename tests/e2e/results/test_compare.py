@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import UNTRUSTED
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Shop(VUser):
 FIGURES = ["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
 
 
+@pytest.mark.timed
 def test_a_slower_task_is_found(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a regression passes, an equal run fails, or the file says another thing than the
     log. 40 s."""
