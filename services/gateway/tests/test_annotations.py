@@ -25,11 +25,11 @@ def test_a_note_and_a_mark_over_http(
     path = f"/runs/{run}/annotations"
     before = gateway.api(f"/runs/{run}").body
     assert gateway.api(path).json == {"notes": [], "baseline": None}
-    told = gateway.tell(path, {"text": "<b>slow</b> disk", "baseline": True})
-    assert told.status == 200, told.body
-    assert [one["text"] for one in told.json["notes"]] == ["<b>slow</b> disk"]
-    assert told.json["baseline"]["by"] == "a caller of the gateway"
-    assert gateway.api(path).json == told.json
+    answer = gateway.tell(path, {"text": "<b>slow</b> disk", "baseline": True})
+    assert answer.status == 200, answer.body
+    assert [one["text"] for one in answer.json["notes"]] == ["<b>slow</b> disk"]
+    assert answer.json["baseline"]["by"] == "a caller of the gateway"
+    assert gateway.api(path).json == answer.json
     assert gateway.api(f"/runs/{run}").body == before
     (row,) = gateway.api("/runs").json["runs"]
     assert (row["notes"], row["is_baseline"]) == (1, True)
@@ -39,4 +39,4 @@ def test_a_note_and_a_mark_over_http(
     for wanted in ({}, {"text": ""}, {"text": "x" * 2001}, {"note": "x"}):
         assert gateway.tell(path, wanted).status == 422
     assert gateway.tell("/runs/01k0000000000000000000000a/annotations", {"text": "x"}).status == 404
-    assert gateway.api(path).json == told.json
+    assert gateway.api(path).json == answer.json

@@ -61,9 +61,9 @@ def test_a_file_has_the_notes_and_takes_no_more(
     assert loadpilot.call("export", run, str(whole)).code == 0
     assert loadpilot.call("export", run, str(redacted), "--redact").code == 0
     assert loadpilot.call("note", str(whole)).stdout == loadpilot.call("note", run).stdout
-    told = loadpilot.call("note", str(redacted)).stdout
-    assert told.count("\n") == 1
-    assert told.endswith(": baseline\n")
+    printed = loadpilot.call("note", str(redacted)).stdout
+    assert printed.count("\n") == 1
+    assert printed.endswith(": baseline\n")
     refused = loadpilot.call("note", str(whole), SECOND)
     assert refused.code == 2
     assert "the file of a run is not changed" in refused.stderr

@@ -295,8 +295,8 @@ impl IndexedRun {
     }
 
     /// Time after the start, in µs, up to which all arrivals have ended: whole ticks of a run that
-    /// is not over, as far as its newest deltas say. `None` for a run
-    /// that is over, and before its start.
+    /// is not over, as far as its newest deltas say. `None` for a run that is over, and before its
+    /// start.
     #[must_use]
     pub fn settled_us(&self) -> Option<u64> {
         let now = &self.now;

@@ -94,7 +94,7 @@ pub fn exceeded(level: &LoadLevel, lowest: &LoadLevel) -> Vec<LevelLimit> {
 /// The knee of levels whose limits were judged, by their planned rates.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why these levels have no knee.
 pub fn knee(levels: &[LoadLevel]) -> Result<Knee, NoKnee> {
     let mut order: Vec<(usize, &LoadLevel)> = levels.iter().enumerate().collect();
     // Stable: levels of one rate stay in the order of time.

@@ -32,12 +32,12 @@ def compare(
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         percent = _percent(threshold)
-        if not baseline:
-            baseline = [str(BASELINE) if BASELINE.exists() else _marked(current, logs, place)]
         ours = _runs(current, logs, place)
-        theirs = [run for name in baseline for run in _runs(name, logs, place)]
         if len(ours) != 1:
             raise UsageError(f"{current} holds {len(ours)} runs; the current one must be one")
+        if not baseline:
+            baseline = [str(BASELINE) if BASELINE.exists() else _marked(ours[0], logs, place)]
+        theirs = [run for name in baseline for run in _runs(name, logs, place)]
         text = _native.compare(json.dumps(ours[0]), json.dumps(theirs), percent)
         comparison = json.loads(text)
         shown = comparison_text(comparison)
@@ -61,14 +61,12 @@ def _percent(threshold: str) -> float:
     return percent
 
 
-def _marked(current: str, logs: OpenLogs, server: Server | None) -> str:
-    """Find the newest run of the scenario that is marked as a baseline."""
-    if not current.endswith(JSON_FILE):
-        one = find_run(current, logs, server)
-        for other in reversed(every_run(logs, server)):
-            is_of_scenario = other.facts["scenario"] == one.facts["scenario"]
-            if other.facts["is_baseline"] and is_of_scenario and other.run != one.run:
-                return other.run
+def _marked(ours: dict[str, Any], logs: OpenLogs, server: Server | None) -> str:
+    """Find the newest other run of the scenario that is marked as a baseline."""
+    for other in reversed(every_run(logs, server)):
+        is_of_scenario = other.facts["scenario"] == ours["scenario"]
+        if other.facts["is_baseline"] and is_of_scenario and other.run != ours["run"]:
+            return other.run
     raise UsageError(
         f"there is no baseline in {BASELINE}: name a run to compare with, save one with `loadpilot "
         "run --save-baseline`, or mark one with `loadpilot note RUN --baseline`"
