@@ -94,6 +94,24 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     reader.take_screenshots("compare")
 
 
+def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
+    """Broken if the page lists other contributions than the engine found, or none. 12 s."""
+    first = past.run(steady())
+    past.oracle.delay(60.0, path="/browse")
+    second = past.run(steady())
+    pair = f"run={first['run']['id']}&run={second['run']['id']}"
+    reader.open(f"/compare?{pair}")
+    explained = reader.fetch_json(f"/api/v1/compare?{pair}")["comparisons"][0]["explained"]
+    call = next(one for one in explained if one["figure"] == "p99_ms")["calls"][0]
+    assert "first_byte" in call["phases"]
+    region = reader.page.get_by_role("region", name="Where changes come from").first
+    expect(region).to_contain_text("first byte +", timeout=TIMEOUT_MS)
+    rows = region.get_by_role("row").filter(has_text=call["call"])
+    expect(rows.first).to_contain_text("all the time")
+    assert region.get_by_role("rowgroup").count() == 1 + len(explained)
+    reader.take_screenshots("compare-explained")
+
+
 @pytest.mark.timeout(300)
 def test_every_page_fits_and_is_accessible(reader: Reader, past: Past, axe: str) -> None:
     """Broken if a page is wider than a phone, or axe-core finds a serious problem."""

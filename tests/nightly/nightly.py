@@ -105,6 +105,7 @@ def stages(seed: int) -> list[Stage]:
         Stage(
             [
                 Step("timed fault cases", (*faults, "-m", "timed"), faults_seed),
+                Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "20")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),
                 Step("images", ("pytest", "tests/deploy", "-m", "long")),
                 Step("bare Debian", ("tests/deploy/bare_debian.sh", "demo")),

@@ -1,4 +1,4 @@
-"""`compare` and `--save-baseline`: a slower target is found, an equal one is not."""
+"""`compare` and `--save-baseline`: a slower target is found and explained, an equal one is not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.command import UNTRUSTED
+from tests.nightly.comparisons import problem, scene
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
@@ -25,6 +26,8 @@ class Shop(VUser):
     def slow(self, client):
         client.get("/slow")
 """
+SEED = 1
+"""Of what is made slower: a first byte, from the middle of the run. The night has twenty."""
 FIGURES = ["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
 
 
@@ -87,3 +90,32 @@ def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracl
         assert (refused.code, words in refused.stderr) == (2, True), refused.stderr
     compared = loadpilot.call("compare", "last", "last")
     assert (compared.code, "not compared" in compared.stdout) == (UNTRUSTED, True)
+
+
+@pytest.mark.timed
+def test_what_was_made_slower_is_named(loadpilot: Loadpilot) -> None:
+    """Broken if another call, phase or time is named, or text and JSON differ. 25 s."""
+    made = scene(SEED, loadpilot)
+    assert problem(made, loadpilot) == ""
+    baseline = made.usual
+    compared = loadpilot.call("compare", "last", baseline, "--json")
+    comparison = json.loads(compared.stdout)
+    figures = {row["figure"]: row for row in comparison["figures"] if row["task"] is None}
+    one = next(one for one in comparison["explained"] if one["figure"] == "p99_ms")
+    figure = figures["p99_ms"]
+    assert (one["baseline_ms"], one["current_ms"]) == (figure["baseline"], figure["current"])
+    total = sum(call["ms"] for call in one["calls"]) + one["mix_ms"]
+    assert total == pytest.approx(figure["current"] - figure["baseline"])
+
+    text = loadpilot.call("compare", "last", baseline, "--explain").stdout
+    [sentence] = [line for line in text.splitlines() if line.startswith("p99 rose by")]
+    assert "% of that by GET /home of task browse, most of it in phase first byte" in sentence
+    assert "due from " in sentence
+    assert "GET /home of task browse: first byte +" in text
+    assert "p99 rose by" not in loadpilot.call("compare", "last", baseline).stdout
+
+    equal = loadpilot.call("compare", "last", "last", "--explain")
+    assert (equal.code, "nothing to explain" in equal.stdout) == (0, True)
+    results = loadpilot.folder / "results-1.json"
+    refused = loadpilot.call("compare", "last", str(results), "--explain")
+    assert (refused.code, "from a results file" in refused.stderr) == (2, True), refused.stderr

@@ -1,11 +1,14 @@
 //! A comparison of runs: what it needs of each run, and what it finds.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::certificate::Grade;
 use crate::id::RunId;
 use crate::log::ctl::Ending;
+use crate::log::delta::Phase;
 use crate::log::hist::EncodedHistogram;
 
 /// Maximum number of parts of the measured time.
@@ -42,6 +45,12 @@ pub struct RunParts {
     /// Figures of the whole run, then of each task in the order of the plan. Of a results file only
     /// those of the whole run.
     pub groups: Vec<GroupParts>,
+    /// Begin of the measured time, in µs after the start of the load.
+    #[serde(default)]
+    pub measured_from_us: u64,
+    /// Its calls, by task and name. A results file has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallParts>,
 }
 
 /// Figures of the whole run or of one task.
@@ -67,6 +76,20 @@ pub struct RunPart {
     pub errors: u64,
     /// Distribution of the response time in µs.
     pub response: EncodedHistogram,
+}
+
+/// Response times and phases of one call of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallParts {
+    /// Name of the task.
+    pub task: String,
+    /// Name of the call.
+    pub call: String,
+    /// Distribution of the response time in µs, in each part of the measured time.
+    pub response: Vec<EncodedHistogram>,
+    /// Distribution of the time in each phase in µs, in the whole measured time. Calls that had no
+    /// such phase are not in it.
+    pub phases: BTreeMap<Phase, EncodedHistogram>,
 }
 
 /// A figure that is compared.
@@ -99,6 +122,17 @@ impl ComparedFigure {
         Self::MaxMs,
         Self::ErrorRatePct,
     ];
+
+    /// The percentage of a percentile that calls explain; `None` of another figure.
+    #[must_use]
+    pub fn percent(self) -> Option<f64> {
+        match self {
+            Self::P50Ms => Some(50.0),
+            Self::P95Ms => Some(95.0),
+            Self::P99Ms => Some(99.0),
+            Self::AchievedRps | Self::MaxMs | Self::ErrorRatePct => None,
+        }
+    }
 
     /// Whether a higher value is better.
     #[must_use]
@@ -173,4 +207,52 @@ pub struct Comparison {
     /// Whether a figure is worse, beyond the threshold and chance. False where there is an
     /// obstacle.
     pub regressed: bool,
+    /// Where the change of each percentile comes from that is better or worse; those of a task only
+    /// where the percentile of the whole run does not say the same. Empty without the calls of the
+    /// runs.
+    pub explained: Vec<Explanation>,
+}
+
+/// The change of a percentile, divided among calls. The contributions of the calls and of their mix
+/// add up to the difference of the two values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// Name of the task; null for the whole run.
+    pub task: Option<String>,
+    /// The percentile.
+    pub figure: ComparedFigure,
+    /// The run of the baseline beside which it is explained; of several the one whose value is
+    /// nearest to their median.
+    pub beside: RunId,
+    /// Its value in ms.
+    pub baseline_ms: f64,
+    /// Value of the current run in ms.
+    pub current_ms: f64,
+    /// Contributions of the calls, the largest first.
+    pub calls: Vec<CallShift>,
+    /// Contribution of the mix in ms: of calls that became more or less frequent among all calls,
+    /// or that only one of the runs has.
+    pub mix_ms: f64,
+}
+
+/// The part of one call in the change of a percentile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallShift {
+    /// Name of the task.
+    pub task: String,
+    /// Name of the call.
+    pub call: String,
+    /// Contribution in ms; of the opposite sign where this call changed the other way.
+    pub ms: f64,
+    /// Requests that moved beyond the better of the two values, in percent of all requests;
+    /// negative where they moved below it.
+    pub requests_pct: f64,
+    /// The contribution by phase, in ms. Phases that changed the other way are left out.
+    pub phases: BTreeMap<Phase, f64>,
+    /// The rest of the contribution, in ms: time in no phase, such as that of a request which timed
+    /// out before its first byte.
+    pub other_ms: f64,
+    /// When the requests that moved were due, from and to in µs after the start of the load; null
+    /// for the whole measured time.
+    pub during_us: Option<[u64; 2]>,
 }

@@ -214,6 +214,15 @@ def compare(
         str,
         flag(GATES, "PERCENT", "Change for the worse that is a regression.", default="10"),
     ] = "10",
+    explain: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "",
+            "Also print which task, call and phase changed a percentile, for which share of the "
+            "requests, and when.",
+        ),
+    ] = False,
     json: Json = False,
     server: Server = NO_SERVER,
 ) -> ExitCode:
@@ -225,7 +234,14 @@ def compare(
     """
     from .commands.compare import compare as execute
 
-    return execute(current, list(baseline), threshold=threshold, as_json=json, server=server)
+    return execute(
+        current,
+        list(baseline),
+        threshold=threshold,
+        explain=explain,
+        as_json=json,
+        server=server,
+    )
 
 
 @app.command(group=PAST_RUNS, usage="Usage: loadpilot verdict [OPTIONS] [RUN...]")

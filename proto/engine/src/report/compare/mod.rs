@@ -6,8 +6,10 @@
 //!
 //! - [`run_parts`]: what is compared of a run
 //! - `bootstrap`: how far figures vary by chance
+//! - `explain`: which calls and phases a change comes from
 
 mod bootstrap;
+mod explain;
 pub mod run_parts;
 
 use loadpilot_events::answers::certificate::Grade;
@@ -68,10 +70,7 @@ pub fn compare(
             problems: vec![problem],
         })?);
     }
-    if figures
-        .iter()
-        .any(|one| one.task.is_none() && one.interval.is_none())
-    {
+    if figures.iter().all(|one| one.interval.is_none()) {
         let why = "a results file, or less than 8 ticks with calls";
         remarks.push(format!(
             "without intervals ({why}) only the threshold judges"
@@ -82,6 +81,14 @@ pub fn compare(
             .iter_mut()
             .for_each(|one| one.change = Change::Unjudged);
     }
+    let explained =
+        explain::explanations(current, baseline, &figures).map_err(|error| Refusal {
+            problems: vec![Problem::new(
+                "calls",
+                format!("must hold histograms ({error})"),
+                "",
+            )],
+        })?;
     let is_worse = figures.iter().any(|one| one.change == Change::Worse);
     Ok(Comparison {
         schema: ComparisonSchema::V1,
@@ -92,6 +99,7 @@ pub fn compare(
         obstacles,
         remarks,
         figures,
+        explained,
     })
 }
 

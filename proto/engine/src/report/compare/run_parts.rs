@@ -1,17 +1,33 @@
 //! A run for comparisons: its measured time in parts.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use loadpilot_events::answers::compare::{
-    GroupParts, RUN_PARTS_MAX, RunPart, RunParts, RunPartsSchema,
+    CallParts, GroupParts, RUN_PARTS_MAX, RunPart, RunParts, RunPartsSchema,
 };
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist;
 use loadpilot_events::refusal::Refusal;
 
-use crate::fold::project::first_measured_tick;
-use crate::report::slice::{Bucket, Indexed, Query, Selection};
+use crate::fold::index::Key;
+use crate::fold::project::{Window, first_measured_tick};
+use crate::report::slice::{Bucket, CallPlaces, Indexed, Query, Selection};
+use crate::tally::aggregates::AnatomySums;
+use crate::tally::packed_histogram::{HistogramSum, Precision};
+
+/// The phases that follow each other from due to the end of a call. Those of streams overlap them.
+const PHASES: [Phase; 7] = [
+    Phase::ScheduleLag,
+    Phase::Queue,
+    Phase::Dns,
+    Phase::Connect,
+    Phase::Tls,
+    Phase::FirstByte,
+    Phase::LastByte,
+];
 
 /// The parts of a run whose report is `report`.
 ///
@@ -21,8 +37,12 @@ pub fn run_parts(run: Indexed<'_>, report: &Report) -> Result<RunParts, Refusal>
     let names = report.tasks.iter().map(|task| task.name.clone());
     let groups = std::iter::once(None).chain(names.map(Some));
     let groups = groups.map(|task| group(run, task, report.rates.measured_us));
+    let query = Query::of(run, &Slice::default())?;
+    let measured = measured(run, &query);
     Ok(RunParts {
         groups: groups.collect::<Result<_, Refusal>>()?,
+        measured_from_us: u64::from(measured.start) * query.tick_us,
+        calls: calls(run, measured, report),
         ..parts_of_report(report)
     })
 }
@@ -53,6 +73,8 @@ pub fn parts_of_report(report: &Report) -> RunParts {
             task: None,
             parts: vec![part],
         }],
+        measured_from_us: 0,
+        calls: Vec::new(),
     }
 }
 
@@ -86,6 +108,82 @@ fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<Gro
         task,
         parts: parts.collect(),
     })
+}
+
+/// Where the parts of the measured time begin and the last one ends, in µs after the start.
+pub(super) fn bounds_us(run: &RunParts) -> Vec<u64> {
+    let lengths = run
+        .groups
+        .first()
+        .into_iter()
+        .flat_map(|group| &group.parts);
+    let ends = lengths.scan(run.measured_from_us, |at, part| {
+        *at += part.length_us;
+        Some(*at)
+    });
+    std::iter::once(run.measured_from_us).chain(ends).collect()
+}
+
+/// A call while it is added up: the response time in each part, and the phases.
+struct CallSums {
+    response: Vec<HistogramSum>,
+    anatomy: AnatomySums,
+}
+
+fn calls(run: Indexed<'_>, measured: Range<u32>, report: &Report) -> Vec<CallParts> {
+    let created = run.control.state.created.as_deref();
+    let places = CallPlaces::of(created.map(|created| &created.plan));
+    let ranges: Vec<Range<u32>> = parts(measured).collect();
+    let mut sums: BTreeMap<(u16, &str), CallSums> = BTreeMap::new();
+    for (part, ticks) in ranges.iter().enumerate() {
+        run.index.walk(ticks.clone(), |entry| {
+            let Key::Calls { call, outcome, .. } = entry.key else {
+                return;
+            };
+            let known = run.index.calls().get(call as usize);
+            if let Some(known) = known.filter(|_| outcome.is_finished()) {
+                let call = sums.entry(places.of_call(known));
+                let call = call.or_insert_with(|| CallSums::new(ranges.len()));
+                call.response[part].add(entry.response());
+            }
+        });
+    }
+    for ((_, known), anatomy) in run
+        .data
+        .anatomy
+        .iter()
+        .filter(|((window, _), _)| *window == Window::Measured)
+    {
+        if let Some(call) = sums.get_mut(&places.of_call(known)) {
+            call.anatomy.add(anatomy);
+        }
+    }
+    let named = sums.into_iter().map(|((task, call), sums)| CallParts {
+        task: report
+            .tasks
+            .get(usize::from(task))
+            .map_or_else(String::new, |task| task.name.clone()),
+        call: call.to_owned(),
+        response: sums
+            .response
+            .iter()
+            .map(|part| hist::encode(&part.hist()))
+            .collect(),
+        phases: PHASES
+            .into_iter()
+            .filter_map(|phase| Some((phase, hist::encode(sums.anatomy.phases.get(&phase)?))))
+            .collect(),
+    });
+    named.collect()
+}
+
+impl CallSums {
+    fn new(parts: usize) -> Self {
+        Self {
+            response: vec![HistogramSum::new(Precision::Latency); parts],
+            anatomy: AnatomySums::default(),
+        }
+    }
 }
 
 /// The ticks between warm-up and end; of a stopped run up to the last one with load.

@@ -77,6 +77,8 @@ impl Server {
                 task: None,
                 parts: (0..self.parts).map(|_| part(dice)).collect(),
             }],
+            measured_from_us: 0,
+            calls: Vec::new(),
         }
     }
 }
@@ -223,6 +225,11 @@ proptest! {
             response.add(hist::decode(&part.response).expect("ours")).expect("it grows");
         }
         prop_assert_eq!(ladder(&response), report.latency.response.clone());
+        let mut of_calls = hist::latency();
+        for part in parts.calls.iter().flat_map(|call| &call.response) {
+            of_calls.add(hist::decode(part).expect("ours")).expect("it grows");
+        }
+        prop_assert_eq!(ladder(&of_calls), report.latency.response.clone(), "of the calls");
         let started = parts.groups[0].parts.iter().map(|part| part.started).sum::<u64>();
         prop_assert_eq!(started, report.rates.started);
         let equal = compare(&parts, std::slice::from_ref(&parts), 0.0);

@@ -4,6 +4,7 @@ mod certificate;
 mod compare;
 mod cumulative;
 mod distributions;
+mod explain;
 mod index_levels;
 mod load_curve;
 mod overcommit;

@@ -16,6 +16,7 @@ from ...control.run_list import OpenLogs, every_run, find_run, indexed, open_log
 from ...control.terminal import coloured, wants_colour, write_product
 from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ..output.comparison import comparison_text
+from ..output.explain import explanation_text
 from .history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
@@ -26,7 +27,13 @@ JSON_FILE = ".json"
 
 
 def compare(
-    current: str, baseline: list[str], *, threshold: str, as_json: bool, server: ServerFlags
+    current: str,
+    baseline: list[str],
+    *,
+    threshold: str,
+    explain: bool,
+    as_json: bool,
+    server: ServerFlags,
 ) -> ExitCode:
     """Compare a run with others, or with the baseline of this directory."""
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
@@ -38,9 +45,13 @@ def compare(
         if not baseline:
             baseline = [str(BASELINE) if BASELINE.exists() else _marked(ours[0], logs, place)]
         theirs = [run for name in baseline for run in _runs(name, logs, place)]
+        if explain:
+            _check_calls([*ours, *theirs])
         text = _native.compare(json.dumps(ours[0]), json.dumps(theirs), percent)
         comparison = json.loads(text)
         shown = comparison_text(comparison)
+        if explain and not comparison["obstacles"]:
+            shown += explanation_text(comparison)
         if not as_json and wants_colour(sys.stdout):
             shown = coloured(shown)
         write_product(f"{text}\n" if as_json else shown)
@@ -49,6 +60,15 @@ def compare(
         elif comparison["regressed"]:
             outcome.append(ExitCode.GATE_FAILED)
     return outcome[-1]
+
+
+def _check_calls(runs: list[dict[str, Any]]) -> None:
+    for parts in runs:
+        if not parts.get("calls"):
+            raise UsageError(
+                f"--explain: of run {parts['run']} there are no calls here, since it is read from "
+                "a results file or an older baseline, or made none; name its id or .lprun file"
+            )
 
 
 def _percent(threshold: str) -> float:

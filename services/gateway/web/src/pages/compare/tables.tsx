@@ -8,6 +8,7 @@ import { queryString } from "../../api/http";
 import { useResource } from "../../api/resource";
 import { Figure } from "../../components/layout/figures";
 import { type Changes, ChangeText, Conclusions, changeKey, changesOf } from "./changes";
+import { Explained } from "./explain";
 import { Badge } from "../../components/layout/icons";
 import { Failed, Panel, Scroll } from "../../components/layout/panel";
 import { notStarted, total } from "../../components/tables/accounting";
@@ -214,6 +215,7 @@ export function CompareTables({ shown }: { shown: Compared[] }) {
     <>
       {problem && <Failed problem={problem} again={reload} />}
       {data && path && <Conclusions labels={shown.map(label)} comparisons={data.comparisons} />}
+      {data && path && <Explained labels={shown.map(label)} comparisons={data.comparisons} />}
       <Panel title="Figures" note="changes from the baseline" wide>
         <Scroll label="Figures">
           <table class="compared">
