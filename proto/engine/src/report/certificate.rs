@@ -123,10 +123,8 @@ fn schedule_lag(report: &Report) -> Option<Finding> {
     finding(FindingKind::ScheduleLag, grade, evidence)
 }
 
-fn generator_drops(report: &Report) -> Option<Finding> {
-    if is_closed_loop(report) {
-        return None;
-    }
+/// Number of arrivals that the load generator dropped for reasons of its own.
+pub(crate) fn dropped_by_generator(report: &Report) -> u64 {
     // Without a limit in the plan it was the generator that had no free slot.
     let run = &report.run;
     let no_limit = run.max_in_flight.is_none() && run.connections.max.is_none();
@@ -134,10 +132,15 @@ fn generator_drops(report: &Report) -> Option<Finding> {
         reason.is_generators_fault() || (no_limit && reason == DropReason::NoSlot)
     };
     let dropped = report.arrivals.dropped.iter();
-    let drops: u64 = dropped
-        .filter(|&(&reason, _)| at_fault(reason))
-        .map(|(_, count)| count)
-        .sum();
+    let dropped = dropped.filter(|&(&reason, _)| at_fault(reason));
+    dropped.map(|(_, count)| count).sum()
+}
+
+fn generator_drops(report: &Report) -> Option<Finding> {
+    if is_closed_loop(report) {
+        return None;
+    }
+    let drops = dropped_by_generator(report);
     let share = percent(drops, report.arrivals.planned);
     let grade = match share {
         share if share > DROPS_PCT.1 => Grade::Invalid,

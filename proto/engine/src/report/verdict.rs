@@ -14,7 +14,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::rules::Rules;
 
-use crate::report::certificate::lost_pct;
+use crate::report::certificate::{dropped_by_generator, lost_pct};
 use crate::report::figures::drops::dropped_for;
 use crate::report::figures::percentiles::ms;
 use crate::tally::metrics::figure;
@@ -80,13 +80,22 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
     let short = report.rates.shortfall_pct;
     let is_short = report.run.users.is_none() && short > SHORTFALL_PCT;
     (is_short && !is_gated).then(|| {
+        let dropped = dropped_by_generator(report);
+        let counts = &report.arrivals;
+        let unstarted = counts.planned.saturating_sub(counts.started);
+        let is_generators = dropped > 0 && dropped >= unstarted / 2;
         let meaning = match short > OVERLOAD_PCT {
+            _ if is_generators => {
+                format!("the load generator dropped {dropped}, which says nothing of the target")
+            }
             true => {
                 "above 30 % the target accepts no more, and the latency is that of the requests \
                  it let in"
+                    .to_owned()
             }
             false => {
                 "below 5 % it would be noise or short stalls; above 30 % the target accepts no more"
+                    .to_owned()
             }
         };
         format!(

@@ -128,6 +128,27 @@ fn a_shortfall_passes_by_a_gate_only() {
     assert!(judged(86.0, None, Rules::V1).0.passed, "a log of before");
 }
 
+/// Broken if a target is blamed for arrivals that the load generator could not start, or the other
+/// way round.
+#[test]
+fn a_shortfall_names_who_caused_it() {
+    let reason = |reason: DropReason, in_flight: Option<u32>| {
+        let mut report = sound::report();
+        report.run.max_in_flight = in_flight;
+        report.arrivals.started = report.arrivals.planned / 4;
+        let rest = report.arrivals.planned - report.arrivals.started;
+        report.arrivals.dropped = [(reason, rest)].into();
+        report.rates.shortfall_pct = 75.0;
+        verdict(&plan(Vec::new()), &report).reasons.join("; ")
+    };
+    for (dropped, in_flight) in [(DropReason::Late, None), (DropReason::NoSlot, None)] {
+        let reason = reason(dropped, in_flight);
+        assert!(reason.contains("the load generator dropped"), "{reason}");
+    }
+    let reason = reason(DropReason::NoSlot, Some(64));
+    assert!(reason.contains("the target accepts no more"), "{reason}");
+}
+
 /// Value of each metric in [`measured`], for the run and for its task.
 const VALUES: [(Metric, f64, f64); 21] = [
     (Metric::P50Ms, 1.0, 1.0),
