@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tarfile
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,13 @@ from tests.e2e.load.test_streams import SCENE as CHAT
 from tests.e2e.load.test_streams import Sent, model
 from tests.tidy.tracked import ROOT
 
+from loadpilot.control.report_page import report_page
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
     from tests.browser.conftest import Past
     from tests.browser.reader import Reader
     from tests.e2e.support.command import Loadpilot
@@ -111,16 +115,10 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
     reader.take_screenshots("streams")
 
 
-def test_load_levels_are_those_of_the_report(reader: Reader, past: Past) -> None:
-    """Broken if a level is missing or has the figures of another, or the knee is elsewhere. 9 s."""
-    past.oracle.delay(100.0)
-    past.oracle.freeze(after_first_ms=4600, for_ms=1200)
-    report = past.run(STEPS)
-    curve = report["load_curve"]
+def assert_levels(page: Page, curve: dict[str, Any]) -> None:
+    """The panel has the levels and the knee of the report."""
     levels = curve["levels"]
-    assert [level["planned"] for level in levels] == [40, 80, 120]
-    open_run(reader, f"/runs/{report['run']['id']}/latency")
-    panel = reader.page.get_by_role("region", name="Load levels")
+    panel = page.get_by_role("region", name="Load levels")
     if curve["knee"] is None:
         expect(panel).to_contain_text("No knee: ", timeout=TIMEOUT_MS)
     else:
@@ -133,7 +131,23 @@ def test_load_levels_are_those_of_the_report(reader: Reader, past: Past) -> None
         cells = row.locator("th, td").all_text_contents()
         assert cells[:2] == [f"{level[rate]:.1f}/s" for rate in ("rate_rps", "achieved_rps")]
         assert (cells[-1] == "held") == (level["exceeded"] == [])
+
+
+def test_load_levels_are_those_of_the_report(reader: Reader, past: Past, tmp_path: Path) -> None:
+    """Broken if a level is missing or has the figures of another, or the knee is elsewhere, in the
+    pages or in a report file. 9 s."""
+    past.oracle.delay(100.0)
+    past.oracle.freeze(after_first_ms=4600, for_ms=1200)
+    report = past.run(STEPS)
+    curve = report["load_curve"]
+    assert [level["planned"] for level in curve["levels"]] == [40, 80, 120]
+    open_run(reader, f"/runs/{report['run']['id']}/latency")
+    assert_levels(reader.page, curve)
     reader.take_screenshots("levels")
+    path = tmp_path / "report.html"
+    path.write_text(report_page(json.dumps(report), None, "", 1), encoding="utf-8")
+    reader.page.goto(f"file://{path}")
+    assert_levels(reader.page, curve)
 
 
 def test_a_closed_loop_has_no_plan(reader: Reader, past: Past, oracle: Oracle) -> None:

@@ -21,12 +21,17 @@ export default defineConfig({
 });
 
 /** Parts of uPlot that no chart uses: dates (times are seconds), points in a plane (mode 2), the
- * scale that is neither linear nor logarithmic (4), other paths, joins. */
+ * scale that is neither linear nor logarithmic (4), a focused series, a vertical x axis, a locked
+ * cursor, other paths, joins. */
 const UNUSED = [
   [/let isTime = [^;]+;/g, "const isTime = false;", 3],
   [/^\s*const (_time\w+ +=|\[ timeIncrs).*;$/gm, "", 6],
   [/\bmode == 2/g, "false", 16],
   [/(\w+\.)?\bdistr == 4/g, "false", 8],
+  [/\bcursorFocus = [^;]+;/g, "cursorFocus = false;", 1],
+  [/\bscaleX\.ori == 0/g, "true", 24],
+  [/\bscaleX\.ori == 1/g, "false", 9],
+  [/\bif \(cursor\._?lock\)/g, "if (false)", 7],
   [/\(paths\.(bars|spline) += \w+\);/g, "", 2],
   [/uPlot\.(join|fmtDate|tzDate|rangeAsinh) += \w+;/g, "", 4],
 ];

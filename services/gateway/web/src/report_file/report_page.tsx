@@ -12,6 +12,7 @@ import { GeneratorTiles, Holders } from "../components/report/agents";
 import { Figures } from "../components/report/figures";
 import { GaugePanels } from "../components/report/gauges";
 import { CurvePanel, OmissionPanel, ServicePanel } from "../components/report/latency";
+import { LoadLevels } from "../components/report/load_curve";
 import { MetricPanels, hasOwnMetrics } from "../components/report/metrics";
 import { OverviewPanels, WarmUpNote } from "../components/report/overview";
 import { SettingsPanel } from "../components/report/settings";
@@ -140,6 +141,7 @@ function Results({ data: { report, answers }, marks }: ResultsProps) {
         </Panel>
       )}
       <CurvePanel latency={report.latency} {...{ closedLoop, part }} />
+      <LoadLevels curve={report.load_curve} />
       {!closedLoop && series && <ServicePanel series={series} onZoom={onZoom} />}
       {!closedLoop && <OmissionPanel latency={report.latency} part={part} />}
       <Panel title="Tasks and their requests" note={`of ${part}, without the warm-up`} wide>
