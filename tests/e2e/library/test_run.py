@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.command import BUSY_MACHINE, gone
+from tests.e2e.support.fleet import free_port
 from tests.e2e.support.processes import descendants
 from tests.e2e.support.programs import SCENARIO, Program
 
@@ -19,6 +20,7 @@ import loadpilot as lp
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
     from tests.e2e.support.processes import Process
     from tests.oracle.oracle import Oracle
 
@@ -61,9 +63,14 @@ def trusted(result: lp.RunResult) -> bool:
 
 
 def test_a_class_runs_and_its_result_is_that_of_the_log(
-    shop: type, oracle: Oracle, capfd: pytest.CaptureFixture[str], loadpilot: Loadpilot
+    shop: type,
+    oracle: Oracle,
+    capfd: pytest.CaptureFixture[str],
+    loadpilot: Loadpilot,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if the result differs from what the target saw or the log says, or the run prints."""
+    """Broken if the result differs from what the target saw or the log says, or the run prints; or
+    if its log cannot be opened once the program works in another directory."""
     result = lp.run(shop, target=oracle.url, rps=PLANNED, seed=7, agents=2, tags={"from": "Python"})
     assert capfd.readouterr() == ("", "")
     seen = [one.route for one in oracle.requests()]
@@ -77,6 +84,31 @@ def test_a_class_runs_and_its_result_is_that_of_the_log(
     assert left_behind() == []
     again = loadpilot.call("report", result.run_id)
     assert again.stdout == result.summary()
+    monkeypatch.chdir("/")
+    assert result.run.report == result.report
+    assert sum(result.run.series().column("started").to_pylist()) == PLANNED
+    assert result.run is result.run
+
+
+def test_the_log_of_a_fleet_is_opened_with_the_credentials_of_the_run(
+    folder: Path, fleet: Fleet, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a run of a fleet that a file names is looked for on this machine, or one over HTTP,
+    where no log can be read, in a wrong place. 6 s."""
+    port = free_port()
+    fleet.coordinator("--http", f"127.0.0.1:{port}")
+    fleet.agent("a-1")
+    (folder / "shop.py").write_text(SCENARIO)
+    over_http = lp.run("shop.py", target=oracle.url, coordinator_url=f"http://127.0.0.1:{port}")
+    (folder / "loadpilot.toml").write_text(f'nats_url = "{fleet.url}"\n')
+    at_the_log = lp.run("shop.py", target=oracle.url)
+    monkeypatch.delenv("NATS_TOKEN")
+    monkeypatch.chdir("/")
+    assert at_the_log.run.report == at_the_log.report
+    assert at_the_log.run.compare(at_the_log.run)["regressed"] is False
+    with pytest.raises(LookupError, match=f"{over_http.run_id} cannot be read over HTTP"):
+        _ = over_http.run
+    assert oracle.counts().received == 2 * PLANNED
 
 
 def test_a_gate_that_fails_raises_only_on_request(folder: Path, oracle: Oracle) -> None:

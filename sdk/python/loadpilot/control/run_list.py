@@ -206,6 +206,20 @@ def past_run(name: str, through: Interruptions | OpenLogs, server: Server | None
     return match_run(name, every_run(through, server), place_of(server))
 
 
+def run_of(run: str, through: Interruptions | OpenLogs, place: Server | Path) -> PastRun:
+    """Find a run by its whole id, in a fleet or in a log below ``place``, the newest log first.
+
+    Raises UnknownRun.
+    """
+    if isinstance(place, Server):
+        return match_run(run, every_run(through, place), place.place)
+    for log in reversed(log_dirs(place)):
+        for one in every_run(through, None, [log]):
+            if one.run == run:
+                return one
+    raise UnknownRun(f"there is no run {run!r} in {place}")
+
+
 def is_file(name: str) -> bool:
     """Whether a command's RUN is the file of a run; an id has no dot and no slash."""
     return name.endswith(RUN_FILE) or "/" in name

@@ -10,7 +10,10 @@ from ..control.exit_code import ExitCode
 from ..errors import GateFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .._generated.report import Report, ThresholdResult
+    from .tables.run import Run
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -23,6 +26,8 @@ class RunResult:
     report: Report
     exit_code: ExitCode
     """The exit code of the command: 0 passed, 1 a gate failed, 3 not complete or not trusted."""
+    _open: Callable[[], Run]
+    """Opens its log, once."""
 
     def __repr__(self) -> str:
         name = self.report["scenario"]
@@ -32,6 +37,16 @@ class RunResult:
     def run_id(self) -> str:
         """The id of the run, for ``loadpilot report`` and the other commands."""
         return self.report["run"]["id"]
+
+    @property
+    def run(self) -> Run:
+        """The run as :func:`loadpilot.open` opens it, for its series, calls and comparisons.
+
+        The first use reads and indexes the log, which is found where it was when the run ended.
+        Raises LookupError for a run whose log was deleted or that went through a coordinator's
+        HTTP interface, RuntimeError when the log cannot be reached.
+        """
+        return self._open()
 
     @property
     def passed(self) -> bool:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..control.exit_code import ExitCode
+from ..control.run_list import UnknownRun
 from ..errors import RunFailed, RunInterrupted, RunRefused
+from ..local.folders import ROOT
+from ..problem import Refused
 from ..scenario_file import load
 from .command import Ended, execute
 from .keywords import arguments
@@ -16,15 +22,22 @@ from .scenario_source import ScenarioSource, source_of
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
+    from pathlib import Path
     from typing import Unpack
 
     from .._generated.run_keywords import RunKeywords
+    from ..control.coordinator_address import Api
+    from ..control.nats_settings import Server
+    from .tables.run import Run
 
 ERROR = "error: "
 GUARD = (
     "loadpilot.run() was called while this file was loaded for a run; call it below "
     '`if __name__ == "__main__":`'
 )
+_reads_flags = threading.Lock()
+"""Held while flags are read: the command keeps the sources of one command at a time."""
 
 
 def run(
@@ -61,19 +74,56 @@ def run(
     flags = arguments(keywords)
     with source_of(scenario) as source:
         tell = None if quiet and not verbose else _tell
-        ended = execute(["run", "--output=json", *shown, *flags, *source.arguments()], tell)
-    return _result(ended, source)
+        words = ["run", "--output=json", *shown, *flags, *source.arguments()]
+        place = _fleet(words) or ROOT.absolute()
+        ended = execute(words, tell)
+    return _result(ended, source, place)
 
 
 def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _result(ended: Ended, source: ScenarioSource) -> RunResult:
+def _fleet(words: list[str]) -> Server | Api | None:
+    """Read which fleet a command asks for its run; None when it runs on this machine.
+
+    What is wrong with the words is left to the command to say.
+    """
+    from cyclopts import CycloptsError  # noqa: PLC0415  (only a caller of run needs the flags)
+
+    from ..cli.app import app  # noqa: PLC0415  (as above)
+    from ..cli.configuration.sources import current  # noqa: PLC0415  (as above)
+    from ..cli.flags.fleet import read_place  # noqa: PLC0415  (as above)
+    from ..cli.flags.run_flags import RunFlags  # noqa: PLC0415  (as above)
+
+    with _reads_flags, suppress(CycloptsError, Refused):
+        _, bound, _ = app.parse_args(words)
+        fleet = bound.arguments.get("flags", RunFlags()).fleet
+        return read_place(fleet.server, fleet.api, current().environ, [])
+    return None
+
+
+def _opener(run: str, place: Server | Api | Path) -> Callable[[], Run]:
+    """Return what opens the log of a run, once."""
+
+    def opened() -> Run:
+        from ..control.coordinator_address import Api  # noqa: PLC0415  (few programs open a log)
+        from .tables.run import open_ended  # noqa: PLC0415  (as above)
+
+        if isinstance(place, Api):
+            what = f"the log of run {run} cannot be read over HTTP at {place.place}"
+            raise UnknownRun(f"{what}; loadpilot.open(…, nats_url=…) reads it")
+        return open_ended(run, place)
+
+    return cache(opened)
+
+
+def _result(ended: Ended, source: ScenarioSource, place: Server | Api | Path) -> RunResult:
     """Read the result of the command, or raise what it says."""
     result = None
     if ended.product.strip() and ended.code in list(ExitCode):
-        result = RunResult(json.loads(ended.product), ExitCode(ended.code))
+        report = json.loads(ended.product)
+        result = RunResult(report, ExitCode(ended.code), _opener(report["run"]["id"], place))
     if ended.is_interrupted:
         raise RunInterrupted(result)
     messages = [source.explained(message) for message in _messages(ended.lines)]

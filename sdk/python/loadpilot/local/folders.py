@@ -52,7 +52,7 @@ def cache_of(log: object) -> Path:
     """Find the folder of the indexed runs of a log; fleets share one, and so do run files."""
     if not isinstance(log, Path):
         return ROOT / CACHE / FLEETS
-    return ROOT / CACHE / (log.name if log.is_dir() else FILES)
+    return log.parent / CACHE / log.name if log.is_dir() else ROOT / CACHE / FILES
 
 
 def running(root: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from ... import _native
 from ...control.nats_settings import ServerFlags, read_server
-from ...control.run_list import OpenLogs, find_run, indexed, open_log
+from ...control.run_list import OpenLogs, find_run, indexed, open_log, run_of
 from ...control.signals import Interruptions
 from ...inputs.units import duration_us
 from ...problem import Problem, Refused, rule
@@ -28,11 +28,13 @@ from .slice_query import GROUPS, PERCENTILES, By, SliceQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
     from ..._generated.comparison import Comparison
     from ..._generated.report import Report
+    from ...control.nats_settings import Server
     from ...control.run_list import PastRun
 
 Duration = str | float
@@ -56,11 +58,23 @@ def open(  # noqa: A001  (as users call it: loadpilot.open)
     if problems:
         raise Refused(problems)
     with OpenLogs(Interruptions()) as logs:
-        past = find_run(os.fspath(name), logs, server)
-        with open_log(past.log, logs) as session:
-            reading = indexed(session, past)
-            reading.load_index()
-            return Run(past, reading)
+        return _indexed(find_run(os.fspath(name), logs, server), logs)
+
+
+def open_ended(run: str, place: Server | Path) -> Run:
+    """Open a run by its whole id, from a fleet or from the logs below a folder.
+
+    Raises LookupError, RuntimeError as :func:`open` does.
+    """
+    with OpenLogs(Interruptions()) as logs:
+        return _indexed(run_of(run, logs, place), logs)
+
+
+def _indexed(past: PastRun, logs: OpenLogs) -> Run:
+    with open_log(past.log, logs) as session:
+        reading = indexed(session, past)
+        reading.load_index()
+        return Run(past, reading)
 
 
 class Run:
