@@ -39,9 +39,9 @@ def kill_all(running: Running, oracle: Oracle) -> str:
     return run
 
 
-def resume(loadpilot: Loadpilot, run: str) -> Finished:
+def resume(loadpilot: Loadpilot, run: str, *flags: str) -> Finished:
     results = loadpilot.folder / "resumed.json"
-    finished = loadpilot.call("resume", run, "--results-json", str(results))
+    finished = loadpilot.call("resume", run, "--results-json", str(results), *flags)
     return Finished(finished.code, finished.stdout, finished.stderr, results)
 
 
@@ -59,13 +59,15 @@ def ended(report: dict[str, Any]) -> int:
 
 def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a killed laptop costs the rest of a run, if what was due meanwhile is sent late,
-    or if anything that a killed agent had finished is missing."""
+    or if anything that a killed agent had finished is missing, in the report or in the outputs."""
     secs = 20
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *load(secs)) as running:
         run = kill_all(running, oracle)
     before = oracle.counts().received
-    finished = resume(loadpilot, run[:12])
+    taken = resume(loadpilot, run[:12], "--out", "csv=resumed.json")
+    assert (taken.code, "another file than that of --results-json" in taken.stderr) == (2, True)
+    finished = resume(loadpilot, run[:12], "--out", "csv=resumed.csv", "--out", "json=-")
     report = finished.report
     assert report["run"]["ending"] == "completed", finished.stderr
     received = arrivals_of(run, oracle.requests())
@@ -79,6 +81,13 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
     assert arrivals["lost"] + sum(arrivals["dropped"].values()) == len(missing)
     assert finished.code == 3, "a run with a hole of more than 1 % is not to be trusted"
     assert "goes on" in finished.stderr
+    for form, rows in (
+        ("csv", (loadpilot.folder / "resumed.csv").read_bytes().decode()),
+        ("ndjson", finished.stdout),
+    ):
+        dumped = loadpilot.call("dump", run, "--format", form)
+        assert rows == dumped.stdout, "an output has other rows than the whole run"
+    assert "verdict " in finished.stderr
     again = loadpilot.call("resume", run)
     assert (again.code, oracle.counts().received) == (2, len(received))
     assert f"run {run} is over (completed); `loadpilot report {run}` shows it" in again.stderr

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
-from .flags.result_flags import ResultFlags
+from .flags.result_flags import FollowFlags
 from .flags.shared_flags import NO_SERVER, Out, RunId, Server, Strict, Verbose
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIVE_RUNS = Group("Live runs", sort_key=3)
 NO_COORDINATOR = ApiFlags()
-NO_FILES = ResultFlags()
+AS_IT_IS = FollowFlags()
 
 
 def add_live_commands(app: App) -> None:
@@ -78,13 +78,7 @@ def resume(
     run: RunId,
     /,
     *,
-    results: Annotated[ResultFlags, Parameter(name="*")] = NO_FILES,
-    strict: Annotated[
-        Strict,
-        Parameter(
-            help="Exit with 3 when the certificate is DEGRADED, too, if the run is followed."
-        ),
-    ] = False,
+    follow: Annotated[FollowFlags, Parameter(name="*")] = AS_IT_IS,
     teardown: Annotated[
         bool,
         flag(
@@ -109,17 +103,16 @@ def resume(
 
     Nothing is caught up: arrivals that were due meanwhile stay dropped, or are
     reported as not offered. A run whose command is gone is followed to its end;
-    any other command in this directory ends such a run instead. Files are
-    written for a run that is followed. The teardown that a run owes is played
-    here at its end; for a run that is over, at once. Over HTTP only teardowns
-    can be played, and RUN must be the full id.
+    any other command in this directory ends such a run instead. Files and
+    outputs are written for a run that is followed, and have all of it. The
+    teardown that a run owes is played here at its end; for a run that is over,
+    at once. Over HTTP only teardowns can be played, and RUN must be the full id.
     """
     from .commands.resume import resume as execute
 
     return execute(
         run,
-        flags=results,
-        strict=strict,
+        flags=follow,
         server=server,
         api=api,
         teardown=teardown,

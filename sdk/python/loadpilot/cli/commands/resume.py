@@ -10,6 +10,7 @@ run that is over, that is all that is done. Must never go on with a run that is 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from ..configuration.sources import current
 from ..flags import allow
 from ..flags.fleet import read_place
 from ..output.log_unavailable import report_log_unavailable
+from ..sinks.outs import StandardOutput, read_outs
 from .history import FAULTS, UsageError, reporting
 from .steer import print_result, request
 
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
     from ...control.signals import Interruptions
     from ...problem import Problem
     from ..flags.coordinator_flags import ApiFlags
-    from ..flags.result_flags import ResultFlags
+    from ..flags.result_flags import FollowFlags
     from ..output.results import Reported, ResultFiles
+    from ..sinks.outs import Out
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,14 @@ class ResumeOptions:
     strict: bool
     trusted: str | None
     """Hash of a bundle that may be executed though it was not submitted from this machine."""
+    outs: tuple[Out, ...]
+    """Outputs of the whole run, also of what was before."""
 
 
 def resume(
     name: str,
     *,
-    flags: ResultFlags,
-    strict: bool,
+    flags: FollowFlags,
     server: ServerFlags,
     api: ApiFlags,
     teardown: bool = False,
@@ -67,7 +71,9 @@ def resume(
     with reporting() as (interruptions, outcome):
         problems: list[Problem] = []
         place = read_place(server, api, current().environ, problems)
-        files = flags.read(problems)
+        files = flags.results.read(problems)
+        stdout = StandardOutput(quiet=False, prints_report=False)
+        outs = read_outs(flags.out, flags.results.written(), stdout, problems)
         problems += trust_problems(trust)
         if problems:
             raise Refused(problems)
@@ -79,7 +85,8 @@ def resume(
             outcome.append(_play_teardown(found, interruptions, trust))
             return outcome[-1]
         require_unfinished(found)
-        outcome.append(_go_on(found, interruptions, ResumeOptions(files, strict, trust)))
+        options = ResumeOptions(files, flags.strict, trust, outs)
+        outcome.append(_go_on(found, interruptions, options))
     return outcome[-1]
 
 
@@ -172,17 +179,19 @@ def adopt_and_follow(
     from ...control.follow import Follower
     from ..output.live import PlanInfo, view
     from ..output.results import Reported
+    from ..sinks.live_sinks import live_sinks
 
     run = one.run
     try:
         plan: dict[str, Any] = json.loads(session.unfinished(run))["plan"]
         session.adopt(run)
         say(f"run {run}, log {place_of(one.log)}: goes on")
-        screen = view(PlanInfo.of(plan))
-        try:
-            Follower(session, run, screen, interruptions).follow(stack)
-        finally:
-            screen.close()
+        with live_sinks(options.outs, session, run, sys.stdout):
+            screen = view(PlanInfo.of(plan))
+            try:
+                Follower(session, run, screen, interruptions).follow(stack)
+            finally:
+                screen.close()
         session.close()
         if one.owes_teardown:
             from .teardown import play_owed_teardown
@@ -207,7 +216,9 @@ def _ended(reported: Reported, interruptions: Interruptions, options: ResumeOpti
     report = json.loads(reported.json)
     end = RunEnd.of(report, interruptions.first, strict=options.strict)
     end = options.files.publish(end, reported)
-    write_product(summary(report))
+    # Rows of an output are all of standard output.
+    has_rows = any(out.is_standard_output for out in options.outs)
+    write_product(summary(report), sys.stderr if has_rows else sys.stdout)
     return end.code
 
 

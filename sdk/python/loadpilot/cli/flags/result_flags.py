@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
 from ...problem import Problem
 from .declaration import GATES, flag
+from .shared_flags import Out, Strict  # noqa: TC001  (cyclopts evaluates annotations)
 
 if TYPE_CHECKING:
     from ..output.results import ResultFiles
@@ -65,6 +68,20 @@ class ResultFlags:
         return results.ResultFiles(
             _path(self.report), _path(self.results_json), _path(self.junit), _path(self.markdown)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FollowFlags:
+    """The flags of a run that another command started and this one may follow to its end."""
+
+    results: Annotated[ResultFlags, Parameter(name="*")] = field(default_factory=ResultFlags)
+    strict: Annotated[
+        Strict,
+        Parameter(
+            help="Exit with 3 when the certificate is DEGRADED, too, if the run is followed."
+        ),
+    ] = False
+    out: Out = ()
 
 
 def _path(text: str | None) -> Path | None:
