@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sdk.tests.support.documents import Block, blocks
+from tests.e2e.support.notebooks import cells
 
 import loadpilot as dsl
 from loadpilot.client import Extras, LoadClient
 from loadpilot.dsl import SETTINGS
 from loadpilot.inputs.random import Rand
+from loadpilot.scenario_file.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +31,13 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-OF_PROGRAMS = {"GateFailed", "Run", "RunFailed", "RunInterrupted", "RunRefused", "RunResult", "run"}
-"""Public names for programs that start or read runs; a scenario has no use for them."""
+FOR_PROGRAMS = Path(__file__).parents[3] / "docs" / "howto" / "run-from-python.md"
+RAISED = {"GateFailed", "RunFailed", "RunInterrupted", "RunRefused"}
+"""What `loadpilot.run` raises in a program; a scenario has no use for them."""
+RETURNED = {"Run", "RunResult"}
+"""Types of what `run` and `open` return: programs have no need to name them."""
+NOTEBOOKS = {"figures.ipynb"}
+"""Run by tests/e2e/library/test_notebooks.py."""
 RPS, SECS = 20, 2
 FLAGS = ("--rps", str(RPS), "--duration", f"{SECS}s", "--agents", "2")
 READY = "GET /v2/health/ready 200"
@@ -41,6 +49,20 @@ TASKS = {
     ("litserve", "LitServe"): {"POST /predict 200": 40},
     ("litserve", "Checked"): {"POST /predict 200": 40, "GET /health 200": USERS},
 }
+SHOP = {
+    ("compiled", "Constant"),
+    ("compiled", "Buyer"),
+    ("scripted", "Scripted"),
+    ("scripted", "Awaited"),
+}
+AT_ONCE = ("--duration", f"{SECS}s", "--mode", "constant")
+CATALOGUE = {
+    ("demo", "Shop"): (*AT_ONCE, "--rps", "40"),
+    ("shop", "OrdinaryDay"): (*AT_ONCE, "--rps", "40", "--warm-up", "0s"),
+    ("shop", "Sale"): ("--stages", "1s:20,0s:60,1s:60"),
+    ("shop", "Regulars"): ("--duration", f"{SECS}s", "--users", "40"),
+}
+"""Scenarios that only look and order, with what makes a run of each short. 3 s each."""
 HOOKS = {"/auth/logout", "/admin/products", "/admin/clear"}
 """Paths of the shop that only hooks request."""
 WHOLE = [block for block in blocks() if block.is_whole]
@@ -89,15 +111,7 @@ def test_an_example_sends_what_its_server_accepts(
         assert raised(finished) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "scenario"),
-    [
-        ("compiled", "Constant"),
-        ("compiled", "Buyer"),
-        ("scripted", "Scripted"),
-        ("scripted", "Awaited"),
-    ],
-)
+@pytest.mark.parametrize(("name", "scenario"), sorted(SHOP))
 def test_an_example_of_the_shop_does_all_that_it_says(
     name: str, scenario: str, loadpilot: Loadpilot
 ) -> None:
@@ -126,6 +140,31 @@ def test_an_example_of_the_shop_does_all_that_it_says(
     assert sum(at_target.values()) == report["calls"]["attempted"]
 
 
+@pytest.mark.parametrize(("name", "scenario"), CATALOGUE)
+def test_an_example_of_the_catalogue_requests_all_that_its_tasks_name(
+    name: str, scenario: str, loadpilot: Loadpilot
+) -> None:
+    """Broken if a task of an example is never sent, is refused, or is counted otherwise than it
+    came."""
+    flags = (*CATALOGUE[name, scenario], "--scenario", scenario)
+    with stub("shop") as url:
+        finished = loadpilot.run(EXAMPLES / f"{name}.py", url, *flags)
+        seen = counts(url)
+    assert finished.judged in {0, 1}, finished.stderr
+    report = finished.report
+    assert set(report["calls"]["outcomes"]) == {"ok"}
+    assert sum(seen.values()) == report["calls"]["attempted"]
+    assert all(task["finished"] for task in report["tasks"]), seen
+
+
+def test_every_example_is_run() -> None:
+    """Broken if a scenario that ships is sent to no server that checks it."""
+    files = sorted(EXAMPLES.glob("*.py"))
+    shipped = {(path.stem, name) for path in files for name in load(path).scenarios}
+    assert {*TASKS, *SHOP, *CATALOGUE} == shipped
+    assert {path.name for path in EXAMPLES.glob("*.ipynb")} == NOTEBOOKS
+
+
 @pytest.mark.parametrize("block", WHOLE, ids=lambda block: block.name)
 def test_a_scenario_of_a_document_runs(
     block: Block, loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch
@@ -145,9 +184,10 @@ def test_a_scenario_of_a_document_runs(
 
 
 def test_the_examples_have_every_word() -> None:
-    """Broken if something that a scenario may say is nowhere shown, and so nowhere run."""
-    text = "\n".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.py"))
-    nodes = list(ast.walk(ast.parse(text)))
+    """Broken if something that a scenario or a program may say is nowhere shown, and so nowhere
+    run; or if an exception of a run is not documented."""
+    scenarios = "\n".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.py"))
+    nodes = list(ast.walk(ast.parse(scenarios)))
     said = {node.id for node in nodes if isinstance(node, ast.Name)}
     said |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     said |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
@@ -157,7 +197,11 @@ def test_the_examples_have_every_word() -> None:
     words |= {name for name in dsl.metrics.__all__ if name.islower()}
     words |= {"status_code", "ok", "text", "content", "headers", "elapsed_ms", "events"}
     words |= {"iter_lines", "raise_for_status"}
-    assert words - said - OF_PROGRAMS - {"__version__"} == set()
+    assert words - said - {"__version__"} == {"run"} | RAISED | RETURNED
+    programs = "\n".join(text for name in NOTEBOOKS for text in cells(EXAMPLES / name))
+    called = set(re.findall(r"\bloadpilot\.(\w+)\(", programs))
+    assert called == {"run", "open"}
+    assert set(re.findall(r"`(\w+)`", FOR_PROGRAMS.read_text("utf-8"))) >= RAISED
 
 
 @pytest.mark.parametrize(
