@@ -37,6 +37,7 @@ SHARED_FIXTURES = (
     "tests/e2e/results/test_sql.py",
     "tests/e2e/scenario/test_legacy_commands.py",
     "tests/faults/log/test_version_skew.py",  # builds programs of older commits
+    "tests/nightly/test_readers.py",
 )
 """Files whose tests share something expensive to make: one process runs each file."""
 
