@@ -36,7 +36,7 @@ def _lines(comparison: dict[str, Any]) -> Iterator[str]:
     yield f"baseline  {of}{', '.join(safe(run) for run in baseline)}"
     yield from (f"note      {safe(remark)}" for remark in comparison["remarks"])
     yield ""
-    yield f"{'':12}{'baseline':>13}{'current':>13}{'change':>10}   95 % of chance"
+    yield f"{'':12}{'baseline':>13}{'current':>13}{'change':>12}   95 % of chance"
     task: str | None = ""
     for row in comparison["figures"]:
         if row["task"] != task:
@@ -53,7 +53,7 @@ def _row(row: dict[str, Any]) -> str:
     mark = MARKS.get(row["change"], " ")
     word = row["change"] if row["change"] in MARKS else WORDS[row["change"]]
     columns = "".join(f"{value:>13}" for value in values)
-    text = f"  {mark} {label:<8}{columns}{_change(row):>10}   {_interval(row, unit):<24}{word}"
+    text = f"  {mark} {label:<8}{columns} {_change(row):>11}   {_interval(row, unit):<24}{word}"
     return text.rstrip()
 
 
