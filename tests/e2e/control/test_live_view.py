@@ -1,6 +1,6 @@
 """The live view at a terminal: through a pseudo-terminal, against the log and the target.
 
-About 90 s one after the other; each run takes one to eleven seconds.
+About 100 s one after the other; each run takes one to eleven seconds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
@@ -413,6 +414,49 @@ def test_every_size_of_terminal_watches_the_same_run(
         assert len(re.findall(r"\d\d:\d\d/00:10 steady ", terminal.all)) >= 3
     whole = [terminal for terminal in (owner, *sized, plain) if terminal.screen.height > 20]
     compared(loadpilot, tmp_path, *whole)
+
+
+def test_the_view_is_the_same_wherever_the_run_is(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if the bar is not the time that has passed, or a run of a fleet, at its log or over
+    HTTP, has other lines than one on this machine. 12 s: three runs of 3 s at a time."""
+    port = free_port()
+    fleet.coordinator("--http", f"127.0.0.1:{port}")
+    for name in ("a-1", "a-2"):
+        fleet.agent(name)
+    flags = ("--rps", "40", "--mode", "ramp", "--ramp-up", "1s", "--duration", "2s")
+    places = (
+        ("--agents", "2"),
+        ("--external-agents", "2", "--nats-url", fleet.url),
+        ("--external-agents", "2", "--coordinator-url", f"http://127.0.0.1:{port}"),
+    )
+    with ExitStack() as stack:
+        terminals = [
+            stack.enter_context(started(loadpilot, WEIGHTED, oracle.url, *flags, *place))
+            for place in places
+        ]
+        for terminal in terminals:
+            assert terminal.end() in {0, 3}, terminal.all
+            assert_left_as_it_was(terminal)
+    assert oracle.counts().received == 3 * (20 + 80)
+    last = []
+    for terminal in terminals:
+        heads = [head for frame in terminal.frames if (head := live_figures.head(frame))]
+        assert {head.title for head in heads} == {f"Weighted → {oracle.url}"}
+        assert [phase for phase, _ in groupby(head.phase for head in heads)][-3:] == [
+            *("ramp-up", "steady", "done")
+        ]
+        assert all(head.whole_secs == 3 for head in heads)
+        assert [head.percent for head in heads] == sorted(head.percent for head in heads)
+        for head in heads:
+            begun, ended = (100 * secs / 3 for secs in (head.secs, head.secs + 1))
+            assert int(begun) <= head.percent <= min(ended, 100), head
+            assert head.bar_percent == pytest.approx(head.percent, abs=2), head
+        words = ["".join(filter(str.isalpha, row)) for row in terminal.frames[-1].block]
+        last.append((heads[-1].percent, words))
+    assert last[0][0] == 100
+    assert last[0] == last[1] == last[2]
 
 
 def test_a_command_that_is_killed_leaves_a_terminal_that_works(

@@ -12,6 +12,44 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 DEFAULT = "http://localhost:8000"
+SHOP = """
+from loadpilot import LoadClient, VUser, env, scenario, task
+
+SERVER = env("SERVER", "v1")
+
+
+@scenario
+class Reader(VUser):
+    @task
+    def read(self, client: LoadClient) -> None:
+        client.get(f"/{SERVER}/read")
+
+
+@scenario
+class Buyer(VUser):
+    @task
+    def buy(self, client: LoadClient) -> None:
+        client.get(f"/{SERVER}/buy")
+"""
+LOADS = """
+file = "shop.py"
+duration = "1s"
+
+[profiles.low]
+scenario = "Reader"
+users = 1
+wait = "100ms"
+agents = 1
+
+[profiles.high]
+scenario = "Buyer"
+users = 8
+wait = 0
+agents = 2
+
+[profiles.high.env]
+SERVER = "v2"
+"""
 
 
 def test_the_printed_commands_work(loadpilot: Loadpilot, oracle: Oracle) -> None:
@@ -37,6 +75,26 @@ def test_the_printed_commands_work(loadpilot: Loadpilot, oracle: Oracle) -> None
     # One arrival in the ramp of 2 s from 0 to 1/s, two in the 2 s after it; ten times that before.
     assert report["arrivals"]["planned"] == 3
     assert len(oracle.requests()) == 3 + 30
+
+
+def test_one_command_starts_all_of_a_named_load(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if users, waits, agents, class or parameters of a load differ from those of its table
+    in the file. 6 s."""
+    (loadpilot.folder / "shop.py").write_text(SHOP, encoding="utf-8")
+    (loadpilot.folder / "loads.toml").write_text(LOADS, encoding="utf-8")
+    sent = {}
+    for name, users, agents, route in (("low", 1, 1, "/v1/read"), ("high", 8, 2, "/v2/buy")):
+        flags = ("--config", "loads.toml", "--profile", name, "--results-json", f"{name}.json")
+        finished = loadpilot.call("run", *flags, "--target", oracle.url)
+        report = json.loads((loadpilot.folder / f"{name}.json").read_text(encoding="utf-8"))
+        run = report["run"]
+        assert (run["users"], len(run["holders"]), run["profile_us"]) == (users, agents, 10**6)
+        assert "verdict      PASS" in finished.stdout, finished.stdout + finished.stderr
+        routes = [one.route for one in oracle.requests()][sum(sent.values()) :]
+        assert set(routes) == {route}
+        sent[name] = len(routes)
+    assert sent["low"] <= 11, "a user who waits 100 ms begins ten times a second at most"
+    assert sent["high"] > 11
 
 
 def test_a_healthy_machine_and_its_fleet_pass(loadpilot: Loadpilot, fleet: Fleet) -> None:

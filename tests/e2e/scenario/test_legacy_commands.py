@@ -143,7 +143,7 @@ TABLE = (
         "two results files",
         "compare results/before.json results/before.json --threshold 10",
         0,
-        (r"no regression beyond 10 %.*",),
+        (r"    p99 +[\d.,]+ ms +[\d.,]+ ms +— +equal", r"no regression beyond 10 %.*"),
     ),
     Row(
         "a results file with the baseline of the directory",
@@ -153,13 +153,29 @@ TABLE = (
             r"    p50 .*",
             r"    p95 .*",
             r"    p99 .*",
+            r"    max .*",
             r"    rate .*",
             r"    errors .*",
-            "no regr.*",
+            r"no regression beyond 10 %.*",
         ),
     ),
     Row(
-        "a regression", "compare results/slower.json results/before.json", 1, (r"  ✗ p50 .*worse",)
+        "a regression",
+        "compare results/slower.json results/before.json",
+        1,
+        (r"  ✗ p50 +[\d.,]+ ms +[\d.,]+ ms +\+[\d.,]+ % .*worse", r"\d+ regressions beyond 10 %.*"),
+    ),
+    Row(
+        "a lower latency is better",
+        "compare results/before.json results/slower.json",
+        0,
+        (r"  ✓ p50 +[\d.,]+ ms +[\d.,]+ ms +-[\d.]+ % .*better",),
+    ),
+    Row(
+        "a lower rate is worse",
+        "compare results/halved.json results/before.json",
+        1,
+        (r"  ✗ rate +40 /s +20 /s +-50.0 % .*worse", r"1 regression beyond 10 %.*: rate"),
     ),
     Row(
         "a regression within the threshold",
@@ -179,22 +195,42 @@ TABLE = (
         0,
         (r"note .*scenario.*",),
     ),
+    Row(
+        "another server, side by side",
+        "compare results/elsewhere.json results/before.json",
+        0,
+        (r"note .*http://127\.0\.0\.1:1\b.*", r" +baseline +current +change .*", "no regr.*"),
+    ),
     Row("a results file that is not there", "compare results/none.json", 2, (r"error: .*",)),
 )
 
 
 @pytest.fixture(scope="module")
 def results(project: Project) -> Path:
-    """Results files of later runs: a failing one, one of another scenario."""
+    """Results files of later runs, each with one figure or name that differs."""
     folder = project.loadpilot.folder / "results"
     before = json.loads((folder / "before.json").read_text())
     variants = {
         "failing": {"errors_total": 40, "error_rate_pct": 50.0},
         "other": {"scenario": "OtherFlow"},
+        "elsewhere": {"target_url": "http://127.0.0.1:1"},
+        "halved": {"rates": before["rates"] | {"started": before["rates"]["started"] // 2}},
     }
     for name, changes in variants.items():
         (folder / f"{name}.json").write_text(json.dumps(before | changes))
     return folder
+
+
+def test_a_change_up_to_the_threshold_is_no_regression(project: Project) -> None:
+    """Broken if a gate of a pipeline fails at another change than it names. 1 s."""
+    files = ("results/slower.json", "results/before.json")
+    compared = project.loadpilot.call("compare", *files, "--json")
+    worse = [row for row in json.loads(compared.stdout)["figures"] if row["change"] == "worse"]
+    most = max(worse, key=lambda row: row["change_pct"])
+    for factor, code, said in ((0.999, 1, "1 regression beyond"), (1.001, 0, "no regression")):
+        threshold = str(most["change_pct"] * factor)
+        gated = project.loadpilot.call("compare", *files, "--threshold", threshold)
+        assert (gated.code, said in gated.stdout) == (code, True), gated.stdout
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.what)
@@ -255,6 +291,8 @@ def test_the_report_is_one_page_of_its_own(project: Project) -> None:
     page = (project.loadpilot.folder / "reports/today/report.html").read_text(encoding="utf-8")
     assert page.lstrip().lower().startswith("<!doctype html>")
     assert "HealthFlow" in page
+    pages = project.loadpilot.folder.rglob("*.html")
+    assert [path.name for path in pages] == ["report.html"], "a page that nobody asked for"
     assert not re.search(
         r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']?(?:https?:)?//""", page
     )

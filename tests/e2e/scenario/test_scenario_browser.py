@@ -1,6 +1,6 @@
 """`loadpilot run` without a file asks at the terminal what to run.
 
-About 15 s: each case is one command at a pseudo-terminal.
+About 20 s: each case is one command at a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -145,6 +145,38 @@ def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
         terminal.press(DOWN + ENTER)
         assert terminal.end() == 0
         assert "Which scenario of" not in terminal.raw
+
+
+def test_this_directory_is_offered_where_it_has_no_folder_of_scenarios(
+    loadpilot: Loadpilot,
+) -> None:
+    """Broken if a project of one file has to name it, or the target that is shown is not that of
+    the run. 2 s."""
+    (loadpilot.folder / "solo.py").write_text(scene(Solo=SHORT), encoding="utf-8")
+    (loadpilot.folder / "_parts.py").write_text(scene(Hidden=SHORT), encoding="utf-8")
+    with begun(loadpilot.folder, "--dry-run") as terminal:
+        until_asked(terminal, FILE)
+        rows = [row.strip() for row in terminal.cells.text if ".py" in row]
+        assert rows == ["solo.py   1 scenario: Solo, 20 rps · 1s · constant"]
+        terminal.press(ENTER)
+        until_asked(terminal, TARGET)
+        terminal.press(ENTER)
+        assert terminal.end() == 0
+        assert f'"target":"{TARGET[1]}"' in terminal.raw
+
+
+def test_nothing_is_asked_for_that_a_file_names(folder: Path) -> None:
+    """Broken if a run that a configuration describes waits for somebody at the terminal. 1 s."""
+    (folder / "loadpilot.toml").write_text(
+        'file = "scenarios/shop.py"\ntarget = "http://127.0.0.1:9"\n'
+        '[profiles.high]\nscenario = "Buy"\nrps = 77\n',
+        encoding="utf-8",
+    )
+    with begun(folder, "--profile", "high", "--dry-run") as terminal:
+        assert terminal.end() == 0
+        assert "Which" not in terminal.raw
+        assert '"scenario":"Buy"' in terminal.raw
+        assert re.search(r"peak 77 arrivals/s", terminal.raw)
 
 
 @pytest.mark.parametrize("keys", [CTRL_C, ESCAPE])

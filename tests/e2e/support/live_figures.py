@@ -28,8 +28,39 @@ MOSTLY = re.compile(rf"mostly (.+) \({NUMBER}\)")
 SO_FAR = re.compile(r"(Response|Service) time .*?so far +(\S+) +(\S+) +(\S+) +(\S+)$")
 GATE = re.compile(r"^  . (Passed|Failing|No data) +(\S+) +(\S+) (<=|>=|<|>) (\S+)$")
 TASK = re.compile(rf"^(\w+) +{NUMBER} +{NUMBER}(?: +\S+)*$")
+HEAD = re.compile(r"^(\S+ → \S+) +(.+) · \d+ load generators?$")
+BAR = re.compile(r"^(━*)(╸?)(─*) +(\d+) % +(\d\d):(\d\d) of (\d\d):(\d\d)$")
 PERCENTS = (50, 95, 99, 100)
 NOT_FINISHED = {"cancelled", "indeterminate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first two rows of a frame."""
+
+    title: str
+    phase: str
+    percent: int
+    bar_percent: float
+    """What the bar itself shows."""
+    secs: int
+    whole_secs: int
+
+
+def head(frame: Frame) -> Head | None:
+    """Reads the first rows of a frame; None of one that waits for load generators, or is none."""
+    if not frame.block or frame.block[1].startswith("Waiting for load generators"):
+        return None
+    names, bar = HEAD.match(frame.block[0]), BAR.match(frame.block[1])
+    assert names is not None, frame.block
+    assert bar is not None, frame.block
+    filled, half, rest = (len(bar[part]) for part in (1, 2, 3))
+    shown = 100 * (filled + half / 2) / (filled + half + rest)
+    minutes, secs, whole_minutes, whole_secs = (int(bar[part]) for part in (5, 6, 7, 8))
+    return Head(
+        *(names[1], names[2], int(bar[4]), shown),
+        *(60 * minutes + secs, 60 * whole_minutes + whole_secs),
+    )
 
 
 @dataclass(frozen=True, slots=True)
