@@ -29,6 +29,32 @@ BYTES_MAX = 150_000
 """Maximum size of the page without the data of a run."""
 HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"><!--<script>{{summary}}"
 
+LADDER = ("min_us", "mean_us", "p50_us", "p95_us", "p99_us", "max_us")
+PHASES = ("schedule_lag", "queue", "connect", "first_byte", "last_byte")
+PARTS = {
+    "Requests": ("calls.attempted", "calls.outcomes.ok", "status.503", "bytes.received_per_sec"),
+    "Response time (including waiting) and service time": (
+        *(f"latency.{kind}.{rung}" for kind in ("response", "service") for rung in LADDER),
+    ),
+    "Tasks and their requests": (
+        *(f"tasks.{task}.{field}" for task in (0, 1) for field in ("finished", "errors")),
+        *(f"tasks.1.response.{rung}" for rung in LADDER),
+        *(f"tasks.1.calls.{call}.response.{rung}" for call in (0, 1) for rung in LADDER),
+    ),
+    "Phases": tuple(f"tasks.0.calls.0.anatomy.{phase}.p99_us" for phase in PHASES),
+    "Load generators": tuple(f"run.holders.{place}.started" for place in (0, 1)),
+}
+"""Figures that a reader looks for, by panel."""
+TILES = {
+    "achieved rate": ("rates.achieved_rps", "rates.planned_rps", "rates.shortfall_pct"),
+    "arrivals": ("arrivals.started", "arrivals.planned"),
+    "requests per second": ("requests_per_sec", "requests_total"),
+    "failed requests": ("error_rate_pct", "errors_total"),
+    "response time p99": ("latency.response.p99_us", "latency.service.p99_us"),
+    "CO factor": ("latency.co_factor",),
+}
+CHARTS = ("Load: ", "Outcomes of requests: ", "Response time ", "Heat map of ", "Service time, ")
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Loadpilot:
@@ -85,6 +111,41 @@ def test_the_page_shows_the_figures_of_the_report(
     charts = tab.page.locator("canvas")
     assert charts.count() >= 8
     assert all(one.evaluate("one => one.width > 200") for one in charts.all())
+
+
+def test_the_page_has_each_part_of_a_report(
+    recorded: Loadpilot, runs: dict[str, str], tab: Reader
+) -> None:
+    """Broken if a part is missing in the page, where no figure of it could be wrong. 2 s."""
+    path, report = written(recorded, runs["failing"])
+    tab.open(str(path))
+    page = tab.page
+    named = {label: page.get_by_role("term").filter(has_text=label) for label in TILES}
+    places = [
+        *((page.locator(".tile").filter(has=named[label]), TILES[label]) for label in TILES),
+        *((page.get_by_role("region", name=name, exact=True), PARTS[name]) for name in PARTS),
+    ]
+    for place, figures in places:
+        for figure in figures:
+            expect(place.locator(f'[data-figure="{figure}"]').first).to_be_visible()
+    for chart in CHARTS:
+        expect(page.get_by_role("img", name=re.compile(f"^{chart}"))).to_be_visible()
+    gates = page.get_by_role("region", name="Thresholds", exact=True).locator("tbody tr")
+    for row, gate in zip(gates.all(), report["verdict"]["thresholds"], strict=True):
+        expect(row).to_contain_text(f"{'passed' if gate['passed'] else 'failed'}{gate['key']}")
+    run = report["run"]
+    title = page.locator("header.title")
+    for text in (report["scenario"], "2 load generators", report["target_url"], "constant, 6 s"):
+        expect(title).to_contain_text(text)
+    settings = page.get_by_role("region", name="Properties", exact=True)
+    for text in (run["id"], run["plan_hash"], str(run["seed"]), report["digest"], "warm-up none"):
+        expect(settings).to_contain_text(re.compile(r"\s*".join(map(re.escape, text.split()))))
+    failures = page.get_by_role("region", name="Failed requests", exact=True)
+    expect(failures).to_contain_text(f"503 × {report['status']['503']}")  # noqa: RUF001
+    expect(failures).to_contain_text("AssertionError: assert status_code == 200 (scene_1.py:")
+    expect(page.locator("footer")).to_contain_text(
+        re.compile(r"Written by LoadPilot \d+\.\d+\.\d+, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.")
+    )
 
 
 def test_the_page_is_accessible_and_prints(

@@ -160,6 +160,17 @@ def test_calls_that_reached_no_server_have_no_latency() -> None:
     assert "CO factor" not in text
 
 
+def test_what_the_test_itself_was_stands_in_the_full_summary() -> None:
+    """Broken if nobody sees that connections were reused where production opens new ones, or that a
+    full accept queue is in the latency."""
+    generator = {**GOOD["generator"], "retransmits_max": 3, "listen_overflows_max": 1_200}
+    text = summary(valid(changed(generator=generator)), verbose=True)
+    assert "connections  12 opened, reused 1,033 times\n" in text
+    assert "3 TCP segments sent again" in text
+    assert "1,200 connections found a listener's queue full" in text
+    assert "TCP segments" not in summary(parsed(), verbose=True)
+
+
 OMITTED = "nothing was omitted"
 
 

@@ -111,6 +111,17 @@ def test_samples_are_the_calls_of_the_target(shop: Shop) -> None:
     assert len(part.splitlines()) == len(wanted) > 0
 
 
+def test_calls_that_share_a_connection_are_those_of_the_target(shop: Shop) -> None:
+    """Broken if the report or a call says that a connection was reused where the target saw a new
+    one."""
+    _, finished, oracle = shop
+    generator = finished.report["generator"]
+    reused = sum(one["reused"] for one in calls(shop))
+    opened = RPS * SECS - reused
+    assert (generator["connections_opened"], generator["connections_reused"]) == (opened, reused)
+    assert 0 < opened <= oracle.counts().connections < RPS * SECS // 2
+
+
 def test_a_series_is_the_calls_of_its_intervals(shop: Shop) -> None:
     """Broken if a figure of an interval is not that of its calls, one by one. Names that look like
     formulas are inert."""
