@@ -123,6 +123,23 @@ TABLE = (
         0,
         (r".* peak 100 arrivals/s.*",),
     ),
+    Row(
+        "flags by their letters",
+        "run scenarios/flows.py -t http://127.0.0.1:9 -s LightFlow -a 2 -r out/a.html --dry-run",
+        0,
+        (
+            r".* peak 30 arrivals/s.*",
+            r" .*--target http://127\.0\.0\.1:9 .*",
+            r" .*--agents 2 .*",
+            r" .*--report out/a\.html .*",
+        ),
+    ),
+    Row(
+        "a server and agents that others started",
+        "run scenarios/health.py --nats-url nats://127.0.0.1:9 --external-agents 2 --dry-run",
+        0,
+        (r" .*--external-agents 2 .*", r" .*--nats-url nats://127\.0\.0\.1:9 .*"),
+    ),
     Row("no file, and no terminal to ask", "run", 2, (r"error: .*scenario.*",)),
     Row(
         "a missing file", "run scenarios/none.py", 2, (r"error: scenarios/none\.py: no such file",)
