@@ -113,7 +113,7 @@ def test_samples_are_the_calls_of_the_target(shop: Shop) -> None:
 
 def test_calls_that_share_a_connection_are_those_of_the_target(shop: Shop) -> None:
     """Broken if the report or a call says that a connection was reused where the target saw a new
-    one."""
+    one. 1 s."""
     _, finished, oracle = shop
     generator = finished.report["generator"]
     reused = sum(one["reused"] for one in calls(shop))
