@@ -27,6 +27,21 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
 
+FAILING = """
+from loadpilot import VUser, scenario, task
+
+@scenario(rps=40, duration="2s", mode="constant")
+class Failing(VUser):
+    @task
+    def buy(self, client):
+        {get}("/buy", headers={{"Authorization": "Bearer s3cret"}})
+
+    @task
+    def browse(self, client):
+        client.get("/browse")
+"""
+BODY = '{"status":503}'
+"""Body of the target's refusals."""
 STORED = ROOT / "tests" / "e2e" / "results" / "stored_logs"
 KILLED = "01m87svkpa9smyp7gpd3s68zv1"
 """Run of the stored log `killed_agent`: agent-2 was killed in its seventh second."""
@@ -113,6 +128,35 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
     expect(reader.figure("streams.token_gap.p50_us")).to_have_text(f"{gap_ms:.1f} ms")
     reader.sees("Time to the first token")
     reader.take_screenshots("streams")
+
+
+@pytest.mark.parametrize("body", ["client.get", "answer = client.get"], ids=["planned", "composed"])
+def test_examples_of_failed_requests_are_what_the_target_saw(
+    reader: Reader, past: Past, tmp_path: Path, body: str
+) -> None:
+    """Broken if an example is of another request, shows a secret, or there is one for each failure,
+    in the pages or in a report file. 8 s."""
+    past.oracle.status(503, path="/buy", fraction=0.5)
+    report = past.run(FAILING.format(get=body))
+    run = report["run"]["id"]
+    refused = {seen.id for seen in past.oracle.requests() if seen.status == 503}
+    assert len(refused) > 10
+    open_run(reader, f"/runs/{run}/tasks")
+    found = reader.fetch_json(f"/api/v1/runs/{run}/errors")["examples"]
+    assert [(one["task"], one["exchange"]["outcome"]) for one in found] == [("buy", "http_5xx")] * 3
+    for one in found:
+        lines = one["exchange"]["request"]
+        assert lines[0] == "GET /buy HTTP/1.1"
+        assert "Authorization: ***" in lines
+        [sent] = [line for line in lines if line.startswith("x-request-id: ")]
+        assert sent.partition(": ")[2] in refused
+        assert one["exchange"]["answer"][0].startswith("HTTP/1.1 503 ")
+        assert one["exchange"]["body"] == BODY
+    assert "s3cret" not in json.dumps(found)
+    panel = reader.page.get_by_role("region", name="Examples of failed requests")
+    expect(panel.locator("details")).to_have_count(3, timeout=TIMEOUT_MS)
+    expect(panel).to_contain_text("< HTTP/1.1 503")
+    reader.take_screenshots(f"failure-examples-{len(body)}")
 
 
 def assert_levels(page: Page, curve: dict[str, Any]) -> None:

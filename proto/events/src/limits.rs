@@ -81,6 +81,14 @@ pub const METRICS_MAX: usize = 100;
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
 /// Maximum length of the head of a response in a debug exchange, in bytes.
 pub const RESPONSE_HEAD_BYTES_MAX: usize = 8 * 1024;
+/// Maximum length of the beginning of a body in an example of a failed call, in bytes.
+pub const FAILURE_BODY_BYTES_MAX: usize = 2 * 1024;
+/// Maximum number of examples of failed calls of one call and outcome.
+pub const FAILURES_PER_OUTCOME_MAX: usize = 3;
+/// Maximum number of examples of failed calls, of a process and of a run.
+pub const FAILURES_MAX: usize = 50;
+/// Maximum length of a line of an example, in bytes.
+pub const FAILURE_LINE_BYTES_MAX: usize = 400;
 /// Maximum number of thresholds of a plan.
 pub const THRESHOLDS_MAX: usize = 200;
 /// Maximum number of needs of a run beside those of its plan, and of labels of an agent.

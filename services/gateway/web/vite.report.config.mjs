@@ -22,11 +22,13 @@ export default defineConfig({
 
 /** Parts of uPlot that no chart uses: dates (times are seconds), points in a plane (mode 2), the
  * scale that is neither linear nor logarithmic (4), a focused series, a vertical x axis, a locked
- * cursor, other paths, joins. */
+ * cursor, one point for all series, other paths, joins. */
 const UNUSED = [
   [/let isTime = [^;]+;/g, "const isTime = false;", 3],
   [/^\s*const (_time\w+ +=|\[ timeIncrs).*;$/gm, "", 6],
   [/\bmode == 2/g, "false", 16],
+  [/\bmode == 1/g, "true", 15],
+  [/\bcursorOnePt = [^;]+;/g, "cursorOnePt = false;", 1],
   [/(\w+\.)?\bdistr == 4/g, "false", 8],
   [/\bcursorFocus = [^;]+;/g, "cursorFocus = false;", 1],
   [/\bscaleX\.ori == 0/g, "true", 24],

@@ -128,6 +128,7 @@ def test_a_redacted_file_says_nothing_of_the_target(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
     """Broken if a file to share names the target, or holds a body, a tag or a header. 5 s."""
+    oracle.status(503, path="/cart", fraction=0.2)
     finished = loadpilot.run(TALKATIVE, oracle.url, "--debug-requests", "2")
     report = finished.report
     texts = {}

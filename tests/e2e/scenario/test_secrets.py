@@ -30,7 +30,8 @@ class Guarded(VUser):
 
 
 def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
-    """The header that is no secret shows that the search finds what is stored."""
+    """The header that is no secret shows that the search finds what is stored, as do the examples
+    of failed requests."""
     bearer, own, plain = (secrets.token_hex(16) for _ in range(3))
     loadpilot = Loadpilot(tmp_path / "work")
     with (
@@ -40,6 +41,7 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
         ) as running,
     ):
         assert oracle.wait_count(25, 30)
+        oracle.status(503)
         commands = "".join(command_line(int(p.name)) for p in PROC.iterdir() if p.name.isdigit())
         finished = running.end()
         requests = oracle.requests()
@@ -48,7 +50,8 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
     assert {request.header("authorization") for request in requests} == {f"Bearer {bearer}"}
     assert {request.header("x-own") for request in requests} == {own}
     assert "import agent" in commands
-    assert files_with(plain, files_below(loadpilot.log)), "the search finds nothing"
+    for stored in (plain, "Authorization: ***"):
+        assert files_with(stored, files_below(loadpilot.log)), "the search finds nothing"
     scene = loadpilot.folder / "scene_1.py"
     files = [file for file in files_below(loadpilot.folder) if file != scene]
     for secret in (bearer, own):

@@ -265,7 +265,7 @@ pub(crate) fn follows(control: &Control, holder: &Holder, delta: &DeltaReported)
 pub(crate) fn adds(delta: &DeltaReported) -> bool {
     let rows = delta.arrivals.is_empty() && delta.calls.is_empty() && delta.anatomy.is_empty();
     let more = delta.metrics.is_empty() && delta.raised.is_empty() && delta.exchanges.is_empty();
-    !(rows && more && delta.samples.is_empty())
+    !(rows && more && delta.failures.is_empty() && delta.samples.is_empty())
 }
 
 /// The hash of a delta.

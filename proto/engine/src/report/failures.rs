@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::answers::failures::{CallErrors, Errors, RAISED_SHOWN_MAX, TaskErrors};
+use loadpilot_events::answers::failures::{
+    CallErrors, Errors, FailureExample, RAISED_SHOWN_MAX, TaskErrors,
+};
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::outcome::Outcome;
@@ -66,9 +68,20 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
         let raises = raises.get(&place).copied().unwrap_or_default();
         task_errors((run.data, place), &task.name, calls, raises)
     });
+    let examples = run.data.failures.iter().filter_map(|seen| {
+        let (task, call) = places.of_call(&seen.call);
+        let name = names.get(usize::from(task))?.name.clone();
+        let is_wanted = is_selected(task) && is_step(&query, call);
+        is_wanted.then(|| FailureExample {
+            task: name,
+            call: call.to_owned(),
+            exchange: seen.exchange.clone(),
+        })
+    });
     Ok(Errors {
         run: run.control.run.clone(),
         tasks: tasks.collect(),
+        examples: examples.collect(),
     })
 }
 

@@ -4,9 +4,8 @@
 //! Used in `#[serde(with = "…")]`. Must never be the form of anything in the log: a cache may be
 //! deleted at any time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use loadpilot_events::log::exchange::ExchangeSeen;
 use loadpilot_events::log::hist::Hist;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -97,21 +96,20 @@ pub(crate) mod phases {
     }
 }
 
-/// Exchanges, as JSON: they skip absent fields.
-pub(crate) mod exchanges {
-    use super::{BTreeSet, Deserialize, Deserializer, ExchangeSeen, Serialize, Serializer};
-    use super::{from_text, to_text};
+/// Values as JSON, for types that skip absent fields.
+pub(crate) mod json {
+    use super::{Deserialize, Deserializer, Serialize, Serializer, from_text, to_text};
 
-    pub(crate) fn serialize<S: Serializer>(
-        seen: &BTreeSet<ExchangeSeen>,
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
+        value: &T,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to_text::<_, S>(seen)?.serialize(to)
+        to_text::<_, S>(value)?.serialize(to)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, T: serde::de::DeserializeOwned, D: Deserializer<'de>>(
         from: D,
-    ) -> Result<BTreeSet<ExchangeSeen>, D::Error> {
+    ) -> Result<T, D::Error> {
         from_text::<_, D>(&String::deserialize(from)?)
     }
 }

@@ -100,6 +100,7 @@ impl Ledger {
             raised: part.raised,
             metrics: part.metrics,
             exchanges: part.exchanges,
+            failures: part.failures,
             samples: part.samples,
             samples_dropped: part.samples_dropped,
             totals: self.totals.clone(),
@@ -148,6 +149,10 @@ fn split(rows: Rows) -> Vec<OpenDelta> {
     for seen in rows.exchanges {
         open.make_room(exchange_bytes(&seen), &mut parts);
         open.exchanges.push(seen);
+    }
+    for seen in rows.failures {
+        open.make_room(exchange_bytes(&seen), &mut parts);
+        open.failures.push(seen);
     }
     open.samples_dropped = rows.samples_dropped;
     let sampled: BTreeSet<u16> = rows.samples.iter().map(|sample| sample.call).collect();
@@ -198,7 +203,8 @@ fn metric_bytes(row: &MetricRow) -> usize {
 
 fn exchange_bytes(seen: &ExchangeSeen) -> usize {
     let lines = seen.request.iter().chain(&seen.answer);
-    200 + lines.map(|line| 4 + line.len()).sum::<usize>()
+    // A control character in JSON takes six bytes.
+    200 + 6 * seen.body.len() + lines.map(|line| 4 + line.len()).sum::<usize>()
 }
 
 /// The rows of a delta that is still being filled.
@@ -212,6 +218,7 @@ struct OpenDelta {
     raised: Vec<RaisedRow>,
     metrics: Vec<MetricRow>,
     exchanges: Vec<ExchangeSeen>,
+    failures: Vec<ExchangeSeen>,
     sampled: BTreeSet<u16>,
     samples: EncodedSamples,
     samples_dropped: u64,
@@ -231,7 +238,8 @@ impl OpenDelta {
         }
         let calls = self.calls.iter().map(|row| row.call);
         let anatomy = self.anatomy.iter().map(|row| row.call);
-        let exchanges = self.exchanges.iter().map(|seen| seen.call);
+        let exchanges = self.exchanges.iter().chain(&self.failures);
+        let exchanges = exchanges.map(|seen| seen.call);
         let used = calls.chain(anatomy).chain(exchanges);
         let used: BTreeSet<u16> = used.chain(self.sampled.iter().copied()).collect();
         let used = used.iter().filter_map(|call| names.get(call));

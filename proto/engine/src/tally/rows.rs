@@ -39,6 +39,7 @@ pub struct Rows {
     pub(super) traces: BTreeMap<(u16, RaisedBy, String), String>,
     pub(super) metrics: BTreeMap<RowKey, MetricSums>,
     pub(super) exchanges: Vec<ExchangeSeen>,
+    pub(super) failures: Vec<ExchangeSeen>,
     pub(super) samples: Vec<Sample>,
     pub(super) samples_dropped: u64,
 }
@@ -158,6 +159,11 @@ impl Tally {
         self.rows.exchanges.push(seen);
     }
 
+    /// Adds an example of a failed call.
+    pub fn failure(&mut self, seen: ExchangeSeen) {
+        self.rows.failures.push(seen);
+    }
+
     /// Adds a sample of a call.
     pub fn sample(&mut self, sample: Sample) {
         if self.rows.samples.len() < SAMPLES_PER_TICK_MAX {
@@ -205,6 +211,7 @@ impl Rows {
             self.metrics.entry(key).or_default().add(&sums);
         }
         self.exchanges.extend(other.exchanges);
+        self.failures.extend(other.failures);
         let room = SAMPLES_PER_TICK_MAX.saturating_sub(self.samples.len());
         let without = other.samples.len().saturating_sub(room) as u64;
         self.samples_dropped += other.samples_dropped + without;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::RunId;
 use crate::log::cause::Cause;
 use crate::log::delta::TaskRaises;
+use crate::log::exchange::ExchangeSeen;
 use crate::log::outcome::Outcome;
 use crate::plan::script::Raised;
 
@@ -21,6 +22,20 @@ pub struct Errors {
     pub run: RunId,
     /// Tasks, in the order of the plan.
     pub tasks: Vec<TaskErrors>,
+    /// Examples of failed calls in the whole run: the first of each call and outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<FailureExample>,
+}
+
+/// A call that failed, as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureExample {
+    /// Name of the task.
+    pub task: String,
+    /// Name of the call.
+    pub call: String,
+    /// Request and response.
+    pub exchange: ExchangeSeen,
 }
 
 /// Errors of one task.

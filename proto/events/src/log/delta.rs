@@ -52,6 +52,9 @@ pub struct DeltaReported {
     /// Debug exchanges, if the plan requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<ExchangeSeen>,
+    /// Examples of calls that failed: the first of each call and outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<ExchangeSeen>,
     /// Samples: calls of `calls` stored one by one, if the plan requests them.
     #[serde(default, skip_serializing_if = "EncodedSamples::is_empty")]
     pub samples: EncodedSamples,

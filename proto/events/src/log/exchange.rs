@@ -1,5 +1,5 @@
-//! Debug exchanges: request and response headers of the first arrivals of a run, without bodies,
-//! for finding mistakes in a scenario.
+//! Exchanges as text: those of the first arrivals of a run, for finding mistakes in a scenario, and
+//! the first that failed, to see what the target said.
 //!
 //! They are part of a delta, and so of the log: the writer masks secrets.
 
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::log::cause::Cause;
 use crate::log::outcome::Outcome;
 
-/// One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
+/// One exchange: of the first arrivals of a run (see [`crate::plan::Plan::debug_requests`]), or one
+/// that failed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeSeen {
     /// Number of the arrival; in a closed loop of the user.
@@ -23,6 +24,10 @@ pub struct ExchangeSeen {
     /// Status line and header lines of the response, secrets masked, cut where they are too long;
     /// empty without a response.
     pub answer: Vec<String>,
+    /// Beginning of the response's body, secrets masked; only of an exchange that failed, and empty
+    /// where it is no text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
     /// Bytes received, headers included where the HTTP engine sees them.
     pub received_bytes: u64,
     /// How the call ended.

@@ -897,7 +897,8 @@ class Connections(TypedDict, closed=True):
 
 class ExchangeSeen(TypedDict):
     """
-    One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
+    One exchange: of the first arrivals of a run (see [`crate::plan::Plan::debug_requests`]), or one
+    that failed.
     """
 
     answer: list[str]
@@ -908,6 +909,11 @@ class ExchangeSeen(TypedDict):
     arrival: int
     """
     Number of the arrival; in a closed loop of the user.
+    """
+    body: NotRequired[str]
+    """
+    Beginning of the response's body, secrets masked; only of an exchange that failed, and empty
+    where it is no text.
     """
     call: int
     """

@@ -62,6 +62,7 @@ impl Rows {
             raised: Vec::new(),
             metrics: Vec::new(),
             exchanges: Vec::new(),
+            failures: Vec::new(),
             samples: EncodedSamples::default(),
             samples_dropped: 0,
             totals: Totals::default(),

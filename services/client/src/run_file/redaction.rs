@@ -1,5 +1,5 @@
 //! Leaves out of a run what it says about the target and its data: target, addresses, tags,
-//! parameters, request bodies, header values, code, debug exchanges, notes and the words of errors.
+//! parameters, request bodies, header values, code, exchanges, notes and the words of errors.
 //!
 //! Names stay, since reports are about them: those of scenario, tasks, calls, agents and metrics.
 //! The hash of the plan stays that of the whole plan, so that runs of one plan can be compared.
@@ -49,6 +49,7 @@ impl Redaction {
         match value {
             Value::Object(fields) => {
                 fields.remove("exchanges");
+                fields.remove("failures");
                 if fields
                     .get("type")
                     .is_some_and(|kind| kind == "RunAnnotated")

@@ -6,6 +6,7 @@
 //!
 //! - `standing`: whether a row of a holder counts in its tick
 //! - `prepared`: a delta, read and judged before it is added up
+//! - `failed_calls`: examples of failed calls
 //! - `memory_limits`: limits on the histograms of a run
 //! - `window`: warm-up or measured time
 
@@ -35,6 +36,7 @@ use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 pub use crate::tally::seq_set::SeqSet;
 
+mod failed_calls;
 mod memory_limits;
 pub(crate) mod prepared;
 mod standing;
@@ -43,6 +45,7 @@ mod window;
 use prepared::{Latencies, Prepared};
 use window::window;
 
+pub use failed_calls::FailureSeen;
 pub(crate) use standing::{counts, may_speak};
 pub use window::{Window, first_measured_tick};
 
@@ -137,8 +140,11 @@ pub struct Projection {
     /// totals.
     pub beyond: BTreeMap<Holder, u64>,
     /// Exchanges shown in full, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
-    #[serde(with = "cache_codec::exchanges")]
+    #[serde(with = "cache_codec::json")]
     pub exchanges: BTreeSet<ExchangeSeen>,
+    /// Examples of failed calls.
+    #[serde(with = "cache_codec::json")]
+    pub failures: BTreeSet<FailureSeen>,
     /// Histogram counts by the agent of the deltas.
     pub counts: BTreeMap<AgentId, u64>,
     /// Figures of the generator over all deltas.
@@ -244,6 +250,7 @@ impl Projection {
             quarantined: self.quarantined.clone(),
             beyond: self.beyond.clone(),
             exchanges: self.exchanges.clone(),
+            failures: self.failures.clone(),
             counts: self.counts.clone(),
             generator: self.generator,
         }
@@ -314,6 +321,9 @@ impl Projection {
         while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
             // The first exchanges stay, whatever the order of deltas.
             self.exchanges.pop_last();
+        }
+        for seen in &delta.failures {
+            failed_calls::add(&mut self.failures, names.call_id(seen.call), seen);
         }
         for (row, sums, excess) in &prepared.arrivals {
             self.arrival(holder, row, sums, *excess);

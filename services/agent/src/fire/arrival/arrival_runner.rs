@@ -10,11 +10,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use loadpilot_engine::check::is_secret_name;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_engine::tally::{CallEnd, Rows, Tally};
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
+use loadpilot_events::limits::FAILURE_LINE_BYTES_MAX;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::exchange::ExchangeSeen;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
@@ -30,8 +32,11 @@ use crate::fire::http::wire::{Order, Wire};
 use crate::fire::journal::ring::EpochEnd;
 use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::call_registry::CallRegistry;
+use crate::fire::request::debug_exchange::{self, ResponseHead, Shown};
+use crate::fire::request::failure_examples::FailureExamples;
 use crate::fire::request::program::{Call, Program};
 use crate::fire::request::progress::{Progress, Trace};
+use crate::fire::request::redaction::truncate;
 use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
 
@@ -53,6 +58,7 @@ pub(crate) struct ArrivalRunner<W> {
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so the counts are wrong.
     panicked: Cell<bool>,
+    failures: RefCell<FailureExamples>,
 }
 
 /// How an exchange ended.
@@ -110,6 +116,7 @@ impl<W: Wire> ArrivalRunner<W> {
             lease,
             cancelled: Cell::new(false),
             panicked: Cell::new(false),
+            failures: RefCell::default(),
         }
     }
 
@@ -226,14 +233,14 @@ impl<W: Wire> ArrivalRunner<W> {
                 tokens.borrow_mut().begin(stream, call.tokens_max);
                 tokens
             });
-            let debug_head = self.is_debugged(arrival).then(RefCell::default);
+            let shown = RefCell::new(self.shown(arrival, call.number));
             let order = Order {
                 call,
                 id: self.program.has_ids.then_some(scratch.id.as_str()),
                 may_reuse: self.may_reuse(arrival, step),
                 progress: &progress,
                 tokens,
-                debug_head: debug_head.as_ref(),
+                shown: Some(&shown),
                 capture: None,
             };
             let place = (scratch.seat, &mut scratch.call_timer);
@@ -276,7 +283,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let call_end = Self::call_end(arrival, order, begin, end, ended, trace);
         self.tally.borrow_mut().call(&call_end);
         self.count_tokens(order, &call_end);
-        self.record_debug_exchange(order, arrival, &call_end);
+        self.record_shown(order, arrival, &call_end);
         recorder.end(seat, begun, &call_end);
         self.sample(arrival, begin.due, &call_end);
         (ended.outcome, end)
@@ -323,18 +330,44 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Reports the text of an exchange, if requested.
-    pub(crate) fn record_debug_exchange(
-        &self,
-        order: &Order<'_>,
-        arrival: &Arrival,
-        end: &CallEnd,
-    ) {
-        if let Some(debug_head) = order.debug_head {
-            let answer = debug_head.borrow().lines(&self.program.redactor);
-            let debug_head = debug_exchange(arrival, order.call, end, answer);
-            self.tally.borrow_mut().exchange(debug_head);
+    /// Receives the beginning of an answer: of any that is reported as text, or of one that failed.
+    pub(crate) fn shown(&self, arrival: &Arrival, call: u16) -> ResponseHead {
+        ResponseHead::new(match self.is_debugged(arrival) {
+            true => Shown::Any,
+            false => self.failures.borrow().wanted(call),
+        })
+    }
+
+    /// Reports an exchange as text, if requested or as an example of a call that failed. Returns
+    /// whether it did.
+    pub(crate) fn record_shown(&self, order: &Order<'_>, arrival: &Arrival, end: &CallEnd) -> bool {
+        let Some(shown) = order.shown.map(RefCell::borrow) else {
+            return false;
+        };
+        let redactor = &self.program.redactor;
+        let is_debugged = self.is_debugged(arrival);
+        if is_debugged {
+            let request = order.call.debug_lines.clone();
+            let answer = shown.lines(redactor);
+            let seen = exchange_seen(arrival, order.call, end, request, answer);
+            self.tally.borrow_mut().exchange(seen);
         }
+        let is_example = self.failures.borrow_mut().take(end.call, end.outcome);
+        if is_example {
+            let head = order.call.http1().head(order.id.unwrap_or_default());
+            let is_secret = |name: &str| {
+                let name = name.to_ascii_lowercase();
+                is_secret_name(&name) || self.program.defaults.secret_headers.contains(&name)
+            };
+            let request = debug_exchange::sent_lines(&head, redactor, is_secret);
+            let mut seen = exchange_seen(arrival, order.call, end, request, shown.lines(redactor));
+            for line in seen.request.iter_mut().chain(&mut seen.answer) {
+                line.truncate(truncate(line, FAILURE_LINE_BYTES_MAX).len());
+            }
+            seen.body = shown.body(redactor);
+            self.tally.borrow_mut().failure(seen);
+        }
+        is_debugged || is_example
     }
 
     /// Whether the exchanges of an arrival are reported as text.
@@ -430,10 +463,11 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 }
 
-fn debug_exchange(
+fn exchange_seen(
     arrival: &Arrival,
     call: &Call,
     end: &CallEnd,
+    request: Vec<String>,
     answer: Vec<String>,
 ) -> ExchangeSeen {
     ExchangeSeen {
@@ -442,9 +476,10 @@ fn debug_exchange(
             ArrivalId::Iteration { user, .. } => user.into(),
         },
         call: call.number,
-        request: call.debug_lines.clone(),
+        request,
         request_body_bytes: call.body_bytes,
         answer,
+        body: String::new(),
         received_bytes: end.received_bytes,
         outcome: end.outcome,
         cause: end.cause,

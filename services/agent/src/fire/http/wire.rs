@@ -27,8 +27,8 @@ pub(crate) struct Order<'a> {
     pub progress: &'a Progress,
     /// Receives the body of a streamed answer.
     pub tokens: Option<&'a RefCell<Tokens>>,
-    /// Receives the head of an answer that is reported as text.
-    pub debug_head: Option<&'a RefCell<ResponseHead>>,
+    /// Receives the beginning of an answer that is reported as text.
+    pub shown: Option<&'a RefCell<ResponseHead>>,
     /// Receives an answer that a task reads.
     pub capture: Option<&'a RefCell<ResponseCapture>>,
 }

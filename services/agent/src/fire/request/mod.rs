@@ -6,10 +6,12 @@
 //! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
 //! - [`scratch`], [`progress`]: buffers of a seat, and the progress of its exchange.
 //! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: what is read of an answer.
+//! - [`failure_examples`]: which failed calls are shown as text.
 //! - [`redaction`]: secrets in texts.
 
 pub(crate) mod call_registry;
 pub(crate) mod debug_exchange;
+pub(crate) mod failure_examples;
 pub(crate) mod program;
 pub(crate) mod progress;
 pub(crate) mod redaction;

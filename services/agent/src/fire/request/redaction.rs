@@ -34,6 +34,16 @@ impl Redactor {
         Self(secrets.filter(|s| !s.is_empty()).cloned().collect())
     }
 
+    /// Length in bytes of the longest form of a secret in a text.
+    pub(crate) fn longest(&self) -> usize {
+        // Percent-encoded, each byte takes three.
+        self.0
+            .iter()
+            .map(|secret| 3 * secret.len())
+            .max()
+            .unwrap_or(0)
+    }
+
     /// The text without any secret value.
     pub(crate) fn apply(&self, text: &str) -> String {
         if self.0.is_empty() {

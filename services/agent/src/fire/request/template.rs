@@ -76,6 +76,16 @@ impl Http1Request {
     }
 }
 
+impl Http1Request {
+    /// Its request line and header lines.
+    pub(crate) fn head(&self, id: &str) -> String {
+        let bytes = self.with_id(id).concat();
+        let end = bytes.windows(4).position(|part| part == b"\r\n\r\n");
+        let head = &bytes[..end.unwrap_or(bytes.len())];
+        String::from_utf8_lossy(head).into_owned()
+    }
+}
+
 /// A request of HTTP/2.
 pub(crate) struct Http2Request {
     method: Method,

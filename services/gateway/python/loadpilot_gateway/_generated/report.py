@@ -1626,7 +1626,8 @@ class Connections(BaseModel):
 
 class ExchangeSeen(BaseModel):
     """
-    One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
+    One exchange: of the first arrivals of a run (see [`crate::plan::Plan::debug_requests`]), or one
+    that failed.
     """
 
     answer: list[str]
@@ -1637,6 +1638,11 @@ class ExchangeSeen(BaseModel):
     arrival: Annotated[int, Field(ge=0)]
     """
     Number of the arrival; in a closed loop of the user.
+    """
+    body: str | None = None
+    """
+    Beginning of the response's body, secrets masked; only of an exchange that failed, and empty
+    where it is no text.
     """
     call: Annotated[int, Field(ge=0, le=65535)]
     """

@@ -17,6 +17,7 @@ import { MetricPanels, hasOwnMetrics } from "../components/report/metrics";
 import { OverviewPanels, WarmUpNote } from "../components/report/overview";
 import { SettingsPanel } from "../components/report/settings";
 import { ExchangeList } from "../components/tables/exchanges";
+import { FailureExamples } from "../components/tables/failure_examples";
 import { FailureTable } from "../components/tables/failures";
 import { AnatomyTable, TaskTable } from "../components/tables/tasks";
 import { Timeline } from "../components/tables/timeline";
@@ -150,6 +151,11 @@ function Results({ data: { report, answers }, marks }: ResultsProps) {
       {answers && (
         <Panel title="Failed requests" note={`of ${part}, warm-up included`} wide>
           <FailureTable errors={answers.errors} />
+        </Panel>
+      )}
+      {(answers?.errors.examples?.length ?? 0) > 0 && (
+        <Panel title="Examples of failed requests" note="secrets are masked" wide>
+          <FailureExamples examples={answers!.errors.examples} />
         </Panel>
       )}
       <Panel title="Phases" note={`of each request, of ${part}`} wide>

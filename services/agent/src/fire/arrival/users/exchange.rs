@@ -30,7 +30,6 @@ pub(super) struct PreparedRequest<'a> {
     /// Of the first call of an arrival: when the user got the arrival, and how long it has rested
     /// since, in µs.
     prelude: Option<(MonoTime, u64)>,
-    is_debugged: bool,
 }
 
 impl PreparedRequest<'_> {
@@ -123,9 +122,6 @@ impl<W: Wire> ArrivalRunner<W> {
             compiled: self.compiled(context.arrival, request),
             step: context.calls + place,
             prelude: (context.calls == 0).then_some((context.dispatched, context.rested_us)),
-            is_debugged: context
-                .arrival
-                .is_some_and(|arrival| self.is_debugged(arrival)),
         }
     }
 
@@ -188,10 +184,10 @@ impl<W: Wire> ArrivalRunner<W> {
             }
         };
         let progress = Progress::new(now);
-        let (capture, debug_head) = (
-            RefCell::new(ResponseCapture::default()),
-            one.is_debugged.then(RefCell::default),
-        );
+        let capture = RefCell::new(ResponseCapture::default());
+        let shown = one
+            .arrival
+            .map(|arrival| RefCell::new(self.shown(arrival, call.number)));
         let tokens = call.stream.map(|stream| {
             let tokens = scratch.tokens.get_or_init(|| RefCell::new(Tokens::new()));
             tokens.borrow_mut().begin(stream, call.tokens_max);
@@ -203,7 +199,7 @@ impl<W: Wire> ArrivalRunner<W> {
             may_reuse,
             progress: &progress,
             tokens,
-            debug_head: debug_head.as_ref(),
+            shown: shown.as_ref(),
             capture: Some(&capture),
         };
         let times = (begin.due, begin.dispatched);
@@ -222,11 +218,11 @@ impl<W: Wire> ArrivalRunner<W> {
         let end = MonoTime::now();
         let pending = one.arrival.zip(name.as_ref()).map(|(arrival, name)| {
             let call_end = Self::call_end(arrival, &order, begin, end, ended, &trace);
-            if order.tokens.is_some() || order.debug_head.is_some() {
+            let is_shown = self.record_shown(&order, arrival, &call_end);
+            if order.tokens.is_some() || is_shown {
                 // What is counted here goes with its name; the call itself is counted later.
                 self.tally.borrow_mut().name(name);
                 self.count_tokens(&order, &call_end);
-                self.record_debug_exchange(&order, arrival, &call_end);
             }
             self.recorder.hold(scratch.seat, begun, &call_end);
             PendingCall {

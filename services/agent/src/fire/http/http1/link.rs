@@ -216,13 +216,15 @@ impl Link {
             }
             trace.received_bytes += bytes.len() as u64;
             let is_first = exchange.answered(trace);
-            if let Some(debug_head) = exchange.order.debug_head {
-                debug_head.borrow_mut().add(bytes);
-            }
             let read = match (exchange.order.tokens, exchange.order.capture) {
                 (None, None) => self.answer.read(bytes),
                 _ => self.read_for(exchange.order, bytes),
             };
+            if let Some(shown) = exchange.order.shown
+                && shown.borrow().wants(self.answer.status_if_known())
+            {
+                shown.borrow_mut().add(bytes);
+            }
             match read {
                 Ok(Read::Unfinished) if exchange.order.has_enough() => {
                     self.answer.spoil();

@@ -61,7 +61,7 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
             may_reuse: true,
             progress: &progress,
             tokens: None,
-            debug_head: None,
+            shown: None,
             capture: None,
         };
         for round in 0..2 {

@@ -30,6 +30,8 @@ pub(super) async fn drain(
     order: &Order<'_>,
     trace: &mut Trace,
 ) -> Result<(), h2::Error> {
+    let status = Some(answer.status().as_u16());
+    let shown = order.shown.filter(|shown| shown.borrow().wants(status));
     let mut body = answer.into_body();
     while let Some(data) = body.data().await {
         let data = data?;
@@ -44,6 +46,9 @@ pub(super) async fn drain(
         }
         if let Some(capture) = order.capture {
             capture.borrow_mut().data(counted);
+        }
+        if let Some(shown) = shown {
+            shown.borrow_mut().add(&data);
         }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;

@@ -382,8 +382,11 @@ impl Http2 {
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
         order.progress.answered(status);
-        if let Some(debug_head) = order.debug_head {
-            show(&answer, |part| debug_head.borrow_mut().add(part));
+        if let Some(shown) = order.shown
+            && shown.borrow().wants(Some(status))
+        {
+            show(&answer, |part| shown.borrow_mut().add(part));
+            shown.borrow_mut().add(b"\r\n");
         }
         if let Some(capture) = order.capture {
             show(&answer, |part| {

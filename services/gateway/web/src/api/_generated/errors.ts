@@ -1,9 +1,54 @@
 /* Written by `./dev web` from proto/schema: never edit it. */
 
 /**
+ * Why a call got no complete response.
+ */
+export type Cause =
+  | "name_not_resolved"
+  | "no_such_address"
+  | "refused"
+  | "reset"
+  | "broken_pipe"
+  | "unreachable"
+  | "system_timeout"
+  | "denied"
+  | "no_such_socket"
+  | "unanswered"
+  | "truncated"
+  | "not_http"
+  | "too_long"
+  | "http2"
+  | "stream_reset"
+  | "gone_away"
+  | "certificate_untrusted"
+  | "certificate_expired"
+  | "certificate_other_name"
+  | "certificate_invalid"
+  | "client_certificate"
+  | "tls_mismatch"
+  | "tls_alert"
+  | "not_tls"
+  | "no_ports"
+  | "no_fds"
+  | "no_memory"
+  | "while_resolving"
+  | "while_connecting"
+  | "while_securing"
+  | "while_waiting_for_a_stream"
+  | "while_sending"
+  | "before_first_byte"
+  | "before_last_byte"
+  | "other"
+  | "not_allowed";
+
+/**
  * Calls of a slice that were not ok, by how they ended.
  */
 export interface Errors {
+  /**
+   * Examples of failed calls in the whole run: the first of each call and outcome.
+   */
+  examples?: FailureExample[];
   /**
    * Id of the run.
    */
@@ -12,6 +57,78 @@ export interface Errors {
    * Tasks, in the order of the plan.
    */
   tasks: TaskErrors[];
+}
+/**
+ * A call that failed, as text.
+ */
+export interface FailureExample {
+  /**
+   * Name of the call.
+   */
+  call: string;
+  exchange: ExchangeSeen;
+  /**
+   * Name of the task.
+   */
+  task: string;
+}
+/**
+ * Request and response.
+ */
+export interface ExchangeSeen {
+  /**
+   * Status line and header lines of the response, secrets masked, cut where they are too long;
+   * empty without a response.
+   */
+  answer: string[];
+  /**
+   * Number of the arrival; in a closed loop of the user.
+   */
+  arrival: number;
+  /**
+   * Beginning of the response's body, secrets masked; only of an exchange that failed, and empty
+   * where it is no text.
+   */
+  body?: string;
+  /**
+   * Index of the call in the plan's list of calls.
+   */
+  call: number;
+  /**
+   * Why there is no complete response. Absent: there is one, or the cause is unknown.
+   */
+  cause?: Cause | null;
+  /**
+   * How the call ended.
+   */
+  outcome:
+    | "ok"
+    | "http_4xx"
+    | "http_5xx"
+    | "check_failed"
+    | "connect"
+    | "tls"
+    | "timeout"
+    | "io"
+    | "local"
+    | "cancelled"
+    | "indeterminate";
+  /**
+   * Bytes received, headers included where the HTTP engine sees them.
+   */
+  received_bytes: number;
+  /**
+   * Request line and header lines, secrets masked.
+   */
+  request: string[];
+  /**
+   * Size of the request's body in bytes.
+   */
+  request_body_bytes: number;
+  /**
+   * Response time, end − due, in µs.
+   */
+  response_us: number;
 }
 /**
  * Errors of one task.

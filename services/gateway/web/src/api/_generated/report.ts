@@ -361,7 +361,8 @@ export interface Checks {
   passed: number;
 }
 /**
- * One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
+ * One exchange: of the first arrivals of a run (see [`crate::plan::Plan::debug_requests`]), or one
+ * that failed.
  */
 export interface ExchangeSeen {
   /**
@@ -373,6 +374,11 @@ export interface ExchangeSeen {
    * Number of the arrival; in a closed loop of the user.
    */
   arrival: number;
+  /**
+   * Beginning of the response's body, secrets masked; only of an exchange that failed, and empty
+   * where it is no text.
+   */
+  body?: string;
   /**
    * Index of the call in the plan's list of calls.
    */

@@ -10,6 +10,7 @@ import { Failed, Panel } from "../../components/layout/panel";
 import { CheckTable, OutcomeTable, PhaseTable, TaskTable } from "../../components/tables/tasks";
 import { ExchangeList } from "../../components/tables/exchanges";
 import { partText } from "../../data/time_range";
+import { FailureExamples } from "../../components/tables/failure_examples";
 import { FailureTable } from "../../components/tables/failures";
 import type { TabProps } from "./tab";
 
@@ -83,6 +84,11 @@ export function TasksTab({ run, report, series, view, slice, every, over, onZoom
         )}
         {errors.data && <FailureTable errors={errors.data} />}
       </Panel>
+      {(errors.data?.examples?.length ?? 0) > 0 && (
+        <Panel title="Examples of failed requests" note="the first ones; secrets are masked" wide>
+          <FailureExamples examples={errors.data!.examples} />
+        </Panel>
+      )}
       {(report.exchanges?.length ?? 0) > 0 && (
         <Panel title="First exchanges" note="of --debug-requests, heads only" wide>
           <ExchangeList report={report} />

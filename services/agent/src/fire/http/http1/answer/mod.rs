@@ -69,9 +69,15 @@ impl Answer {
     pub(crate) fn begin(&mut self, to_head: bool) {
         self.state = State::Head;
         self.to_head = to_head;
+        self.status = 0;
         self.reusable = false;
         self.interim = 0;
         self.partial.clear();
+    }
+
+    /// The status code, once the final head is complete.
+    pub(crate) fn status_if_known(&self) -> Option<u16> {
+        (self.status != 0).then_some(self.status)
     }
 
     /// The status code; valid once the answer is complete.

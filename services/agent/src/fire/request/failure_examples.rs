@@ -1,0 +1,71 @@
+//! Which failed calls are shown as text: the first of each call and outcome, and few in all.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::limits::{FAILURES_MAX, FAILURES_PER_OUTCOME_MAX};
+use loadpilot_events::log::outcome::Outcome;
+
+use super::debug_exchange::Shown;
+
+/// The number of examples that were taken.
+#[derive(Debug, Default)]
+pub(crate) struct FailureExamples {
+    taken: BTreeMap<(u16, Outcome), usize>,
+    total: usize,
+}
+
+impl FailureExamples {
+    /// Which answers of a call are wanted as examples.
+    pub(crate) fn wanted(&self, call: u16) -> Shown {
+        Shown::Failed {
+            http_4xx: self.wants(call, Outcome::Http4xx),
+            http_5xx: self.wants(call, Outcome::Http5xx),
+        }
+    }
+
+    /// Takes an example, if one is wanted.
+    pub(crate) fn take(&mut self, call: u16, outcome: Outcome) -> bool {
+        let is_wanted = outcome.is_error() && self.wants(call, outcome);
+        if is_wanted {
+            *self.taken.entry((call, outcome)).or_default() += 1;
+            self.total += 1;
+        }
+        is_wanted
+    }
+
+    fn wants(&self, call: u16, outcome: Outcome) -> bool {
+        let taken = || {
+            self.taken
+                .get(&(call, outcome))
+                .copied()
+                .unwrap_or_default()
+        };
+        self.total < FAILURES_MAX && taken() < FAILURES_PER_OUTCOME_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a call that fails all the time is shown without end, hides another call, or an
+    /// answer is kept of which no example is wanted.
+    #[test]
+    fn the_first_of_each_call_and_outcome_are_taken() {
+        let mut examples = FailureExamples::default();
+        let taken = (0..10)
+            .filter(|_| examples.take(1, Outcome::Http5xx))
+            .count();
+        assert_eq!(taken, FAILURES_PER_OUTCOME_MAX);
+        let (http_4xx, http_5xx) = (true, false);
+        assert_eq!(examples.wanted(1), Shown::Failed { http_4xx, http_5xx });
+        assert!(examples.take(1, Outcome::Timeout) && examples.take(2, Outcome::Http5xx));
+        assert!(!examples.take(1, Outcome::Ok) && !examples.take(1, Outcome::Cancelled));
+        let more = (0..1_000)
+            .filter(|call| examples.take(*call, Outcome::Io))
+            .count();
+        assert_eq!(more, FAILURES_MAX - taken - 2, "few in all");
+        let (http_4xx, http_5xx) = (false, false);
+        assert_eq!(examples.wanted(3), Shown::Failed { http_4xx, http_5xx });
+    }
+}
