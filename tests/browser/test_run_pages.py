@@ -132,10 +132,10 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
 
 @pytest.mark.parametrize("body", ["client.get", "answer = client.get"], ids=["planned", "composed"])
 def test_examples_of_failed_requests_are_what_the_target_saw(
-    reader: Reader, past: Past, tmp_path: Path, body: str
+    reader: Reader, past: Past, body: str
 ) -> None:
-    """Broken if an example is of another request, shows a secret, or there is one for each failure,
-    in the pages or in a report file. 8 s."""
+    """Broken if an example is of another request, shows a secret, or there is one for each failure.
+    8 s."""
     past.oracle.status(503, path="/buy", fraction=0.5)
     report = past.run(FAILING.format(get=body))
     run = report["run"]["id"]

@@ -33,9 +33,10 @@ P99_US = 1_470_000
 """Of 450 arrivals 225 are due in the freeze, evenly: the fifth longest waits so long."""
 
 
-def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[dict[str, Any], str]:
-    """The curve of a run, as the report prints it from the log, and the line of the knee."""
+def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[str, dict[str, Any], str]:
+    """A run, its curve as the report prints it from the log, and the line of the knee."""
     oracle.delay(DELAY_MS)
+    before = len(oracle.requests())
     finished = loadpilot.run(SCENE, oracle.url)
     assert finished.judged == 0, finished.stderr
     curve = finished.report["load_curve"]
@@ -43,18 +44,18 @@ def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[dict[str, Any], str]
     assert json.loads(printed.stdout)["load_curve"] == curve
     levels = curve["levels"]
     assert [level["planned"] for level in levels] == PLANNED
-    assert sum(level["finished"] for level in levels) == len(oracle.requests())
+    assert sum(level["finished"] for level in levels) == len(oracle.requests()) - before
     line = next(line for line in finished.stdout.splitlines() if line.startswith("knee"))
-    return curve, line.split(maxsplit=1)[1]
+    return finished.run, curve, line.split(maxsplit=1)[1]
 
 
 def test_the_knee_is_below_the_level_in_which_the_target_froze(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the freeze is in another level, is averaged away, or leaves the knee where it was.
-    10 s."""
+    """Broken if the freeze is in another level, is averaged away, or leaves the knee where it was;
+    if a healthy target is said to break; or if `compare` does not see that less is held. 20 s."""
     oracle.freeze(after_first_ms=FREEZE_AFTER_MS, for_ms=FREEZE_MS)
-    curve, line = curve_of(loadpilot, oracle)
+    froze, curve, line = curve_of(loadpilot, oracle)
     assert curve["knee"] == {"held": 1, "broke": 2}
     assert [level["exceeded"] for level in curve["levels"]] == [[], [], ["latency"]]
     frozen = curve["levels"][2]["response"]["p99_us"]
@@ -62,9 +63,14 @@ def test_the_knee_is_below_the_level_in_which_the_target_froze(
     assert frozen >= P99_US * 0.95
     assert line.startswith("100/s held, 150/s did not: p99 ")
 
-
-def test_a_target_that_holds_every_level_has_no_knee(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a healthy target is said to break. 10 s."""
-    curve, line = curve_of(loadpilot, oracle)
+    healthy, curve, line = curve_of(loadpilot, oracle)
     assert (curve["knee"], curve["no_knee"]) == (None, "all_held"), curve["levels"]
     assert line.startswith("none: every level up to 150")
+
+    compared = loadpilot.call("compare", froze, healthy, "--json")
+    rows = json.loads(compared.stdout)["figures"]
+    [held] = [row for row in rows if row["figure"] == "held_rps"]
+    assert (held["baseline"], held["current"], held["change"]) == (150.0, 100.0, "worse")
+    text = loadpilot.call("compare", froze, healthy)
+    lines = [" ".join(line.split()) for line in text.stdout.splitlines()]
+    assert (text.code, "✗ held 150 /s 100 /s -33.3 % worse" in lines) == (1, True), text.stdout

@@ -48,6 +48,10 @@ pub struct RunParts {
     /// Begin of the measured time, in µs after the start of the load.
     #[serde(default)]
     pub measured_from_us: u64,
+    /// The highest rate of a level that the target held, in arrivals per second; 0 where it did not
+    /// hold the lowest one. Null for a run with fewer than three different rates.
+    #[serde(default)]
+    pub held_rps: Option<f64>,
     /// Its calls, by task and name. A results file has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallParts>,
@@ -110,10 +114,12 @@ pub enum ComparedFigure {
     MaxMs,
     /// Errors in percent of finished calls.
     ErrorRatePct,
+    /// The highest rate of a level that the target held, in arrivals per second.
+    HeldRps,
 }
 
 impl ComparedFigure {
-    /// All figures, in the order in which they are shown.
+    /// The figures of each part of a run, in the order in which they are shown.
     pub const ALL: [Self; 6] = [
         Self::AchievedRps,
         Self::P50Ms,
@@ -130,14 +136,14 @@ impl ComparedFigure {
             Self::P50Ms => Some(50.0),
             Self::P95Ms => Some(95.0),
             Self::P99Ms => Some(99.0),
-            Self::AchievedRps | Self::MaxMs | Self::ErrorRatePct => None,
+            Self::AchievedRps | Self::MaxMs | Self::ErrorRatePct | Self::HeldRps => None,
         }
     }
 
     /// Whether a higher value is better.
     #[must_use]
     pub fn higher_is_better(self) -> bool {
-        self == Self::AchievedRps
+        matches!(self, Self::AchievedRps | Self::HeldRps)
     }
 }
 

@@ -64,7 +64,9 @@ class FigureChange(TypedDict):
     """
     Value of the current run; null without a value.
     """
-    figure: Literal["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
+    figure: Literal[
+        "achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct", "held_rps"
+    ]
     """
     The figure.
     """
@@ -102,7 +104,9 @@ class Explanation(TypedDict):
     """
     Value of the current run in ms.
     """
-    figure: Literal["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
+    figure: Literal[
+        "achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct", "held_rps"
+    ]
     """
     The percentile.
     """

@@ -135,5 +135,7 @@ fn figures<'a>(parts: impl Iterator<Item = &'a Part>) -> Figures {
         ComparedFigure::P99Ms => at(99.0),
         ComparedFigure::MaxMs => at(100.0),
         ComparedFigure::ErrorRatePct => (finished > 0).then(|| percent(errors, finished)),
+        // It is of the whole run.
+        ComparedFigure::HeldRps => None,
     })
 }

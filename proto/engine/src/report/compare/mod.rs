@@ -70,6 +70,10 @@ pub fn compare(
             problems: vec![problem],
         })?);
     }
+    if let Some(change) = held_change(current, baseline, threshold_pct) {
+        let of_the_run = figures.iter().take_while(|one| one.task.is_none());
+        figures.insert(of_the_run.count(), change);
+    }
     if figures.iter().all(|one| one.interval.is_none()) {
         let why = "a results file, or less than 8 ticks with calls";
         remarks.push(format!(
@@ -188,6 +192,30 @@ fn changes(
         });
     }
     Ok(changes)
+}
+
+/// The change of the highest rate that the target held; `None` where a run has no such rate. One
+/// number of each run has no spread within it: only the threshold judges.
+fn held_change(
+    current: &RunParts,
+    baseline: &[RunParts],
+    threshold_pct: f64,
+) -> Option<FigureChange> {
+    let ours = current.held_rps?;
+    let theirs: Option<Vec<f64>> = baseline.iter().map(|run| run.held_rps).collect();
+    let theirs = median(theirs?);
+    let figure = ComparedFigure::HeldRps;
+    let change_pct = (theirs != 0.0).then(|| (ours - theirs) / theirs * 100.0);
+    let is_beyond = change_pct.is_none_or(|pct| pct.abs() > threshold_pct);
+    Some(FigureChange {
+        task: None,
+        figure,
+        baseline: Some(theirs),
+        current: Some(ours),
+        change_pct,
+        interval: None,
+        change: judged(ours - theirs, None, is_beyond, figure.higher_is_better()),
+    })
 }
 
 /// What a difference means. `is_beyond`: it is larger than the threshold.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use loadpilot_events::answers::compare::{
     CallParts, GroupParts, RUN_PARTS_MAX, RunPart, RunParts, RunPartsSchema,
 };
-use loadpilot_events::answers::report::Report;
+use loadpilot_events::answers::report::{LoadCurve, NoKnee, Report};
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist;
@@ -74,7 +74,22 @@ pub fn parts_of_report(report: &Report) -> RunParts {
             parts: vec![part],
         }],
         measured_from_us: 0,
+        held_rps: report.load_curve.as_ref().and_then(held_rps),
         calls: Vec::new(),
+    }
+}
+
+/// The highest rate of a level that the target held, if the levels say so.
+fn held_rps(curve: &LoadCurve) -> Option<f64> {
+    let rates = || curve.levels.iter().map(|level| level.rate_rps);
+    match (curve.knee, curve.no_knee) {
+        (Some(knee), _) => curve
+            .levels
+            .get(knee.held as usize)
+            .map(|level| level.rate_rps),
+        (None, Some(NoKnee::AllHeld)) => rates().max_by(f64::total_cmp),
+        (None, Some(NoKnee::LowestBroke)) => Some(0.0),
+        (None, _) => None,
     }
 }
 

@@ -78,6 +78,7 @@ impl Server {
                 parts: (0..self.parts).map(|_| part(dice)).collect(),
             }],
             measured_from_us: 0,
+            held_rps: None,
             calls: Vec::new(),
         }
     }
@@ -196,6 +197,33 @@ fn figures_that_cannot_be_trusted_are_not_judged() {
     for (baseline, threshold) in [(vec![], 1.0), (vec![sound.clone()], -1.0)] {
         assert!(compare(&slow, &baseline, threshold).is_err());
     }
+}
+
+/// Broken if a target that breaks at a lower rate passes, or runs without levels are judged.
+#[test]
+fn a_lower_rate_that_is_held_is_a_regression() {
+    let held = |held_rps: Option<f64>| RunParts {
+        held_rps,
+        ..SERVER.run(1)
+    };
+    let change = |current, baseline: &[Option<f64>]| {
+        let baseline: Vec<RunParts> = baseline.iter().map(|rps| held(*rps)).collect();
+        let found = compare(&held(current), &baseline, 10.0).expect("both can be compared");
+        let mut rows = found.figures.iter();
+        let row = rows.find(|row| row.figure == ComparedFigure::HeldRps);
+        (row.map(|row| row.change), found.regressed)
+    };
+    let rises = [Some(400.0), Some(500.0), Some(600.0)];
+    assert_eq!(change(Some(300.0), &rises), (Some(Change::Worse), true));
+    assert_eq!(change(Some(0.0), &rises), (Some(Change::Worse), true));
+    assert_eq!(change(Some(480.0), &rises), (Some(Change::Small), false));
+    assert_eq!(change(Some(600.0), &rises), (Some(Change::Better), false));
+    assert_eq!(
+        change(Some(100.0), &[Some(0.0)]),
+        (Some(Change::Better), false)
+    );
+    assert_eq!(change(None, &rises), (None, false));
+    assert_eq!(change(Some(300.0), &[Some(500.0), None]), (None, false));
 }
 
 proptest! {

@@ -122,6 +122,7 @@ fn run(seed: u64, slowed: Option<&Slowed>, weights: [u64; 3]) -> Known {
             parts: whole,
         }],
         measured_from_us: WARM_UP_US,
+        held_rps: None,
         calls: calls.collect(),
     };
     Known { parts, requests }

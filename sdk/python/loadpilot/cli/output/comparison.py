@@ -17,6 +17,7 @@ NAMES = {
     "p99_ms": ("p99", "ms"),
     "max_ms": ("max", "ms"),
     "error_rate_pct": ("errors", "%"),
+    "held_rps": ("held", "/s"),
 }
 """Label and unit of each figure."""
 MARKS = {"worse": "✗", "better": "✓"}

@@ -109,6 +109,10 @@ class ComparedFigure(StrEnum):
     """
     Errors in percent of finished calls.
     """
+    held_rps = "held_rps"
+    """
+    The highest rate of a level that the target held, in arrivals per second.
+    """
 
 
 class ComparisonSchema(StrEnum):

@@ -74,7 +74,8 @@ export interface Explanation {
   /**
    * The percentile.
    */
-  figure: "achieved_rps" | "p50_ms" | "p95_ms" | "p99_ms" | "max_ms" | "error_rate_pct";
+  figure:
+    "achieved_rps" | "p50_ms" | "p95_ms" | "p99_ms" | "max_ms" | "error_rate_pct" | "held_rps";
   /**
    * Contribution of the mix in ms: of calls that became more or less frequent among all calls,
    * or that only one of the runs has.
@@ -149,7 +150,8 @@ export interface FigureChange {
   /**
    * The figure.
    */
-  figure: "achieved_rps" | "p50_ms" | "p95_ms" | "p99_ms" | "max_ms" | "error_rate_pct";
+  figure:
+    "achieved_rps" | "p50_ms" | "p95_ms" | "p99_ms" | "max_ms" | "error_rate_pct" | "held_rps";
   /**
    * Difference in the unit of the figure: the range that holds 95 % of the differences between
    * samples drawn again from the parts of both sides. Null without enough parts.

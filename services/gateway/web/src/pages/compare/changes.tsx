@@ -126,4 +126,5 @@ const COMPARED: Record<FigureChange["figure"], { name: string; unit: string }> =
   p99_ms: { name: "p99", unit: "ms" },
   max_ms: { name: "max", unit: "ms" },
   error_rate_pct: { name: "share of failed requests", unit: "%" },
+  held_rps: { name: "highest rate held", unit: "/s" },
 };
