@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.results.test_dump import RPS, SECS, Shop, calls, dumped, nearest_rank, shop
+from tests.e2e.support.fixtures import loadpilot, oracle
 from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["shop"]
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+__all__ = ["loadpilot", "oracle", "shop"]
 
 FETCH_S = 600
 """How long a registry and a first build may take."""
@@ -53,6 +57,27 @@ print(json.dumps({
     "polars": columns.group_by("task").len().rows(),
     "polars types": {name: str(columns.schema[name]) for name in ("due", "response_us", "reused")},
     "polars sum": columns["response_us"].sum(),
+}))
+"""
+
+GATED = """
+from loadpilot import VUser, scenario, task
+
+@scenario(rps=20, duration="1s", mode="constant", thresholds={"error_rate": 50, "p99_ms": 0.001})
+class Gated(VUser):
+    @task
+    def get(self, client):
+        client.get("/<&>")
+"""
+JUNIT = """
+import json, sys
+from junitparser import JUnitXml
+
+found = JUnitXml.fromfile(sys.argv[1])
+cases = [case for suite in found for case in suite]
+print(json.dumps({
+    "counts": [sum(getattr(suite, key) for suite in found) for key in ("tests", "failures")],
+    "cases": {case.name: [type(one).__name__ for one in case.result] for case in cases},
 }))
 """
 
@@ -193,3 +218,17 @@ def test_vegeta_reports_what_we_do(shop: Shop, files: Path) -> None:
     assert read["bytes_out"]["total"] == report["bytes"]["sent"]
     # Due times are exact, so that only the last interval is missing from vegeta's time.
     assert read["duration"] == (SECS * RPS - 1) * 10**9 // RPS
+
+
+def test_gates_open_in_a_reader_of_junit(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if a reader of JUnit counts other cases, or another one as failed. 10 s."""
+    run = [uv(), "run", "--quiet", "--no-project", "--with", "junitparser", "python", "-c"]
+    fetched([*run, "import junitparser"], "junitparser from PyPI")
+    path = tmp_path / "gates.xml"
+    assert loadpilot.run(GATED, oracle.url, "--junit", str(path)).code == 1
+    read = json.loads(fetched([*run, JUNIT, str(path)], "junitparser from PyPI"))
+    failed = {name: result for name, result in read["cases"].items() if result}
+    assert read["counts"] == [len(read["cases"]), 1]
+    assert failed == {"p99_ms": ["Failure"]}, read
