@@ -37,7 +37,7 @@ class One(VUser):
     def only(self, client):
         client.get("/only")
 """
-USUAL_MS, SLOWER_MS = 20.0, 21.0
+USUAL_MS, SLOWER_MS = 60.0, 63.0
 """Delay of the two targets that are 5 % apart."""
 THRESHOLD = ("--threshold", "2")
 SHOP = """

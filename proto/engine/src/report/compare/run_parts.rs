@@ -9,7 +9,7 @@ use loadpilot_events::answers::compare::{
 use loadpilot_events::answers::report::{LoadCurve, NoKnee, Report};
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::log::delta::Phase;
-use loadpilot_events::log::hist;
+use loadpilot_events::log::hist::{self, EncodedHistogram};
 use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::Key;
@@ -139,66 +139,54 @@ pub(super) fn bounds_us(run: &RunParts) -> Vec<u64> {
     std::iter::once(run.measured_from_us).chain(ends).collect()
 }
 
-/// A call while it is added up: the response time in each part, and the phases.
-struct CallSums {
-    response: Vec<HistogramSum>,
-    anatomy: AnatomySums,
-}
-
 fn calls(run: Indexed<'_>, measured: Range<u32>, report: &Report) -> Vec<CallParts> {
     let created = run.control.state.created.as_deref();
     let places = CallPlaces::of(created.map(|created| &created.plan));
+    let empty = hist::encode(&hist::latency());
     let ranges: Vec<Range<u32>> = parts(measured).collect();
-    let mut sums: BTreeMap<(u16, &str), CallSums> = BTreeMap::new();
+    let mut responses: BTreeMap<(u16, &str), Vec<EncodedHistogram>> = BTreeMap::new();
+    // One part at a time: sums that are not encoded are large.
     for (part, ticks) in ranges.iter().enumerate() {
+        let mut sums: BTreeMap<(u16, &str), HistogramSum> = BTreeMap::new();
         run.index.walk(ticks.clone(), |entry| {
             let Key::Calls { call, outcome, .. } = entry.key else {
                 return;
             };
             let known = run.index.calls().get(call as usize);
             if let Some(known) = known.filter(|_| outcome.is_finished()) {
-                let call = sums.entry(places.of_call(known));
-                let call = call.or_insert_with(|| CallSums::new(ranges.len()));
-                call.response[part].add(entry.response());
+                let sum = sums.entry(places.of_call(known));
+                let sum = sum.or_insert_with(|| HistogramSum::new(Precision::Latency));
+                sum.add(entry.response());
             }
         });
-    }
-    for ((_, known), anatomy) in run
-        .data
-        .anatomy
-        .iter()
-        .filter(|((window, _), _)| *window == Window::Measured)
-    {
-        if let Some(call) = sums.get_mut(&places.of_call(known)) {
-            call.anatomy.add(anatomy);
+        for (call, sum) in sums {
+            let response = responses.entry(call).or_default();
+            response.resize(part, empty.clone());
+            response.push(hist::encode(&sum.hist()));
         }
     }
-    let named = sums.into_iter().map(|((task, call), sums)| CallParts {
-        task: report
-            .tasks
-            .get(usize::from(task))
-            .map_or_else(String::new, |task| task.name.clone()),
-        call: call.to_owned(),
-        response: sums
-            .response
-            .iter()
-            .map(|part| hist::encode(&part.hist()))
-            .collect(),
-        phases: PHASES
+    let mut phases: BTreeMap<(u16, &str), AnatomySums> = BTreeMap::new();
+    let anatomy = run.data.anatomy.iter();
+    for ((_, call), more) in anatomy.filter(|((window, _), _)| *window == Window::Measured) {
+        phases.entry(places.of_call(call)).or_default().add(more);
+    }
+    let named = responses.into_iter().map(|((task, call), mut response)| {
+        response.resize(ranges.len(), empty.clone());
+        let phases = phases.remove(&(task, call)).unwrap_or_default().phases;
+        let phases = phases
             .into_iter()
-            .filter_map(|phase| Some((phase, hist::encode(sums.anatomy.phases.get(&phase)?))))
-            .collect(),
+            .filter(|(phase, _)| PHASES.contains(phase));
+        let task = report.tasks.get(usize::from(task));
+        CallParts {
+            task: task.map_or_else(String::new, |task| task.name.clone()),
+            call: call.to_owned(),
+            response,
+            phases: phases
+                .map(|(phase, hist)| (phase, hist::encode(&hist)))
+                .collect(),
+        }
     });
     named.collect()
-}
-
-impl CallSums {
-    fn new(parts: usize) -> Self {
-        Self {
-            response: vec![HistogramSum::new(Precision::Latency); parts],
-            anatomy: AnatomySums::default(),
-        }
-    }
 }
 
 /// The ticks between warm-up and end; of a stopped run up to the last one with load.
