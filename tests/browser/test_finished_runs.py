@@ -102,7 +102,8 @@ def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
     pair = f"run={first['run']['id']}&run={second['run']['id']}"
     reader.open(f"/compare?{pair}")
     explained = reader.fetch_json(f"/api/v1/compare?{pair}")["comparisons"][0]["explained"]
-    call = next(one for one in explained if one["figure"] == "p99_ms")["calls"][0]
+    # Three of five calls are slower: other percentiles may be called chance on a busy machine.
+    call = next(one for one in explained if one["figure"] == "p50_ms")["calls"][0]
     assert "first_byte" in call["phases"]
     region = reader.page.get_by_role("region", name="Where changes come from").first
     expect(region).to_contain_text("first byte +", timeout=TIMEOUT_MS)
