@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from http.server import ThreadingHTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 from tests.browser.reader import TIMEOUT_MS, reading
 from tests.browser.scenes import steady
+from tests.e2e.support.echo import Echo
 from tests.e2e.support.http_calls import JSON
 from tests.tidy.tracked import ROOT
 
@@ -46,6 +49,51 @@ def test_hostile_names_stay_text(
         reader.sees(HOSTILE)
     assert reader.page.locator("img, main script").count() == 0
     reader.take_screenshots("hostile")
+
+
+class Refusal(Echo):
+    """Refuses each request with text that is markup elsewhere, and with secrets."""
+
+    def answer(self) -> None:
+        self.send_response(503)
+        self.send_header("Set-Cookie", "sid=s3cret")
+        self.send_header("X-Note", HOSTILE)
+        body = f'{HOSTILE}</script>\x1b[2J\0"session": {{"id": "s3cret", "csrf": ["s3cret"]}}'
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+def test_hostile_answers_stay_text_without_secrets(
+    reader: Reader, past: Past, tmp_path: Path
+) -> None:
+    """Broken if the answer in an example of a failed request becomes markup, in the pages or in a
+    report file, or shows a secret of its head or body. 8 s."""
+    file = tmp_path / "report.html"
+    scene = steady(rps=20, secs=2)
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), type("Handler", (Refusal,), {"received": []})
+    ) as one:
+        Thread(target=one.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{one.server_port}"
+        flags = ("--external-agents", "1", "--report", str(file))
+        run = past.fleet.run(past.loadpilot, scene, url, *flags).report["run"]["id"]
+        one.shutdown()
+    reader.open(f"/runs/{run}/tasks")
+    found = reader.fetch_json(f"/api/v1/runs/{run}/errors")["examples"]
+    assert {example["call"] for example in found} == {"GET /browse", "GET /cart", "POST /buy"}
+    for example in found:
+        head, body = example["exchange"]["answer"], example["exchange"]["body"]
+        assert {"Set-Cookie: ***", f"X-Note: {HOSTILE}"} <= set(head)
+        assert body == f'{HOSTILE}</script>\x1b[2J\0"session":"***"'
+    assert "s3cret" not in file.read_text(encoding="utf-8")
+    for page in (f"{reader.base}/runs/{run}/tasks", file.as_uri()):
+        reader.page.goto(page)
+        panel = reader.page.get_by_role("region", name="Examples of failed requests")
+        expect(panel.locator("details")).to_have_count(len(found), timeout=TIMEOUT_MS)
+        expect(panel).to_contain_text(HOSTILE)
+        assert reader.page.locator("img, main script").count() == 0
+        assert reader.page.title() != "taken"
 
 
 def test_the_pages_are_small() -> None:

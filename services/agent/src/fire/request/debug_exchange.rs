@@ -170,21 +170,29 @@ fn masked_body(text: &str, redactor: &Redactor) -> String {
     redactor.apply(&masked)
 }
 
-/// Where a JSON value ends: a text at its quotation mark, any other at a sign that follows values.
-/// What is cut off belongs to it.
+/// Where a JSON value ends: a text at its quotation mark, an array or object at its last bracket,
+/// any other at a sign that follows values. What is cut off belongs to it.
 fn value_end(value: &str) -> usize {
-    let mut signs = value.char_indices();
-    if !value.starts_with('"') {
-        let end = signs.find(|(_, sign)| matches!(sign, ',' | '}' | ']' | '\n'));
-        return end.map_or(value.len(), |(place, _)| place);
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    for (place, sign) in value.char_indices() {
+        if is_text {
+            is_text = sign != '"' || is_escaped;
+            is_escaped = sign == '\\' && !is_escaped;
+            if !is_text && depth == 0 {
+                return place + 1;
+            }
+            continue;
+        }
+        match sign {
+            '"' => is_text = place == 0 || depth > 0,
+            '[' | '{' => depth += 1,
+            ',' | ']' | '}' | '\n' if depth == 0 => return place,
+            ']' | '}' if depth == 1 => return place + 1,
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
     }
-    let mut is_escaped = false;
-    let end = signs.skip(1).find(|(_, sign)| {
-        let ends = *sign == '"' && !is_escaped;
-        is_escaped = *sign == '\\' && !is_escaped;
-        ends
-    });
-    end.map_or(value.len(), |(place, _)| place + 1)
+    value.len()
 }
 
 fn masked_answer(head: &[&str], redactor: &Redactor) -> Vec<String> {
@@ -354,6 +362,28 @@ mod tests {
         let mut image = ResponseHead::new(Shown::Any);
         image.add(b"HTTP/1.1 500 No\r\n\r\n\x89PNG\xff");
         assert_eq!(image.body(&Redactor::default()), "");
+    }
+
+    /// Broken if a part of a secret that is an array or an object could be read, or if what follows
+    /// it is hidden.
+    #[test]
+    fn a_secret_of_several_values_is_hidden_whole() {
+        let shown = |json: &str| body(&format!("HTTP/1.1 500 No\r\n\r\n{json}"));
+        for value in [
+            r#"["a=1", "b=2"]"#,
+            r#"{"id": "a]}", "csrf": ["b", {"c": "\"d}"}]}"#,
+            "[]",
+            "-1.5e3",
+        ] {
+            let json = format!(r#"{{"session": {value}, "error": "no"}}"#);
+            assert_eq!(
+                shown(&json),
+                r#"{"session":"***", "error": "no"}"#,
+                "{value}"
+            );
+        }
+        let cut = r#"{"error": "no", "cookies": ["a=1", "b=2"#;
+        assert_eq!(shown(cut), r#"{"error": "no", "cookies":"***""#);
     }
 
     /// Broken if an answer is kept that nothing shows, or one that failed is not.
