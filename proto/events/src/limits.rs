@@ -83,9 +83,9 @@ pub const DEBUG_REQUESTS_MAX: u32 = 100;
 pub const RESPONSE_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Maximum length of the beginning of a body in an example of a failed call, in bytes.
 pub const FAILURE_BODY_BYTES_MAX: usize = 2 * 1024;
-/// Maximum number of examples of failed calls of one call and outcome.
+/// Maximum number of examples of failed calls of one call and outcome, of a thread and of a run.
 pub const FAILURES_PER_OUTCOME_MAX: usize = 3;
-/// Maximum number of examples of failed calls, of a process and of a run.
+/// Maximum number of examples of failed calls, of a thread of a load generator and of a run.
 pub const FAILURES_MAX: usize = 50;
 /// Maximum length of a line of an example, in bytes.
 pub const FAILURE_LINE_BYTES_MAX: usize = 400;

@@ -20,20 +20,23 @@ pub struct FailureSeen {
     pub exchange: ExchangeSeen,
 }
 
-/// Adds an example, and drops those beyond the limits.
+/// Adds an example, and drops those beyond the limits. One that is there already changes nothing.
 pub(super) fn add(examples: &mut BTreeSet<FailureSeen>, call: CallId, exchange: &ExchangeSeen) {
     let example = FailureSeen {
         call,
         outcome: exchange.outcome,
         exchange: exchange.clone(),
     };
+    if examples.contains(&example) {
+        return;
+    }
     let is_same = |one: &FailureSeen| one.call == example.call && one.outcome == example.outcome;
     let same: Vec<&FailureSeen> = examples.iter().filter(|one| is_same(one)).collect();
     if let Some(&last) = same
         .last()
         .filter(|_| same.len() >= FAILURES_PER_OUTCOME_MAX)
     {
-        if *last <= example {
+        if *last < example {
             return;
         }
         let last = last.clone();
@@ -83,6 +86,9 @@ mod tests {
         };
         let forward = folded(&all);
         let twice = [all.clone(), all.clone()].concat();
+        // Without ids two failures may be equal, such as those of two threads.
+        let again = [all.clone(), all[..1].to_vec()].concat();
+        assert_eq!(forward, folded(&again));
         all.reverse();
         assert_eq!(forward, folded(&all));
         assert_eq!(forward, folded(&twice));
