@@ -43,6 +43,15 @@ struct Slowed {
     parts: Range<usize>,
 }
 
+/// Two fifths of the requests of one call, all the time.
+const SLOWER: Slowed = Slowed {
+    call: 1,
+    phase: Phase::FirstByte,
+    by_us: 30_000,
+    percent: 40,
+    parts: 0..PARTS,
+};
+
 /// A run with every request known.
 struct Known {
     parts: RunParts,
@@ -224,14 +233,7 @@ fn what_was_made_slower_is_named() {
 /// Broken if the share of requests is another than counting them gives.
 #[test]
 fn the_share_of_requests_is_counted() {
-    let slowed = Slowed {
-        call: 1,
-        phase: Phase::FirstByte,
-        by_us: 30_000,
-        percent: 40,
-        parts: 0..PARTS,
-    };
-    let (usual, slow) = (run(1, None, [100; 3]), run(2, Some(&slowed), [100; 3]));
+    let (usual, slow) = (run(1, None, [100; 3]), run(2, Some(&SLOWER), [100; 3]));
     let found = compared(&slow, &usual);
     for explained in &found.explained {
         let percent = explained.figure.percent().expect("a percentile") as u64;
@@ -283,17 +285,10 @@ fn another_mix_is_no_slower_call() {
 fn nothing_is_explained_without_a_change() {
     let (usual, same) = (run(1, None, [100; 3]), run(2, None, [100; 3]));
     assert!(compared(&same, &usual).explained.is_empty());
-    let slowed = Slowed {
-        call: 1,
-        phase: Phase::FirstByte,
-        by_us: 30_000,
-        percent: 40,
-        parts: 0..PARTS,
-    };
-    let mut invalid = run(2, Some(&slowed), [100; 3]);
+    let mut invalid = run(2, Some(&SLOWER), [100; 3]);
     invalid.parts.grade = Grade::Invalid;
     assert!(compared(&invalid, &usual).explained.is_empty());
-    let mut slow = run(2, Some(&slowed), [100; 3]);
+    let mut slow = run(2, Some(&SLOWER), [100; 3]);
     assert!(!compared(&slow, &usual).explained.is_empty());
     slow.parts.calls.clear();
     assert!(

@@ -10,7 +10,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use loadpilot_engine::check::is_secret_name;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_engine::tally::{CallEnd, Rows, Tally};
@@ -355,10 +354,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let is_example = self.failures.borrow_mut().take(end.call, end.outcome);
         if is_example {
             let head = order.call.http1().head(order.id.unwrap_or_default());
-            let is_secret = |name: &str| {
-                let name = name.to_ascii_lowercase();
-                is_secret_name(&name) || self.program.defaults.secret_headers.contains(&name)
-            };
+            let is_secret = |name: &str| self.program.defaults.is_secret(name);
             let request = debug_exchange::sent_lines(&head, redactor, is_secret);
             let mut seen = exchange_seen(arrival, order.call, end, request, shown.lines(redactor));
             for line in seen.request.iter_mut().chain(&mut seen.answer) {

@@ -14,7 +14,7 @@ use super::template::RequestParts;
 /// Which answers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Whatever its status is.
+    /// Each answer, also one that did not fail.
     Any,
     /// Those that failed, while examples are wanted.
     Failed {

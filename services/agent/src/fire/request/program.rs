@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
+use loadpilot_engine::check::is_secret_name;
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::connections::{Connections, Http};
@@ -61,7 +62,7 @@ pub(crate) struct RequestDefaults {
     /// Time-out of a call without one of its own, in µs.
     pub(crate) timeout_us: u64,
     /// Further headers whose values are secret, in lower case.
-    pub(crate) secret_headers: Vec<String>,
+    secret_headers: Vec<String>,
 }
 
 /// One call, complete but for its id.
@@ -211,6 +212,12 @@ pub(crate) struct InvalidHeaders {
 }
 
 impl RequestDefaults {
+    /// Whether the value under a name is secret: the name says so, or the scenario does.
+    pub(crate) fn is_secret(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        is_secret_name(&name) || self.secret_headers.contains(&name)
+    }
+
     /// Composes a request: the defaults that the scenario left out, then its headers in their
     /// order, then the length.
     pub(crate) fn parts<'a>(

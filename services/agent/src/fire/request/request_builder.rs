@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
-use loadpilot_engine::check::{ENGINE_HEADERS, is_secret_name};
+use loadpilot_engine::check::ENGINE_HEADERS;
 use loadpilot_events::limits::{
     BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,
 };
@@ -66,10 +66,7 @@ impl Program {
         })?;
         let forms = defaults.forms(&parts);
         let (http1, http2) = forms.map_err(|why| format!("headers: must be {}", why.rule))?;
-        let is_secret = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            is_secret_name(&name) || defaults.secret_headers.contains(&name)
-        };
+        let is_secret = |name: &str| defaults.is_secret(name);
         let debug_lines = match is_debugged {
             true => debug_exchange::request_lines(&parts, &self.redactor, is_secret),
             false => Vec::new(),

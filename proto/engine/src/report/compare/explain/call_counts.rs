@@ -39,7 +39,7 @@ pub(super) struct Counts {
 
 impl<'a> RunCounts<'a> {
     /// # Errors
-    /// When a histogram is none.
+    /// When a histogram cannot be decoded.
     pub(super) fn of(run: &'a RunParts) -> Result<Self, NotAHistogram> {
         Ok(Self {
             id: &run.run,

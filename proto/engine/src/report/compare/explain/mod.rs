@@ -29,7 +29,7 @@ use call_counts::{CallCounts, Counts, RunCounts, as_number, share};
 /// Explains the percentiles among `figures` that are better or worse.
 ///
 /// # Errors
-/// When a histogram of a run is none.
+/// When a histogram of a run cannot be decoded.
 pub(super) fn explanations(
     current: &RunParts,
     baseline: &[RunParts],
