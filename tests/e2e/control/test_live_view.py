@@ -450,8 +450,8 @@ def test_the_view_is_the_same_wherever_the_run_is(
         assert all(head.whole_secs == 3 for head in heads)
         assert [head.percent for head in heads] == sorted(head.percent for head in heads)
         for head in heads:
-            begun, ended = (100 * secs / 3 for secs in (head.secs, head.secs + 1))
-            assert int(begun) <= head.percent <= min(ended, 100), head
+            begun, ended = (round(100 * secs / 3) for secs in (head.secs, head.secs + 1))
+            assert begun <= head.percent <= min(ended, 100), head
             assert head.bar_percent == pytest.approx(head.percent, abs=2), head
         words = ["".join(filter(str.isalpha, row)) for row in terminal.frames[-1].block]
         last.append((heads[-1].percent, words))
