@@ -17,6 +17,7 @@ ALLOWED_UNDER_PROTO = {
     "flate2",
     "hdrhistogram",
     "memchr",
+    "postcard",
     "schemars",
     "serde",
     "serde_json",
@@ -30,7 +31,7 @@ FUZZ = "services/agent/fuzz"
 """The one crate that is no member: cargo-fuzz builds it, with a nightly compiler."""
 
 ALLOWED_BENEATH = {
-    *("adler2", "byteorder", "crc32fast", "miniz_oxide", "nom", "simd-adler32"),
+    *("adler2", "byteorder", "cobs", "crc32fast", "miniz_oxide", "nom", "simd-adler32"),
     *("block-buffer", "const-oid", "cpufeatures", "crypto-common", "digest", "hybrid-array"),
     *("cfg-if", "dyn-clone", "itoa", "num-traits", "ref-cast", "serde_core"),
     *("typenum", "zmij"),

@@ -89,8 +89,8 @@ fn settled(
     for (task, planned) in accounting.accounts.tasks.iter_mut().zip(per_task) {
         task.planned = planned;
     }
-    for (&(_, task), sums) in data.arrivals.range((part.start, 0)..(part.end, 0)) {
-        accounting.reported(task, sums);
+    for (_, task, sums) in data.arrivals.range(part.clone()) {
+        accounting.reported(task, &sums);
     }
     match workload.users() {
         Some(users) => accounting.closed_loop(users),
@@ -153,7 +153,7 @@ impl Accounting<'_> {
 
     fn reported_in(&self, tick: u32) -> TickAccount {
         let mut account = TickAccount::default();
-        for (_, sums) in self.data.arrivals.range((tick, 0)..=(tick, u16::MAX)) {
+        for (.., sums) in self.data.arrivals.range(tick..=tick) {
             account.started += sums.started;
             account.dropped += sums.dropped.values().sum::<u64>();
         }
@@ -207,10 +207,10 @@ impl Accounting<'_> {
             Vec::new()
         };
         let all_unowned = planned.unowned > 0 && lost == 0;
+        let rows = self.data.arrivals.of_tick(tick);
         for (task, planned_count) in per_task.into_iter().enumerate() {
             let number = u16::try_from(task).unwrap_or(u16::MAX);
-            let sums = self.data.arrivals.get(&(tick, number));
-            let reported = sums.map_or(0, ArrivalSums::reported);
+            let reported = rows.get(&number).map_or(0, ArrivalSums::reported);
             let missing = planned_count.saturating_sub(reported);
             let unowned_count = match unowned.get(task) {
                 Some(&count) => count.min(missing),
@@ -246,9 +246,9 @@ impl Accounting<'_> {
             *count = count.saturating_sub(reported.copied().unwrap_or(0));
         }
         let mut missing = self.workload.count_per_task(planned.range.clone());
+        let rows = self.data.arrivals.of_tick(tick);
         for (task, (open, missing)) in (0..).zip(open.iter_mut().zip(&mut missing)) {
-            let sums = self.data.arrivals.get(&(tick, task));
-            let reported = sums.map_or(0, ArrivalSums::reported);
+            let reported = rows.get(&task).map_or(0, ArrivalSums::reported);
             *open = open.saturating_sub(reported);
             *missing = missing.saturating_sub(reported);
         }

@@ -44,7 +44,7 @@ impl DeltaRecord {
             subject,
             seq,
             ended_us,
-            parsed: read.map(|envelope| ParsedDelta::new(envelope.event, payload.len())),
+            parsed: read.map(|envelope| ParsedDelta::new(envelope.event, payload)),
         }
     }
 
@@ -89,8 +89,7 @@ pub(crate) struct ParsedDelta {
 }
 
 impl ParsedDelta {
-    fn new(delta: DeltaReported, bytes: usize) -> Self {
-        let content = content(&delta);
+    fn new(delta: DeltaReported, payload: &[u8]) -> Self {
         let (mut reader, mut room) = (HistogramReader::default(), READ_AHEAD_MAX);
         let mut read_ahead = Vec::new();
         for encoded in encoded(&delta) {
@@ -104,8 +103,8 @@ impl ParsedDelta {
         }
         Self {
             delta,
-            bytes,
-            content,
+            bytes: payload.len(),
+            content: content(payload),
             read_ahead,
         }
     }

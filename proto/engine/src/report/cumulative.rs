@@ -121,8 +121,8 @@ pub fn cumulative(
     for place in 0..plan.tasks.len() {
         totals.tasks.entry(task_name(plan, place)).or_default();
     }
-    for ((_, task), sums) in &data.arrivals {
-        let name = task_name(plan, usize::from(*task));
+    for (_, task, sums) in data.arrivals.range(..) {
+        let name = task_name(plan, usize::from(task));
         let task = totals.tasks.entry(name).or_default();
         task.started += sums.started;
         add_counts(&mut task.dropped, &sums.dropped);

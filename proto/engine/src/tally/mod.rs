@@ -8,6 +8,7 @@
 //!
 //! How it adds up:
 //! - [`aggregates`]: sums of arrivals, calls and phases
+//! - [`arrival_rows`]: sums of arrivals by due tick and task, packed
 //! - [`metrics`]: the scenario's own metrics
 //! - [`packed_histogram`]: histogram counts, packed
 //! - [`seq_set`]: which numbers of a sequence were seen
@@ -25,6 +26,7 @@ pub mod call_ids;
 pub mod row_key;
 
 pub mod aggregates;
+pub mod arrival_rows;
 pub(crate) mod bytes_codec;
 pub(crate) mod cache_codec;
 pub mod metrics;

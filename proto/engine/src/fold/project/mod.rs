@@ -30,6 +30,7 @@ use crate::fold::delta_validation::plausible;
 use crate::fold::delta_window::Reported;
 use crate::fold::index::Index;
 use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
+use crate::tally::arrival_rows::ArrivalRows;
 use crate::tally::cache_codec;
 use crate::tally::call_ids::{CallId, CallNames};
 use crate::tally::metrics::MetricSums;
@@ -123,7 +124,7 @@ pub struct Projection {
     /// The scenario's own metrics, by window and task.
     pub metrics: BTreeMap<(Window, u16), MetricSums>,
     /// By due tick and task.
-    pub arrivals: BTreeMap<(u32, u16), ArrivalSums>,
+    pub arrivals: ArrivalRows,
     /// By due tick.
     pub ticks: BTreeMap<u32, TickCalls>,
     /// By process.
@@ -325,9 +326,7 @@ impl Projection {
         for seen in &delta.failures {
             failed_calls::add(&mut self.failures, names.call_id(seen.call), seen);
         }
-        for (row, sums, excess) in &prepared.arrivals {
-            self.arrival(holder, row, sums, *excess);
-        }
+        self.add_arrivals(holder, &prepared.arrivals);
         for (row, latencies, excess) in &prepared.calls {
             let call = (*row, names.call_id(row.call));
             self.call(control, holder, call, latencies, *excess);
@@ -352,16 +351,22 @@ impl Projection {
         }
     }
 
-    fn arrival(&mut self, holder: &Holder, row: &ArrivalRow, more: &ArrivalSums, excess: bool) {
-        let sums = self.holders.entry(holder.clone()).or_default();
-        sums.started += more.started;
-        if excess {
-            self.excess_arrivals += more.started;
-            return;
+    fn add_arrivals(&mut self, holder: &Holder, rows: &[(&ArrivalRow, ArrivalSums, bool)]) {
+        let of_holder = self.holders.entry(holder.clone()).or_default();
+        let mut by_tick = BTreeMap::<u32, BTreeMap<u16, ArrivalSums>>::new();
+        for (row, sums, excess) in rows {
+            of_holder.started += sums.started;
+            if *excess {
+                self.excess_arrivals += sums.started;
+                continue;
+            }
+            *of_holder.reported.entry(row.tick).or_default() += sums.reported();
+            let of_tick = by_tick.entry(row.tick).or_default();
+            of_tick.entry(row.task).or_default().add(sums);
         }
-        *sums.reported.entry(row.tick).or_default() += more.reported();
-        let key = (row.tick, row.task);
-        self.arrivals.entry(key).or_default().add(more);
+        for (tick, of_tick) in by_tick {
+            self.arrivals.add(tick, of_tick);
+        }
     }
 
     fn call(

@@ -42,9 +42,8 @@ impl Closing<'_> {
         if self.rules == Rules::V1 || ticks.is_empty() {
             return sum;
         }
-        let rows = (*ticks.start(), 0)..=(*ticks.end(), u16::MAX);
-        for ((_, of), more) in self.data.arrivals.range(rows) {
-            if task.is_none_or(|task| task == *of) {
+        for (_, of, more) in self.data.arrivals.range(ticks) {
+            if task.is_none_or(|task| task == of) {
                 sum.add(more.raises);
             }
         }
@@ -56,12 +55,9 @@ impl Closing<'_> {
     /// left for it.
     fn proven_raises(&self, ticks: RangeInclusive<u32>, task: u16) -> TaskRaises {
         let mut sum = self.raises_in(ticks.clone(), Some(task));
-        let rows = self
-            .data
-            .arrivals
-            .range((*ticks.start(), 0)..=(*ticks.end(), u16::MAX));
-        let rows = rows.filter(|((_, of), _)| *of == task);
-        let task_errors: u64 = rows.map(|(_, sums)| sums.task_errors).sum();
+        let rows = self.data.arrivals.range(ticks);
+        let rows = rows.filter(|(_, of, _)| *of == task);
+        let task_errors: u64 = rows.map(|(.., sums)| sums.task_errors).sum();
         let first_call: usize = self.plan.tasks[..usize::from(task)]
             .iter()
             .map(|task| task.steps.len())
@@ -112,8 +108,8 @@ impl Closing<'_> {
             .iter()
             .filter(|(tick, _)| ticks.contains(tick))
         {
-            let rows = self.data.arrivals.range((tick, 0)..=(tick, u16::MAX));
-            let called_off = rows.map(|(_, sums)| {
+            let rows = self.data.arrivals.range(tick..=tick);
+            let called_off = rows.map(|(.., sums)| {
                 let dropped = |reason| sums.dropped.get(&reason).copied().unwrap_or(0);
                 dropped(DropReason::Paused) + dropped(DropReason::Stopped)
             });

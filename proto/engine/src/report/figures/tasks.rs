@@ -111,12 +111,10 @@ impl Closing<'_> {
 
     /// The checks of a task, or of all tasks; `None` when no check was called.
     pub(crate) fn checks(&self, task: Option<u16>) -> Option<Checks> {
-        let measured = self.measured.clone();
-        let rows = self.data.arrivals.range((measured.start, 0)..);
-        let rows = rows.take_while(|((tick, _), _)| *tick < measured.end);
-        let rows = rows.filter(|((_, of), _)| task.is_none_or(|task| task == *of));
+        let rows = self.data.arrivals.range(self.measured.clone());
+        let rows = rows.filter(|(_, of, _)| task.is_none_or(|task| task == *of));
         let mut checks = Checks::default();
-        for (_, sums) in rows {
+        for (.., sums) in rows {
             checks.passed += sums.checks.passed;
             checks.failed += sums.checks.failed;
         }

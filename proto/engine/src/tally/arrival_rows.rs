@@ -1,0 +1,61 @@
+//! Sums of arrivals by due tick and task, packed: a run of a day has hundreds of thousands of rows,
+//! of which most are one number.
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tally::aggregates::ArrivalSums;
+use crate::tally::bytes_codec::Bytes;
+
+/// Sums of arrivals by due tick and task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrivalRows(
+    /// By tick: task and sums of each row, in the order of tasks.
+    BTreeMap<u32, Bytes>,
+);
+
+impl ArrivalRows {
+    /// Adds the rows of a tick, by task.
+    pub(crate) fn add(&mut self, tick: u32, more: BTreeMap<u16, ArrivalSums>) {
+        let packed = self.0.entry(tick).or_default();
+        let mut rows = more;
+        for (task, sums) in unpacked(packed) {
+            rows.entry(task).or_default().add(&sums);
+        }
+        let mut bytes = Vec::new();
+        for row in &rows {
+            bytes = postcard::to_extend(&row, bytes).expect("memory takes every write");
+        }
+        // There are as many of them as ticks.
+        bytes.shrink_to_fit();
+        *packed = Bytes(bytes);
+    }
+
+    /// The rows of some ticks, in order: tick, task and sums.
+    pub fn range(
+        &self,
+        ticks: impl RangeBounds<u32>,
+    ) -> impl Iterator<Item = (u32, u16, ArrivalSums)> {
+        let ticks = self.0.range(ticks);
+        ticks.flat_map(|(&tick, packed)| {
+            unpacked(packed).map(move |(task, sums)| (tick, task, sums))
+        })
+    }
+
+    /// The rows of a tick by task.
+    #[must_use]
+    pub fn of_tick(&self, tick: u32) -> BTreeMap<u16, ArrivalSums> {
+        self.0.get(&tick).into_iter().flat_map(unpacked).collect()
+    }
+}
+
+fn unpacked(packed: &Bytes) -> impl Iterator<Item = (u16, ArrivalSums)> {
+    let mut bytes = packed.0.as_slice();
+    std::iter::from_fn(move || {
+        let (row, rest) = postcard::take_from_bytes(bytes).ok()?;
+        bytes = rest;
+        Some(row)
+    })
+}
