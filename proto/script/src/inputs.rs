@@ -12,12 +12,12 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::plan::code::Function;
 
 use super::operation::Occasion;
-use super::values::exceptions::{Exception, type_error, unsupported, value_error};
+use super::values::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use super::values::json;
 use super::values::operators::item;
 use super::values::repr::{repr, str};
 use super::values::value::Value;
-use loadpilot_engine::schedule::feed::Feeder;
+use loadpilot_engine::schedule::feed::{Feeder, NoRow};
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 
 /// Maximum number of instructions between two operations, and of items of comprehensions: a loop
@@ -27,6 +27,8 @@ pub(super) const INSTRUCTIONS_MAX: u32 = 10_000_000;
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 /// Maximum length of `rand.text()`.
 const LETTERS_MAX: i128 = 1_000_000;
+/// The error of an arrival for which no row is left (`loadpilot.inputs.feeds`).
+const ALL_USED: &str = "all rows of the feed are used, and they are unique";
 /// End of the range of Python's dates: of the year 9999, in µs since 1970.
 const DUE_US_MAX: u64 = 253_402_300_800_000_000;
 
@@ -121,13 +123,16 @@ impl Inputs {
     pub(super) fn row(&self, feed: u16) -> Result<Value, Exception> {
         let feed = usize::from(feed);
         let mut feeders = self.sources.feeders.borrow_mut();
-        let place = feeders
-            .get_mut(feed)
-            .and_then(|one| one.row(self.occasion.whose));
+        let missing = || unsupported("a row that the plan does not have");
+        let feeder = feeders.get_mut(feed).ok_or_else(missing)?;
+        let place = match feeder.row(self.occasion.whose) {
+            Ok(place) => place,
+            Err(NoRow::AllUsed) => return Err(Exception::new(Kind::FeedError, ALL_USED)),
+            Err(NoRow::NotTaken) => return Err(missing()),
+        };
         let rows = self.sources.rows.get(feed);
-        let row = place.and_then(|place| rows?.get(usize::try_from(place).ok()?));
-        row.cloned()
-            .ok_or_else(|| unsupported("a row that the plan does not have"))
+        let row = rows.and_then(|rows| rows.get(usize::try_from(place).ok()?));
+        row.cloned().ok_or_else(missing)
     }
 
     /// Result of a function of `loadpilot`.

@@ -7,7 +7,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pyo3::exceptions::{PyLookupError, PyRuntimeError};
+use loadpilot_engine::schedule::feed::NoRow;
+use pyo3::exceptions::{PyIndexError, PyLookupError, PyRuntimeError};
 use pyo3::prelude::*;
 
 use super::inputs::Inputs;
@@ -65,11 +66,15 @@ pub(crate) fn due_us() -> PyResult<u64> {
     current_inputs(|inputs| inputs.due().0)
 }
 
-/// Row of the current part, from 0, in the feed at this index of the plan.
+/// Row of the current part, from 0, in the feed at this index of the plan; `IndexError` when all
+/// rows are used.
 #[pyfunction]
 pub(crate) fn row(feed: usize) -> PyResult<u64> {
     let row = current_inputs(|inputs| inputs.row(feed))?;
-    row.ok_or_else(|| PyLookupError::new_err("this task takes no rows of it"))
+    row.map_err(|why| match why {
+        NoRow::NotTaken => PyLookupError::new_err("this task takes no rows of it"),
+        NoRow::AllUsed => PyIndexError::new_err("all rows are used"),
+    })
 }
 
 /// Adds to a metric of the current user; without one it does nothing.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_agent::users::script::{Occasion, Source};
-use loadpilot_engine::schedule::feed::Feeder;
+use loadpilot_engine::schedule::feed::{Feeder, NoRow};
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 use loadpilot_events::Timestamp;
 
@@ -70,10 +70,10 @@ impl Inputs {
         self.occasion.get().due
     }
 
-    /// Row of the part, from 0, in the feed at this index of the plan; `None` if the part takes no
-    /// rows of the feed.
-    pub(super) fn row(&self, feed: usize) -> Option<u64> {
+    /// Row of the part, from 0, in the feed at this index of the plan.
+    pub(super) fn row(&self, feed: usize) -> Result<u64, NoRow> {
         let mut feeders = self.sources.feeders.borrow_mut();
-        feeders.get_mut(feed)?.row(self.occasion.get().whose)
+        let feeder = feeders.get_mut(feed).ok_or(NoRow::NotTaken)?;
+        feeder.row(self.occasion.get().whose)
     }
 }

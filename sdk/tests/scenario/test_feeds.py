@@ -161,6 +161,8 @@ def taking(feed: str, in_task: str = "next(self.users)") -> str:
         ("feed([])", "feed('…'): has no rows"),
         ("feed([1], order='random')", 'order must be "file" or "shuffled" (got \'random\')'),
         ("feed([1], cycle=1)", "cycle must be True or False (got 1)"),
+        ("feed([1], unique=1)", "unique must be True or False (got 1)"),
+        ("feed([1], unique=True, cycle=True)", "give cycle or unique, not both"),
         ("feed('../outside.csv')", "agents get files beside the scenario only"),
     ],
 )

@@ -101,6 +101,48 @@ def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Or
     assert finding["evidence"] == evidence
 
 
+@pytest.mark.parametrize("row", ['[f"name{n}"]', '(f"name{n}",)'], ids=["compiled", "Python"])
+def test_unique_rows_are_never_taken_twice(
+    loadpilot: Loadpilot, oracle: Oracle, row: str
+) -> None:
+    """Broken if a run starts that needs more rows than there are, a row is taken twice when the rate
+    is raised beyond the rows, or a task without a row sends a request. 10 s."""
+    few, enough = (UNIQUE.replace("ROW", row).replace("COUNT", str(n)) for n in (99, 400))
+    refused = loadpilot.run(few, oracle.url)
+    assert refused.code == 2
+    assert "must be at least 100, as many as the run takes: rows are unique" in refused.stderr
+    assert oracle.requests() == []
+    flags = ("--rps", "50", "--duration", "8s", "--agents", "2")
+    with loadpilot.start(enough, oracle.url, *flags) as running:
+        assert oracle.wait_count(50, 30)
+        raised = loadpilot.call("rate", "last", "200")
+        assert raised.code == 0, raised.stderr
+        finished = running.end()
+    assert finished.judged == 1
+    taken = names([parse_qs(urlsplit(request.path).query) for request in oracle.requests()])
+    assert taken == {f"name{number}": 1 for number in range(400)}
+    (task,) = finished.report["tasks"]
+    without_row = task["arrivals"]["started"] - 400
+    assert without_row > 0
+    (error,) = task["raised"]
+    assert error["text"].startswith("FeedError: all rows of the feed are used, and they are unique")
+    assert error["count"] == task["arrivals"]["task_errors"] == without_row
+
+
+UNIQUE = """
+from loadpilot import LoadClient, VUser, feed, scenario, task
+
+
+@scenario(rps=50, duration="2s", mode="constant")
+class Shop(VUser):
+    names = feed([ROW for n in range(COUNT)], unique=True, order="shuffled")
+
+    @task
+    def take(self, client: LoadClient) -> None:
+        client.get("/take", params={"name": next(self.names)[0]}, name="take")
+"""
+
+
 LOOP = """
 from loadpilot import LoadClient, VUser, feed, rand, scenario, task
 

@@ -147,6 +147,37 @@ def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     assert finished.code == 3
 
 
+UNIQUE = """
+from loadpilot import LoadClient, VUser, feed, scenario, task
+
+@scenario(mode="constant")
+class Unique(VUser):
+    names = feed([{"name": f"name{n}"} for n in range(1_000)], unique=True, order="shuffled")
+
+    @task
+    def take(self, client: LoadClient) -> None:
+        client.get("/take", params=next(self.names), name="take")
+"""
+
+
+def test_no_row_is_taken_twice_when_an_agent_is_killed(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if survivors take rows again that the killed agent took. 10 s."""
+    rps, secs = 100, 10
+    fleet.coordinator(*COORDINATOR)
+    agents = [fleet.agent(f"a-{n}", *AGENT) for n in range(1, 5)]
+    with fleet.start(loadpilot, UNIQUE, oracle.url, *load(rps, secs, 4)) as running:
+        assert oracle.wait_count(2 * rps, 30)
+        agents[1].kill()
+        running.until(f"lost a-2 {TIMES} 64: silent")
+        finished = running.end()
+    taken = Counter(request.path for request in oracle.requests())
+    assert set(taken.values()) == {1}
+    missing = rps * secs - len(taken)
+    assert 0 < missing <= finished.report["arrivals"]["lost"]
+
+
 @pytest.mark.case(n=6)
 @pytest.mark.long
 def test_agents_are_killed_and_added_all_the_time(

@@ -8,6 +8,8 @@ use loadpilot_events::plan::script::Feed;
 
 use super::body;
 use super::checker::Checker;
+use crate::schedule::feed::rows_taken;
+use crate::schedule::pace::Pace;
 
 pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(script) = &plan.script else {
@@ -56,7 +58,48 @@ pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, list: &str, feeds: &
             feed.rows,
         );
         tasks(checker, plan, &format!("{field}.tasks"), &feed.tasks);
+        if feed.unique {
+            unique_rows(checker, plan, &field, feed);
+        }
     }
+}
+
+/// Checks a feed of which no row may be used twice.
+fn unique_rows(checker: &mut Checker<'_>, plan: &Plan, field: &str, feed: &Feed) {
+    let rule = "must not be together with cycles";
+    checker.require(!feed.cycles, format!("{field}.unique"), rule, feed.unique);
+    // A user that moves to another agent begins its iterations anew.
+    let rule = "must not be set in a closed loop: which rows its users take is unknown";
+    let is_open = plan.users.is_none();
+    checker.require(is_open, format!("{field}.unique"), rule, feed.unique);
+    // Rows of users and rows of arrivals are counted apart, both from the first.
+    let is_of_one = !feed.prepares || feed.tasks.is_empty();
+    let rule = "must not be set where both hooks and tasks take rows: declare a feed for each";
+    checker.require(is_of_one, format!("{field}.unique"), rule, feed.unique);
+    if is_open && checker.problems.is_empty() {
+        let least = rows_needed(plan, feed);
+        let rule = format!("must be at least {least}, as many as the run takes: rows are unique");
+        checker.require(
+            feed.rows >= least,
+            format!("{field}.rows"),
+            &rule,
+            feed.rows,
+        );
+    }
+}
+
+/// The number of rows that a run takes at least, whatever its seed: that of its whole blocks of
+/// tasks.
+fn rows_needed(plan: &Plan, feed: &Feed) -> u64 {
+    let weights = plan.tasks.iter().map(|task| u64::from(task.weight));
+    let block = weights.sum::<u64>().max(1);
+    let blocks = Pace::new(&plan.profile).planned() / block;
+    let users = plan.scenario_users().unwrap_or(0);
+    let of_task = |task: usize| {
+        let weight = plan.tasks.get(task).map_or(0, |task| task.weight);
+        blocks * u64::from(weight)
+    };
+    rows_taken(feed, users, of_task)
 }
 
 /// Checks a list of task positions: each is in the plan, at most once.

@@ -262,7 +262,7 @@ fn quarantined(report: &Report) -> Option<Finding> {
 }
 
 fn feeder_wrap_around(report: &Report) -> Option<Finding> {
-    let is_short = |feed: &&FeedFacts| !feed.cycles && feed.taken > feed.rows;
+    let is_short = |feed: &&FeedFacts| !feed.cycles && !feed.unique && feed.taken > feed.rows;
     let feed = report.run.feeds.iter().find(is_short)?;
     let FeedFacts {
         name, rows, taken, ..

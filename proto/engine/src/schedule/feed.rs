@@ -2,7 +2,8 @@
 //!
 //! The turn of an arrival is the number of arrivals before it that take rows of the same feed. Its
 //! row is the turn modulo the number of rows, so that all agents together use each row once before
-//! any is used twice. The row must never depend on the agent that computes it.
+//! any is used twice. Of a feed whose rows are unique, an arrival gets none when all are used: its
+//! turn alone decides, so that this holds after a loss of agents, too. The row must never depend on the agent that computes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,15 @@ use crate::schedule::workload::Workload;
 /// own.
 const CACHED_MAX: u64 = 1 << 16;
 
+/// Why an arrival has no row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRow {
+    /// Its task takes no rows of the feed.
+    NotTaken,
+    /// All rows of the feed are used, and they are unique.
+    AllUsed,
+}
+
 /// The rows of one feed, with a cache of the blocks of arrivals that were computed last.
 #[derive(Debug)]
 pub struct Feeder {
@@ -24,6 +34,7 @@ pub struct Feeder {
     /// Position of the feed in the plan: each feed is shuffled in its own way.
     number: u64,
     rows: u64,
+    is_unique: bool,
     is_shuffled: bool,
     /// By task: whether it takes rows of this feed.
     takes: Vec<bool>,
@@ -46,22 +57,29 @@ impl Feeder {
             workload,
             number: number as u64,
             rows: feed.rows.max(1),
+            is_unique: feed.unique,
             is_shuffled: feed.shuffled,
             blocks: BTreeMap::new(),
         }
     }
 
-    /// The row, from 0, for `scope`; `None` when its task takes no row.
-    pub fn row(&mut self, scope: DrawScope) -> Option<u64> {
-        let turn = self.turn(scope)?;
+    /// The row, from 0, for `scope`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn row(&mut self, scope: DrawScope) -> Result<u64, NoRow> {
+        let turn = self.turn(scope).ok_or(NoRow::NotTaken)?;
+        if self.is_unique && turn >= self.rows {
+            return Err(NoRow::AllUsed);
+        }
         let place = turn % self.rows;
         if !self.is_shuffled {
-            return Some(place);
+            return Ok(place);
         }
         let keys = (Purpose::FeedKey, Purpose::FeedFlip);
         // Each pass through the feed has an order of its own.
         let block = (turn / self.rows).wrapping_mul(1 << 16) ^ self.number;
-        Some(shuffled(
+        Ok(shuffled(
             self.workload.seed(),
             keys,
             block,

@@ -50,6 +50,9 @@ pub struct Feed {
     /// Whether rows may be used again when there are no more.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cycles: bool,
+    /// Whether no row may be used twice: an arrival for which none is left raises an error.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unique: bool,
     /// Whether the seed fixes the order of rows. Absent: the order of the data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shuffled: bool,
@@ -67,6 +70,9 @@ pub struct FeedFacts {
     pub taken: u64,
     /// Whether rows may be used again when there are no more.
     pub cycles: bool,
+    /// Whether no row may be used twice.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unique: bool,
 }
 
 /// State that `@setup`, or the `on_start` of all users, left at the submitter.

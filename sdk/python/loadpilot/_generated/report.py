@@ -171,6 +171,10 @@ class FeedFacts(TypedDict):
     Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
     took one. Number of users, if that is greater.
     """
+    unique: NotRequired[bool]
+    """
+    Whether no row may be used twice.
+    """
 
 
 class Holder(TypedDict):

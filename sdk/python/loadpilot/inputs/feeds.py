@@ -34,13 +34,21 @@ class Feed:
     """Rows, of which each arrival takes one."""
 
     def __init__(
-        self, source: object, folder: Path, place: str, *, cycle: object, order: object
+        self,
+        source: object,
+        folder: Path,
+        place: str,
+        *,
+        cycle: object = False,
+        unique: object = False,
+        order: object = "file",
     ) -> None:
         """Take the arguments of ``feed()``, the folder of relative paths, and the line."""
         self.source = source
         self.folder = folder
         self.place = place
         self.cycle = cycle
+        self.unique = unique
         self.order = order
         self.row_index: Callable[[], int] | None = None
         """Returns the row index of the current arrival or user; None outside a run."""
@@ -55,14 +63,18 @@ class Feed:
     def __next__(self) -> Any:
         """Return the row of this arrival, or of this user in hooks; always the same row.
 
-        Raises FeedError outside tasks and hooks, or when the compiler did not see the use.
+        Raises FeedError outside tasks and hooks, when the compiler did not see the use, or when all
+        rows are used and they are unique.
         """
         if self.row_index is None:
             raise FeedError(f"{self!r}: {OUTSIDE_A_PART}")
         try:
-            row = self.rows[self.row_index()]
+            number = self.row_index()
+        except IndexError:
+            raise FeedError(ALL_USED) from None
         except LookupError:
             raise FeedError(f"{self!r}: {USE_NOT_SEEN}") from None
+        row = self.rows[number]
         return dict(row) if isinstance(row, dict) else row
 
     @property
@@ -77,8 +89,11 @@ class Feed:
         """The rows, at least one; raises FeedError."""
         if self.order not in ORDERS:
             raise FeedError(f'{self!r}: order must be "file" or "shuffled" (got {self.order!r})')
-        if not isinstance(self.cycle, bool):
-            raise FeedError(f"{self!r}: cycle must be True or False (got {self.cycle!r})")
+        for name, value in (("cycle", self.cycle), ("unique", self.unique)):
+            if not isinstance(value, bool):
+                raise FeedError(f"{self!r}: {name} must be True or False (got {value!r})")
+        if self.cycle and self.unique:
+            raise FeedError(f"{self!r}: give cycle or unique, not both")
         path = self.path
         if path is not None:
             rows = self._read(path)
@@ -122,6 +137,7 @@ class Feed:
             raise FeedError(f"{self!r}: {error}") from None
 
 
+ALL_USED = "all rows of the feed are used, and they are unique"
 OUTSIDE_A_PART = (
     "a row is taken inside a task, on_start or on_stop, by next(self.NAME) of a feed that is an "
     "attribute of the scenario's class and is named in its tasks"
@@ -205,7 +221,11 @@ READERS: dict[str, Callable[[str], Rows]] = {
 
 
 def feed(
-    source: Source, *, cycle: bool = False, order: Literal["file", "shuffled"] = "file"
+    source: Source,
+    *,
+    cycle: bool = False,
+    unique: bool = False,
+    order: Literal["file", "shuffled"] = "file",
 ) -> Feed:
     """Define a feed, as an attribute of a scenario; each arrival takes one of its rows.
 
@@ -218,10 +238,15 @@ def feed(
     ``cycle``
         Whether rows are meant to be reused after the last one. They are reused in any case, but
         without ``cycle=True`` the certificate is then DEGRADED.
+    ``unique``
+        Whether no row may be taken twice, by all agents together and also when agents are lost. A
+        run that takes more rows than there are does not start. When its rate is raised later, an
+        arrival for which no row is left raises FeedError. Not for a closed loop.
     ``order``
         ``file``, or ``shuffled``: a permutation by the seed, a new one for each pass.
     """
     caller = sys._getframe(1)  # noqa: SLF001  (CPython's documented door)
     written_in = Path(caller.f_code.co_filename)
     place = f"{written_in}:{caller.f_lineno}"
-    return Feed(source, written_in.parent.resolve(), place, cycle=cycle, order=order)
+    folder = written_in.parent.resolve()
+    return Feed(source, folder, place, cycle=cycle, unique=unique, order=order)

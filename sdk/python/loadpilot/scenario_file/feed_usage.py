@@ -62,6 +62,7 @@ def plan_feeds(
         settings = {
             "prepares": prepares,
             "cycles": feed.cycle,
+            "unique": feed.unique,
             "shuffled": feed.order == "shuffled",
         }
         flags = {name: True for name, is_set in settings.items() if is_set}

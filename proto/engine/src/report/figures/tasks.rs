@@ -45,6 +45,7 @@ impl Closing<'_> {
             rows: feed.rows,
             taken: rows_taken(feed, users, of_task),
             cycles: feed.cycles,
+            unique: feed.unique,
         };
         self.plan.feeds().iter().map(facts).collect()
     }

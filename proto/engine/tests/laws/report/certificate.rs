@@ -269,6 +269,7 @@ fn rows_that_are_used_again() {
     let feed = |taken, cycles| {
         move |report: &mut Report| {
             report.run.feeds.push(FeedFacts {
+                unique: false,
                 name: "users".to_owned(),
                 rows: 100,
                 taken,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loadpilot_engine::check;
-use loadpilot_engine::schedule::feed::Feeder;
+use loadpilot_engine::schedule::feed::{Feeder, NoRow};
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
@@ -26,6 +26,7 @@ fn feed(plan: &Plan, dice: &mut Dice) -> Feed {
         tasks: if taking.is_empty() { vec![0] } else { taking },
         prepares: false,
         cycles: false,
+        unique: false,
         shuffled: dice.chance(50),
     }
 }
@@ -69,7 +70,7 @@ proptest! {
             Box::new(move |n| feeder.row(DrawScope::Arrival(n)))
         });
         let takes = |n: &u64| feed.tasks.contains(&workload.task_of(*n));
-        prop_assert!(found.iter().all(|(n, row)| row.is_some() == takes(n)));
+        prop_assert!(found.iter().all(|(n, row)| row.is_ok() == takes(n)));
         let rows: Vec<u64> = found.into_values().flatten().collect();
         for (pass, rows) in rows.chunks(usize::try_from(feed.rows).expect("few")).enumerate() {
             let mut sorted = rows.to_vec();
@@ -80,6 +81,30 @@ proptest! {
             let in_order: Vec<u64> = (0..rows.len() as u64).collect();
             prop_assert!(feed.shuffled || rows == in_order);
         }
+    }
+
+    /// Broken if a row of a feed of unique rows is taken twice by all agents together, one is left
+    /// while arrivals have none, or an arrival without a row cannot tell why.
+    #[test]
+    fn unique_rows_are_taken_once_and_then_no_more(seed: u64) {
+        let dice = &mut Dice::new(seed);
+        let plan = plans::plan(dice);
+        let feed = Feed { unique: true, ..feed(&plan, dice) };
+        let workload = Arc::new(Workload::new(&plan, seed));
+        let found = by_agents(workload.planned(), dice, || {
+            let mut feeder = Feeder::new(Arc::clone(&workload), 0, &feed);
+            Box::new(move |n| feeder.row(DrawScope::Arrival(n)))
+        });
+        let taking = found.iter().filter(|(n, _)| feed.tasks.contains(&workload.task_of(**n)));
+        let (taken, none): (Vec<_>, Vec<_>) =
+            taking.map(|(_, row)| *row).partition(Result::is_ok);
+        prop_assert!(none.iter().all(|row| *row == Err(NoRow::AllUsed)));
+        let mut rows: Vec<u64> = taken.into_iter().flatten().collect();
+        let count = rows.len();
+        rows.sort_unstable();
+        rows.dedup();
+        prop_assert_eq!(rows.len(), count, "a row was taken twice");
+        prop_assert!(none.is_empty() || count as u64 == feed.rows, "a row is left");
     }
 
     /// Broken if two users of a closed loop take the same row while they are equally fast.
@@ -149,7 +174,7 @@ fn draws_and_rows_never_change() {
     };
     let mut feeder = Feeder::new(Arc::new(Workload::new(&plan, 42)), 0, &feed);
     let rows: Vec<_> = (0..10)
-        .filter_map(|user| feeder.row(DrawScope::Start(user)))
+        .filter_map(|user| feeder.row(DrawScope::Start(user)).ok())
         .collect();
     assert_eq!(rows, [1, 8, 4, 3, 5, 0, 9, 7, 2, 6]);
 }
@@ -174,7 +199,7 @@ fn inputs_of_a_plan_are_checked() {
     }
     let long = |bytes: usize| Text::Literal("x".repeat(bytes));
     let some = |count: usize| (0..count).map(|n| (format!("n{n}"), "x".to_owned()));
-    let cases: [Case<'_>; 12] = [
+    let cases: [Case<'_>; 15] = [
         ("parameters.", &|plan| {
             plan.parameters.insert(String::new(), long(1));
         }),
@@ -197,6 +222,19 @@ fn inputs_of_a_plan_are_checked() {
         }),
         ("script.feeds[0].tasks", &|plan| {
             feeds(plan)[0].tasks = vec![1, 0];
+        }),
+        ("script.feeds[1].unique", &|plan| {
+            let feed = &mut feeds(plan)[1];
+            (feed.unique, feed.cycles, feed.prepares) = (true, true, false);
+        }),
+        ("script.feeds[0].unique", &|plan| {
+            let feed = &mut feeds(plan)[0];
+            (feed.unique, feed.cycles, feed.prepares) = (true, false, true);
+        }),
+        ("script.feeds[0].rows", &|plan| {
+            let feed = &mut feeds(plan)[0];
+            (feed.unique, feed.cycles, feed.prepares) = (true, false, false);
+            feed.rows = 1;
         }),
         ("script.feeds[1].name", &|plan| {
             let twin = feeds(plan)[0].clone();

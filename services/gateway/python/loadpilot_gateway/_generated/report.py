@@ -393,6 +393,10 @@ class FeedFacts(BaseModel):
     Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
     took one. Number of users, if that is greater.
     """
+    unique: bool | None = None
+    """
+    Whether no row may be used twice.
+    """
 
 
 class FindingKind(StrEnum):

@@ -1152,6 +1152,10 @@ export interface FeedFacts {
    * took one. Number of users, if that is greater.
    */
   taken: number;
+  /**
+   * Whether no row may be used twice.
+   */
+  unique?: boolean;
 }
 /**
  * Work of one process in the run.
