@@ -27,6 +27,7 @@ pub mod plan;
 pub mod refusal;
 pub mod rules;
 pub mod units;
+mod varint;
 pub mod wire;
 
 /// Version of this build. A development build has debug assertions, and runs slower than a release.

@@ -32,6 +32,8 @@ pub const CALLS_MAX: usize = 2_000;
 pub const WEIGHT_SUM_MAX: u64 = 1 << 20;
 /// Maximum number of pieces of a profile.
 pub const PIECES_MAX: usize = 10_000;
+/// Maximum number of values of a replayed curve: one for each second of the longest profile.
+pub const CURVE_VALUES_MAX: usize = 950_400;
 /// Maximum rate, in millionths of an arrival per second (10 million per second).
 pub const RATE_MAX_URPS: u64 = 10_000_000_000_000;
 /// Maximum number of changes by steering in one run: each makes computing its arrivals a little

@@ -94,7 +94,7 @@ pub fn parse_duration_us(field: &str, text: &str) -> Result<u64, Problem> {
     const RULE: &str = "must be a duration such as 500ms, 30s, 2m30s, 1h or a number of seconds";
     let problem = || Problem::new(field, RULE, text);
     let trimmed = text.trim();
-    if let Some(us) = decimal_scaled(trimmed, 1_000_000) {
+    if let Some(us) = parse_decimal(trimmed, 1_000_000) {
         return Ok(us);
     }
     let mut rest = trimmed;
@@ -114,7 +114,7 @@ pub fn parse_duration_us(field: &str, text: &str) -> Result<u64, Problem> {
             return Err(problem());
         }
         previous_unit_us = unit_us;
-        let part_us = decimal_scaled(number, unit_us).ok_or_else(problem)?;
+        let part_us = parse_decimal(number, unit_us).ok_or_else(problem)?;
         total_us = total_us.checked_add(part_us).ok_or_else(problem)?;
         rest = next;
     }
@@ -133,7 +133,7 @@ pub fn parse_rate(field: &str, text: &str) -> Result<Rate, Problem> {
     const RULE: &str = "must be a rate such as 50, 0.5, 50/s, 3000/m or 10/500ms";
     let problem = || Problem::new(field, RULE, text);
     let (count, per) = text.trim().split_once('/').unwrap_or((text.trim(), "s"));
-    let count_micro = decimal_scaled(count.trim(), 1_000_000).ok_or_else(problem)?;
+    let count_micro = parse_decimal(count.trim(), 1_000_000).ok_or_else(problem)?;
     let per = per.trim();
     let per_us = match unit_us(per) {
         Some(us) => us,
@@ -191,7 +191,8 @@ fn unit_us(unit: &str) -> Option<u64> {
 }
 
 /// `text` as an unsigned decimal times `scale`, rounded down; `None` when it is not one.
-fn decimal_scaled(text: &str, scale: u64) -> Option<u64> {
+#[must_use]
+pub fn parse_decimal(text: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() && fraction.is_empty() || !all_digits(whole) || !all_digits(fraction) {

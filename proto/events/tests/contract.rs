@@ -95,6 +95,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-objects.v1.json",
             "plan-pool.v1.json",
             "plan-prepared.v1.json",
+            "plan-replay.v2.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",
         ],
@@ -179,6 +180,20 @@ fn a_histogram_encoded_elsewhere_is_read() {
     );
     let back = hist::decode(&hist::encode(&response)).expect("what was written is read");
     assert_eq!(back, response);
+}
+
+/// The curve of the golden plan was encoded by hand from the format's description: 10, 12 and 0
+/// arrivals at 1.3 times.
+#[test]
+fn a_curve_encoded_elsewhere_is_read() {
+    let text = include_str!("../../golden/plan-replay.v2.json");
+    let plan: Plan = serde_json::from_str(text).expect("a plan");
+    let pieces = plan.profile.pieces.iter();
+    let read: Vec<(u64, u64, u64)> = pieces
+        .map(|piece| (piece.duration_us, piece.from.0, piece.to.0))
+        .collect();
+    let second = |urps| (1_000_000, urps, urps);
+    assert_eq!(read, [13_000_000, 15_600_000, 0].map(second));
 }
 
 /// The call of the golden delta was encoded by hand, column by column, from the format's

@@ -90,6 +90,22 @@ def parse_duration_us(field: str, text: str) -> int:
 def parse_rate_urps(field: str, text: str) -> int:
     """Read a rate in millionths per second; raises ValueError that names field, rule and value."""
 
+def read_curve(path: str) -> list[int]:
+    """Read a recorded load: the arrivals of each second, in millionths.
+
+    Raises Refused that names file, line and column of what cannot be read; Fault for a file that
+    cannot be read at all.
+    """
+
+def replay_profile(counts: list[int], scale_ppm: int) -> str:
+    """Build the profile of recorded arrivals, in millionths, at a scale in millionths; JSON."""
+
+def profile_peak(profile_json: str) -> int:
+    """Return the peak of a profile, in millionths per second.
+
+    Raises ValueError for another text.
+    """
+
 def parts_of_report(report_json: str) -> str:
     """Take a report for comparisons, as one part without tasks; JSON.
 

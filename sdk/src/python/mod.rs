@@ -4,6 +4,7 @@
 //!
 //! - [`errors`], [`values`], [`blocking`]: exceptions, values, waits without the GIL.
 //! - [`plans`], [`targets`], [`nats_url`]: checks and figures of plans and addresses.
+//! - [`curve`]: recorded loads and the profiles that replay them.
 //! - [`programs`]: coordinator, agent and supervisor as calls.
 //! - [`connection`], [`session`]: a connection to a log.
 //! - [`run_request`], [`teardown`]: runs that callers post; setup and teardown of a run.
@@ -12,6 +13,7 @@
 pub(crate) mod blocking;
 mod comparison;
 mod connection;
+mod curve;
 pub(crate) mod errors;
 mod indexed_run;
 mod live_run;
@@ -41,6 +43,8 @@ pub mod _native {
     const COMMIT: Option<&str> = option_env!("LOADPILOT_COMMIT");
     #[pymodule_export]
     use super::comparison::{compare, parts_of_report};
+    #[pymodule_export]
+    use super::curve::{profile_peak, read_curve, replay_profile};
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]

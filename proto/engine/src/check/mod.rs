@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use loadpilot_events::limits;
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::plan::target::split;
-use loadpilot_events::plan::{Header, Plan, Profile, Step, Task, Text};
+use loadpilot_events::plan::{Header, Plan, PlanSchema, Profile, Shape, Step, Task, Text};
 use loadpilot_events::refusal::{Problem, Refusal};
 
 use self::checker::Checker;
@@ -125,6 +125,9 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         problems: &mut problems,
     };
     checker.name("scenario", &plan.scenario);
+    let is_known = plan.schema != PlanSchema::V1 || plan.profile.shape.is_of_first_version();
+    let rule = "must be loadpilot.plan/2: the first version does not have this shape";
+    checker.require(is_known, "schema", rule, "loadpilot.plan/1");
     target(&mut checker, &plan.target);
     if profile(&mut checker, &plan.profile) {
         let duration_us = plan.profile.duration_us();
@@ -214,10 +217,18 @@ fn target(checker: &mut Checker<'_>, target: &str) {
 fn profile(checker: &mut Checker<'_>, profile: &Profile) -> bool {
     let before = checker.problems.len();
     let count = profile.pieces.len();
-    let fits = (1..=limits::PIECES_MAX).contains(&count);
-    checker.require(fits, "profile.pieces", "must be 1 to 10000 pieces", count);
+    let (max, rule) = match profile.shape {
+        Shape::Replay => (limits::CURVE_VALUES_MAX, "must be 1 to 950400 pieces"),
+        _ => (limits::PIECES_MAX, "must be 1 to 10000 pieces"),
+    };
+    let fits = (1..=max).contains(&count);
+    checker.require(fits, "profile.pieces", rule, count);
     let mut total_us: u64 = 0;
     for (place, piece) in profile.pieces.iter().enumerate() {
+        // A curve has very many pieces, and each may break a rule.
+        if checker.problems.len() - before > limits::PROBLEMS_MAX {
+            break;
+        }
         let field = format!("profile.pieces[{place}]");
         let duration = format!("{field}.duration_us");
         checker.require(

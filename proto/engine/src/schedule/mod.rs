@@ -3,6 +3,7 @@
 //!
 //! Due times:
 //! - [`pace`]: the rate profile, inverted into due times
+//! - [`replay`]: the arrivals of a recorded load, second by second
 //! - [`scale`]: the same shape at another peak rate or over another time
 //! - [`rate_change`]: another rate from a tick on
 //! - [`share`]: the arrivals of some shards
@@ -15,6 +16,7 @@
 
 pub mod pace;
 pub mod rate_change;
+pub mod replay;
 pub mod scale;
 pub mod share;
 pub mod workload;

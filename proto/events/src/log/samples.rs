@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{SAMPLES_BYTES_MAX, SAMPLES_PER_DELTA_MAX};
 use crate::log::assign::Generation;
 use crate::log::outcome::Outcome;
+use crate::varint::{put, take, unzigzag, zigzag};
 
 const VERSION: u8 = 1;
 
@@ -372,36 +373,4 @@ fn put_zeroes(bytes: &mut Vec<u8>, zeroes: u64) {
         bytes.push(0);
         put(bytes, zeroes);
     }
-}
-
-fn put(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push((value & 0x7f) as u8);
-}
-
-fn take(rest: &mut &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for shift in (0..u64::BITS).step_by(7) {
-        let byte = *rest.split_off_first()?;
-        let bits = u64::from(byte & 0x7f);
-        value |= bits
-            .checked_shl(shift)
-            .filter(|part| part >> shift == bits)?;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-/// Maps small changes of either sign to small numbers.
-fn zigzag(change: u64) -> u64 {
-    (change << 1) ^ (change >> 63).wrapping_neg()
-}
-
-fn unzigzag(number: u64) -> u64 {
-    (number >> 1) ^ (number & 1).wrapping_neg()
 }

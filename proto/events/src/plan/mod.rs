@@ -8,6 +8,7 @@
 //! - [`connections`]: protocol, connections, addresses, TLS
 //! - `method`: HTTP methods
 //! - `object`: content stored outside of the plan
+//! - `profile`: the offered rate over time
 //! - [`script`]: a scenario that runs in Python on the agents
 //! - [`code`]: a scenario compiled to data, which any agent can play
 //! - [`threshold`]: limits on measured figures
@@ -18,12 +19,14 @@ pub mod code;
 pub mod connections;
 mod method;
 mod object;
+mod profile;
 pub mod script;
 pub mod target;
 pub mod threshold;
 
 pub use method::Method;
 pub use object::{Object, hex};
+pub use profile::{Curve, Piece, Profile, Shape};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +39,6 @@ use crate::plan::code::Code;
 use crate::plan::connections::Connections;
 use crate::plan::script::{Feed, Prepared, Script};
 use crate::plan::threshold::Threshold;
-use crate::units::Rate;
 
 /// Version of the plan format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +46,11 @@ pub enum PlanSchema {
     /// The first version.
     #[serde(rename = "loadpilot.plan/1")]
     V1,
+    /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`. A
+    /// plan with none of them stays at the first version, so that readers of the first version read
+    /// it.
+    #[serde(rename = "loadpilot.plan/2")]
+    V2,
 }
 
 /// What one run executes.
@@ -138,68 +145,6 @@ pub enum Rest {
         /// Interval, in µs.
         every_us: u64,
     },
-}
-
-/// Offered rate over time: linear pieces, one after the other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Profile {
-    /// Shape that the user requested, for display only; the pieces define the rate.
-    pub shape: Shape,
-    /// Pieces, at least one; the sum of their lengths is the length of the run.
-    pub pieces: Vec<Piece>,
-}
-
-impl Profile {
-    /// Whether the profile has only a length, as a closed loop requires.
-    #[must_use]
-    pub fn is_length_only(&self) -> bool {
-        let still = |piece: &Piece| piece.from == Rate(0) && piece.to == Rate(0);
-        self.shape == Shape::Closed && matches!(&self.pieces[..], [piece] if still(piece))
-    }
-
-    /// Length of the run in µs.
-    #[must_use]
-    pub fn duration_us(&self) -> u64 {
-        self.pieces.iter().map(|p| p.duration_us).sum()
-    }
-
-    /// Highest rate of the profile.
-    #[must_use]
-    pub fn peak(&self) -> Rate {
-        let ends = self.pieces.iter().flat_map(|p| [p.from, p.to]);
-        ends.max().unwrap_or_default()
-    }
-}
-
-/// Named shape of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Shape {
-    /// Linear from 0 to the rate, then steady.
-    Ramp,
-    /// The full rate from the start.
-    Constant,
-    /// Windows of equal length and rising rate.
-    Step,
-    /// Thirds at 20 %, 100 % and 20 % of the rate.
-    Spike,
-    /// Any list of stages.
-    Stages,
-    /// No rate: the users of a closed loop set the pace.
-    Closed,
-}
-
-/// One linear piece of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Piece {
-    /// Length in µs; at least 1.
-    pub duration_us: u64,
-    /// Rate at its begin.
-    pub from: Rate,
-    /// Rate at its end.
-    pub to: Rate,
 }
 
 /// Distribution of due times inside the profile.

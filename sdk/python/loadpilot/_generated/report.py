@@ -1567,7 +1567,9 @@ class RunFacts(TypedDict):
     """
     Random seed; with the plan it fixes every arrival.
     """
-    shape: Literal["ramp", "constant", "step", "spike", "stages", "closed"]
+    shape: Literal[
+        "ramp", "constant", "step", "spike", "stages", "closed", "replay", "burst", "sine"
+    ]
     """
     Shape of the profile.
     """

@@ -67,6 +67,17 @@ class RunKeywords(TypedDict, total=False):
     30s:50,1m:50.
     """
 
+    replay_curve: str | PathLike[str] | None
+    """
+    `--replay-curve`: Recorded load to replay, instead of rate, duration and mode: a CSV file
+    with second and count, an access log, or timestamps, one a line.
+    """
+
+    scale: str | float | None
+    """
+    `--scale`: Factor for the arrivals of a recorded load, such as 1.3.
+    """
+
     wait: str | float | None
     """
     `--wait`: Pause of each user of a closed loop between two tasks: 1s, a random one 1s,3s,

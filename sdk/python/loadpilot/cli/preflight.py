@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from ..compile.scenario.profile import peak_urps
 from ..control.figures import count, number
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _new_connections(plan: Mapping[str, Any], settings: Mapping[str, Any]) -> fl
     share = 1.0 if reuse == "never" else 0.0
     if isinstance(reuse, dict):
         share = 1 - reuse["share_ppm"] / MILLION
-    peak = max(max(one["from"], one["to"]) for one in plan["profile"]["pieces"]) / MILLION
+    peak = peak_urps(plan["profile"]) / MILLION
     weights = sum(task["weight"] for task in plan["tasks"])
     calls = sum(task["weight"] * max(1, len(task["steps"])) for task in plan["tasks"])
     return float(share * peak * calls / weights)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
@@ -20,6 +21,7 @@ from ..scenario_file.feed_usage import feeds_of, plan_feeds
 from .code.literals import NotCompiledError
 from .code.rows import object_reference, rows_of
 from .recorded.tasks import Tasks, task_names
+from .scenario import replay
 from .scenario.connections import connections
 from .scenario.params import parameters, read_parameters
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
@@ -28,13 +30,14 @@ from .scenario.timeouts import time_outs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from ..scenario_file.load import Loaded
     from .code.program import CodeCompiler
     from .scenario.hooks import SubmitterHooks
 
 PLAN_SCHEMA = "loadpilot.plan/1"
+REPLAY_SCHEMA = "loadpilot.plan/2"
+"""Version of a plan that replays a recorded load; earlier readers refuse it."""
 
 FIELDS = {
     "users": "users",
@@ -98,7 +101,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     spec = spec_of(cls)
     assert spec is not None, "only marked classes are scenarios"  # noqa: S101
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
-    settings = Settings(spec, overrides, at)
+    settings = Settings(spec, overrides, at, folder=Path(loaded.file.path).parent)
     parameter_problems = read_parameters(loaded, cls)
     values = frozenset(one.value for one in loaded.parameters.requested.values() if one.is_secret)
     secrets = Secrets(parameter_values=values).with_names(settings.secret_headers())
@@ -264,11 +267,12 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     users = settings.users()
     closed = users is not None
     rest = settings.rest(users)
+    profile = settings.closed_loop() if closed else settings.profile()
     plan: dict[str, Any] = {
-        "schema": PLAN_SCHEMA,
+        "schema": REPLAY_SCHEMA if profile["shape"] == "replay" else PLAN_SCHEMA,
         "scenario": cls.__name__,
         "target": target,
-        "profile": settings.closed_loop() if closed else settings.profile(),
+        "profile": profile,
         **({"users": users} if closed else {}),
         **({"rest": rest} if rest else {}),
         "arrivals": "uniform" if closed else settings.choice("arrivals", ARRIVALS),
@@ -323,7 +327,10 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
 
 
 def _profile_place(path: str, settings: Settings) -> str:
-    """Return the setting behind an invalid profile: stages, rate or duration."""
+    """Return the setting behind an invalid profile: a record, stages, rate or duration."""
+    recorded = replay.source(settings)
+    if recorded is not None:
+        return settings.place(recorded)
     if "stages" in settings.spec.arguments or settings.overrides.stages is not None:
         return settings.place("stages")
     if path.endswith((".from", ".to")):

@@ -30,6 +30,7 @@ TYPES = {
     "4|6": "int",
     "DURATION": "str | float",
     STAGES: "str | Sequence[tuple[str | float, str | float]]",
+    "FACTOR": "str | float",
     "FILE": "str | PathLike[str]",
     "INT": "int",
     "KEY=LIMIT": "Mapping[str, float | str | list[str]] | Sequence[str]",

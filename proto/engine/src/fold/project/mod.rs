@@ -18,6 +18,7 @@ use loadpilot_events::limits;
 use loadpilot_events::log::delta::{ArrivalRow, CallRow, DeltaReported, Gauges};
 use loadpilot_events::log::exchange::ExchangeSeen;
 use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::plan::Shape;
 use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 use serde::{Deserialize, Serialize};
@@ -400,8 +401,11 @@ impl Projection {
     }
 }
 
-/// Whether the profile of the run may hold several rates.
+/// Whether the profile of the run may hold several levels, each judged alone.
 fn has_pieces(control: &Control) -> bool {
     let created = control.state.created.as_ref();
-    created.is_some_and(|created| created.plan.profile.pieces.len() > 1)
+    created.is_some_and(|created| {
+        let profile = &created.plan.profile;
+        profile.pieces.len() > 1 && profile.shape != Shape::Replay
+    })
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use loadpilot_events::answers::report::{
     Knee, LevelLatency, LevelLimit, LoadCurve, LoadLevel, NoKnee,
 };
-use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::{Plan, Shape};
 use loadpilot_events::units::Rate;
 
 use crate::fold::arrival_counts::Accounts;
@@ -43,11 +43,14 @@ pub struct Level {
 }
 
 /// The levels of a plan in the order of time; adjacent pieces of one rate are one level. A closed
-/// loop has none.
+/// loop has none, and neither has a replayed curve: its seconds are too short to be judged alone.
 #[must_use]
 pub fn levels(plan: &Plan) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
     let mut from_us = 0;
+    if plan.profile.shape == Shape::Replay {
+        return levels;
+    }
     for piece in &plan.profile.pieces {
         let to_us = from_us + piece.duration_us;
         let rate = piece.from;

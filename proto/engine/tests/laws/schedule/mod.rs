@@ -1,5 +1,6 @@
 //! Due times and inputs of arrivals: pure functions, the same for any split of the work.
 
 mod inputs;
+mod replay;
 mod shards;
 mod workload;

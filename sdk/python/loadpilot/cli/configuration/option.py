@@ -30,7 +30,8 @@ PAIRED = frozenset({"NAME=VALUE", "KEY=LIMIT"})
 KEYED = "NAME=VALUE"
 
 LOOP = ("users", "max", "wait")
-SCHEDULE = ("rps", "mode", "ramp_up", "stages")
+REPLAY = ("replay_curve", "scale")
+SCHEDULE = ("rps", "mode", "ramp_up", "stages", *REPLAY)
 SERVER = ("nats_url", "nats_token", "creds", "tenant", "nats_cacert", "insecure_nats")
 COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert")
 LISTEN = ("listen", "listen_cert", "listen_key", "listen_cacert")
@@ -38,10 +39,11 @@ JOINING = ("external_agents", "min_agents", "wait_agents", "need")
 REPLACES: Mapping[str, Sequence[str]] = {
     "users": SCHEDULE,
     "max": (*SCHEDULE, "wait"),
-    "rps": (*LOOP, "stages"),
-    "mode": (*LOOP, "stages"),
-    "ramp_up": (*LOOP, "stages"),
-    "stages": (*LOOP, "rps", "mode", "ramp_up", "duration"),
+    "rps": (*LOOP, "stages", *REPLAY),
+    "mode": (*LOOP, "stages", *REPLAY),
+    "ramp_up": (*LOOP, "stages", *REPLAY),
+    "stages": (*LOOP, "rps", "mode", "ramp_up", "duration", *REPLAY),
+    "replay_curve": (*LOOP, "rps", "mode", "ramp_up", "duration", "stages"),
     "nats_url": (*COORDINATOR, *LISTEN, "agents"),
     "coordinator_url": (*SERVER, *LISTEN, "agents"),
     "listen": (*SERVER, *COORDINATOR),

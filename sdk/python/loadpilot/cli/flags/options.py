@@ -136,6 +136,8 @@ def read(
         mode=flags.mode,
         ramp_up=flags.ramp_up,
         stages=flags.stages,
+        replay_curve=flags.replay_curve,
+        scale=flags.scale,
         wait=flags.wait,
         prepares_here=agents.want > local_agents,
     )

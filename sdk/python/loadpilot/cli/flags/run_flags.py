@@ -121,6 +121,24 @@ class RunFlags:
             "30s:50,1m:50.",
         ),
     ] = None
+    replay_curve: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "FILE",
+            "Recorded load to replay, instead of rate, duration and mode: a CSV file with second "
+            "and count, an access log, or timestamps, one a line.",
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "FACTOR",
+            "Factor for the arrivals of a recorded load, such as 1.3.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
     wait: Annotated[
         str | None,
         flag(

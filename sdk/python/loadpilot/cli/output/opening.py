@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import _native
+from ...compile.scenario.profile import duration_us, peak_urps
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.terminal import safe
 from ..configuration.sources import current
@@ -34,7 +35,7 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     named = "" if place == TARGET_FLAG and not options.verbose else f" ({place})"
     yield f"LoadPilot  {safe(plan['scenario'])} → {safe(plan['target'])}{named}"
     yield f"  load       {_load(compiled)}"
-    total = seconds(sum(piece["duration_us"] for piece in profile["pieces"]))
+    total = seconds(duration_us(profile))
     warm_up = f", of which warm-up {seconds(plan['warm_up_us'])}" if plan["warm_up_us"] else ""
     yield f"  duration   {total}{warm_up}"
     yield f"  on         {_agents(options)}"
@@ -77,7 +78,7 @@ def _load(compiled: Compiled) -> str:
         unused = compiled.replaced
         instead = f"; not used: {', '.join(unused)}" if unused else ""
         return f"{closed_loop(plan['users'], plan.get('rest'))}{instead}"
-    peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
+    peak = peak_urps(profile) / 1e6
     poisson = ", at random times (poisson)" if plan["arrivals"] == "poisson" else ""
     rate = f"{number(peak)} arrivals/s"
     shape = _shape(profile, compiled.ramp_cut_from_us)
@@ -85,6 +86,8 @@ def _load(compiled: Compiled) -> str:
 
 
 def _shape(profile: Mapping[str, Any], cut_from_us: int | None) -> str:
+    if "curve" in profile:
+        return f"replay of {seconds(profile['curve']['duration_us'])}, second by second"
     pieces = profile["pieces"]
     if profile["shape"] == "ramp":
         if len(pieces) == 1:

@@ -6,11 +6,14 @@ divide evenly, later windows get the remainder, so that the pieces always add up
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ... import _native
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Pieces: TypeAlias = list[dict[str, int]]
 """Linear pieces as the plan holds them: ``duration_us``, ``from`` and ``to``."""
@@ -63,3 +66,20 @@ def _windows(duration_us: int, rates: list[int]) -> Pieces:
     edges = [duration_us * k // len(rates) for k in range(len(rates) + 1)]
     lengths = [end - begin for begin, end in pairwise(edges)]
     return [piece(us, rate, rate) for us, rate in zip(lengths, rates, strict=True) if us]
+
+
+def peak_urps(profile: Mapping[str, Any]) -> int:
+    """Return the peak of a profile; its pieces may be the values of a curve."""
+    if "curve" in profile:
+        return _native.profile_peak(json.dumps(profile))
+    pieces: Pieces = profile["pieces"]
+    return max(max(one["from"], one["to"]) for one in pieces)
+
+
+def duration_us(profile: Mapping[str, Any]) -> int:
+    """Return the length of a profile in µs."""
+    if "curve" in profile:
+        length_us: int = profile["curve"]["duration_us"]
+        return length_us
+    pieces: Pieces = profile["pieces"]
+    return sum(one["duration_us"] for one in pieces)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, rule
-from . import profile
+from . import profile, replay
 from .connections import ConnectionFlags
 from .thresholds import Measurable, assigned, key_of, overriding, pairs_in, threshold
 
@@ -34,15 +35,30 @@ ARRIVALS_PER_USER = 100
 POOL_MIN, POOL_MAX = 5, 100
 """Minimum and maximum of the default number of users of a scenario in Python."""
 FLAG_SETTINGS = frozenset(
-    {"rps", "users", "duration", "wait", "warm_up", "mode", "ramp_up", "stages"}
+    {
+        "rps",
+        "users",
+        "duration",
+        "wait",
+        "warm_up",
+        "mode",
+        "ramp_up",
+        "stages",
+        "replay_curve",
+        "scale",
+    }
 )
 """Settings with a flag of the same name."""
+OFFERED = ("stages", *replay.SOURCES, "rps")
+"""Settings that offer a rate."""
 OPEN_LOOP_ONLY = {
     "rps": "it has no rate",
     "mode": "it has no shape",
     "ramp_up": "it has no shape",
     "steps": "it has no shape",
     "stages": "it has no rate; say how long with duration=",
+    "replay_curve": "it has no rate",
+    "scale": "it has no rate",
     "arrivals": "its users start the next task when the last one has ended",
     "max_in_flight": "its number of users is the maximum in flight",
 }
@@ -79,6 +95,8 @@ class Overrides:
     ramp_up: str | None = None
     stages: str | None = None
     """``30s:50,1m:50``, as text."""
+    replay_curve: str | None = None
+    scale: str | None = None
     wait: str | None = None
     """``1s``, ``1s,3s`` or ``0``, as text."""
     prepares_here: bool = False
@@ -101,6 +119,8 @@ class Settings:
     at: str
     """File and line of the scenario."""
     problems: list[Problem] = field(default_factory=list)
+    folder: Path = Path()
+    """Folder of the scenario's file, where relative paths start."""
     ramp_cut_from_us: int | None = None
     """Duration of the ramp before it was cut to a shorter total duration; else None."""
 
@@ -227,21 +247,19 @@ class Settings:
         """Whether the scenario sets the number of users that serve its rate."""
         arguments = self.spec.arguments
         flagged = self.overrides.users is not None or self.overrides.as_fast_as_possible
-        return (
-            "users" in arguments and ("rps" in arguments or "stages" in arguments) and not flagged
-        )
+        offered = not arguments.keys().isdisjoint(OFFERED)
+        return "users" in arguments and offered and not flagged
 
-    def pool(self, profile: Mapping[str, Any]) -> int:
+    def pool(self, offered: Mapping[str, Any]) -> int:
         """Return the number of users that serve the rate of a scenario in Python."""
         if self.sets_pool():
             return self.whole("users", 1, USERS_MAX)
-        peak_urps: int = max(max(piece["from"], piece["to"]) for piece in profile["pieces"])
-        users = round(peak_urps / 1e6 / ARRIVALS_PER_USER)
+        users = round(profile.peak_urps(offered) / 1e6 / ARRIVALS_PER_USER)
         return min(max(users, POOL_MIN), POOL_MAX)
 
     def refuse_pool(self) -> None:
         """Add the problem that a compiled scenario needs no users to serve its rate."""
-        other = "stages" if "stages" in self.spec.arguments else "rps"
+        other = next(name for name in OFFERED if name in self.spec.arguments)
         what = (
             f"cannot be used with {other}=: nothing in this scenario runs in Python, so that no "
             "user is needed to serve its rate; drop one of them"
@@ -254,18 +272,22 @@ class Settings:
         A flag for a closed loop replaces the scenario's schedule instead.
         """
         flag = self.overrides.loop_flag()
-        for name in ("rps", "mode", "ramp_up", "stages"):
+        for name in ("rps", "mode", "ramp_up", "stages", *replay.SOURCES, "scale"):
             if getattr(self.overrides, name) is not None:
-                why = "a closed loop has no rate" if name == "rps" else "a closed loop has no shape"
+                has_rate = name in ("rps", *replay.SOURCES, "scale")
+                why = f"a closed loop has no {'rate' if has_rate else 'shape'}"
                 what = f"cannot be used with {flag or 'users='}: {why}; drop one"
                 self.problems.append(Problem(self.place(name), what))
         if flag is None:
             for name in self.replaced():
                 what = f"cannot be used with users=: {OPEN_LOOP_ONLY[name]}; drop one of them"
                 self.problems.append(rule(self.place(name), what, self.spec.arguments[name]))
-        elif "stages" in self.spec.arguments and self.overrides.duration is None:
-            what = "replaces the stages, which set how long the run is; add --duration"
-            self.problems.append(Problem(flag, what))
+        elif self.overrides.duration is None:
+            for name in ("stages", *replay.SOURCES):
+                if name in self.spec.arguments:
+                    load = "the stages, which set" if name == "stages" else f"{name}=, which sets"
+                    what = f"replaces {load} how long the run is; add --duration"
+                    self.problems.append(Problem(flag, what))
         pieces = profile.closed(self.duration_us("duration", least_us=1))
         return {"shape": "closed", "pieces": pieces}
 
@@ -288,6 +310,10 @@ class Settings:
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""
+        recorded = replay.source(self)
+        if recorded is not None:
+            return replay.replayed(self, recorded)
+        replay.refuse_scale(self)
         if self.overrides.stages is not None:
             return {"shape": "stages", "pieces": self.flagged_stages(self.overrides.stages)}
         if "stages" in self.spec.arguments:

@@ -1219,6 +1219,18 @@ class Shape(StrEnum):
     """
     No rate: the users of a closed loop set the pace.
     """
+    replay = "replay"
+    """
+    The arrivals of a recorded load, second by second. From the second version of the format.
+    """
+    burst = "burst"
+    """
+    A baseline, a burst at the full rate, the baseline again. From the second version.
+    """
+    sine = "sine"
+    """
+    Waves between a baseline and the full rate, as short lines. From the second version.
+    """
 
 
 class StreamReport(BaseModel):

@@ -975,7 +975,7 @@ export interface RunFacts {
   /**
    * Shape of the profile.
    */
-  shape: "ramp" | "constant" | "step" | "spike" | "stages" | "closed";
+  shape: "ramp" | "constant" | "step" | "spike" | "stages" | "closed" | "replay" | "burst" | "sine";
   /**
    * When the run started. Null: it did not.
    */
