@@ -159,6 +159,7 @@ def scenario(
     thresholds: Mapping[str, float | str | list[str]] | None = None,
     stages: Sequence[Stage] | None = None,
     replay_curve: str | PathLike[str] | None = None,
+    replay_run: str | PathLike[str] | None = None,
     scale: float | str | None = None,
     warm_up: Duration | None = None,
     max_in_flight: int | None = None,
@@ -202,10 +203,11 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
         Instead of ``rps``, ``duration`` and ``mode``: ``[("1m", 3000), ("10s", 90000)]``. The
         rate moves linearly from the target before (0 for the first stage) to the stage's own. A
         stage of length 0 jumps to its target: ``[("0s", 500), ("1m", 500)]`` begins at 500.
-    ``replay_curve``, ``scale`` (1)
-        Instead of ``rps``, ``duration``, ``mode`` and ``stages``: a file with a recorded load, from
-        the scenario's folder, and a factor for it. Its lines are ``second,count``, with or without
-        a header; or an access log; or timestamps, one a line. The rate is constant within a second.
+    ``replay_curve``, ``replay_run``, ``scale`` (1)
+        Instead of ``rps``, ``duration``, ``mode`` and ``stages``: a recorded load, and a factor for
+        it. ``replay_curve`` is a file, from the scenario's folder: lines of ``second,count``, with
+        or without a header; or an access log; or timestamps, one a line. ``replay_run`` is a past
+        run or its ``.lprun`` file: what it planned. The rate is constant within a second.
     ``thresholds``
         Gates such as ``{"p99_ms": 500, "error_rate": 1, "browse:p95_ms": 200}``; ``"checks"`` is
         the minimum percentage of passed checks. A limit with an operator says which side passes;
@@ -268,6 +270,7 @@ SETTINGS = (
     "thresholds",
     "stages",
     "replay_curve",
+    "replay_run",
     "scale",
     "warm_up",
     "max_in_flight",

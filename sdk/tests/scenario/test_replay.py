@@ -81,6 +81,9 @@ WRONG = {
     "replay_curve='curve.csv', scale=400000": "replay_curve: must be at most 10,000,000 per second",
     "replay_curve='curve.csv', rps=5": "rps: cannot be used with replay_curve=",
     "replay_curve='curve.csv', stages=[('1m', 5)]": "stages: cannot be used with replay_curve=",
+    "replay_curve='curve.csv', replay_run='x'": "replay_run: cannot be used with replay_curve=",
+    "replay_run=5": "replay_run: must be a run, as `loadpilot runs` lists it",
+    "replay_run='none.lprun'": "replay_run: ",
     "scale=2": "scale: needs a recorded load",
     "replay_curve='bad.csv'": "bad.csv:2:3: must be the number of arrivals",
     "replay_curve='empty.csv'": "empty.csv:1:1: must have a line with arrivals",
@@ -96,7 +99,7 @@ def test_a_wrong_curve_is_named(
     (tmp_path / "bad.csv").write_bytes(b"0,1\n1,\xff\n")
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "still.csv").write_bytes(b"0,0\n1,0\n")
-    (problem,) = refuse_text(SCENE.format(said=said))
+    problem = refuse_text(SCENE.format(said=said))[0]
     assert WRONG[said] in str(problem)
     assert recorded.is_file()
 

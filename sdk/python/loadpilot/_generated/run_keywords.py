@@ -73,6 +73,12 @@ class RunKeywords(TypedDict, total=False):
     with second and count, an access log, or timestamps, one a line.
     """
 
+    replay_run: str | PathLike[str] | None
+    """
+    `--replay-run`: Past run to replay, or its .lprun file: the arrivals that it planned in
+    each second.
+    """
+
     scale: str | float | None
     """
     `--scale`: Factor for the arrivals of a recorded load, such as 1.3.

@@ -37,6 +37,7 @@ TYPES = {
     "NAME=VALUE": "Mapping[str, str | int | float] | Sequence[str]",
     "PERCENT": "float",
     "RATE": "str | float",
+    "RUN|FILE": "str | PathLike[str]",
     "SHARE": "float",
     "always|never|SHARE": "str | float",
 }

@@ -41,9 +41,10 @@ class ListedScenario:
     @property
     def load(self) -> str:
         """Describe its load: ``50 rps · 20s · ramp``, ``8 users · 1m · closed loop``."""
-        if "replay_curve" in self.settings:
-            scale = self.settings.get("scale", 1)
-            return f"{self.settings['replay_curve']} · at {scale} times · replay"
+        for name in ("replay_curve", "replay_run"):
+            if name in self.settings:
+                scale = self.settings.get("scale", 1)
+                return f"{self.settings[name]} · at {scale} times · replay"
         if "stages" in self.settings:
             return f"{_stages(self.settings['stages'])} · stages"
         settings = {**DEFAULTS, **self.settings}

@@ -30,7 +30,7 @@ PAIRED = frozenset({"NAME=VALUE", "KEY=LIMIT"})
 KEYED = "NAME=VALUE"
 
 LOOP = ("users", "max", "wait")
-REPLAY = ("replay_curve", "scale")
+REPLAY = ("replay_curve", "replay_run", "scale")
 SCHEDULE = ("rps", "mode", "ramp_up", "stages", *REPLAY)
 SERVER = ("nats_url", "nats_token", "creds", "tenant", "nats_cacert", "insecure_nats")
 COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert")
@@ -43,7 +43,8 @@ REPLACES: Mapping[str, Sequence[str]] = {
     "mode": (*LOOP, "stages", *REPLAY),
     "ramp_up": (*LOOP, "stages", *REPLAY),
     "stages": (*LOOP, "rps", "mode", "ramp_up", "duration", *REPLAY),
-    "replay_curve": (*LOOP, "rps", "mode", "ramp_up", "duration", "stages"),
+    "replay_curve": (*LOOP, "rps", "mode", "ramp_up", "duration", "stages", "replay_run"),
+    "replay_run": (*LOOP, "rps", "mode", "ramp_up", "duration", "stages", "replay_curve"),
     "nats_url": (*COORDINATOR, *LISTEN, "agents"),
     "coordinator_url": (*SERVER, *LISTEN, "agents"),
     "listen": (*SERVER, *COORDINATOR),

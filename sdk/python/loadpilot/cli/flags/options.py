@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...compile.scenario.settings import USERS_MAX, Overrides
 from ...control.coordinator_address import Api
+from ...control.nats_settings import Server
 from ...inputs.units import parse_int
 from ...local.baseline import BASELINE
 from ...problem import Problem, rule, without
@@ -137,7 +138,9 @@ def read(
         ramp_up=flags.ramp_up,
         stages=flags.stages,
         replay_curve=flags.replay_curve,
+        replay_run=flags.replay_run,
         scale=flags.scale,
+        logs=fleet.server if fleet is not None and isinstance(fleet.server, Server) else None,
         wait=flags.wait,
         prepares_here=agents.want > local_agents,
     )

@@ -130,6 +130,14 @@ class RunFlags:
             "and count, an access log, or timestamps, one a line.",
         ),
     ] = None
+    replay_run: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "RUN|FILE",
+            "Past run to replay, or its .lprun file: the arrivals that it planned in each second.",
+        ),
+    ] = None
     scale: Annotated[
         str | None,
         flag(

@@ -1,6 +1,6 @@
-"""A recorded load as the profile of a run: ``replay_curve=`` and ``--replay-curve``.
+"""A recorded load as the profile of a run: ``replay_curve=``, ``replay_run=`` and their flags.
 
-The native module reads the file and builds the profile; here are the settings around it.
+The native module reads files and logs and builds the profile; here are the settings around it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from ...problem import Problem, rule
 from . import profile
 
 if TYPE_CHECKING:
+    from ...control.run_list import OpenLogs, PastRun
     from .settings import Settings
 
-SOURCES = ("replay_curve",)
+SOURCES = ("replay_curve", "replay_run")
 """Settings that name a recorded load."""
 REPLACED = ("rps", "duration", "mode", "ramp_up", "stages")
 """Settings that a recorded load replaces."""
 MILLION = 1_000_000
+SECOND_US = 1_000_000
 SCALE_MAX = 1_000_000
 SCALE_RULE = "must be a factor such as 1.3: above 0, with at most six decimals"
 
@@ -42,7 +44,7 @@ def replayed(settings: Settings, name: str) -> dict[str, Any]:
     """Build the profile of the recorded load that the setting ``name`` says."""
     _refuse_beside(settings, name)
     scale_ppm = _scale_ppm(settings)
-    counts = _curve(settings, name)
+    counts = _past(settings, name) if name == "replay_run" else _curve(settings, name)
     if not counts:
         return {"shape": "constant", "pieces": profile.constant(1, 1)}
     built: dict[str, Any] = json.loads(_native.replay_profile(counts, scale_ppm))
@@ -53,7 +55,7 @@ def refuse_scale(settings: Settings) -> None:
     """Refuse a scale without a recorded load."""
     is_flag = settings.overrides.scale is not None
     if is_flag or ("scale" in settings.spec.arguments and not _own(settings)):
-        what = "needs a recorded load: add replay_curve=, or --replay-curve FILE"
+        what = "needs a recorded load: add --replay-curve FILE or --replay-run RUN"
         settings.problems.append(Problem(settings.place("scale"), what))
 
 
@@ -81,6 +83,45 @@ def _curve(settings: Settings, name: str) -> list[int]:
     return []
 
 
+def _past(settings: Settings, name: str) -> list[int]:
+    """Read the planned arrivals of each second of a past run; empty, and a problem, without any."""
+    # The logs are opened for this setting only.
+    from ...control.run_list import OpenLogs, UnknownRun, find_run, is_file  # noqa: PLC0415
+    from ...control.signals import Interruptions  # noqa: PLC0415
+    from ...local.stack import StackFault  # noqa: PLC0415
+
+    value, place = settings.value(name), settings.place(name)
+    if not isinstance(value, str | Path) or not str(value):
+        must = "must be a run, as `loadpilot runs` lists it, or the file of one"
+        settings.problems.append(rule(place, must, value))
+        return []
+    run = str(value)
+    if is_file(run) and getattr(settings.overrides, name) is None:
+        run = str(settings.folder.absolute() / run)
+    try:
+        with OpenLogs(Interruptions()) as logs:
+            return _planned(find_run(run, logs, settings.overrides.logs), logs)
+    except (UnknownRun, _native.Refused, _native.Fault, StackFault, OSError) as error:
+        settings.problems.append(Problem(place, str(error)))
+        return []
+
+
+def _planned(one: PastRun, logs: OpenLogs) -> list[int]:
+    """Read the planned arrivals of each second of a run; raises UnknownRun for one without any."""
+    from ...control.run_list import UnknownRun, indexed, open_log  # noqa: PLC0415
+
+    if not one.is_over:
+        raise UnknownRun(f"run {one.run} goes on; it can be replayed when it is over")
+    with open_log(one.log, logs) as session:
+        if "users" in json.loads(session.plan(one.run)):
+            raise UnknownRun(f"run {one.run} planned no arrivals: it was a closed loop")
+        series = json.loads(indexed(session, one).series(json.dumps({"bucket_us": SECOND_US})))
+    planned = [count for count in series["planned"] if count is not None]
+    if not planned:
+        raise UnknownRun(f"run {one.run} planned no arrivals: it never began")
+    return [count * MILLION for count in planned]
+
+
 def _scale_ppm(settings: Settings) -> int:
     """Read the scale in millionths; 1 when there is none, or an invalid one."""
     value = settings.value("scale")
@@ -100,9 +141,14 @@ def _scale_ppm(settings: Settings) -> int:
 
 
 def _refuse_beside(settings: Settings, name: str) -> None:
-    """Refuse what a recorded load replaces."""
+    """Refuse what a recorded load replaces, and a second one."""
     flag = getattr(settings.overrides, name)
     why = f"cannot be used with {settings.place(name) if flag is not None else f'{name}='}"
+    for other in SOURCES:
+        own = settings.spec.arguments.get(other)
+        beside = own if flag is None else getattr(settings.overrides, other)
+        if other != name and beside is not None:
+            settings.problems.append(Problem(settings.place(other), f"{why}; drop one"))
     for other in REPLACED:
         if getattr(settings.overrides, other, None) is not None:
             what = f"{why}: it says rate and duration; use --scale"

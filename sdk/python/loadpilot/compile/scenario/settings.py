@@ -18,6 +18,7 @@ from .connections import ConnectionFlags
 from .thresholds import Measurable, assigned, key_of, overriding, pairs_in, threshold
 
 if TYPE_CHECKING:
+    from ...control.nats_settings import Server
     from ...dsl import ScenarioSpec
     from ...request.headers import Secrets
     from .profile import Pieces
@@ -45,6 +46,7 @@ FLAG_SETTINGS = frozenset(
         "ramp_up",
         "stages",
         "replay_curve",
+        "replay_run",
         "scale",
     }
 )
@@ -58,6 +60,7 @@ OPEN_LOOP_ONLY = {
     "steps": "it has no shape",
     "stages": "it has no rate; say how long with duration=",
     "replay_curve": "it has no rate",
+    "replay_run": "it has no rate",
     "scale": "it has no rate",
     "arrivals": "its users start the next task when the last one has ended",
     "max_in_flight": "its number of users is the maximum in flight",
@@ -96,7 +99,10 @@ class Overrides:
     stages: str | None = None
     """``30s:50,1m:50``, as text."""
     replay_curve: str | None = None
+    replay_run: str | None = None
     scale: str | None = None
+    logs: Server | None = None
+    """Server of the past runs; None for those of this directory."""
     wait: str | None = None
     """``1s``, ``1s,3s`` or ``0``, as text."""
     prepares_here: bool = False
