@@ -98,6 +98,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-replay.v2.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",
+            "plan-targets.v1.json",
         ],
         Envelope<Request>: [
             "run-requested.v1.json",

@@ -35,6 +35,8 @@ class Connections(TypedDict, total=False):
     ``connections={"http": "2", "streams_max": 20}``
     """
 
+    other_targets: Sequence[str]
+    """Base URLs beside ``--target``, of the same scheme; arrivals take all of them in turn."""
     http: Literal["1.1", "2", "auto"]
     """HTTP version; ``auto``: the one that an https target chooses."""
     max: int

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from loadpilot.cli.flags.target import DEFAULT, Target, problems, resolve
+from loadpilot.cli.flags.target import DEFAULT, RULE, Target, problems, resolve
 
 
 def test_the_default_is_used_only_where_no_source_names_a_target() -> None:
     """Broken if load goes to the default instead of an empty or another address."""
-    assert resolve(None).url == DEFAULT
-    assert resolve("http://flag:1/") == Target("http://flag:1", "--target")
-    assert resolve(" http://file:1 ", ".env: LOADPILOT_TARGET").url == "http://file:1"
-    assert problems(resolve("", "LOADPILOT_TARGET"))[0].place == "LOADPILOT_TARGET"
+    assert resolve(()).url == DEFAULT
+    assert resolve(["http://flag:1/"]) == Target("http://flag:1", "--target")
+    assert resolve([" http://file:1 "], ".env: LOADPILOT_TARGET").url == "http://file:1"
+    assert problems(resolve([""], "LOADPILOT_TARGET"))[0].place == "LOADPILOT_TARGET"
+    several = resolve(["http://a/", "http://b/v2", "ftp://c"])
+    assert several == Target("http://a", "--target", ("http://b/v2", "ftp://c"))
+    assert [one.what for one in problems(several)] == [f"{RULE} (got 'ftp://c')"]
 
 
 @pytest.mark.parametrize(

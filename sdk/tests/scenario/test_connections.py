@@ -56,6 +56,10 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"max": 20, "open_first": 20},
         "at most 20 connections an agent, 20 connections an agent opened before the start",
     ),
+    "{'other_targets': ['https://b.example', 'https://c.example/v2']}": (
+        {"other_targets": ["https://b.example", "https://c.example/v2"]},
+        "targets in turn, also https://b.example, https://c.example/v2",
+    ),
     "{'ip': 6}": ({"ip": "6"}, "IPv6 only"),
     "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),
     "{'reuse': 'never'}": ({"reuse": "never"}, "a new connection for every call"),
@@ -133,8 +137,20 @@ def test_unverified_tls_is_shown(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "not a dict": ("['http']", ConnectionFlags(), HTTPS, "must be a dict"),
-    "unknown": ("{'htp': '2'}", ConnectionFlags(), HTTPS, "must be one of http, "),
+    "unknown": ("{'htp': '2'}", ConnectionFlags(), HTTPS, "must be one of other_targets, http, "),
     "version": ("{'http': 2}", ConnectionFlags(), HTTPS, "http: must be one of 1.1, 2, auto"),
+    "targets": (
+        "{'other_targets': 'http://b'}",
+        ConnectionFlags(),
+        HTTPS,
+        'must be a list such as ["http://other:8000"]',
+    ),
+    "a target of the other scheme": (
+        "{'other_targets': ['http://b.example']}",
+        ConnectionFlags(),
+        HTTPS,
+        "or https like them",
+    ),
     "flag": ("", ConnectionFlags(http="3"), HTTPS, "--http: must be one of 1.1, 2, auto"),
     "share": ("", ConnectionFlags(reuse="1.5"), HTTPS, "--reuse: must be always, never"),
     "share is no bool": ("{'reuse': True}", ConnectionFlags(), HTTPS, "must be always, never"),

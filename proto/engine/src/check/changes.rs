@@ -54,6 +54,7 @@ pub fn adjust(request: &RunRequested, changes: &Changes) -> (RunRequested, Vec<P
     let mut problems = Vec::new();
     if let Some(target) = &changes.target {
         target_without_slash(target).clone_into(&mut plan.target);
+        plan.connections.other_targets.clear();
     }
     if let Some(thresholds) = &changes.thresholds {
         plan.thresholds.clone_from(thresholds);

@@ -8,9 +8,13 @@ use loadpilot_events::plan::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::plan::target::split;
 
 use super::checker::Checker;
+use super::target;
 
 /// Maximum number of concurrent requests on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;
+
+/// Maximum number of targets of a run.
+const TARGETS_MAX: usize = 64;
 
 /// Minimum time, in µs, that a user waits for a connection before its iteration is dropped: without
 /// a wait a core would do nothing but drop iterations.
@@ -20,6 +24,7 @@ const USER_WAIT_US_MIN: u64 = 1_000;
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
+    other_targets(checker, plan);
     numbers(checker, settings);
     pool(checker, plan);
     places(checker, settings);
@@ -55,6 +60,52 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     if let Some(identity) = &tls.identity {
         checker.name("connections.tls.identity.key_secret", &identity.key_secret);
     }
+}
+
+/// Each arrival has one target of its own: what belongs to one target only is rejected.
+fn other_targets(checker: &mut Checker<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let others = &settings.other_targets;
+    if others.is_empty() {
+        return;
+    }
+    for (place, other) in others.iter().enumerate() {
+        let field = format!("connections.other_targets[{place}]");
+        target::url(checker, &field, other);
+        let scheme = |url: &str| url.split("://").next().unwrap_or_default().to_owned();
+        let is_new = plan.target != *other && !others[..place].contains(other);
+        checker.require(
+            is_new,
+            &*field,
+            "must be named once among the targets",
+            other,
+        );
+        checker.require(
+            scheme(&plan.target) == scheme(other),
+            field,
+            "must be http like the other targets, or https like them",
+            other,
+        );
+    }
+    checker.require(
+        others.len() < TARGETS_MAX,
+        "connections.other_targets",
+        &format!("must be at most {} beside the target", TARGETS_MAX - 1),
+        others.len(),
+    );
+    checker.require(
+        settings.max.is_none(),
+        "connections.max",
+        "must be left out with several targets: calls would wait for the busiest one",
+        settings.max.unwrap_or_default(),
+    );
+    checker.require(
+        plan.code.is_none() && plan.script.is_none(),
+        "connections.other_targets",
+        "must be left out when tasks look at answers or users have state: such users know one \
+         target",
+        others.len(),
+    );
 }
 
 fn numbers(checker: &mut Checker<'_>, settings: &Connections) {
@@ -134,20 +185,20 @@ fn family(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(ip) = settings.ip else {
         return;
     };
-    let by_target = || {
-        split(&plan.target)
-            .0
-            .split_once("://")
-            .map_or("", |(_, rest)| rest)
+    let authority = |url| split(url).0.split_once("://").map_or("", |(_, rest)| rest);
+    let places: Vec<&str> = match settings.connect_to.as_deref() {
+        Some(place) => vec![place],
+        None => plan.targets().map(authority).collect(),
     };
-    let place = settings.connect_to.as_deref().unwrap_or_else(by_target);
-    let fits = literal(place).is_none_or(|address| ip.has(address));
-    checker.require(
-        fits && !place.starts_with("unix:"),
-        "connections.ip",
-        &format!("must be the address family of {place}, or left out"),
-        ip.digit(),
-    );
+    for place in places {
+        let fits = literal(place).is_none_or(|address| ip.has(address));
+        checker.require(
+            fits && !place.starts_with("unix:"),
+            "connections.ip",
+            &format!("must be the address family of {place}, or left out"),
+            ip.digit(),
+        );
+    }
     for (s, source) in settings.sources.iter().enumerate() {
         let parsed = Source::parse(source);
         checker.require(

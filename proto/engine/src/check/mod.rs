@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use loadpilot_events::limits;
 use loadpilot_events::log::req::RunRequested;
-use loadpilot_events::plan::target::split;
 use loadpilot_events::plan::{Header, Plan, PlanSchema, Profile, Shape, Step, Task, Text};
 use loadpilot_events::refusal::{Problem, Refusal};
 
@@ -25,6 +24,7 @@ mod connections;
 mod inputs;
 mod script;
 mod secrecy;
+mod target;
 pub mod target_policy;
 mod thresholds;
 
@@ -128,7 +128,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     let is_known = plan.schema != PlanSchema::V1 || plan.profile.shape.is_of_first_version();
     let rule = "must be loadpilot.plan/2: the first version does not have this shape";
     checker.require(is_known, "schema", rule, "loadpilot.plan/1");
-    target(&mut checker, &plan.target);
+    target::url(&mut checker, "target", &plan.target);
     if profile(&mut checker, &plan.profile) {
         let duration_us = plan.profile.duration_us();
         let planned = Pace::new(&plan.profile).planned();
@@ -169,49 +169,6 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
 
 fn refusal(problems: Vec<Problem>) -> Refusal {
     Refusal { problems }
-}
-
-/// A segment of a base path: a subset of `pchar` in RFC 3986, without `.` and `..`.
-fn is_segment(segment: &str) -> bool {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%".contains(&b);
-    !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)
-}
-
-fn target(checker: &mut Checker<'_>, target: &str) {
-    const RULE: &str = "must be http://host[:port][/path] or https://host[:port][/path], without \
-                        user, query or a slash at its end";
-    let (origin, base) = split(target);
-    let is_base =
-        base.len() <= limits::BASE_PATH_BYTES_MAX && base.split('/').skip(1).all(is_segment);
-    let rest = origin
-        .strip_prefix("http://")
-        .or_else(|| origin.strip_prefix("https://"))
-        .filter(|_| is_base);
-    let sound = rest.is_some_and(|authority| {
-        let host = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => {
-                if port.parse::<u16>().is_ok_and(|port| port > 0) {
-                    host
-                } else {
-                    ""
-                }
-            }
-            _ => authority,
-        };
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'));
-        match bare {
-            Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
-            None => {
-                !host.is_empty()
-                    && host
-                        .bytes()
-                        .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
-            }
-        }
-    });
-    checker.require(sound, "target", RULE, target);
 }
 
 fn profile(checker: &mut Checker<'_>, profile: &Profile) -> bool {

@@ -297,24 +297,33 @@ impl TargetPolicy {
     /// # Errors
     /// The field of the plan, and why the target is denied.
     pub fn judge_plan(&self, plan: &Plan) -> Result<(), Problem> {
-        let (field, place) = match &plan.connections.connect_to {
-            Some(place) => ("connections.connect_to", place.as_str()),
-            None => ("target", authority(&plan.target)),
-        };
-        let judged = match place.strip_prefix("unix:") {
+        if let Some(place) = &plan.connections.connect_to {
+            let judged = self.judge_place(place);
+            return judged.map_err(|denied| {
+                Problem::new("connections.connect_to", denied.to_string(), place)
+            });
+        }
+        for (index, url) in plan.targets().enumerate() {
+            if let Err(denied) = self.judge_place(authority(url)) {
+                let field = match index {
+                    0 => "target".to_owned(),
+                    _ => format!("connections.other_targets[{}]", index - 1),
+                };
+                return Err(Problem::new(field, denied.to_string(), url));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges `host:port` or `unix:/path`; a name is judged when it is resolved.
+    fn judge_place(&self, place: &str) -> Result<(), Denied> {
+        match place.strip_prefix("unix:") {
             Some(path) => self.judge_socket(Path::new(path)),
             None => match literal(place) {
                 Some((host, peer)) => self.judge(host, peer),
                 None => Ok(()),
             },
-        };
-        judged.map_err(|denied| {
-            let value = match field {
-                "target" => plan.target.as_str(),
-                _ => place,
-            };
-            Problem::new(field, denied.to_string(), value)
-        })
+        }
     }
 
     fn is_own(&self, host: &str, address: IpAddr, port: u16) -> bool {

@@ -14,6 +14,11 @@ use crate::defaults::is_default;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Connections {
+    /// Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
+    /// by their ordinals, the plan's target first; a user of a scenario stays with that of its own
+    /// number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_targets: Vec<String>,
     /// Version of HTTP.
     #[serde(skip_serializing_if = "is_default")]
     pub http: Http,

@@ -147,6 +147,14 @@ pub enum Rest {
     },
 }
 
+impl Plan {
+    /// All targets, at least one, in the order in which arrivals take them.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        let others = self.connections.other_targets.iter().map(String::as_str);
+        std::iter::once(self.target.as_str()).chain(others)
+    }
+}
+
 /// Distribution of due times inside the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

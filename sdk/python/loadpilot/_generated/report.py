@@ -871,6 +871,12 @@ class Connections(TypedDict, closed=True):
     """
     Number of connections that each agent opens before the run starts. Absent: none.
     """
+    other_targets: NotRequired[list[str]]
+    """
+    Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
+    by their ordinals, the plan's target first; a user of a scenario stays with that of its own
+    number.
+    """
     requests_max: NotRequired[int | None]
     """
     Maximum number of requests of a connection; then it is closed. Absent: no limit.

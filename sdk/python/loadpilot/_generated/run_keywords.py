@@ -10,10 +10,10 @@ from typing import TypedDict
 class RunKeywords(TypedDict, total=False):
     """Keywords of `loadpilot.run`; each is the flag of `loadpilot run` with the same name."""
 
-    target: str | None
+    target: Sequence[str] | None
     """
     `--target`: Target of the load, http://host[:port][/path]; paths of calls are below the
-    path.
+    path. Repeatable: arrivals take the targets in turn.
     """
 
     rps: str | float | None

@@ -176,7 +176,7 @@ class TargetQuestion(Screen[str | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Answer with a valid target."""
-        asked = targets.resolve(event.value)
+        asked = targets.resolve([event.value])
         problems = targets.problems(asked)
         if problems:
             self.query_one("#wrong", Label).update(safe(problems[0].what))

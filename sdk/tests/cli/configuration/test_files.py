@@ -202,7 +202,7 @@ def test_other_commands_take_the_fleet_and_nothing_else(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "url"),
+    ("line", "urls"),
     [
         ('LOADPILOT_TARGET="http://a"', "http://a"),
         ("LOADPILOT_TARGET='http://a'", "http://a"),
@@ -210,15 +210,16 @@ def test_other_commands_take_the_fleet_and_nothing_else(folder: Path) -> None:
         ("LOADPILOT_TARGET=http://a # staging", "http://a"),
         ("  LOADPILOT_TARGET=http://a  ", "http://a"),
         ("LOADPILOT_TARGET=http://a\nLOADPILOT_TARGET=http://b", "http://b"),
+        ("LOADPILOT_TARGET=http://a/x,y http://b", "http://a/x,y http://b"),
         ("#LOADPILOT_TARGET=http://a", None),
         ("XLOADPILOT_TARGET=http://a\nTOKEN=x", None),
         ("LOADPILOT_TARGET=", ""),
     ],
 )
-def test_lines_of_the_env_file(line: str, url: str | None, folder: Path) -> None:
+def test_lines_of_the_env_file(line: str, urls: str | None, folder: Path) -> None:
     """Broken if quotes stay in the address, or a comment is taken for a setting."""
     write(folder, f"{line}\n", ".env")
-    assert flags_of("shop.py").target == url
+    assert flags_of("shop.py").target == (() if urls is None else tuple(urls.split(" ")))
 
 
 def test_a_misspelt_variable_is_named(

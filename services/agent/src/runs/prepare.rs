@@ -109,7 +109,7 @@ pub(super) async fn prepare(
     let bodies = bodies::fetch(shell, plan).await?;
     let policy = fire::with_own_servers(&shell.targets).await;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
-    fire::check_target(&program).await?;
+    fire::check_targets(&program).await?;
     let workload = Arc::new(Workload::new(plan, created.seed));
     let users_setup = virtual_users(shell, (created, &workload), holds, &bodies, &secrets)?;
     let common = Common {

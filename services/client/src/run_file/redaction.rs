@@ -18,22 +18,24 @@ const SENTENCES: [&str; 3] = ["reason", "rule", "why"];
 /// What to leave out of the records of one run.
 #[derive(Debug)]
 pub(super) struct Redaction {
-    /// The target, its authority and its host, which sentences may quote; the longest first.
+    /// The targets, their authorities and hosts, which sentences may quote; the longest first.
     hidden: Vec<String>,
 }
 
 impl Redaction {
     /// For the records of a run with this plan.
     pub(super) fn of(plan: &Plan) -> Self {
-        let (origin, _) = target::split(&plan.target);
-        let authority = origin.split_once("://").map_or(origin, |(_, rest)| rest);
-        let port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
-        let host = authority.rsplit_once(':').filter(port);
-        let host = host.map_or(authority, |(host, _)| host);
-        let hidden = [&*plan.target, origin, authority, host];
-        Self {
-            hidden: hidden.map(str::to_owned).to_vec(),
-        }
+        let hidden = plan.targets().flat_map(|url| {
+            let (origin, _) = target::split(url);
+            let authority = origin.split_once("://").map_or(origin, |(_, rest)| rest);
+            let port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+            let host = authority.rsplit_once(':').filter(port);
+            let host = host.map_or(authority, |(host, _)| host);
+            [url, origin, authority, host].map(str::to_owned)
+        });
+        let mut hidden: Vec<String> = hidden.collect();
+        hidden.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        Self { hidden }
     }
 
     /// A record without what is left out. What is no JSON is left out as a whole; it counts for

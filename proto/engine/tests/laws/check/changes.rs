@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::check::plan::good;
 
-fn request(plan: Value) -> RunRequested {
+pub(super) fn request(plan: Value) -> RunRequested {
     RunRequested {
         plan: serde_json::from_value(plan).expect("a plan"),
         seed: 1,

@@ -5,3 +5,4 @@ mod changes;
 mod hang_up;
 mod plan;
 mod target_policy;
+mod targets;

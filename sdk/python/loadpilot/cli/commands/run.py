@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -101,7 +102,9 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     # The checker of the plan must not refuse an invalid target a second time.
     is_valid = not any(problem.place == options.target.place for problem in problems)
     url = options.target.url if is_valid else "http://localhost"
-    compiled = compile_scenario(loaded, cls, url, options.overrides)
+    others = options.target.others if is_valid else ()
+    overrides = replace(options.overrides, other_targets=others)
+    compiled = compile_scenario(loaded, cls, url, overrides)
     allow.check(compiled, options.allow_target, options.target.place)
     if options.aborts:
         gates = json.loads(_native.plan_gates(compiled.plan_json()))

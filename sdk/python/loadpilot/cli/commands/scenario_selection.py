@@ -45,7 +45,7 @@ def select(flags: RunFlags) -> tuple[str, RunFlags] | ExitCode:
         browser = ScenarioBrowser(
             files,
             asks_scenario=flags.scenario is None,
-            asks_target=flags.target is None,
+            asks_target=not flags.target,
         )
         chosen = browser.run()
     if browser.return_code:
@@ -59,7 +59,7 @@ def select(flags: RunFlags) -> tuple[str, RunFlags] | ExitCode:
         flags = replace(flags, scenario=chosen.scenario)
         words += ["--scenario", chosen.scenario]
     if chosen.target is not None:
-        flags = replace(flags, target=chosen.target)
+        flags = replace(flags, target=(chosen.target,))
         words += ["--target", chosen.target]
     note(safe(shlex.join(words)))
     return chosen.file, flags

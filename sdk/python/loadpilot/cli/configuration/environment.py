@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .option import Option
 
 ENV_FILE = ".env"
+TARGET = "target"
 LINE = re.compile(rf"\s*(?:export\s+)?({PREFIX}\w+)\s*=(.*)")
 OTHERS = frozenset({"LOADPILOT_COORDINATOR_TOKEN", "LOADPILOT_NATS_SERVER"})
 """Variables that are no option of a command."""
@@ -85,6 +86,9 @@ def _texts(option: Option, text: str) -> tuple[str, ...] | None:
     if option.kind is Kind.SWITCH:
         word = text.strip().lower()
         return ("true",) if word in TRUE else ("false",) if word in FALSE else None
+    if option.key == TARGET:
+        # A comma may be part of a path, and an empty target is an error, not the default.
+        return tuple(text.split()) or ("",)
     if option.kind is Kind.LIST:
         return tuple(text.replace(",", " ").split())
     if option.kind is Kind.PAIRS:

@@ -29,7 +29,7 @@ def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
     if found:
         raise Refused(
             [
-                Problem(places[one["field"]], f"{one['rule']} (got {one['value']!r})")
+                Problem(places.get(one["field"], target), f"{one['rule']} (got {one['value']!r})")
                 for one in found
             ]
         )

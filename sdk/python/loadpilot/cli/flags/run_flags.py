@@ -35,16 +35,17 @@ class RunFlags:
     """What was written on the command line or configured, unread."""
 
     target: Annotated[
-        str | None,
+        tuple[str, ...],
         flag(
             MOST_USED,
             "URL",
-            "Target of the load, http://host[:port][/path]; paths of calls are below the path.",
+            "Target of the load, http://host[:port][/path]; paths of calls are below the path. "
+            "Repeatable: arrivals take the targets in turn.",
             targets.FLAG,
             "-t",
             default=targets.DEFAULT,
         ),
-    ] = None
+    ] = ()
     rps: Annotated[
         str | None,
         flag(

@@ -6,10 +6,14 @@ A source that is present but empty is an error; the next source must never be us
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ...problem import Problem, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FLAG = "--target"
 DEFAULT = "http://localhost:8000"
@@ -22,19 +26,28 @@ SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target and the place that names it."""
+    """A target, those that take turns with it, and the place that names them."""
 
     url: str
     place: str
+    others: tuple[str, ...] = ()
 
 
-def resolve(url: str | None, place: str = FLAG) -> Target:
-    """Return the target that the source at ``place`` names, else the default."""
-    return Target(DEFAULT, DEFAULT_PLACE) if url is None else Target(_trimmed(url), place)
+def resolve(urls: Sequence[str], place: str = FLAG) -> Target:
+    """Return the targets that the source at ``place`` names, else the default."""
+    if not urls:
+        return Target(DEFAULT, DEFAULT_PLACE)
+    first, *others = map(_trimmed, urls)
+    return Target(first, place, tuple(others))
 
 
 def problems(target: Target) -> list[Problem]:
-    """Check a target: it must be an origin, optionally with a base path."""
+    """Check targets: each must be an origin, optionally with a base path."""
+    urls = (target.url, *target.others)
+    return [one for url in urls for one in _problems(replace(target, url=url))]
+
+
+def _problems(target: Target) -> list[Problem]:
     url = target.url
     try:
         parts = urlsplit(url)

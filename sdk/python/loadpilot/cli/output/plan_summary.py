@@ -43,6 +43,7 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
 
 
 TEXTS: dict[str, Callable[[Any], str]] = {
+    "other_targets": lambda others: f"targets in turn, also {safe(', '.join(others))}",
     "http": lambda version: HTTP.get(version, ""),
     "max": lambda most: f"at most {_connections(most)} an agent",
     "open_first": lambda first: f"{_connections(first)} an agent opened before the start",

@@ -6,7 +6,7 @@ never the key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ PEM_BYTES_MAX = 256 << 10
 """Maximum size of a certificate or key file, in bytes."""
 FLAGS = {"max": "--connections", "sources": "--source"}
 """Flags whose name differs from that of their setting."""
+LISTS = {"sources": '["10.0.0.7"]', "other_targets": '["http://other:8000"]'}
+"""An example of each setting that is a list."""
 REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
 
 
@@ -48,6 +50,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
     """Build the plan's connections; empty when all settings have their defaults."""
     reader = Reader(settings, flags)
     built = {
+        "other_targets": reader.texts("other_targets", settings.overrides.other_targets),
         "http": reader.http(),
         "max": reader.whole("max"),
         "open_first": reader.whole("open_first"),
@@ -56,7 +59,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
         "requests_max": reader.whole("requests_max"),
         "age_us_max": reader.duration("age_max"),
         "connect_to": reader.text("connect_to"),
-        "sources": reader.sources(),
+        "sources": reader.texts("sources"),
         "ip": reader.ip(),
         "resolve_us": reader.duration("resolve_every"),
         "tls": reader.tls(secrets),
@@ -162,13 +165,14 @@ class Reader:
         self.problems.append(rule(place, "must be text", value))
         return None
 
-    def sources(self) -> list[str]:
-        """Read the local addresses."""
-        place, value = self.find("sources")
+    def texts(self, name: str, flags: Sequence[str] = ()) -> list[str]:
+        """Read a list of texts; ``flags`` replace it."""
+        place, value = self.find(name)
+        value = flags or value
         listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
         if value is None or listed:
             return list(value or ())
-        self.problems.append(rule(place, 'must be a list such as ["10.0.0.7"]', value))
+        self.problems.append(rule(place, f"must be a list such as {LISTS[name]}", value))
         return []
 
     def tls(self, secrets: Secrets) -> dict[str, Any]:

@@ -108,6 +108,8 @@ class Overrides:
     prepares_here: bool = False
     """Whether the submitter prepares the users of a scenario in Python by default, because its
     agents are shared."""
+    other_targets: Sequence[str] = ()
+    """Targets that ``--target`` names after the first."""
 
     def loop_flag(self) -> str | None:
         """Return the flag that requests a closed loop; None if none is set."""

@@ -219,7 +219,7 @@ impl<W: Wire> ArrivalRunner<W> {
         trace.phases.schedule_lag_us = Some(arrival.reached.since_us(arrival.due));
         trace.phases.queue_us = Some(dispatched.since_us(arrival.reached));
         let mut all_ok = true;
-        let calls = &self.program.tasks[usize::from(arrival.key.task)];
+        let calls = self.program.calls(arrival.id, arrival.key.task);
         for (step, call) in calls.iter().enumerate() {
             if step > 0 && self.barred(begin.dispatched).is_some() {
                 all_ok = false;

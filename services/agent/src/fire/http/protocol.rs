@@ -1,4 +1,4 @@
-//! The HTTP version of a core: as the plan says, or as the target chooses.
+//! The HTTP version of a core, target by target: as the plan says, or as the target chooses.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use super::http1::Http1;
 use super::http2::Http2;
 use super::wire::{Order, Wire};
 use crate::fire::clock::MonoTime;
+use crate::fire::futures::join_all;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Stage, Trace};
 use crate::fire::request::tls::Offer;
@@ -24,6 +25,8 @@ pub(crate) enum Engine {
     Http1(Http1),
     Http2(Http2),
     Negotiated(Negotiated),
+    /// One engine a target, in the order of the targets.
+    Several(Vec<Engine>),
 }
 
 /// The protocol that the target agrees to on the first connection holds for all. A target that
@@ -40,10 +43,21 @@ pub(crate) struct Negotiated {
 }
 
 impl Engine {
-    /// The engine that the plan's connection settings require.
+    /// The engine that the plan's targets and connection settings require.
     pub(crate) fn new(program: Arc<Program>, quota: ConnectionQuota) -> Self {
-        let dialer = Rc::new(Dialer::new(Arc::clone(&program)));
-        let is_tls = program.target.tls.is_some();
+        let places = (0_u16..).zip(&program.targets).map(|(place, _)| place);
+        let mut engines: Vec<Self> = places
+            .map(|place| Self::of_target(Arc::clone(&program), place, quota))
+            .collect();
+        match engines.len() {
+            1 => engines.remove(0),
+            _ => Self::Several(engines),
+        }
+    }
+
+    fn of_target(program: Arc<Program>, target: u16, quota: ConnectionQuota) -> Self {
+        let dialer = Rc::new(Dialer::new(Arc::clone(&program), target));
+        let is_tls = dialer.target().tls.is_some();
         match program.connections.http {
             Http::V2 => Self::Http2(Http2::new(program, dialer, quota)),
             Http::Auto if is_tls => Self::Negotiated(Negotiated {
@@ -124,6 +138,11 @@ impl Wire for Engine {
             Self::Http1(http1) => http1.send(order, trace).await,
             Self::Http2(http2) => http2.send(order, trace).await,
             Self::Negotiated(agreed) => agreed.send(order, trace).await,
+            Self::Several(engines) => {
+                let engine = &engines[usize::from(order.call.target)];
+                // Boxed: the future would contain itself.
+                Box::pin(engine.send(order, trace)).await
+            }
         }
     }
 
@@ -136,6 +155,12 @@ impl Wire for Engine {
                 // Until the target has chosen, a connection may carry one call only.
                 _ => agreed.http1.calls_max(),
             },
+            // The least: nothing is known of the target of the next call. A plan with several
+            // targets has no limit of connections.
+            Self::Several(engines) => {
+                let each = engines.iter().map(Self::calls_max);
+                each.min().unwrap_or(usize::MAX)
+            }
         }
     }
 
@@ -144,6 +169,18 @@ impl Wire for Engine {
             Self::Http1(http1) => http1.preconnect().await,
             Self::Http2(http2) => http2.preconnect().await,
             Self::Negotiated(agreed) => agreed.preconnect().await,
+            Self::Several(engines) => {
+                let sum = Cell::new(Preconnected::default());
+                let each = engines.iter().map(|engine| {
+                    let sum = &sum;
+                    Box::pin(async move {
+                        let one = engine.preconnect().await;
+                        sum.set(sum.get().and(one));
+                    })
+                });
+                join_all(each.collect()).await;
+                sum.get()
+            }
         }
     }
 
@@ -153,6 +190,10 @@ impl Wire for Engine {
             Self::Http2(http2) => http2.close_idle(unused_since),
             Self::Negotiated(agreed) => {
                 agreed.http1.close_idle(unused_since) + agreed.http2.close_idle(unused_since)
+            }
+            Self::Several(engines) => {
+                let each = engines.iter().map(|engine| engine.close_idle(unused_since));
+                each.sum()
             }
         }
     }

@@ -22,6 +22,7 @@ use super::debug_exchange;
 use super::redaction::Redactor;
 use super::target::Target;
 use super::template::{Http1Request, Http2Request, RequestParts};
+use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
 
 /// The default User-Agent, up to the run.
@@ -30,15 +31,17 @@ const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 /// The bodies of a plan by their hash; each is in memory once, however many calls send it.
 pub type Bodies = BTreeMap<String, Bytes>;
 
-/// Request templates of all tasks of a plan, and their target.
+/// Request templates of all tasks of a plan, and their targets.
 #[derive(Debug)]
 pub struct Program {
-    pub(crate) target: Target,
+    /// At least one, in the order in which arrivals take them.
+    pub(crate) targets: Vec<Target>,
     /// Which addresses its connections may lead to.
     pub(crate) policy: TargetPolicy,
     pub(crate) connections: Connections,
     pub(crate) timeouts: PhaseTimeouts,
-    pub(crate) tasks: Vec<Vec<Call>>,
+    /// Calls by target, task and step.
+    pub(crate) tasks: Vec<Vec<Vec<Call>>>,
     /// Defaults that requests composed during the run need, too.
     pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
@@ -52,21 +55,30 @@ pub struct Program {
 /// What the requests of a plan have in common.
 #[derive(Debug)]
 pub(crate) struct RequestDefaults {
-    host: HeaderValue,
-    /// Base path of the target, may be empty.
-    pub(crate) base: String,
+    /// By target.
+    origins: Vec<Origin>,
     agent: HeaderValue,
     id_header: Option<(String, HeaderName)>,
     http: Http,
-    scheme: Scheme,
     /// Time-out of a call without one of its own, in µs.
     pub(crate) timeout_us: u64,
     /// Further headers whose values are secret, in lower case.
     secret_headers: Vec<String>,
 }
 
+/// What the requests to one target have in common.
+#[derive(Debug)]
+struct Origin {
+    host: HeaderValue,
+    /// Base path of the target, may be empty.
+    base: String,
+    scheme: Scheme,
+}
+
 /// One call, complete but for its id.
 pub(crate) struct Call {
+    /// Index of its target.
+    pub target: u16,
     /// Place in the plan's list of calls.
     pub number: u16,
     /// Time-out in µs from dispatch; covers everything up to the last byte of the answer.
@@ -151,23 +163,28 @@ impl Program {
         bodies: &Bodies,
         policy: TargetPolicy,
     ) -> Result<Self, Fault> {
-        let target = Target::of(plan, secrets)?;
+        let targets = plan.targets().map(|url| Target::of(url, plan, secrets));
+        let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
+        let origin = |(url, target): (&str, &Target)| Origin {
+            host: target.authority.clone(),
+            base: target::split(url).1.to_owned(),
+            scheme: match url.starts_with("https:") {
+                true => Scheme::HTTPS,
+                false => Scheme::HTTP,
+            },
+        };
+        let origins = plan.targets().zip(&targets).map(origin).collect();
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
             plan,
             defaults: RequestDefaults {
-                host: target.authority.clone(),
-                base: target::split(&plan.target).1.to_owned(),
+                origins,
                 agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
                     .expect("a run id is letters and digits"),
                 id_header: id_header.transpose()?,
                 http: plan.connections.http,
-                scheme: match plan.target.starts_with("https:") {
-                    true => Scheme::HTTPS,
-                    false => Scheme::HTTP,
-                },
                 timeout_us: plan.timeout_us,
                 secret_headers: plan.secret_headers().to_vec(),
             },
@@ -175,19 +192,12 @@ impl Program {
             bodies,
             redactor: Redactor::new(secrets.values()),
         };
-        let mut number = 0_u16;
-        let mut tasks = Vec::with_capacity(plan.tasks.len());
-        for (t, task) in plan.tasks.iter().enumerate() {
-            let mut calls = Vec::with_capacity(task.steps.len());
-            for (s, step) in task.steps.iter().enumerate() {
-                let field = format!("tasks[{t}].steps[{s}]");
-                calls.push(compiler.call(step, number, &field)?);
-                number += 1;
-            }
-            tasks.push(calls);
-        }
+        let tasks = (0_u16..)
+            .zip(&targets)
+            .map(|(place, _)| compiler.tasks(place));
+        let tasks = tasks.collect::<Result<_, _>>()?;
         Ok(Self {
-            target,
+            targets,
             policy,
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
@@ -197,6 +207,14 @@ impl Program {
             debug_requests: plan.debug_requests.into(),
             redactor: compiler.redactor,
         })
+    }
+}
+
+impl Program {
+    /// The calls of an arrival's task, to the target whose turn it is.
+    pub(crate) fn calls(&self, id: ArrivalId, task: u16) -> &[Call] {
+        let target = id.turn(self.targets.len());
+        &self.tasks[usize::from(target)][usize::from(task)]
     }
 }
 
@@ -218,17 +236,23 @@ impl RequestDefaults {
         is_secret_name(&name) || self.secret_headers.contains(&name)
     }
 
-    /// Composes a request: the defaults that the scenario left out, then its headers in their
-    /// order, then the length.
+    /// Path on the wire of one that is relative to the target with this index.
+    pub(crate) fn full_path(&self, target: u16, path: &str) -> String {
+        target::full_path(&self.origins[usize::from(target)].base, path)
+    }
+
+    /// Composes a request to the target with this index: the defaults that the scenario left out,
+    /// then its headers in their order, then the length.
     pub(crate) fn parts<'a>(
         &'a self,
-        method: plan::Method,
-        path: PathAndQuery,
+        target: u16,
+        (method, path): (plan::Method, PathAndQuery),
         headers: HeaderLines<'a>,
         body: Option<Bytes>,
     ) -> Result<RequestParts<'a>, InvalidHeaders> {
         let body_bytes = body.as_ref().map_or(0, Bytes::len);
-        let mut host = self.host.clone();
+        let origin = &self.origins[usize::from(target)];
+        let mut host = origin.host.clone();
         let mut lines = vec![("User-Agent", header::USER_AGENT, self.agent.clone())];
         for (place, (as_written, name, value)) in headers.into_iter().enumerate() {
             let invalid = |rule| {
@@ -268,6 +292,7 @@ impl RequestDefaults {
         let id_header = self.id_header.as_ref();
         Ok(RequestParts {
             method: method.name(),
+            scheme: origin.scheme.clone(),
             path,
             host,
             lines,
@@ -288,7 +313,7 @@ impl RequestDefaults {
         let http2 = match self.http {
             Http::V1 => None,
             Http::V2 | Http::Auto => {
-                let form = Http2Request::new(parts, self.scheme.clone());
+                let form = Http2Request::new(parts);
                 Some(form.ok_or(invalid)?)
             }
         };
@@ -306,8 +331,21 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn call(&self, step: &Step, number: u16, field: &str) -> Result<Call, Fault> {
-        let full = target::full_path(&self.defaults.base, &step.path);
+    /// The calls of all tasks to the target with this index.
+    fn tasks(&self, target: u16) -> Result<Vec<Vec<Call>>, Fault> {
+        let mut numbers = 0_u16..;
+        let tasks = self.plan.tasks.iter().enumerate().map(|(t, task)| {
+            let steps = task.steps.iter().enumerate().zip(&mut numbers);
+            let calls = steps.map(|((s, step), number)| {
+                self.call(step, target, number, &format!("tasks[{t}].steps[{s}]"))
+            });
+            calls.collect()
+        });
+        tasks.collect()
+    }
+
+    fn call(&self, step: &Step, target: u16, number: u16, field: &str) -> Result<Call, Fault> {
+        let full = self.defaults.full_path(target, &step.path);
         let path = PathAndQuery::try_from(full.as_str())
             .ok()
             .filter(|path| path.as_str() == full && step.path.starts_with('/'));
@@ -329,7 +367,7 @@ impl Compiler<'_> {
             Fault::unsendable(&format!("{field}.headers{place}"), why.rule)
         };
         let defaults = &self.defaults;
-        let parts = defaults.parts(step.method, path, lines, body);
+        let parts = defaults.parts(target, (step.method, path), lines, body);
         let parts = parts.map_err(unsendable)?;
         let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
         let body_bytes = parts.body.len() as u64;
@@ -338,6 +376,7 @@ impl Compiler<'_> {
             _ => debug_lines(step, &parts, &self.redactor),
         };
         Ok(Call {
+            target,
             number,
             stream: step.stream,
             tokens_max: step.tokens_max,

@@ -10,24 +10,24 @@ use loadpilot_engine::check::ENGINE_HEADERS;
 use loadpilot_events::limits::{
     BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,
 };
-use loadpilot_events::plan::target::full_path;
 
 use super::debug_exchange;
 use super::program::{Call, HeaderLines, Program};
 use crate::users::script::Request;
 
 impl Program {
-    /// Compiles `request`; `is_debugged` when its text is reported.
+    /// Compiles `request` as call `number` to the target with index `target`; `is_debugged` when
+    /// its text is reported.
     ///
     /// # Errors
     /// Why it cannot be sent, as a sentence that begins with the faulty part.
     pub(crate) fn build_call(
         &self,
         request: &Request,
-        number: u16,
+        (target, number): (u16, u16),
         is_debugged: bool,
     ) -> Result<Call, String> {
-        let path = path(&full_path(&self.defaults.base, &request.path))?;
+        let path = path(&self.defaults.full_path(target, &request.path))?;
         let body_bytes = request.body.as_ref().map_or(0, Bytes::len) as u64;
         if body_bytes > BODY_BYTES_MAX {
             return Err(format!(
@@ -58,7 +58,7 @@ impl Program {
             ));
         }
         let defaults = &self.defaults;
-        let parts = defaults.parts(request.method, path, lines, request.body.clone());
+        let parts = defaults.parts(target, (request.method, path), lines, request.body.clone());
         let parts = parts.map_err(|why| {
             let header = why.header.and_then(|place| request.headers.get(place));
             let name = header.map_or("", |(name, _)| name);
@@ -72,6 +72,7 @@ impl Program {
             false => Vec::new(),
         };
         Ok(Call {
+            target,
             number,
             stream: request.stream,
             tokens_max: request.tokens_max,

@@ -11,7 +11,7 @@ use loadpilot_events::plan::connections::{Connections, Source};
 use super::tls::Tls;
 use crate::fire::fault::Fault;
 
-/// The target of a plan.
+/// One target of a plan.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// As the user wrote it, for the Host header.
@@ -34,14 +34,18 @@ pub(crate) enum Endpoint {
 }
 
 impl Target {
-    /// The target of a plan: `http://host[:port][/path]`, or the same with https.
+    /// The target at `url`, one of a plan: `http://host[:port][/path]`, or the same with https.
     ///
     /// # Errors
     /// A [`Fault`]: a part of the plan is invalid, a secret has no value, or this machine has no
     /// certificate roots for https.
-    pub(crate) fn of(plan: &Plan, secrets: &BTreeMap<String, String>) -> Result<Self, Fault> {
+    pub(crate) fn of(
+        url: &str,
+        plan: &Plan,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<Self, Fault> {
         let wrong = || Fault::unsendable("target", "http(s)://host[:port][/path]");
-        let uri = Uri::try_from(plan.target.as_str()).map_err(|_| wrong())?;
+        let uri = Uri::try_from(url).map_err(|_| wrong())?;
         let authority = uri.authority().ok_or_else(wrong)?;
         if authority.as_str().contains('@') || uri.query().is_some() {
             return Err(wrong());

@@ -12,18 +12,25 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 
 use super::program::Program;
-use super::target::Endpoint;
+use super::target::{Endpoint, Target};
 use crate::fire::fault::Fault;
 
 /// Timeout for the resolution of one name; the calls of the run try again.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
 
-/// Judges every address of the target's name.
+/// Judges every address of each target's name.
 ///
 /// # Errors
-/// [`Fault::NotAllowed`] when all of them are closed to this agent.
-pub(crate) async fn check_target(program: &Program) -> Result<(), Fault> {
-    let Endpoint::Host(host, port) = &program.target.place else {
+/// [`Fault::NotAllowed`] when all of a target are closed to this agent.
+pub(crate) async fn check_targets(program: &Program) -> Result<(), Fault> {
+    for target in &program.targets {
+        check_target(program, target).await?;
+    }
+    Ok(())
+}
+
+async fn check_target(program: &Program, target: &Target) -> Result<(), Fault> {
+    let Endpoint::Host(host, port) = &target.place else {
         return Ok(());
     };
     let mut first = None;

@@ -11,6 +11,7 @@ use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 /// The parts of a request, independent of the protocol.
 pub(crate) struct RequestParts<'a> {
     pub(crate) method: &'a str,
+    pub(crate) scheme: Scheme,
     pub(crate) path: PathAndQuery,
     pub(crate) host: HeaderValue,
     /// In order, without Host.
@@ -100,7 +101,7 @@ pub(crate) struct Http2Request {
 impl Http2Request {
     /// `None` when the request has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
     /// or a Host that is no authority.
-    pub(crate) fn new(parts: &RequestParts<'_>, scheme: Scheme) -> Option<Self> {
+    pub(crate) fn new(parts: &RequestParts<'_>) -> Option<Self> {
         let mut headers = HeaderMap::with_capacity(parts.lines.len() + 1);
         for (_, name, value) in &parts.lines {
             let of_connection = [
@@ -117,7 +118,7 @@ impl Http2Request {
         }
         let authority = Authority::try_from(parts.host.as_bytes()).ok()?;
         let uri = Uri::builder()
-            .scheme(scheme)
+            .scheme(parts.scheme.clone())
             .authority(authority)
             .path_and_query(parts.path.clone());
         let lines = headers.iter();

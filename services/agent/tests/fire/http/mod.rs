@@ -6,5 +6,6 @@ mod faults;
 mod http2;
 mod preconnect;
 mod streams;
+mod targets;
 mod timeouts;
 mod tls;

@@ -1612,6 +1612,12 @@ class Connections(BaseModel):
     """
     Number of connections that each agent opens before the run starts. Absent: none.
     """
+    other_targets: list[str] | None = None
+    """
+    Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
+    by their ordinals, the plan's target first; a user of a scenario stays with that of its own
+    number.
+    """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
     Maximum number of requests of a connection; then it is closed. Absent: no limit.

@@ -132,7 +132,7 @@ impl<W: Wire> ArrivalRunner<W> {
         request: &Request,
     ) -> Result<CompiledCall, String> {
         let Some(arrival) = arrival else {
-            let call = Arc::new(self.program.build_call(request, 0, false)?);
+            let call = Arc::new(self.program.build_call(request, (0, 0), false)?);
             return Ok(CompiledCall { name: None, call });
         };
         let (task, is_debugged) = (arrival.key.task, self.is_debugged(arrival));
@@ -143,12 +143,15 @@ impl<W: Wire> ArrivalRunner<W> {
         if let Some(compiled) = cache.and_then(|cache| cache.of(task)) {
             return Ok(compiled);
         }
-        let tasks = self.program.tasks.len();
+        let tasks = self.program.tasks[0].len();
         let name = self.redact(&call_name(request));
         let name = self
             .registry
             .number(task, truncate(&name, NAME_BYTES_MAX), tasks);
-        let call = Arc::new(self.program.build_call(request, name.call, is_debugged)?);
+        let call = Arc::new(
+            self.program
+                .build_call(request, (0, name.call), is_debugged)?,
+        );
         let name = Some(name);
         let compiled = CompiledCall { name, call };
         if let Some(cache) = cache {

@@ -21,16 +21,18 @@ use super::stream::Stream;
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage, Trace};
-use crate::fire::request::target::Endpoint;
+use crate::fire::request::target::{Endpoint, Target};
 use crate::fire::request::tls::Offer;
 
 /// Minimum interval between failed name resolutions, in µs: a target whose name does not resolve
 /// must not become a load on its name server.
 const LOOKUP_AGAIN_US: u64 = 1_000_000;
 
-/// Opens connections to the target of one program.
+/// Opens connections to one target of a program.
 pub(crate) struct Dialer {
     program: Arc<Program>,
+    /// Index of the target.
+    target: u16,
     resolved: RefCell<Option<Resolved>>,
     /// Held during a name resolution, so that there is one at a time; time and cause of the last
     /// failure.
@@ -48,14 +50,19 @@ struct Resolved {
 }
 
 impl Dialer {
-    pub(crate) fn new(program: Arc<Program>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, target: u16) -> Self {
         Self {
-            local_addresses: LocalAddresses::new(&program.target.sources),
+            local_addresses: LocalAddresses::new(&program.targets[usize::from(target)].sources),
             program,
+            target,
             resolved: RefCell::new(None),
             lookup: Mutex::new(None),
             preferred: Cell::new(0),
         }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.program.targets[usize::from(self.target)]
     }
 
     /// Opens a connection, over TLS one that agreed on a protocol of `offer`. Enters its stages in
@@ -80,7 +87,7 @@ impl Dialer {
         trace: &mut Trace,
     ) -> Result<Stream, ErrorClass> {
         let begun = MonoTime::now();
-        let (host, port) = match &self.program.target.place {
+        let (host, port) = match &self.target().place {
             Endpoint::Unix(path) => {
                 progress.enter_at(Stage::Connecting, begun);
                 return self.open_unix(path, trace).await;
@@ -97,7 +104,7 @@ impl Dialer {
         // Without it a request of two segments waits for the peer's delayed acknowledgement.
         tcp.set_nodelay(true)
             .map_err(|error| ErrorClass::connecting(&error))?;
-        let Some(tls) = &self.program.target.tls else {
+        let Some(tls) = &self.target().tls else {
             return Ok(Stream::Tcp(tcp));
         };
         progress.enter(Stage::Securing);
@@ -125,7 +132,7 @@ impl Dialer {
 
     /// Resolves the target's name before it is needed.
     pub(crate) async fn resolve(&self) {
-        if let Endpoint::Host(host, port) = &self.program.target.place {
+        if let Endpoint::Host(host, port) = &self.target().place {
             // A failure here is not reported: the first call tries again and is counted.
             drop(self.addresses(host, *port, &mut Trace::default()).await);
         }
@@ -290,7 +297,7 @@ mod tests {
         let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
         let run = RunId::parse("01run").expect("a token");
         let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
-        let dialer = Dialer::new(Arc::new(program));
+        let dialer = Dialer::new(Arc::new(program), 0);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

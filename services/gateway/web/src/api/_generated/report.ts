@@ -1060,6 +1060,12 @@ export interface Connections {
    */
   open_first?: number | null;
   /**
+   * Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
+   * by their ordinals, the plan's target first; a user of a scenario stays with that of its own
+   * number.
+   */
+  other_targets?: string[];
+  /**
    * Maximum number of requests of a connection; then it is closed. Absent: no limit.
    */
   requests_max?: number | null;
