@@ -25,7 +25,7 @@ fn http(address: &str, quota: ConnectionQuota) -> Http1 {
     let run = RunId::parse("01run").expect("a token");
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
     let program = Arc::new(program);
-    let dialer = Rc::new(Dialer::new(Arc::clone(&program)));
+    let dialer = Rc::new(Dialer::new(Arc::clone(&program), 0));
     Http1::new(program, dialer, quota)
 }
 
@@ -56,7 +56,7 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
     runtime.block_on(async {
         let progress = Progress::new(MonoTime::now());
         let order = Order {
-            call: &http.program.tasks[0][0],
+            call: &http.program.tasks[0][0][0],
             id: None,
             may_reuse: true,
             progress: &progress,
