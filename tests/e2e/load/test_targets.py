@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -49,6 +51,32 @@ def test_arrivals_take_the_targets_in_turn(loadpilot: Loadpilot, tmp_path: Path)
         assert others == [oracle.url for oracle in oracles[1:]]
         assert finished.report["target_url"] == oracles[0].url
         assert f"targets in turn, also {', '.join(others)}" in finished.stdout
+
+
+def test_samples_name_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if rows of samples named a target that their calls did not go to.
+
+    Costs 4 s.
+    """
+    with ExitStack() as stack:
+        logs = [tmp_path / f"{place}.jsonl" for place in range(2)]
+        first, other = (stack.enter_context(Oracle(built_binary(), log)) for log in logs)
+        other_url = f"{other.url}/api"
+        flags = ("--target", other_url, "--samples", str(tmp_path / "calls.csv"))
+        finished = loadpilot.run(SCENE, first.url, *flags, "--agents", "2")
+        assert finished.judged == 0, finished.stderr
+        wanted = Counter(
+            f"{one.url}{seen.path}" for one in (first, other) for seen in one.requests()
+        )
+    path = tmp_path / "calls.vegeta.csv"
+    dumped = loadpilot.call("dump", finished.run, "--what", "samples", "-o", str(path))
+    assert dumped.code == 0, dumped.stderr
+    with path.open(encoding="utf-8", newline="") as lines:
+        table = [(row[10], row[1]) for row in csv.reader(lines)]
+    assert Counter(url for url, _ in table) == wanted
+    assert set(wanted) == {
+        f"{url}{path}" for url in (first.url, other_url) for path in ("/", "/items")
+    }
 
 
 def test_virtual_hosts_behind_one_address(loadpilot: Loadpilot, tmp_path: Path) -> None:

@@ -29,19 +29,6 @@ impl ArrivalId {
         }
     }
 
-    /// Index among `count` things that arrivals take in turn: by the ordinal in a schedule, else by
-    /// user and iteration. It is the same on every agent.
-    ///
-    /// # Panics
-    /// `count` is 0 or beyond 65,536.
-    pub(crate) fn turn(self, count: usize) -> u16 {
-        let ordinal = match self {
-            Self::Planned(n) => n,
-            Self::Iteration { user, k } => k.wrapping_add(user.into()),
-        };
-        u16::try_from(ordinal % count as u64).expect("at most 65,536 things")
-    }
-
     /// Key of its random draws: the block and the index in it.
     pub(crate) fn draw_key(self) -> (u64, u64) {
         match self {

@@ -21,7 +21,7 @@ use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::samples::{self, NotSamples, Sample};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::target::{full_path, split};
+use loadpilot_events::plan::target::{full_path, split, turn};
 use loadpilot_events::refusal::Refusal;
 
 use crate::control::Control;
@@ -51,9 +51,20 @@ struct NamedCall {
     /// Position of its task in the plan.
     task: u16,
     name: String,
-    /// Method and URL; empty for a call of a scenario in Python: the log has its name only.
+    /// Method; empty for a call of a scenario in Python: the log has its name only.
     method: &'static str,
-    url: String,
+    /// URL by target; empty as the method.
+    urls: Vec<String>,
+}
+
+impl NamedCall {
+    /// The URL of a sample, at the target whose turn it was.
+    fn url(&self, sample: &Sample) -> &str {
+        match self.urls.len() {
+            0 => "",
+            count => &self.urls[turn(sample.user, sample.number, count)],
+        }
+    }
 }
 
 /// One row.
@@ -99,12 +110,17 @@ impl SampleTable {
         let start = control.state.start.as_ref();
         let start_at = start.ok_or(NoSamples::NeverStarted)?.start_at;
         let workload = Workload::new(&plan, created.seed).steered(&control.state.steering.rates);
-        let (origin, base) = split(&plan.target);
         let calls = plan.calls().map(|(task, step)| NamedCall {
             task: u16::try_from(task).unwrap_or(u16::MAX),
             name: step.name.clone(),
             method: step.method.name(),
-            url: format!("{origin}{}", full_path(base, &step.path)),
+            urls: plan
+                .targets()
+                .map(|target| {
+                    let (origin, base) = split(target);
+                    format!("{origin}{}", full_path(base, &step.path))
+                })
+                .collect(),
         });
         let calls = calls.collect();
         let query = query(&control, &Slice::default()).map_err(|_| NoSamples::NeverStarted)?;
@@ -152,7 +168,7 @@ impl SampleTable {
                 task: named.task,
                 name: named.name.to_string(),
                 method: "",
-                url: String::new(),
+                urls: Vec::new(),
             };
             (named.call, call)
         });
@@ -173,7 +189,7 @@ impl SampleTable {
                 task: task.map_or("", |task| &task.name),
                 call: call.map_or("", |call| &call.name),
                 method: call.map_or("", |call| call.method),
-                url: call.map_or("", |call| &call.url),
+                url: call.map_or("", |call| call.url(sample)),
                 agent,
             });
             rows += 1;

@@ -213,8 +213,9 @@ impl Program {
 impl Program {
     /// The calls of an arrival's task, to the target whose turn it is.
     pub(crate) fn calls(&self, id: ArrivalId, task: u16) -> &[Call] {
-        let target = id.turn(self.targets.len());
-        &self.tasks[usize::from(target)][usize::from(task)]
+        let (user, number) = id.user_and_number();
+        let target = target::turn(user, number, self.targets.len());
+        &self.tasks[target][usize::from(task)]
     }
 }
 
