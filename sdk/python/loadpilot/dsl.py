@@ -26,7 +26,7 @@ RateLike: TypeAlias = str | int | float
 """``50``, ``0.5``, ``"50/s"``, ``"3000/m"``, ``"10/500ms"``; default unit: arrivals per second."""
 Stage: TypeAlias = tuple[Duration, RateLike] | Mapping[str, Any]
 """Duration and rate at its end; or ``{"duration": …, "target": …}``."""
-Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "stages"]
+Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "burst", "sine", "stages"]
 
 
 class Connections(TypedDict, total=False):
@@ -158,6 +158,10 @@ def scenario(
     ramp_up: Duration | None = None,
     mode: Mode | None = None,
     steps: int | None = None,
+    baseline: RateLike | None = None,
+    burst: Duration | None = None,
+    period: Duration | None = None,
+    idle: Duration | None = None,
     thresholds: Mapping[str, float | str | list[str]] | None = None,
     stages: Sequence[Stage] | None = None,
     replay_curve: str | PathLike[str] | None = None,
@@ -200,7 +204,14 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
         Duration of the rise from 0 to ``rps`` with ``mode="ramp"``; the other modes ignore it.
     ``mode`` ("ramp")
         ``ramp``; ``constant``; ``step``: ``steps`` equal windows at rps·k/steps;
-        ``spike``: thirds of 20 %, 100 %, 20 %.
+        ``spike``: thirds of 20 %, 100 %, 20 %; ``burst``: ``baseline``, then the rate for the
+        duration ``burst``, in the middle, then ``baseline`` again; ``sine``: waves between
+        ``baseline`` and the rate, each of the duration ``period``, from ``baseline`` on.
+    ``baseline`` (20 % of ``rps`` for a burst, 0 for waves), ``burst`` (a third), ``period`` (all)
+        Lowest rate of a burst or of waves; duration of the burst; duration of a wave.
+    ``idle`` ("0s")
+        Duration of a first part without any arrival, before the rest of the load and not a part of
+        ``duration``.
     ``stages``
         Instead of ``rps``, ``duration`` and ``mode``: ``[("1m", 3000), ("10s", 90000)]``. The
         rate moves linearly from the target before (0 for the first stage) to the stage's own. A
@@ -269,6 +280,10 @@ SETTINGS = (
     "ramp_up",
     "mode",
     "steps",
+    "baseline",
+    "burst",
+    "period",
+    "idle",
     "thresholds",
     "stages",
     "replay_curve",

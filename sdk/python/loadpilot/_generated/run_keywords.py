@@ -53,12 +53,33 @@ class RunKeywords(TypedDict, total=False):
 
     mode: str | None
     """
-    `--mode`: Shape of the rate: ramp, constant, step or spike.
+    `--mode`: Shape of the rate: ramp, constant, step, spike, burst or sine.
     """
 
     ramp_up: str | float | None
     """
     `--ramp-up`: Duration of the rise from 0 in mode ramp, at most that of the run.
+    """
+
+    baseline: str | float | None
+    """
+    `--baseline`: Lowest rate in mode burst, around the burst, and in mode sine, between the
+    waves.
+    """
+
+    burst: str | float | None
+    """
+    `--burst`: Duration of the burst in mode burst, in the middle of the run.
+    """
+
+    period: str | float | None
+    """
+    `--period`: Duration of a wave in mode sine.
+    """
+
+    idle: str | float | None
+    """
+    `--idle`: Duration of a first part without arrivals, before the load.
     """
 
     stages: str | Sequence[tuple[str | float, str | float]] | None

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from .scenario.hooks import SubmitterHooks
 
 PLAN_SCHEMA = "loadpilot.plan/1"
-REPLAY_SCHEMA = "loadpilot.plan/2"
-"""Version of a plan that replays a recorded load; earlier readers refuse it."""
+SECOND_SCHEMA = "loadpilot.plan/2"
+"""Version of a plan with a newer shape; earlier readers refuse it."""
+NEWER_SHAPES = frozenset({"replay", "burst", "sine"})
 
 FIELDS = {
     "users": "users",
@@ -269,7 +270,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     rest = settings.rest(users)
     profile = settings.closed_loop() if closed else settings.profile()
     plan: dict[str, Any] = {
-        "schema": REPLAY_SCHEMA if profile["shape"] == "replay" else PLAN_SCHEMA,
+        "schema": SECOND_SCHEMA if profile["shape"] in NEWER_SHAPES else PLAN_SCHEMA,
         "scenario": cls.__name__,
         "target": target,
         "profile": profile,

@@ -31,7 +31,8 @@ KEYED = "NAME=VALUE"
 
 LOOP = ("users", "max", "wait")
 REPLAY = ("replay_curve", "replay_run", "scale")
-SCHEDULE = ("rps", "mode", "ramp_up", "stages", *REPLAY)
+SHAPE = ("mode", "ramp_up", "baseline", "burst", "period")
+SCHEDULE = ("rps", *SHAPE, "idle", "stages", *REPLAY)
 SERVER = ("nats_url", "nats_token", "creds", "tenant", "nats_cacert", "insecure_nats")
 COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert")
 LISTEN = ("listen", "listen_cert", "listen_key", "listen_cacert")
@@ -40,11 +41,11 @@ REPLACES: Mapping[str, Sequence[str]] = {
     "users": SCHEDULE,
     "max": (*SCHEDULE, "wait"),
     "rps": (*LOOP, "stages", *REPLAY),
-    "mode": (*LOOP, "stages", *REPLAY),
-    "ramp_up": (*LOOP, "stages", *REPLAY),
-    "stages": (*LOOP, "rps", "mode", "ramp_up", "duration", *REPLAY),
-    "replay_curve": (*LOOP, "rps", "mode", "ramp_up", "duration", "stages", "replay_run"),
-    "replay_run": (*LOOP, "rps", "mode", "ramp_up", "duration", "stages", "replay_curve"),
+    **dict.fromkeys(SHAPE, (*LOOP, "stages", *REPLAY)),
+    "idle": (*LOOP, *REPLAY),
+    "stages": (*LOOP, "rps", *SHAPE, "duration", *REPLAY),
+    "replay_curve": (*LOOP, "rps", *SHAPE, "idle", "duration", "stages", "replay_run"),
+    "replay_run": (*LOOP, "rps", *SHAPE, "idle", "duration", "stages", "replay_curve"),
     "nats_url": (*COORDINATOR, *LISTEN, "agents"),
     "coordinator_url": (*SERVER, *LISTEN, "agents"),
     "listen": (*SERVER, *COORDINATOR),

@@ -100,7 +100,7 @@ class RunFlags:
         flag(
             LOAD,
             "MODE",
-            "Shape of the rate: ramp, constant, step or spike.",
+            "Shape of the rate: ramp, constant, step, spike, burst or sine.",
             default=SCENARIO_DEFAULT,
         ),
     ] = None
@@ -110,6 +110,37 @@ class RunFlags:
             LOAD,
             "DURATION",
             "Duration of the rise from 0 in mode ramp, at most that of the run.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "RATE",
+            "Lowest rate in mode burst, around the burst, and in mode sine, between the waves.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    burst: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION",
+            "Duration of the burst in mode burst, in the middle of the run.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    period: Annotated[
+        str | None,
+        flag(LOAD, "DURATION", "Duration of a wave in mode sine.", default=SCENARIO_DEFAULT),
+    ] = None
+    idle: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION",
+            "Duration of a first part without arrivals, before the load.",
             default=SCENARIO_DEFAULT,
         ),
     ] = None

@@ -89,6 +89,10 @@ def _shape(profile: Mapping[str, Any], cut_from_us: int | None) -> str:
     if "curve" in profile:
         return f"replay of {seconds(profile['curve']['duration_us'])}, second by second"
     pieces = profile["pieces"]
+    if pieces[0]["from"] == pieces[0]["to"] == 0 and len(pieces) > 1:
+        rest = _shape({**profile, "pieces": pieces[1:]}, cut_from_us)
+        idle = f"idle for {seconds(pieces[0]['duration_us'])} first"
+        return f"{idle}, {rest}" if rest else idle
     if profile["shape"] == "ramp":
         if len(pieces) == 1:
             return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from math import cos, tau
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ... import _native
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 Pieces: TypeAlias = list[dict[str, int]]
 """Linear pieces as the plan holds them: ``duration_us``, ``from`` and ``to``."""
+
+
+LINES_PER_WAVE = 32
+"""Number of lines of a sine wave: none is further from it than half a percent of its height."""
 
 
 def piece(duration_us: int, start_urps: int, end_urps: int) -> dict[str, int]:
@@ -49,6 +54,26 @@ def step(duration_us: int, urps: int, steps: int) -> Pieces:
 def spike(duration_us: int, urps: int) -> Pieces:
     """Build thirds of 20 %, 100 % and 20 % of the rate."""
     return _windows(duration_us, [urps // 5, urps, urps // 5])
+
+
+def burst(duration_us: int, burst_us: int, baseline_urps: int, urps: int) -> Pieces:
+    """Build a baseline, a burst in the middle, and the baseline again."""
+    before_us = (duration_us - burst_us) // 2
+    after_us = duration_us - burst_us - before_us
+    lengths = [(before_us, baseline_urps), (burst_us, urps), (after_us, baseline_urps)]
+    return [piece(us, rate, rate) for us, rate in lengths if us]
+
+
+def sine(duration_us: int, period_us: int, baseline_urps: int, urps: int) -> Pieces:
+    """Build waves that begin at the baseline, of :data:`LINES_PER_WAVE` lines each."""
+    count = -(-duration_us * LINES_PER_WAVE // period_us)
+    edges = [min(period_us * k // LINES_PER_WAVE, duration_us) for k in range(count + 1)]
+    half = (urps - baseline_urps) / 2
+
+    def rate(us: int) -> int:
+        return baseline_urps + round(half * (1 - cos(tau * us / period_us)))
+
+    return [piece(end - us, rate(us), rate(end)) for us, end in pairwise(edges) if end > us]
 
 
 def stages(targets: Sequence[tuple[int, int]]) -> Pieces:

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 SOURCES = ("replay_curve", "replay_run")
 """Settings that name a recorded load."""
-REPLACED = ("rps", "duration", "mode", "ramp_up", "stages")
+REPLACED = (
+    "rps",
+    "duration",
+    "mode",
+    "ramp_up",
+    "baseline",
+    "burst",
+    "period",
+    "idle",
+    "stages",
+)
 """Settings that a recorded load replaces."""
 MILLION = 1_000_000
 SECOND_US = 1_000_000

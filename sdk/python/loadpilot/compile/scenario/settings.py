@@ -15,6 +15,7 @@ from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, rule
 from . import profile, replay
 from .connections import ConnectionFlags
+from .mode import idle_first, pieces_of
 from .thresholds import Measurable, assigned, key_of, overriding, pairs_in, threshold
 
 if TYPE_CHECKING:
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
     from ...request.headers import Secrets
     from .profile import Pieces
 
-MODES = ("ramp", "constant", "step", "spike", "stages")
+MODES = ("ramp", "constant", "step", "spike", "burst", "sine", "stages")
 ARRIVALS = ("uniform", "poisson")
-STEPS_MAX = 10_000
-"""Maximum number of windows of a step profile: the plan holds one piece for each."""
 USERS_MAX = 1_000_000
 """Maximum number of users of a closed loop."""
 USERS_OF_MAX = 64
@@ -48,6 +47,10 @@ FLAG_SETTINGS = frozenset(
         "replay_curve",
         "replay_run",
         "scale",
+        "baseline",
+        "burst",
+        "period",
+        "idle",
     }
 )
 """Settings with a flag of the same name."""
@@ -58,6 +61,10 @@ OPEN_LOOP_ONLY = {
     "mode": "it has no shape",
     "ramp_up": "it has no shape",
     "steps": "it has no shape",
+    "baseline": "it has no shape",
+    "burst": "it has no shape",
+    "period": "it has no shape",
+    "idle": "it has no schedule",
     "stages": "it has no rate; say how long with duration=",
     "replay_curve": "it has no rate",
     "replay_run": "it has no rate",
@@ -101,6 +108,10 @@ class Overrides:
     replay_curve: str | None = None
     replay_run: str | None = None
     scale: str | None = None
+    baseline: str | None = None
+    burst: str | None = None
+    period: str | None = None
+    idle: str | None = None
     logs: Server | None = None
     """Server of the past runs; None for those of this directory."""
     wait: str | None = None
@@ -280,7 +291,8 @@ class Settings:
         A flag for a closed loop replaces the scenario's schedule instead.
         """
         flag = self.overrides.loop_flag()
-        for name in ("rps", "mode", "ramp_up", "stages", *replay.SOURCES, "scale"):
+        shapes = ("mode", "ramp_up", "baseline", "burst", "period", "idle", "stages")
+        for name in ("rps", *shapes, *replay.SOURCES, "scale"):
             if getattr(self.overrides, name) is not None:
                 has_rate = name in ("rps", *replay.SOURCES, "scale")
                 why = f"a closed loop has no {'rate' if has_rate else 'shape'}"
@@ -323,24 +335,15 @@ class Settings:
             return replay.replayed(self, recorded)
         replay.refuse_scale(self)
         if self.overrides.stages is not None:
-            return {"shape": "stages", "pieces": self.flagged_stages(self.overrides.stages)}
+            flagged = self.flagged_stages(self.overrides.stages)
+            return {"shape": "stages", "pieces": idle_first(self, flagged)}
         if "stages" in self.spec.arguments:
-            return {"shape": "stages", "pieces": self.stages()}
+            return {"shape": "stages", "pieces": idle_first(self, self.stages())}
         mode = self.choice("mode", MODES)
         if mode == "stages":
             needed = "stages=[…]" if self.overrides.mode is None else "--stages"
             self.problems.append(Problem(self.place("mode"), f"needs {needed} to go with it"))
-        urps, us = self.rate_urps(), self.duration_us("duration", least_us=1)
-        match mode:
-            case "ramp":
-                pieces = profile.ramp(self.ramp_up_us(us), us, urps)
-            case "step":
-                pieces = profile.step(us, urps, self.whole("steps", 1, STEPS_MAX))
-            case "spike":
-                pieces = profile.spike(us, urps)
-            case _:
-                pieces = profile.constant(us, urps)
-        return {"shape": mode, "pieces": pieces}
+        return {"shape": mode, "pieces": idle_first(self, pieces_of(self, mode))}
 
     def ramp_up_us(self, steady_us: int) -> int:
         """Read the ramp of ramp mode, at most as long as the steady part.
@@ -403,6 +406,9 @@ class Settings:
             "duration": self.overrides.duration,
             "mode": mode,
             "ramp_up": self.overrides.ramp_up,
+            "baseline": self.overrides.baseline,
+            "burst": self.overrides.burst,
+            "period": self.overrides.period,
         }
         for name, flag in flags.items():
             if flag is not None:
