@@ -103,8 +103,8 @@ def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Or
 
 @pytest.mark.parametrize("row", ['[f"name{n}"]', '(f"name{n}",)'], ids=["compiled", "Python"])
 def test_unique_rows_are_never_taken_twice(loadpilot: Loadpilot, oracle: Oracle, row: str) -> None:
-    """Broken if a run starts that needs more rows than there are, a row is taken twice when the rate
-    is raised beyond the rows, or a task without a row sends a request. 10 s."""
+    """Broken if a run starts that needs more rows than there are, a row is taken twice when the
+    rate is raised beyond the rows, or a task without a row sends a request. 10 s."""
     few, enough = (UNIQUE.replace("ROW", row).replace("COUNT", str(n)) for n in (99, 400))
     refused = loadpilot.run(few, oracle.url)
     assert refused.code == 2

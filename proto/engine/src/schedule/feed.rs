@@ -2,8 +2,9 @@
 //!
 //! The turn of an arrival is the number of arrivals before it that take rows of the same feed. Its
 //! row is the turn modulo the number of rows, so that all agents together use each row once before
-//! any is used twice. Of a feed whose rows are unique, an arrival gets none when all are used: its
-//! turn alone decides, so that this holds after a loss of agents, too. The row must never depend on the agent that computes it.
+//! any is used twice. Of a feed with unique rows an arrival gets none once its turn is beyond them.
+//! The row must never depend on the agent that computes it: then this holds after a loss of agents,
+//! too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
