@@ -51,6 +51,14 @@ def rule(place: str, must: str, value: Any) -> Problem:
     return Problem(place, f"{must} (got {shown(value)})")
 
 
+def one_of(place: str, choices: Iterable[str], value: Any) -> Problem:
+    """Build the problem of a value that is none of a closed set; it names the nearest one."""
+    known = list(choices)
+    near = nearest(value, known) if isinstance(value, str) else None
+    hint = f"; did you mean {near}?" if near is not None else ""
+    return rule(place, f"must be one of {', '.join(known)}{hint}", value)
+
+
 def shown(value: Any) -> str:
     """Quote a value as ``repr`` does, so that its type shows; shortened."""
     text = repr(value)

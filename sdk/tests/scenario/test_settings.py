@@ -97,6 +97,7 @@ WRONG = {
     "duration='5s', ramp_up='10s'": "ramp_up: must not be longer than the duration, '5s'",
     "ramp_up='-1s'": "ramp_up: must be a duration",
     "mode='saw'": "mode: must be one of ramp, constant, step, spike, burst, sine, stages",
+    "mode='brust'": "stages; did you mean burst? (got 'brust')",
     "mode=5": "mode: must be one of",
     "mode=['ramp']": "mode: must be one of",
     "mode='stages'": "mode: needs stages=[…]",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...inputs.units import Wrong, duration_us
-from ...problem import Problem, rule
+from ...problem import Problem, one_of, rule
 
 if TYPE_CHECKING:  # settings imports this module; only the type refers back
     from ...request.headers import Secrets
@@ -96,15 +96,14 @@ class Reader:
         """Refuse the settings that no reader has looked up."""
         for name in self.settings:
             if name not in self.known:
-                must = f"must be one of {', '.join(self.known)}"
-                self.problems.append(rule(self.scenario, must, name))
+                self.problems.append(one_of(self.scenario, self.known, name))
 
     def http(self) -> str | None:
         """Read the version of HTTP."""
         place, value = self.find("http")
         if value is None or value in HTTP:
             return value if value != HTTP[0] else None
-        self.problems.append(rule(place, f"must be one of {', '.join(HTTP)}", value))
+        self.problems.append(one_of(place, HTTP, value))
         return None
 
     def ip(self) -> str | None:

@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ...dsl import Once, VUser, attribute_names, once_of, task_of
-from ...problem import Problem, Reason, rule
+from ...problem import Problem, Reason, one_of, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,8 +124,7 @@ def _prepared_here(
     """Decide whether the submitter prepares users; returns their ``on_start`` and the reason."""
     prepare = settings.spec.arguments.get("prepare")
     if prepare is not None and prepare not in PREPARERS:
-        must = f"must be one of {', '.join(PREPARERS)}"
-        settings.problems.append(rule(settings.place("prepare"), must, prepare))
+        settings.problems.append(one_of(settings.place("prepare"), PREPARERS, prepare))
         return None, None
     function: Any = inspect.getattr_static(cls, "on_start")
     if function is VUser.on_start:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...inputs.units import Wrong, duration_us, rate_urps
-from ...problem import Problem, rule
+from ...problem import Problem, one_of, rule
 from . import profile, replay
 from .connections import ConnectionFlags
 from .mode import idle_first, pieces_of
@@ -187,8 +187,7 @@ class Settings:
         """Read one of a closed set; returns the first for an invalid one and adds a problem."""
         value = self.value(name)
         if not isinstance(value, str) or value not in choices:
-            must = f"must be one of {', '.join(choices)}"
-            self.problems.append(rule(self.place(name), must, value))
+            self.problems.append(one_of(self.place(name), choices, value))
             return choices[0]
         return value
 

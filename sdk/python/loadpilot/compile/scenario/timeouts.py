@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...dsl import DEFAULTS
-from ...problem import rule
+from ...problem import one_of
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -22,8 +22,7 @@ def time_outs(settings: Settings) -> tuple[int, dict[str, int]]:
         return settings.duration_of(place, value, least_us=1), {}
     for name in value:
         if name not in ("total", *PARTS):
-            must = f"must be one of total, {', '.join(PARTS)}"
-            settings.problems.append(rule(place, must, name))
+            settings.problems.append(one_of(place, ("total", *PARTS), name))
     total = value.get("total", DEFAULTS["timeout"])
     parts = {
         field: settings.duration_of(f"{place} {name}", value[name], least_us=1)

@@ -20,7 +20,7 @@ from ....library.tables.extras import extra
 from ....library.tables.sample_table import sample_batches, sample_schema
 from ....library.tables.series_table import series_arrow, series_columns, series_lines
 from ....library.tables.slice_query import GROUPS, PERCENTILES, SliceQuery
-from ....problem import Problem, Refused, nearest, rule
+from ....problem import Problem, Refused, one_of, rule
 from ...output import results
 from ..history import fleet_of, reporting
 
@@ -85,7 +85,7 @@ class Dump:
             if getattr(flags, name.removeprefix("--")) and what not in contents
         ]
         if flags.by is not None and flags.by not in GROUPS:
-            problems.append(_choice("--by", flags.by, GROUPS))
+            problems.append(one_of("--by", GROUPS, flags.by))
         times = {
             name: _time(name, text, problems)
             for name, text in (
@@ -194,25 +194,19 @@ def _form(flags: DumpFlags, path: Path | None, problems: list[Problem]) -> tuple
             named = ", ".join(SUFFIXES)
             problems.append(Problem("--output", f"must end in one of {named}, or add --format"))
     elif form is not None and form not in every:
-        problems.append(_choice("--format", form, every))
+        problems.append(one_of("--format", every, form))
         form = None
     what = flags.what
     if what is None:
         what = next(name for name, formats in FORMATS.items() if form is None or form in formats)
     elif what not in FORMATS:
-        problems.append(_choice("--what", what, tuple(FORMATS)))
+        problems.append(one_of("--what", FORMATS, what))
         return "series", "csv"
     form = form or FORMATS[what][0]
     if form not in FORMATS[what]:
         allowed = " or ".join(FORMATS[what])
         problems.append(Problem("--format", f"must be {allowed} for {what} (got {form!r})"))
     return what, form
-
-
-def _choice(flag: str, value: str, choices: tuple[str, ...]) -> Problem:
-    near = nearest(value, list(choices))
-    hint = f"; did you mean {near}?" if near is not None else ""
-    return rule(flag, f"must be one of {', '.join(choices)}{hint}", value)
 
 
 def _time(flag: str, text: str | None, problems: list[Problem]) -> int | None:

@@ -12,7 +12,7 @@ from ....control.run_list import OpenLogs, every_run
 from ....control.terminal import safe, write_product
 from ....library.tables.csv_text import csv_lines
 from ....library.tables.database import WrongQuery, ask
-from ....problem import Problem, Refused, rule
+from ....problem import Problem, Refused, one_of
 from ...configuration.sources import current
 from ..history import UsageError, reporting
 
@@ -32,7 +32,7 @@ def sql(query: str, form: str, flags: ServerFlags) -> ExitCode:
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         if form not in FORMATS:
-            problems.append(rule("--format", f"must be one of {', '.join(FORMATS)}", form))
+            problems.append(one_of("--format", FORMATS, form))
         server = read_server(flags, current().environ, problems)
         if problems:
             raise Refused(problems)
