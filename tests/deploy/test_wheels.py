@@ -74,7 +74,7 @@ def uv(*words: str | Path, folder: Path = ROOT) -> None:
         timeout=BUILD_S,
     )
     if ran.returncode != 0 and (fault := UNREACHABLE.search(ran.stderr)):
-        pytest.skip(f"needs the package index: {fault[0]}")
+        pytest.skip(f"needs the package index, now {fault[0]}: run it again when it answers")
     assert ran.returncode == 0, ran.stderr
 
 

@@ -26,7 +26,7 @@ def press(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Press:
     """Return a function from the words of a command line to what bash offers for the last."""
     bash = shutil.which("bash")
     if bash is None:
-        pytest.skip("needs bash")
+        pytest.skip("needs bash: apt-get install bash")
     assert main(["completion", "bash"]) == 0
     script = tmp_path / "completion.bash"
     script.write_bytes(capsysbinary.readouterr().out)
