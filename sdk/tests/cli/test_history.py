@@ -66,6 +66,9 @@ class FakeIndexed:
     def report(self) -> str:
         return json.dumps(changed(run__id=self.run))
 
+    def errors(self, _slice: str) -> str:
+        return "{}"
+
     def report_without_series(self) -> str:
         return json.dumps(changed(run__id=self.run, series=[]))
 

@@ -20,7 +20,7 @@ from sdk.tests.support.reports import (
     valid,
 )
 
-from loadpilot.cli.output.summary import summary
+from loadpilot.cli.output.summary import failed_calls, summary
 from loadpilot.control.figures import clock, millis, number, percent, seconds, size
 from loadpilot.control.terminal import coloured, safe
 
@@ -191,6 +191,32 @@ def test_foreign_text_cannot_reach_the_terminal() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "ev\\x1b[31mil\\u202e" in text
+
+
+def failed(call: str, outcome: str, body: str = "") -> dict[str, Any]:
+    answer = ["HTTP/1.1 503 Service Unavailable"] if body else []
+    sent = {"request": [f"GET /{call} HTTP/1.1"], "request_body_bytes": 0, "arrival": 7, "call": 0}
+    seen = {"answer": answer, "body": body, "received_bytes": 40, "response_us": 1_500}
+    return {"task": "shop", "call": call, "exchange": {**sent, **seen, "outcome": outcome}}
+
+
+def test_failed_calls_are_shown_once_for_each_outcome() -> None:
+    """Broken if an outcome has no example, many examples hide it, or a target's text reaches the
+    terminal as it is."""
+    hostile = "\x1b[31mred\n" + "x" * 500 + "\n" * 50
+    examples = [
+        failed("pay", "http_5xx", hostile),
+        failed("pay", "http_5xx"),
+        failed("pay", "connect"),
+    ]
+    text = failed_calls(parsed(), examples)
+    assert text.count("example of a failed call: shop, pay") == 2
+    assert "arrival 7: http_5xx after 1.500 ms\n  > GET /pay HTTP/1.1\n" in text
+    assert "1 more example" in text
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) < 210
+    assert len(text.splitlines()) < 30
+    assert failed_calls(parsed(), []) == ""
 
 
 def test_lines_fit_and_have_no_trailing_blanks() -> None:

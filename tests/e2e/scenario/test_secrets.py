@@ -46,6 +46,9 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
         finished = running.end()
         requests = oracle.requests()
     assert finished.judged == 0, finished.stderr
+    full = loadpilot.call("report", "last", "-v").stdout
+    for line in ("example of a failed call: get, GET /get", "Authorization: ***", "< HTTP/1.1 503"):
+        assert line in full
     assert len(requests) == 100
     assert {request.header("authorization") for request in requests} == {f"Bearer {bearer}"}
     assert {request.header("x-own") for request in requests} == {own}
@@ -56,7 +59,7 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
     files = [file for file in files_below(loadpilot.folder) if file != scene]
     for secret in (bearer, own):
         assert files_with(secret, files) == []
-        assert secret not in finished.stdout + finished.stderr + commands
+        assert secret not in finished.stdout + finished.stderr + commands + full
 
 
 def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) -> None:

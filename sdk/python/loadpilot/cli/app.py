@@ -120,7 +120,9 @@ def report(
     /,
     *,
     json: Json = False,
-    verbose: Annotated[Verbose, Parameter(help="Print the summary in full.")] = False,
+    verbose: Annotated[
+        Verbose, Parameter(help="Print the summary in full, and examples of failed calls.")
+    ] = False,
     samples: Annotated[
         str | None,
         flag(OUTPUT, "FILE", "Write the calls that `run --samples` kept to this CSV file."),

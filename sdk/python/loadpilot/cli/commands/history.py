@@ -114,6 +114,8 @@ def report(
             if path is not None:
                 say(results.write_samples(path, session, one.run))
             parsed = json.loads(text)
+            is_full = verbose and not as_json
+            examples = json.loads(read.errors("{}")).get("examples", []) if is_full else []
             if has_files:
                 from ..output.run_end import RunEnd
 
@@ -123,9 +125,9 @@ def report(
         if as_json:
             write_product(text + "\n")
         else:
-            from ..output.summary import summary
+            from ..output.summary import failed_calls, summary
 
-            write_product(summary(parsed, verbose=verbose))
+            write_product(summary(parsed, verbose=verbose) + failed_calls(parsed, examples))
     return outcome[-1]
 
 

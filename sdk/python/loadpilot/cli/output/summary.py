@@ -7,19 +7,20 @@ may read a clock, a terminal, a path or a flag. Text of users and targets is esc
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
 from ...control.outcome import requests_per_sec
 from ...control.terminal import inert, safe
 from .plan_summary import connections_text, pairs
+from .sections.exchanges import exchange_lines, failure_lines
 from .sections.load_curve import knee_text, level_rows
 from .sections.metric_tables import tables
 from .sections.omission import omission_lines
 from .verdict import LABEL_WIDTH, gate_lines, head_lines, labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..._generated.report import Checks, Ladder, Report, TaskReport
 
@@ -366,17 +367,20 @@ def _rungs(ladder: Ladder | None, *keys: Literal[Rung, "min_us", "mean_us"]) -> 
 
 
 def _exchanges(report: Report) -> Iterator[str]:
-    """Write the exchanges of --debug-requests, heads only."""
-    who = "arrival" if report["run"].get("users") is None else "user"
+    """Write the exchanges of --debug-requests."""
     for seen in report.get("exchanges", []):
-        cause = seen.get("cause")
-        why = f" ({cause.replace('_', ' ')})" if cause is not None else ""
-        after = _ms(seen["response_us"])
-        yield f"{who} {count(seen['arrival'])}: {seen['outcome']}{why} after {after}"
-        yield from (f"  > {safe(line)}" for line in seen["request"])
-        yield f"  > ({size(seen['request_body_bytes'])} of body)"
-        yield from (f"  < {safe(line)}" for line in seen["answer"])
-        yield f"  < ({size(seen['received_bytes'])} received)"
+        yield from exchange_lines(seen, _sender(report))
+
+
+def failed_calls(report: Report, examples: Sequence[Mapping[str, Any]]) -> str:
+    """Write examples of failed calls; empty without any."""
+    lines = "\n".join(failure_lines(examples, _sender(report)))
+    return f"\n{inert(lines)}\n" if lines else ""
+
+
+def _sender(report: Report) -> str:
+    """Return what the number of an exchange counts."""
+    return "arrival" if report["run"].get("users") is None else "user"
 
 
 def _foot(report: Report) -> Iterator[str]:
