@@ -12,7 +12,6 @@ use loadpilot_events::log::delta::{DeltaReported, Totals};
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::rules::Rules;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::control::Control;
@@ -269,18 +268,12 @@ pub(crate) fn adds(delta: &DeltaReported) -> bool {
     !(rows && more && delta.failures.is_empty() && delta.samples.is_empty())
 }
 
-/// The hash of a delta, which is in `payload`: of its text without the envelope, which a process
-/// that sends it again makes anew.
-pub(crate) fn content(payload: &[u8]) -> Content {
-    #[derive(Deserialize)]
-    struct Stored<'a> {
-        #[serde(borrow)]
-        event: &'a RawValue,
-    }
-    let stored: Option<Stored<'_>> = serde_json::from_slice(payload).ok();
-    let text = stored.map_or(payload, |stored| stored.event.get().as_bytes());
+/// The hash of a delta.
+pub(crate) fn content(delta: &DeltaReported) -> Content {
+    // As JSON it would take a fifth of the time in which a log is read.
+    let bytes = postcard::to_stdvec(delta).expect("memory takes every write");
     let mut content = [0; CONTENT_BYTES];
-    content.copy_from_slice(&Sha256::digest(text)[..CONTENT_BYTES]);
+    content.copy_from_slice(&Sha256::digest(bytes)[..CONTENT_BYTES]);
     content
 }
 

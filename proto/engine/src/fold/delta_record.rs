@@ -44,7 +44,7 @@ impl DeltaRecord {
             subject,
             seq,
             ended_us,
-            parsed: read.map(|envelope| ParsedDelta::new(envelope.event, payload)),
+            parsed: read.map(|envelope| ParsedDelta::new(envelope.event, payload.len())),
         }
     }
 
@@ -89,7 +89,8 @@ pub(crate) struct ParsedDelta {
 }
 
 impl ParsedDelta {
-    fn new(delta: DeltaReported, payload: &[u8]) -> Self {
+    fn new(delta: DeltaReported, bytes: usize) -> Self {
+        let content = content(&delta);
         let (mut reader, mut room) = (HistogramReader::default(), READ_AHEAD_MAX);
         let mut read_ahead = Vec::new();
         for encoded in encoded(&delta) {
@@ -103,8 +104,8 @@ impl ParsedDelta {
         }
         Self {
             delta,
-            bytes: payload.len(),
-            content: content(payload),
+            bytes,
+            content,
             read_ahead,
         }
     }
