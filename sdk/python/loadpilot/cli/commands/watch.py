@@ -154,7 +154,7 @@ def _report(one: PastRun, interruptions: Interruptions, sinks: LiveSinks) -> str
 
     The log of a stack that is about to end is opened again.
     """
-    give_up = monotonic() + REOPEN_SECS
+    give_up: float | None = None
     while True:
         try:
             with open_log(one.log, interruptions) as session:
@@ -163,6 +163,8 @@ def _report(one: PastRun, interruptions: Interruptions, sinks: LiveSinks) -> str
                 sinks.finish(session)
                 return report
         except (StackFault, _native.Fault):
+            # From here on: the session may have waited long for a server that has ended.
+            give_up = give_up or monotonic() + REOPEN_SECS
             if not isinstance(one.log, Path) or monotonic() > give_up:
                 raise
             sleep(RETRY_SECS)
