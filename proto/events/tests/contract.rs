@@ -99,6 +99,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-samples.v1.json",
             "plan-script.v1.json",
             "plan-targets.v1.json",
+            "plan-user-stages.v2.json",
         ],
         Envelope<Request>: [
             "run-requested.v1.json",

@@ -29,7 +29,8 @@ pub struct Changes {
     pub rate: Option<String>,
     /// Length of the run, such as `2m30s`.
     pub duration: Option<String>,
-    /// Number of users of a closed loop, or its share of the plan's, such as `50%`.
+    /// Number of users of a closed loop, or its share of the plan's, such as `50%`; of stages the
+    /// maximum, and all others in proportion.
     pub users: Option<String>,
     /// Length of the warm-up, such as `5s`.
     pub warm_up: Option<String>,
@@ -139,6 +140,9 @@ fn users(plan: &mut Plan, text: &str) -> Result<(), Problem> {
         None => whole("users", text, u64::from(limits::USERS_MAX))?,
     };
     plan.users = Some(users);
+    if let Some(stages) = &mut plan.user_stages {
+        *stages = scale::to_users(stages, users);
+    }
     set_scenario_users(plan, users);
     Ok(())
 }
@@ -168,6 +172,9 @@ fn duration(plan: &mut Plan, text: &str) -> Result<(), Problem> {
         return Err(Problem::new("duration", rule, text));
     }
     plan.profile = scale::to_duration(&plan.profile, duration_us);
+    if let Some(stages) = &mut plan.user_stages {
+        *stages = scale::stages_to_duration(stages, duration_us);
+    }
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! Checks a closed loop: users instead of a schedule, never both.
 
 use loadpilot_events::limits;
-use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape};
+use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape, UserStage};
 
 use super::checker::Checker;
+use crate::schedule::active_users::ActiveUsers;
 
 /// Settings that only a schedule gives a meaning are rejected with users, not ignored.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
@@ -11,6 +12,9 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
         let rule = "must be used with users: arrivals on schedule do not rest";
         checker.require(plan.users.is_some(), "rest", rule, "no users");
         self::rest(checker, rest);
+    }
+    if let Some(stages) = &plan.user_stages {
+        self::stages(checker, plan, stages);
     }
     let Some(users) = plan.users else {
         let open = plan.profile.shape != Shape::Closed;
@@ -46,6 +50,56 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
         "must be left out with users: their number limits what is in flight",
         plan.max_in_flight.unwrap_or(0),
     );
+}
+
+/// Stages say how many of the users are active; number of users and length are those of the plan.
+fn stages(checker: &mut Checker<'_>, plan: &Plan, stages: &[UserStage]) {
+    let before = checker.problems.len();
+    let fits = (1..=limits::USER_STAGES_MAX).contains(&stages.len());
+    checker.require(
+        fits,
+        "user_stages",
+        "must be 1 to 1000 stages",
+        stages.len(),
+    );
+    for (place, stage) in stages.iter().enumerate() {
+        if checker.problems.len() - before > limits::PROBLEMS_MAX {
+            break;
+        }
+        let field = format!("user_stages[{place}]");
+        let lasts = stage.duration_us > 0;
+        let rule = "must be at least 1 µs";
+        checker.require(
+            lasts,
+            format!("{field}.duration_us"),
+            rule,
+            stage.duration_us,
+        );
+        for (end, users) in [("from", stage.from), ("to", stage.to)] {
+            let fits = users <= limits::USERS_MAX;
+            let rule = "must be at most 1000000";
+            checker.require(fits, format!("{field}.{end}"), rule, users);
+        }
+    }
+    let most = stages.iter().flat_map(|stage| [stage.from, stage.to]).max();
+    let rule = "must be, with user_stages, the maximum of the stages";
+    let users = plan.users.unwrap_or(0);
+    checker.require(Some(users) == most, "users", rule, users);
+    let lengths = stages.iter().map(|stage| stage.duration_us);
+    let length_us = lengths.fold(0, u64::saturating_add);
+    let lengths = plan.profile.pieces.iter().map(|piece| piece.duration_us);
+    let profile_us = lengths.fold(0, u64::saturating_add);
+    checker.require(
+        length_us == profile_us,
+        "user_stages",
+        "must last as long as the profile",
+        format!("{length_us} µs of {profile_us} µs"),
+    );
+    if checker.problems.len() == before {
+        let most = ActiveUsers::new(stages).most_in(&(0..length_us));
+        let rule = "must let a user begin: none is active before the last stage has ended";
+        checker.require(most > 0, "user_stages", rule, most);
+    }
 }
 
 fn rest(checker: &mut Checker<'_>, rest: Rest) {

@@ -93,7 +93,7 @@ fn settled(
         accounting.reported(task, &sums);
     }
     match workload.users() {
-        Some(users) => accounting.closed_loop(users),
+        Some(_) => accounting.closed_loop(),
         None => accounting
             .ticks
             .clone()
@@ -131,7 +131,7 @@ impl Accounting<'_> {
     }
 
     /// A closed loop plans nothing: planned is what was reported.
-    fn closed_loop(&mut self, users: u32) {
+    fn closed_loop(&mut self) {
         let accounts = &mut self.accounts;
         for counts in accounts.tasks.iter_mut().chain([&mut accounts.total]) {
             counts.planned = counts.started + counts.dropped_total();
@@ -146,7 +146,7 @@ impl Accounting<'_> {
         let stopped_us = self.control.stopped_at_us().unwrap_or(u64::MAX);
         let whole = stopped_us.div_ceil(self.workload.tick_us());
         let offered = u32::try_from(whole).map_or(ticks, |whole| whole.min(ticks));
-        let unreported = unreported(self.control, self.data, self.workload, users, offered);
+        let unreported = unreported(self.control, self.data, self.workload, offered);
         self.accounts.lost = unreported.lost;
         self.accounts.lost_time_pct = Some(unreported.time_pct);
     }

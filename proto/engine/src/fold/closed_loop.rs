@@ -21,7 +21,9 @@ use crate::tally::ratio::percent;
 pub(crate) struct Unreported {
     /// Intervals by holder, then by time.
     pub(crate) lost: Vec<LostInterval>,
-    /// Time of users in these intervals, in percent of the time of all users; 0 without intervals.
+    /// Time of active users in these intervals, in percent of the time of all active users: a user
+    /// counts for each tick in which it is active. 0 without intervals, and when none is active in
+    /// them; the intervals are named all the same.
     pub(crate) time_pct: f64,
 }
 
@@ -36,12 +38,11 @@ struct Gap {
     is_delta: bool,
 }
 
-/// The unreported part of a closed loop of `users` that offered load for `ticks` ticks.
+/// The unreported part of a closed loop that offered load for `ticks` ticks.
 pub(crate) fn unreported(
     control: &Control,
     data: &Projection,
     workload: &Workload,
-    users: u32,
     ticks: u32,
 ) -> Unreported {
     let mut found = Unreported::default();
@@ -56,8 +57,10 @@ pub(crate) fn unreported(
         for gap in gaps(data.holders.get(holder), finals.get(holder)) {
             let mut arrivals = gap.arrivals;
             for (range, share) in ticks_of(&gap, &held, workload) {
-                let count = u64::from(range.end - range.start);
-                lost_ticks += share.count_below(users.into()) * count;
+                let active = range.clone().map(|tick| workload.active_in_tick(tick));
+                lost_ticks += active
+                    .map(|users| share.count_below(users.into()))
+                    .sum::<u64>();
                 found.lost.push(LostInterval {
                     holder: holder.clone(),
                     from_tick: range.start,
@@ -67,7 +70,10 @@ pub(crate) fn unreported(
             }
         }
     }
-    found.time_pct = percent(lost_ticks, u64::from(users) * u64::from(ticks));
+    if !found.lost.is_empty() {
+        let active = (0..ticks).map(|tick| u64::from(workload.active_in_tick(tick)));
+        found.time_pct = percent(lost_ticks, active.sum());
+    }
     found
 }
 

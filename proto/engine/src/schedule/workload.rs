@@ -12,6 +12,7 @@ use loadpilot_events::plan::{Arrivals, Plan, Rest};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};
+use crate::schedule::active_users::ActiveUsers;
 use crate::schedule::hash::{Purpose, below, draw, shuffled};
 use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
 use crate::schedule::rate_change::RateChange;
@@ -31,6 +32,8 @@ pub struct Workload {
     /// the rate.
     segments: Vec<Segment>,
     users: Option<u32>,
+    /// Absent: all users are active for the whole run.
+    active: Option<ActiveUsers>,
     rest: Option<Rest>,
     arrivals: Arrivals,
     seed: u64,
@@ -126,6 +129,7 @@ impl Workload {
             pace,
             segments: vec![whole],
             users: plan.users,
+            active: plan.user_stages.as_deref().map(ActiveUsers::new),
             rest: plan.rest,
             arrivals: plan.arrivals,
             seed,
@@ -160,6 +164,29 @@ impl Workload {
     #[must_use]
     pub fn users(&self) -> Option<u32> {
         self.users
+    }
+
+    /// The first moment from `t_us` on at which a user of a closed loop is active and may start a
+    /// task, in µs after the start; `None` when there is none. Not earlier for a higher number.
+    #[must_use]
+    pub fn active_from(&self, user: u32, t_us: u64) -> Option<u64> {
+        let exists = self.users.is_some_and(|users| user < users);
+        let whole = || Some(t_us).filter(|_| t_us < self.duration_us());
+        let active = self.active.as_ref();
+        let from_us = active.map_or_else(whole, |active| active.active_from(user, t_us));
+        from_us.filter(|_| exists)
+    }
+
+    /// The most users of a closed loop that are active at a moment of a tick; 0 without a closed
+    /// loop.
+    #[must_use]
+    pub fn active_in_tick(&self, tick: u32) -> u32 {
+        let from_us = u64::from(tick) * self.tick_us;
+        let whole = || self.users.filter(|_| from_us < self.duration_us());
+        match &self.active {
+            None => whole().unwrap_or(0),
+            Some(active) => active.most_in(&(from_us..from_us + self.tick_us)),
+        }
     }
 
     /// Whether users of a closed loop rest between two tasks.

@@ -37,6 +37,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         profile,
         arrivals: dice.one_of(&[Arrivals::Uniform, Arrivals::Poisson]),
         users: None,
+        user_stages: None,
         rest: None,
         tasks,
         warm_up_us,

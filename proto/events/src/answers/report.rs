@@ -34,7 +34,7 @@ use crate::log::req::Breach;
 use crate::log::steer::Steered;
 use crate::plan::connections::Connections;
 use crate::plan::threshold::{Metric, Operator};
-use crate::plan::{Rest, Shape, Text};
+use crate::plan::{Rest, Shape, Text, UserStage};
 use crate::refusal::Problem;
 use crate::rules::Rules;
 use crate::units::Timestamp;
@@ -177,6 +177,10 @@ pub struct RunFacts {
     /// ended: latency is not counted from a schedule. Absent: arrivals on schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
+    /// Number of active users of that closed loop over time, of which `users` is the maximum.
+    /// Absent: all are active for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_stages: Option<Vec<UserStage>>,
     /// Think time of those users between two tasks. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,

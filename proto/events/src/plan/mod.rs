@@ -8,7 +8,7 @@
 //! - [`connections`]: protocol, connections, addresses, TLS
 //! - `method`: HTTP methods
 //! - `object`: content stored outside of the plan
-//! - `profile`: the offered rate over time
+//! - `profile`: the offered rate, or the number of active users, over time
 //! - [`script`]: a scenario that runs in Python on the agents
 //! - [`code`]: a scenario compiled to data, which any agent can play
 //! - [`threshold`]: limits on measured figures
@@ -26,7 +26,7 @@ pub mod threshold;
 
 pub use method::Method;
 pub use object::{Object, hex};
-pub use profile::{Curve, Piece, Profile, Shape};
+pub use profile::{Curve, Piece, Profile, Shape, UserStage};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,9 +46,9 @@ pub enum PlanSchema {
     /// The first version.
     #[serde(rename = "loadpilot.plan/1")]
     V1,
-    /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`. A
-    /// plan with none of them stays at the first version, so that readers of the first version read
-    /// it.
+    /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
+    /// and with `user_stages`. A plan with none of them stays at the first version, so that readers
+    /// of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -70,6 +70,11 @@ pub struct Plan {
     /// the end of the profile. Absent: arrivals on schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
+    /// Number of active users of that closed loop over time; `users` is the maximum and the profile
+    /// has the same length. User u, from 0 on, starts tasks while the number is at least u + 1.
+    /// Absent: all users are active for the whole run. From the second version of the format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_stages: Option<Vec<UserStage>>,
     /// Think time of those users between two tasks. Absent: none, the next task starts at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,

@@ -1,4 +1,4 @@
-//! The offered rate over time.
+//! The offered rate over time, and the active users of a closed loop.
 //!
 //! In memory a profile always holds its pieces. A replayed curve has one piece for each second of
 //! what may be a day: in JSON it is a [`Curve`], which takes a byte or two for each.
@@ -72,6 +72,18 @@ pub struct Piece {
     pub from: Rate,
     /// Rate at its end.
     pub to: Rate,
+}
+
+/// One stage of a closed loop: the number of active users is linear from its begin to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UserStage {
+    /// Length in µs; at least 1.
+    pub duration_us: u64,
+    /// Number of active users at its begin.
+    pub from: u32,
+    /// Number of active users at its end.
+    pub to: u32,
 }
 
 /// Pieces of constant rate and equal length: piece k of n lasts from k/n to (k + 1)/n of the

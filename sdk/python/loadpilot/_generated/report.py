@@ -754,6 +754,17 @@ class Unanswered(TypedDict):
     """
 
 
+UserStage = TypedDict(
+    "UserStage",
+    {
+        "duration_us": int,
+        "from": int,
+        "to": int,
+    },
+    closed=True,
+)
+
+
 class Verdict(TypedDict):
     """
     Pass or fail of the thresholds.
@@ -1608,6 +1619,11 @@ class RunFacts(TypedDict):
     unanswered: NotRequired[Unanswered | None]
     """
     Failed calls, where the run was stopped because no server responded.
+    """
+    user_stages: NotRequired[list[UserStage] | None]
+    """
+    Number of active users of that closed loop over time, of which `users` is the maximum.
+    Absent: all are active for the whole run.
     """
     users: NotRequired[int | None]
     """

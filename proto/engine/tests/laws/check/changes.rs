@@ -131,6 +131,36 @@ fn a_share_is_of_the_plan() {
     assert!(problems[0].rule.contains("change users"), "{}", problems[0]);
 }
 
+/// Broken if another number of users or another length left the stages as they were: the plan would
+/// contradict itself, and be refused.
+#[test]
+fn stages_change_with_users_and_duration() {
+    let mut staged = good();
+    (staged["users"], staged["schema"]) = (json!(9), json!("loadpilot.plan/2"));
+    staged["profile"] = json!({"shape": "closed", "pieces": [
+        {"duration_us": 10_000_000, "from": 0, "to": 0}]});
+    staged["user_stages"] = json!([
+        {"duration_us": 1, "from": 0, "to": 3},
+        {"duration_us": 3_999_999, "from": 3, "to": 9},
+        {"duration_us": 6_000_000, "from": 9, "to": 0}]);
+    let plan = staged.as_object_mut().expect("a plan");
+    plan.remove("max_in_flight");
+    let changed = |values| {
+        let (request, problems) = adjust(&request(staged.clone()), &changes(values));
+        assert_eq!(problems, []);
+        assert_eq!(loadpilot_engine::check::request(&request), []);
+        let stages = request.plan.user_stages.expect("stages");
+        let stages = stages.iter().map(|s| (s.duration_us, s.from, s.to));
+        (request.plan.users, stages.collect::<Vec<_>>())
+    };
+    let (users, stages) = changed(json!({"users": "200%"}));
+    assert_eq!(users, Some(18));
+    assert_eq!(stages, [(1, 0, 6), (3_999_999, 6, 18), (6_000_000, 18, 0)]);
+    let (users, stages) = changed(json!({"users": "4", "duration": "5s"}));
+    assert_eq!(users, Some(4));
+    assert_eq!(stages, [(2_000_000, 1, 4), (3_000_000, 4, 0)]);
+}
+
 /// Broken if an impossible change is applied, has no problem, or more than one.
 #[test]
 fn each_impossible_change_is_one_problem_under_its_name() {

@@ -22,7 +22,7 @@ use loadpilot_events::log::delta::Gauges;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::plan::threshold::{Metric, Threshold};
-use loadpilot_events::plan::{Arrivals, Piece, Plan, Rest, Shape};
+use loadpilot_events::plan::{Arrivals, Piece, Plan, PlanSchema, Rest, Shape, UserStage};
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::subject::Kind;
@@ -52,6 +52,48 @@ fn plan(dice: &mut Dice, users: u32, ticks: u64) -> Plan {
     plan
 }
 
+/// Stages of half seconds that together last `ticks` seconds, with `users` at one of their ends.
+fn stages(dice: &mut Dice, users: u32, ticks: u64) -> Vec<UserStage> {
+    let mut stages = Vec::new();
+    let (mut halves, most) = (2 * ticks, u64::from(users) + 1);
+    while halves > 0 {
+        let length = dice.pick(1..halves + 1);
+        halves -= length;
+        stages.push(UserStage {
+            duration_us: length * 500_000,
+            from: dice.pick(0..most) as u32,
+            to: dice.pick(0..most) as u32,
+        });
+    }
+    let place = dice.pick(0..stages.len() as u64) as usize;
+    stages[place].from = users;
+    stages
+}
+
+/// The most active users in a tick of a second, by the definition.
+fn active_in(stages: &[UserStage], tick: u32) -> u32 {
+    let at = |t_us: u64| {
+        let mut start_us = 0;
+        for stage in stages {
+            let x = t_us - start_us;
+            if x < stage.duration_us {
+                let (from, to) = (f64::from(stage.from), f64::from(stage.to));
+                let line = from + (to - from) * x as f64 / stage.duration_us as f64;
+                return (line + 1e-7).floor() as u32;
+            }
+            start_us += stage.duration_us;
+        }
+        0
+    };
+    let from_us = u64::from(tick) * 1_000_000;
+    // A line is highest at an end.
+    let ends = [0, 499_999, 500_000, 999_999];
+    ends.map(|us| at(from_us + us))
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+}
+
 /// What one process did in one tick, and whether the log has it.
 #[derive(Debug)]
 struct Window {
@@ -63,6 +105,7 @@ struct Window {
 /// A closed loop of which some deltas never came, with what really happened.
 struct Loop {
     users: u32,
+    stages: Option<Vec<UserStage>>,
     ticks: u32,
     holders: Vec<(Holder, Share, Vec<Window>, bool)>,
     report: Report,
@@ -73,7 +116,13 @@ fn play(seed: u64) -> Loop {
     let agents = dice.pick(1..4) as u32;
     let users = agents + dice.pick(0..400) as u32;
     let ticks = dice.pick(1..9) as u32;
-    let plan = plan(dice, users, ticks.into());
+    let mut plan = plan(dice, users, ticks.into());
+    if dice.chance(50) {
+        plan.schema = PlanSchema::V2;
+        plan.user_stages = Some(stages(dice, users, ticks.into()));
+        assert_eq!(check::plan(&plan), [], "the stages of the laws are sound");
+    }
+    let stages = plan.user_stages.clone();
     let shards = shard_count(agents, Some(users));
     let named: Vec<Holder> = (0..u64::from(agents))
         .map(|n| plans::holder(n, 0))
@@ -116,6 +165,7 @@ fn play(seed: u64) -> Loop {
     let report = report(&control, &folded).expect("the run is known");
     Loop {
         users,
+        stages,
         ticks,
         holders,
         report,
@@ -272,6 +322,10 @@ proptest! {
     #[test]
     fn unreported_windows_are_intervals(seed: u64) {
         let game = play(seed);
+        let active = |tick: u32| match &game.stages {
+            None => u64::from(game.users),
+            Some(stages) => u64::from(active_in(stages, tick)),
+        };
         let mut lost_users = 0;
         for (holder, share, windows, speaks) in &game.holders {
             let own = game.report.gaps.lost.iter().filter(|lost| lost.holder == *holder);
@@ -279,18 +333,20 @@ proptest! {
             let missing = windows.iter().enumerate().filter(|(_, window)| !window.stored);
             let expected: BTreeSet<u32> = missing.clone().map(|(tick, _)| tick as u32).collect();
             prop_assert_eq!(&ticks, &expected);
-            lost_users += share.count_below(game.users.into()) * ticks.len() as u64;
+            let of_ticks = ticks.iter().map(|&tick| share.count_below(active(tick)));
+            lost_users += of_ticks.sum::<u64>();
             let last = windows.iter().rposition(|window| window.stored);
             let known = |&(tick, _): &(usize, &Window)| *speaks || Some(tick) < last;
             let happened: u64 = missing.filter(known).map(|(_, w)| w.started + w.dropped).sum();
             prop_assert_eq!(own.map(|lost| lost.arrivals).sum::<u64>(), happened);
         }
-        let all = u64::from(game.users) * u64::from(game.ticks);
-        let share = lost_users as f64 * 100.0 / all as f64;
+        let all: u64 = (0..game.ticks).map(active).sum();
+        let share = if all == 0 { 0.0 } else { lost_users as f64 * 100.0 / all as f64 };
         let found = game.report.gaps.lost_time_pct.expect("a closed loop");
         prop_assert!((found - share).abs() < 1e-9, "{found} {share}");
+        // A gap in which nobody was active is a gap all the same.
         let grade = match share {
-            0.0 => None,
+            0.0 if game.report.gaps.lost.is_empty() => None,
             share if share > 1.0 => Some(Grade::Invalid),
             _ => Some(Grade::Degraded),
         };
@@ -446,6 +502,42 @@ fn what_needs_a_schedule_is_refused() {
         let scheduled = matches!(metric, Metric::DroppedRate | Metric::Shortfall);
         assert_eq!(found.len(), if scheduled { 2 } else { 0 }, "{found:?}");
     }
+}
+
+/// Broken if stages that contradict the plan, or in which nobody would begin, were accepted.
+#[test]
+fn stages_that_cannot_be_are_refused() {
+    let mut good = plan(&mut Dice::new(1), 3, 2);
+    good.schema = PlanSchema::V2;
+    let stage = |duration_us, from, to| UserStage {
+        duration_us,
+        from,
+        to,
+    };
+    let rise = vec![stage(1_000_000, 0, 3), stage(1_000_000, 3, 1)];
+    good.user_stages = Some(rise.clone());
+    assert_eq!(check::plan(&good), []);
+    let refused = |change: &dyn Fn(&mut Plan)| -> Vec<String> {
+        let mut plan = good.clone();
+        change(&mut plan);
+        let problems = check::plan(&plan).into_iter();
+        problems.map(|problem| problem.field).collect()
+    };
+    let staged = |users: u32, stages: Vec<UserStage>| {
+        refused(&|plan| (plan.users, plan.user_stages) = (Some(users), Some(stages.clone())))
+    };
+    assert_eq!(refused(&|plan| plan.schema = PlanSchema::V1), ["schema"]);
+    assert!(refused(&|plan| plan.users = None).contains(&"users".to_owned()));
+    assert_eq!(staged(4, rise.clone()), ["users"]);
+    assert_eq!(staged(3, rise[..1].to_vec()), ["user_stages"]);
+    assert!(staged(3, Vec::new()).contains(&"user_stages".to_owned()));
+    assert_eq!(staged(1, vec![stage(2_000_000, 0, 1)]), ["user_stages"]);
+    let none = vec![stage(0, 0, 3), stage(2_000_000, 3, 3)];
+    assert_eq!(staged(3, none), ["user_stages[0].duration_us"]);
+    let many = vec![stage(2_000_000, 0, 1_000_001)];
+    assert_eq!(staged(1_000_001, many), ["user_stages[0].to", "users"]);
+    let long = vec![stage(1, 3, 3); 1_001];
+    assert!(staged(3, long).contains(&"user_stages".to_owned()));
 }
 
 /// More agents than users: some would hold nothing, so that the request is refused.

@@ -2,7 +2,8 @@
 //! over.
 //!
 //! Nothing here is due before it starts, so nothing can be late: a slow target shows as fewer
-//! iterations. A user must never run twice at a time, nor outside of what is held.
+//! iterations. With stages a user that is not active rests until it is. A user must never run twice
+//! at a time, nor outside of what is held, nor start an iteration while it is not active.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -154,17 +155,29 @@ impl ClosedLoop {
         None
     }
 
-    /// Lets idle users that are held begin, each at its place in the first rest.
+    /// Lets idle users that are held begin: active ones each at its place in the first rest, the
+    /// others when they become active.
     fn admit(&self, now_us: u64) {
         let is_idle = |user: &u32| {
             let states = self.states.borrow();
             let activity = states.get(user).map(|user| &user.activity);
             activity.is_none_or(|activity| *activity == Activity::Idle)
         };
+        // Lower numbers are active first: each search goes on where the last one ended.
+        let mut active_us = now_us;
         for user in (0..self.users).filter(is_idle) {
-            if self.hold_of(user, now_us).is_some() {
-                self.rest(user, now_us + self.workload.begin_us_of_user(user));
+            if self.hold_of(user, now_us).is_none() {
+                continue;
             }
+            let Some(at_us) = self.workload.active_from(user, active_us) else {
+                break;
+            };
+            active_us = at_us;
+            let spread_us = match at_us {
+                at_us if at_us > now_us => 0,
+                _ => self.workload.begin_us_of_user(user),
+            };
+            self.rest(user, at_us + spread_us);
         }
     }
 
@@ -193,11 +206,17 @@ impl ClosedLoop {
         })
     }
 
-    /// The next iteration of `user`; `None` when it is not held, or the loop is paused.
+    /// The next iteration of `user`; `None` when it is not held, or the loop is paused, or when it
+    /// rests until it is active again.
     fn next(&self, user: u32, now_us: u64) -> Option<Iteration> {
+        let generation = self.hold_of(user, now_us).filter(|_| !self.paused.get());
+        let active_us = self.workload.active_from(user, now_us);
+        if generation.is_some() && active_us != Some(now_us) {
+            self.rest(user, active_us.unwrap_or(u64::MAX));
+            return None;
+        }
         let mut states = self.states.borrow_mut();
         let state = states.entry(user).or_default();
-        let generation = self.hold_of(user, now_us).filter(|_| !self.paused.get());
         state.activity = match generation {
             Some(_) => Activity::Running,
             None => Activity::Idle,
@@ -243,7 +262,7 @@ impl ClosedLoop {
 #[cfg(test)]
 mod tests {
     use loadpilot_engine::schedule::share::Share;
-    use loadpilot_events::plan::{Plan, Rest};
+    use loadpilot_events::plan::{Plan, Rest, UserStage};
 
     use super::*;
 
@@ -255,8 +274,28 @@ mod tests {
         let mut plan: Plan = serde_json::from_str(PLAN).expect("a plan");
         plan.users = Some(4);
         plan.rest = Some(rest);
+        started(&mut plan)
+    }
+
+    /// The same users, of which 0 to 4 become active in 4 s, two stay for 2 s, and none do in 2 s;
+    /// then all are active.
+    fn staged(rest: Option<Rest>) -> ClosedLoop {
+        let mut plan: Plan = serde_json::from_str(PLAN).expect("a plan");
+        plan.rest = rest;
+        plan.users = Some(4);
+        let stages = [(4, 0, 4), (2, 2, 2), (2, 0, 0), (2, 4, 4)];
+        let stages = stages.map(|(seconds, from, to)| UserStage {
+            duration_us: seconds * SECOND_US,
+            from,
+            to,
+        });
+        plan.user_stages = Some(stages.to_vec());
+        started(&mut plan)
+    }
+
+    fn started(plan: &mut Plan) -> ClosedLoop {
         plan.profile.pieces[0].duration_us = 10 * SECOND_US;
-        let closed_loop = ClosedLoop::new(Arc::new(Workload::new(&plan, 1))).expect("it has users");
+        let closed_loop = ClosedLoop::new(Arc::new(Workload::new(plan, 1))).expect("it has users");
         closed_loop.replace(vec![held()]);
         closed_loop
     }
@@ -334,6 +373,58 @@ mod tests {
         assert_eq!(closed_loop.follow(0, 6 * SECOND_US), None);
         closed_loop.close();
         assert_eq!(closed_loop.follow(1, 6 * SECOND_US), None);
+        assert_eq!(closed_loop.next_join_us(), None);
+    }
+
+    /// Broken if a user began before it is active, went on after that, or did not come back.
+    #[test]
+    fn users_are_active_as_the_stages_say() {
+        let closed_loop = staged(None);
+        assert_eq!(joined(&closed_loop, 0), []);
+        assert_eq!(closed_loop.next_join_us(), Some(SECOND_US));
+        assert_eq!(joined(&closed_loop, SECOND_US - 1), []);
+        assert_eq!(joined(&closed_loop, SECOND_US), [(0, 0)]);
+        // It is noticed late; user 3 would be active at 4 s, when only two are.
+        assert_eq!(joined(&closed_loop, 3_500_000), [(1, 0), (2, 0)]);
+        assert_eq!(closed_loop.follow(2, 3_900_000).expect("active").k, 1);
+        assert_eq!(closed_loop.follow(2, 4_000_000), None);
+        assert_eq!(closed_loop.next_join_us(), Some(8 * SECOND_US));
+        // The same hold once more, as after a change of another agent's.
+        closed_loop.replace(vec![held()]);
+        assert_eq!(joined(&closed_loop, 5 * SECOND_US), []);
+        assert_eq!(closed_loop.follow(1, 5 * SECOND_US).expect("active").k, 1);
+        assert_eq!(closed_loop.follow(1, 6 * SECOND_US), None);
+        // User 0's call ends when all are active again: it never stopped.
+        let all = [(1, 2), (2, 2), (3, 0)];
+        assert_eq!(joined(&closed_loop, 8 * SECOND_US), all);
+        assert_eq!(closed_loop.follow(0, 8 * SECOND_US).expect("active").k, 1);
+        assert_eq!(closed_loop.follow(0, 10 * SECOND_US), None);
+        assert_eq!(closed_loop.next_join_us(), None);
+    }
+
+    /// Broken if a pause, a stop or the loss of a hold forgot who was active, or if one who joins
+    /// late rested before its first task.
+    #[test]
+    fn users_that_are_not_active_outlive_a_pause() {
+        let every_us = 3 * SECOND_US;
+        let closed_loop = staged(Some(Rest::Pacing { every_us }));
+        assert_eq!(joined(&closed_loop, 0), []);
+        assert_eq!(joined(&closed_loop, 2 * SECOND_US), [(0, 0), (1, 0)]);
+        // User 0 began at 1 s, and its place at 7 s is where none is active.
+        assert_eq!(closed_loop.follow(0, 2_100_000), None);
+        assert_eq!(joined(&closed_loop, 4 * SECOND_US), [(0, 1)]);
+        assert_eq!(closed_loop.follow(0, 4_100_000), None);
+        closed_loop.pause(true);
+        assert_eq!(joined(&closed_loop, 7 * SECOND_US), []);
+        assert_eq!(closed_loop.follow(1, 7 * SECOND_US), None);
+        closed_loop.pause(false);
+        assert_eq!(joined(&closed_loop, 7_500_000), []);
+        closed_loop.replace(Vec::new());
+        closed_loop.replace(vec![held()]);
+        let mut back = joined(&closed_loop, 8 * SECOND_US);
+        back.sort_unstable();
+        assert_eq!(back, [(0, 2), (1, 1), (2, 0), (3, 0)]);
+        closed_loop.close();
         assert_eq!(closed_loop.next_join_us(), None);
     }
 }

@@ -220,6 +220,7 @@ mod tests {
             },
             arrivals: Arrivals::Uniform,
             users: None,
+            user_stages: None,
             rest: None,
             tasks: vec![Task {
                 name: "only".to_owned(),

@@ -63,6 +63,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         },
         arrivals: Arrivals::Uniform,
         users: None,
+        user_stages: None,
         rest: None,
         tasks,
         warm_up_us: 0,

@@ -279,6 +279,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
         users: None,
+        user_stages: None,
         rest: None,
         debug_requests: 0,
         connections: Connections::default(),

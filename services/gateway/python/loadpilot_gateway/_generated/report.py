@@ -1492,6 +1492,28 @@ class Unanswered(BaseModel):
     """
 
 
+class UserStage(BaseModel):
+    """
+    One stage of a closed loop: the number of active users is linear from its begin to its end.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    duration_us: Annotated[int, Field(ge=0)]
+    """
+    Length in µs; at least 1.
+    """
+    from_: Annotated[int, Field(alias="from", ge=0)]
+    """
+    Number of active users at its begin.
+    """
+    to: Annotated[int, Field(ge=0)]
+    """
+    Number of active users at its end.
+    """
+
+
 class Verdict(BaseModel):
     """
     Pass or fail of the thresholds.
@@ -2277,6 +2299,11 @@ class RunFacts(BaseModel):
     unanswered: Unanswered | None = None
     """
     Failed calls, where the run was stopped because no server responded.
+    """
+    user_stages: list[UserStage] | None = None
+    """
+    Number of active users of that closed loop over time, of which `users` is the maximum.
+    Absent: all are active for the whole run.
     """
     users: Annotated[int | None, Field(ge=0)] = None
     """
