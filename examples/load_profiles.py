@@ -1,4 +1,4 @@
-"""Shapes of a load: a burst, waves, and a recorded load that is replayed.
+"""Shapes of a load: a burst, waves, a recorded load, and users that come and leave.
 
     python examples/stubs/shop_stub.py &
     ./dev loadpilot run examples/load_profiles.py --scenario Burst --target http://127.0.0.1:8602
@@ -32,3 +32,8 @@ class Waves(Visitor):
 @scenario(replay_curve="evening.csv", scale=1.5)
 class Evening(Visitor):
     """One and a half times what was recorded, second by second."""
+
+
+@scenario(user_stages=[("10s", 20), ("20s", 20), ("10s", 0)], wait=("1s", "3s"))
+class Guests(Visitor):
+    """A closed loop: one user after the other comes until there are twenty; later they leave."""

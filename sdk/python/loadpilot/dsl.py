@@ -25,6 +25,7 @@ Duration: TypeAlias = str | int | float
 RateLike: TypeAlias = str | int | float
 """``50``, ``0.5``, ``"50/s"``, ``"3000/m"``, ``"10/500ms"``; default unit: arrivals per second."""
 Stage: TypeAlias = tuple[Duration, RateLike] | Mapping[str, Any]
+UserStage: TypeAlias = tuple[Duration, int] | Mapping[str, Any]
 """Duration and rate at its end; or ``{"duration": …, "target": …}``."""
 Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "burst", "sine", "stages"]
 
@@ -152,6 +153,7 @@ def scenario(
     *,
     rps: RateLike | None = None,
     users: int | None = None,
+    user_stages: Sequence[UserStage] | None = None,
     wait: Duration | tuple[Duration, Duration] | None = None,
     pacing: Duration | None = None,
     duration: Duration | None = None,
@@ -192,6 +194,11 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
         Beside ``rps`` or ``stages``: number of users that serve this rate in a scenario that runs
         in Python, one arrival at a time each (default: one per 100 arrivals/s of the peak, at
         least 5, at most 100).
+    ``user_stages``
+        A closed loop whose number of users follows stages, instead of ``users`` and ``duration``:
+        ``[("30s", 200), ("2m", 200), ("30s", 0)]``. The number of active users moves linearly from
+        the one before (0 for the first stage) to the stage's own; length 0 jumps. A user that is no
+        longer active ends its task and starts no other one.
     ``wait``, ``pacing``
         Pause of a user of a closed loop between two tasks. ``wait``: think time, ``"2s"``, or
         drawn evenly from a range, ``("1s", "3s")``. ``pacing``: interval between the starts of two
@@ -274,6 +281,7 @@ def _complete(marked: type) -> None:
 SETTINGS = (
     "rps",
     "users",
+    "user_stages",
     "wait",
     "pacing",
     "duration",

@@ -41,6 +41,8 @@ def test_a_closed_loop_has_no_target() -> None:
     scene = PlanInfo("Shop", 64)
     rates = "  96 arrivals/s, 108 requests/s, closed loop, 64 users  "
     assert f"{rates}total 1,440" in line(scene, snapshot(target_rps=0.0))
+    staged = PlanInfo("Shop", 64, user_stages=({"duration_us": 1, "from": 0, "to": 64},))
+    assert ", closed loop, up to 64 users in 1 stage  " in line(staged, snapshot(target_rps=0.0))
 
 
 def test_progress_is_progress_through_the_run() -> None:

@@ -37,6 +37,7 @@ def test_the_types_are_those_of_the_flags() -> None:
         ({"tags": {"team": "shop"}, "env": {"BASE": "/api"}}, ["--tag=team=shop"]),
         ({"max": True, "insecure": False, "seed": None}, ["--max", "--insecure=false"]),
         ({"stages": [("30s", 50), (60, "3000/m")]}, ["--stages=30s:50,60:3000/m"]),
+        ({"user_stages": [("30s", 20), (60, 0)]}, ["--user-stages=30s:20,60:0"]),
         ({"junit": Path("ci/load.xml"), "source": ["10.0.0.5"]}, ["--junit=ci/load.xml"]),
         ({"connections": 3, "ip": 4}, ["--connections=3"]),
     ],
@@ -69,6 +70,10 @@ def _texts(value: object) -> int:
         ({"rps": True}, "rps must be text or a number (got True)"),
         ({"rps": {"p99_ms": 1}}, "rps must be text or a number (got {'p99_ms': 1})"),
         ({"stages": [("30s", 50, 1)]}, "stages must be pairs of a duration and a rate"),
+        (
+            {"user_stages": [("30s",)]},
+            "must be pairs of a duration and a number of users",
+        ),
         ({"tags": {"a": None}}, "tags must be text or a number, or a dict or list of them"),
     ],
     ids=str,

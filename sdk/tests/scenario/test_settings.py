@@ -156,6 +156,22 @@ WRONG = {
     "users=5, pacing='25h'": "pacing: must be longer than 0 and at most a day",
     "wait='1s'": "wait: is for users= without a rate",
     "rps=9, pacing='1s'": "pacing: is for users= without a rate",
+    "user_stages=[]": 'user_stages: must be a list such as [("30s", 200), ("2m", 200)]',
+    "user_stages='1s:5'": "user_stages: must be a list",
+    "user_stages=[('0s', 5)]": "user_stages: must hold a stage longer than 0",
+    "user_stages=[('1s', 5, 5)]": 'user_stages 1: must be a pair such as ("30s", 200)',
+    "user_stages=[('1s', 5), ('soon', 5)]": "user_stages 2: must be a duration",
+    "user_stages=[('1s', 2.5)]": "user_stages 1: must be a whole number of users from 0 to 1000000",
+    "user_stages=[('1s', True)]": "user_stages 1: must be a whole number of users",
+    "user_stages=[('1s', 1000001)]": "user_stages 1: must be a whole number of users",
+    "user_stages=[('1s', '50/s')]": "user_stages 1: must be a whole number of users",
+    "user_stages=[('1s', 1)]": "user_stages: must let a user begin",
+    "user_stages=[('300h', 5)]": "user_stages: must last at most 11 days",
+    "user_stages=[('1s', 5)], users=5": "user_stages: user_stages say it all; drop users=",
+    "user_stages=[('1s', 5)], duration='1s'": "user_stages say it all; drop duration=",
+    "user_stages=[('1s', 5)], rps=5": "rps: cannot be used with user_stages=: it has no rate",
+    "user_stages=[('1s', 5)], stages=[('1s', 5)]": "stages: cannot be used with user_stages=",
+    "user_stages=[('1s', 5)], idle='1s'": "idle: cannot be used with user_stages=",
     "secret_headers='X-A'": "secret_headers: must be a list",
     "secret_headers=[5]": "secret_headers: must be a list",
 }
@@ -187,6 +203,14 @@ FLAGS = {
     Overrides(stages="1s:5", mode="step"): "--mode: cannot be used: --stages says it all",
     Overrides(stages="1s:5", users=5): "--stages: cannot be used with --users",
     Overrides(mode="step", users=5): "--mode: cannot be used with --users",
+    Overrides(user_stages="30s"): "--user-stages: must be DURATION:USERS pairs such as 30s:200",
+    Overrides(user_stages="1s:5,1s:x"): "--user-stages 2: must be a whole number of users from 0",
+    Overrides(user_stages="2s:5", users=5): "--users: cannot be used: --user-stages says it all",
+    Overrides(user_stages="2s:5", duration="2s"): "--duration: cannot be used: --user-stages says",
+    Overrides(user_stages="2s:5", as_fast_as_possible=True): "--max: cannot be used: --user-stages",
+    Overrides(user_stages="2s:5", rps="5"): "--rps: cannot be used with --user-stages",
+    Overrides(user_stages="2s:5", stages="2s:5"): "--stages: cannot be used with --user-stages",
+    Overrides(user_stages="2s:1"): "--user-stages: must let a user begin",
     Overrides(warm_up="-1s"): "--warm-up: must be a duration",
     Overrides(thresholds=("p99_ms",)): "--threshold: must be key=value",
     Overrides(thresholds=("=5",)): "--threshold: must be key=value",
@@ -290,6 +314,54 @@ def test_users_are_a_closed_loop(compile_text: Compile) -> None:
     assert plan["profile"]["shape"] == "closed"
     assert pieces(plan) == [(30, 0, 0)]
     assert "users" not in compile_text(SCENE.format(said="")).plan
+
+
+STAGED = {
+    ("user_stages=[('1s', 4), ('0s', 2), ('2s', '3')]", Overrides()): (
+        [(1, 0, 4), (2, 2, 3)],
+        (),
+    ),
+    ("rps=9, duration='20s', wait='1s'", Overrides(user_stages="2s:5, 1s:0")): (
+        [(2, 0, 5), (1, 5, 0)],
+        ("rps", "duration"),
+    ),
+    ("users=9", Overrides(user_stages="2s:5")): ([(2, 0, 5)], ("users",)),
+    ("user_stages=[{'duration': '1s', 'target': 4}]", Overrides(user_stages="2s:5")): (
+        [(2, 0, 5)],
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "flags"), STAGED)
+def test_users_follow_stages(said: str, flags: Overrides, compile_text: Compile) -> None:
+    """Broken if stages of users are read otherwise than those of a rate, or a plan with them could
+    be taken for one that older agents know."""
+    compiled = compile_text(SCENE.format(said=said), flags)
+    plan, (stages, replaced) = compiled.plan, STAGED[said, flags]
+    assert compiled.replaced == replaced
+    assert plan["schema"] == "loadpilot.plan/2"
+    found = plan["user_stages"]
+    assert [(one["duration_us"] / SECOND, one["from"], one["to"]) for one in found] == stages
+    assert plan["users"] == max(max(stage[1:]) for stage in stages)
+    assert pieces(plan) == [(sum(stage[0] for stage in stages), 0, 0)]
+    assert ("rest" in plan) == ("wait" in said)
+
+
+def test_a_number_of_users_replaces_their_stages(
+    compile_text: Compile, refuse_text: Refuse
+) -> None:
+    """Broken if --users beside stages of the scenario lasts as long as nobody said."""
+    scene = SCENE.format(said="user_stages=[('1s', 4)]")
+    compiled = compile_text(scene, Overrides(users=3, duration="2s"))
+    assert (compiled.plan["users"], compiled.replaced) == (3, ("user_stages",))
+    assert (compiled.plan["schema"], pieces(compiled.plan)) == ("loadpilot.plan/1", [(2, 0, 0)])
+    (problem,) = refuse_text(scene, Overrides(users=3))
+    assert "--users: replaces the stages, which set how long the run is; add" in str(problem)
+    (problem,) = refuse_text(scene, Overrides(duration="3s"))
+    assert "--duration: cannot be used: the scenario has user_stages" in str(problem)
+    (problem,) = refuse_text(scene, Overrides(rps="3"))
+    assert "--rps: cannot be used with user_stages=: a closed loop has no rate" in str(problem)
 
 
 LOOPS = {

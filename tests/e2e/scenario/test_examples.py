@@ -64,6 +64,7 @@ CATALOGUE = {
     ("load_profiles", "Burst"): ("--duration", f"{SECS}s", "--burst", "1s", "--idle", "1s"),
     ("load_profiles", "Waves"): ("--duration", f"{SECS}s", "--period", "1s"),
     ("load_profiles", "Evening"): (),
+    ("load_profiles", "Guests"): ("--user-stages", "1s:20,1s:0", "--wait", "0"),
 }
 """Scenarios that only look and order, with what makes a run of each short. 3 s each."""
 HOOKS = {"/auth/logout", "/admin/products", "/admin/clear"}

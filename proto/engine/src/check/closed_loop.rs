@@ -4,7 +4,7 @@ use loadpilot_events::limits;
 use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape, UserStage};
 
 use super::checker::Checker;
-use crate::schedule::active_users::ActiveUsers;
+use crate::schedule::user_stages::ActiveUsers;
 
 /// Settings that only a schedule gives a meaning are rejected with users, not ignored.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {

@@ -6,7 +6,7 @@
 //! - [`replay`]: the arrivals of a recorded load, second by second
 //! - [`scale`]: the same shape at another peak rate or over another time
 //! - [`rate_change`]: another rate from a tick on
-//! - [`active_users`]: the users of a closed loop that are active at a moment
+//! - [`user_stages`]: the users of a closed loop that are active at a moment
 //! - [`share`]: the arrivals of some shards
 //! - [`workload`]: all arrivals of a run, with their due times and tasks
 //!
@@ -15,12 +15,12 @@
 //! - [`random`]: the values that a scenario draws
 //! - [`feed`]: the rows of data that arrivals take
 
-pub mod active_users;
 pub mod pace;
 pub mod rate_change;
 pub mod replay;
 pub mod scale;
 pub mod share;
+pub mod user_stages;
 pub mod workload;
 
 pub mod feed;

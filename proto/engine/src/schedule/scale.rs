@@ -1,7 +1,7 @@
 //! The same shape of load at another peak or over another time.
 //!
-//! Whole numbers only: a rate, a number of users and an edge between two pieces are rounded down, so that the peak and
-//! the length are exactly the requested ones.
+//! Whole numbers only: a rate, a number of users and an edge between two pieces are rounded down.
+//! The peak and the length are exactly the requested ones.
 
 use loadpilot_events::plan::{Piece, Profile, UserStage};
 use loadpilot_events::units::Rate;

@@ -12,10 +12,10 @@ use loadpilot_events::plan::{Arrivals, Plan, Rest};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};
-use crate::schedule::active_users::ActiveUsers;
 use crate::schedule::hash::{Purpose, below, draw, shuffled};
 use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
 use crate::schedule::rate_change::RateChange;
+use crate::schedule::user_stages::ActiveUsers;
 
 /// Number of arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;

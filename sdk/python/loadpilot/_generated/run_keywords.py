@@ -27,6 +27,12 @@ class RunKeywords(TypedDict, total=False):
     when its last one ended. Latency is then not counted from a schedule.
     """
 
+    user_stages: str | Sequence[tuple[str | float, str | float]] | None
+    """
+    `--user-stages`: Closed loop whose number of users follows stages, instead of users and
+    duration: 30s:200,2m:200,30s:0. Linear from the stage before, from 0 at first.
+    """
+
     duration: str | float | None
     """
     `--duration`: Duration of the run: 500ms, 30s, 2m30s, 1h, or seconds. A longer ramp of the

@@ -22,6 +22,7 @@ from .code.literals import NotCompiledError
 from .code.rows import object_reference, rows_of
 from .recorded.tasks import Tasks, task_names
 from .scenario import replay
+from .scenario import stages as stages_of
 from .scenario.connections import connections
 from .scenario.params import parameters, read_parameters
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
@@ -42,6 +43,7 @@ NEWER_SHAPES = frozenset({"replay", "burst", "sine"})
 
 FIELDS = {
     "users": "users",
+    "user_stages": "user_stages",
     "rest.wait": "wait",
     "rest.pacing": "pacing",
     "max_in_flight": "max_in_flight",
@@ -265,16 +267,19 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     """Build the plan in the order of its schema."""
     timeout_us, timeouts = time_outs(settings)
     arguments = settings.spec.arguments
-    users = settings.users()
+    stages = stages_of.of_users(settings)
+    users = stages_of.most(stages) if stages else settings.users()
     closed = users is not None
     rest = settings.rest(users)
-    profile = settings.closed_loop() if closed else settings.profile()
+    staged_us = stages_of.length_us(stages) if stages else None
+    profile = settings.closed_loop(staged_us) if closed else settings.profile()
     plan: dict[str, Any] = {
-        "schema": SECOND_SCHEMA if profile["shape"] in NEWER_SHAPES else PLAN_SCHEMA,
+        "schema": SECOND_SCHEMA if stages or profile["shape"] in NEWER_SHAPES else PLAN_SCHEMA,
         "scenario": cls.__name__,
         "target": target,
         "profile": profile,
         **({"users": users} if closed else {}),
+        **({"user_stages": stages} if stages else {}),
         **({"rest": rest} if rest else {}),
         "arrivals": "uniform" if closed else settings.choice("arrivals", ARRIVALS),
         "tasks": tasks.tasks,
@@ -332,8 +337,9 @@ def _profile_place(path: str, settings: Settings) -> str:
     recorded = replay.source(settings)
     if recorded is not None:
         return settings.place(recorded)
-    if "stages" in settings.spec.arguments or settings.overrides.stages is not None:
-        return settings.place("stages")
+    for name in ("user_stages", "stages"):
+        if name in settings.spec.arguments or getattr(settings.overrides, name) is not None:
+            return settings.place(name)
     if path.endswith((".from", ".to")):
         return settings.place("rps")
     flagged = settings.overrides.rps is not None and settings.overrides.duration is None

@@ -20,12 +20,16 @@ def plural(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
-def closed_loop(users: int, rest: Mapping[str, Any] | None = None) -> str:
+def closed_loop(load: Mapping[str, Any]) -> str:
     """Write the load of a closed loop: ``closed loop, 64 users``.
 
-    ``rest`` is that of a plan: pacing or think time between two tasks.
+    ``load`` is a plan, or the facts of a run: ``users``, of stages the maximum; ``user_stages``;
+    and ``rest``, the pacing or think time between two tasks.
     """
-    text = f"closed loop, {plural(users, 'user')}"
+    users, rest, stages = plural(load["users"], "user"), load.get("rest"), load.get("user_stages")
+    text = f"closed loop, {users}"
+    if stages:
+        text = f"closed loop, up to {users} in {plural(len(stages), 'stage')}"
     match rest:
         case {"pacing": {"every_us": every_us}}:
             return f"{text}, each begins every {seconds(every_us)}"

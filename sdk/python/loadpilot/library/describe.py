@@ -29,7 +29,7 @@ TYPES = {
     "1.1|2|auto": "str | float",
     "4|6": "int",
     "DURATION": "str | float",
-    STAGES: "str | Sequence[tuple[str | float, str | float]]",
+    **dict.fromkeys(STAGES, "str | Sequence[tuple[str | float, str | float]]"),
     "FACTOR": "str | float",
     "FILE": "str | PathLike[str]",
     "INT": "int",

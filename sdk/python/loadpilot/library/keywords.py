@@ -17,7 +17,8 @@ LEFT_OUT = frozenset({"detach", "dry_run", "json", "output", "quiet", "verbose"}
 """Flags of what a command prints, and of a command that leaves before the run is over."""
 RENAMED = {"threshold": "thresholds", "tag": "tags"}
 """Flags that are given one by one, and together in ``@scenario(…)`` and here."""
-STAGES = "DURATION:RATE,..."
+STAGES = {"DURATION:RATE,...": "rate", "DURATION:USERS,...": "number of users"}
+"""Types of flags that take stages, and what a stage moves to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Keyword:
         return [f"{self.flag}={text}" for text in self._texts(value)]
 
     def _texts(self, value: object) -> list[str]:
-        if self.metavar == STAGES and not isinstance(value, str) and isinstance(value, Sequence):
+        if self.metavar in STAGES and not isinstance(value, str) and isinstance(value, Sequence):
             return [",".join(self._stage(stage) for stage in value)]
         if self.is_repeatable and isinstance(value, Mapping):
             return [
@@ -57,7 +58,7 @@ class Keyword:
 
     def _stage(self, stage: object) -> str:
         if not isinstance(stage, Sequence) or isinstance(stage, str) or len(stage) != 2:
-            raise self._wrong("pairs of a duration and a rate", stage)
+            raise self._wrong(f"pairs of a duration and a {STAGES[self.metavar]}", stage)
         return f"{self._text(stage[0])}:{self._text(stage[1])}"
 
     def _text(self, value: object) -> str:

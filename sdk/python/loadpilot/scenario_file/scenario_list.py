@@ -46,7 +46,9 @@ class ListedScenario:
                 scale = self.settings.get("scale", 1)
                 return f"{self.settings[name]} · at {scale} times · replay"
         if "stages" in self.settings:
-            return f"{_stages(self.settings['stages'])} · stages"
+            return f"{_stages(self.settings['stages'], 'rps')} · stages"
+        if "user_stages" in self.settings:
+            return f"{_stages(self.settings['user_stages'], 'users')} · closed loop"
         settings = {**DEFAULTS, **self.settings}
         if "users" in settings and "rps" not in self.settings:
             return f"{settings['users']} users · {settings['duration']} · closed loop"
@@ -149,12 +151,12 @@ def _value(node: ast.expr, bindings: Bindings) -> Any:
         return text if len(text) <= SETTING_CHARS_MAX else f"{text[: SETTING_CHARS_MAX - 1]}…"
 
 
-def _stages(stages: Any) -> str:
-    """Describe the number of stages and their greatest rate, as far as the tree tells."""
+def _stages(stages: Any, unit: str) -> str:
+    """Describe the number of stages and their highest target, as far as the tree tells."""
     if not isinstance(stages, list | tuple):
         return str(stages)
     rates = [one[1] for one in stages if isinstance(one, list | tuple) and len(one) == 2]
     rates = [one for one in rates if isinstance(one, int | float)]
-    peak = f"up to {max(rates):g} rps" if len(rates) == len(stages) and rates else ""
+    peak = f"up to {max(rates):g} {unit}" if len(rates) == len(stages) and rates else ""
     count = f"{len(stages)} stage{'' if len(stages) == 1 else 's'}"
     return f"{peak} · {count}" if peak else count

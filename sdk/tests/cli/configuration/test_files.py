@@ -138,6 +138,12 @@ def test_another_kind_of_load_replaces_that_of_a_lower_source(
     assert (rate.users, rate.wait, rate.rps, rate.mode) == (None, None, "9", "step")
     write(folder, "stages = '1s:5'\nquiet = true")
     assert flags_of("shop.py", "--max", "--verbose").stages is None
+    staged = flags_of("shop.py", "--user-stages", "1s:5", "--verbose")
+    assert (staged.user_stages, staged.stages) == ("1s:5", None)
+    monkeypatch.setenv("LOADPILOT_USER_STAGES", "2s:5")
+    assert flags_of("shop.py", "--verbose").user_stages == "2s:5"
+    assert flags_of("shop.py", "--users", "3", "--verbose").user_stages is None
+    monkeypatch.delenv("LOADPILOT_USER_STAGES")
     assert (current().place("--quiet"), flags_of("shop.py", "-v").quiet) == ("--quiet", False)
     write(folder, "nats_url = 'tls://a'\ntenant = 'shop'\nexternal_agents = 3")
     fleet = flags_of("shop.py", "--coordinator-url", "https://b").fleet

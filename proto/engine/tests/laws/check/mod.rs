@@ -2,6 +2,7 @@
 
 mod base_path;
 mod changes;
+mod closed_loop;
 mod hang_up;
 mod plan;
 mod target_policy;

@@ -1,5 +1,5 @@
 //! The fold of a log, in any order and with any damage.
 
-mod closed_loop;
+pub(crate) mod closed_loop;
 mod poison;
 pub(crate) mod projection;

@@ -137,7 +137,7 @@ def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
         load_text = f"{count(facts['planned'])} arrivals in {length}, "
         load_text += f"peak {number(facts['peak_rps'])} arrivals/s"
     else:
-        load_text = f"{closed_loop(users, compiled.plan.get('rest'))} for {length}"
+        load_text = f"{closed_loop(compiled.plan)} for {length}"
     say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")
     names = [task["name"] for task in compiled.plan["tasks"]]
     for name, planned in zip(names, facts["planned_per_task"], strict=True):

@@ -29,7 +29,7 @@ FILE = "file"
 PAIRED = frozenset({"NAME=VALUE", "KEY=LIMIT"})
 KEYED = "NAME=VALUE"
 
-LOOP = ("users", "max", "wait")
+LOOP = ("users", "user_stages", "max", "wait")
 REPLAY = ("replay_curve", "replay_run", "scale")
 SHAPE = ("mode", "ramp_up", "baseline", "burst", "period")
 SCHEDULE = ("rps", *SHAPE, "idle", "stages", *REPLAY)
@@ -38,8 +38,9 @@ COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert"
 LISTEN = ("listen", "listen_cert", "listen_key", "listen_cacert")
 JOINING = ("external_agents", "min_agents", "wait_agents", "need")
 REPLACES: Mapping[str, Sequence[str]] = {
-    "users": SCHEDULE,
-    "max": (*SCHEDULE, "wait"),
+    "users": (*SCHEDULE, "user_stages"),
+    "user_stages": (*SCHEDULE, "users", "max", "duration"),
+    "max": (*SCHEDULE, "user_stages", "wait"),
     "rps": (*LOOP, "stages", *REPLAY),
     **dict.fromkeys(SHAPE, (*LOOP, "stages", *REPLAY)),
     "idle": (*LOOP, *REPLAY),

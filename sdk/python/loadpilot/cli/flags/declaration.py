@@ -24,6 +24,7 @@ Value = Literal[
     "ADDRESS",
     "DURATION",
     "DURATION:RATE,...",
+    "DURATION:USERS,...",
     "FACTOR",
     "FILE",
     "FORMAT",

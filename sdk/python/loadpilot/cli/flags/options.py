@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...compile.scenario.settings import USERS_MAX, Overrides
+from ...compile.scenario.settings import Overrides
+from ...compile.scenario.stages import USERS_MAX
 from ...control.coordinator_address import Api
 from ...control.nats_settings import Server
 from ...inputs.units import parse_int
@@ -137,6 +138,7 @@ def read(
         mode=flags.mode,
         ramp_up=flags.ramp_up,
         stages=flags.stages,
+        user_stages=flags.user_stages,
         replay_curve=flags.replay_curve,
         replay_run=flags.replay_run,
         scale=flags.scale,

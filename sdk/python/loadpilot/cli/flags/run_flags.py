@@ -64,6 +64,15 @@ class RunFlags:
             "its last one ended. Latency is then not counted from a schedule.",
         ),
     ] = None
+    user_stages: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION:USERS,...",
+            "Closed loop whose number of users follows stages, instead of users and duration: "
+            "30s:200,2m:200,30s:0. Linear from the stage before, from 0 at first.",
+        ),
+    ] = None
     duration: Annotated[
         str | None,
         flag(

@@ -20,7 +20,7 @@ from ...control.figures import clock, closed_loop, count, number, percent
 from ...control.terminal import Notes, note, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..._generated.report import ThresholdResult
     from ..._generated.snapshot import Gathering, Snapshot
@@ -47,12 +47,19 @@ class PlanInfo:
     gates: tuple[Gate, ...] = ()
     judges: bool = True
     """Whether the gates are judged while the run goes on."""
+    user_stages: tuple[Mapping[str, int], ...] = ()
+    """The stages of those users."""
 
     @classmethod
     def of(cls, plan: dict[str, Any], *, judges: bool = True) -> Self:
         """Take it from a plan."""
         gates = tuple(Gate(**gate) for gate in json.loads(_native.plan_gates(json.dumps(plan))))
-        return cls(plan["scenario"], plan.get("users"), plan["target"], gates, judges)
+        stages = tuple(plan.get("user_stages", ()))
+        return cls(plan["scenario"], plan.get("users"), plan["target"], gates, judges, stages)
+
+    def closed_loop(self) -> str:
+        """Write the load of a closed loop."""
+        return closed_loop({"users": self.users, "user_stages": self.user_stages})
 
 
 def view(info: PlanInfo, *, speed: float = 1.0) -> View:
@@ -149,7 +156,7 @@ def _rates(info: PlanInfo, snapshot: Snapshot) -> str:
     requests = f"{number(round(snapshot['current_rps'], 1))} requests/s"
     arrivals = number(round(snapshot.get("arrivals_per_sec", 0.0), 1))
     if info.users is not None:
-        return f"{arrivals} arrivals/s, {requests}, {closed_loop(info.users)}"
+        return f"{arrivals} arrivals/s, {requests}, {info.closed_loop()}"
     planned = number(round(snapshot.get("planned_per_sec", 0.0), 1))
     return f"{arrivals} of {planned} arrivals/s planned, {requests}"
 

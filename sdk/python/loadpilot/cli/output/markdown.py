@@ -134,7 +134,7 @@ def _load(report: Report) -> Iterator[str]:
     requests = f"{number(requests_per_sec(report) or 0.0)} requests/s"
     achieved = number(rates["achieved_rps"])
     if users is not None:
-        yield f"{achieved} arrivals/s, {requests}, {closed_loop(users)}."
+        yield f"{achieved} arrivals/s, {requests}, {closed_loop(report['run'])}."
         return
     yield (
         f"{achieved} of {number(rates['planned_rps'])} arrivals/s planned, {requests}, "

@@ -77,7 +77,7 @@ def _load(compiled: Compiled) -> str:
     if "users" in plan:
         unused = compiled.replaced
         instead = f"; not used: {', '.join(unused)}" if unused else ""
-        return f"{closed_loop(plan['users'], plan.get('rest'))}{instead}"
+        return f"{closed_loop(plan)}{instead}"
     peak = peak_urps(profile) / 1e6
     poisson = ", at random times (poisson)" if plan["arrivals"] == "poisson" else ""
     rate = f"{number(peak)} arrivals/s"

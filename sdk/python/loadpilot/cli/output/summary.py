@@ -99,7 +99,7 @@ def _offered(report: Report) -> Iterator[str]:
     users = run.get("users")
     achieved, started = number(rates["achieved_rps"]), count(arrivals["started"])
     if users is not None:
-        loop = closed_loop(users, run.get("rest"))
+        loop = closed_loop(run)
         yield labelled("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
         yield labelled("arrivals", f"{started} started; a closed loop plans none")
     else:

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, one_of, rule
-from . import profile, replay
+from . import profile, replay, stages
 from .connections import ConnectionFlags
 from .mode import idle_first, pieces_of
+from .stages import USERS_MAX
 from .thresholds import Measurable, assigned, key_of, overriding, pairs_in, threshold
 
 if TYPE_CHECKING:
     from ...control.nats_settings import Server
     from ...dsl import ScenarioSpec
     from ...request.headers import Secrets
-    from .profile import Pieces
 
 MODES = ("ramp", "constant", "step", "spike", "burst", "sine", "stages")
 ARRIVALS = ("uniform", "poisson")
-USERS_MAX = 1_000_000
-"""Maximum number of users of a closed loop."""
 USERS_OF_MAX = 64
 """Default number of users of ``--max``."""
 ARRIVALS_PER_USER = 100
@@ -44,6 +42,7 @@ FLAG_SETTINGS = frozenset(
         "mode",
         "ramp_up",
         "stages",
+        "user_stages",
         "replay_curve",
         "replay_run",
         "scale",
@@ -105,6 +104,8 @@ class Overrides:
     ramp_up: str | None = None
     stages: str | None = None
     """``30s:50,1m:50``, as text."""
+    user_stages: str | None = None
+    """``30s:200,30s:0``, as text."""
     replay_curve: str | None = None
     replay_run: str | None = None
     scale: str | None = None
@@ -124,6 +125,8 @@ class Overrides:
 
     def loop_flag(self) -> str | None:
         """Return the flag that requests a closed loop; None if none is set."""
+        if self.user_stages is not None:
+            return "--user-stages"
         if self.users is not None:
             return "--users"
         return "--max" if self.as_fast_as_possible else None
@@ -264,9 +267,8 @@ class Settings:
     def sets_pool(self) -> bool:
         """Whether the scenario sets the number of users that serve its rate."""
         arguments = self.spec.arguments
-        flagged = self.overrides.users is not None or self.overrides.as_fast_as_possible
         offered = not arguments.keys().isdisjoint(OFFERED)
-        return "users" in arguments and offered and not flagged
+        return "users" in arguments and offered and self.overrides.loop_flag() is None
 
     def pool(self, offered: Mapping[str, Any]) -> int:
         """Return the number of users that serve the rate of a scenario in Python."""
@@ -284,40 +286,49 @@ class Settings:
         )
         self.problems.append(rule(self.place("users"), what, self.spec.arguments["users"]))
 
-    def closed_loop(self) -> dict[str, Any]:
+    def closed_loop(self, staged_us: int | None = None) -> dict[str, Any]:
         """Build the profile of a closed loop; settings of a schedule beside it are refused.
 
-        A flag for a closed loop replaces the scenario's schedule instead.
+        A flag for a closed loop replaces the scenario's schedule instead. ``staged_us`` is the
+        length of the stages of its users.
         """
         flag = self.overrides.loop_flag()
+        own = "users=" if staged_us is None else "user_stages="
         shapes = ("mode", "ramp_up", "baseline", "burst", "period", "idle", "stages")
         for name in ("rps", *shapes, *replay.SOURCES, "scale"):
             if getattr(self.overrides, name) is not None:
                 has_rate = name in ("rps", *replay.SOURCES, "scale")
                 why = f"a closed loop has no {'rate' if has_rate else 'shape'}"
-                what = f"cannot be used with {flag or 'users='}: {why}; drop one"
+                what = f"cannot be used with {flag or own}: {why}; drop one"
                 self.problems.append(Problem(self.place(name), what))
         if flag is None:
             for name in self.replaced():
-                what = f"cannot be used with users=: {OPEN_LOOP_ONLY[name]}; drop one of them"
+                what = f"cannot be used with {own}: {OPEN_LOOP_ONLY[name]}; drop one of them"
                 self.problems.append(rule(self.place(name), what, self.spec.arguments[name]))
-        elif self.overrides.duration is None:
-            for name in ("stages", *replay.SOURCES):
+        elif self.overrides.duration is None and staged_us is None:
+            for name in ("stages", "user_stages", *replay.SOURCES):
                 if name in self.spec.arguments:
-                    load = "the stages, which set" if name == "stages" else f"{name}=, which sets"
+                    is_staged = name not in replay.SOURCES
+                    load = "the stages, which set" if is_staged else f"{name}=, which sets"
                     what = f"replaces {load} how long the run is; add --duration"
                     self.problems.append(Problem(flag, what))
-        pieces = profile.closed(self.duration_us("duration", least_us=1))
+        length_us = self.duration_us("duration", least_us=1) if staged_us is None else staged_us
+        pieces = profile.closed(length_us)
         return {"shape": "closed", "pieces": pieces}
 
     def replaced(self) -> list[str]:
         """Return the scenario's settings that a closed loop cannot have.
 
-        A closed loop has no schedule; with ``--max`` it has no pauses, either.
+        A closed loop has no schedule; with ``--max`` it has no pauses, either. A flag for stages
+        replaces a constant number of users, and the other way round.
         """
         arguments = self.spec.arguments
         pauses = PAUSES if self.overrides.as_fast_as_possible else ()
-        names = (*OPEN_LOOP_ONLY, *pauses)
+        others: tuple[str, ...] = ()
+        if self.overrides.loop_flag() is not None:
+            is_staged = self.overrides.user_stages is not None
+            others = ("users", "duration") if is_staged else ("user_stages",)
+        names = (*OPEN_LOOP_ONLY, *pauses, *others)
         return [n for n in names if n in arguments and (n, arguments[n]) != ("arrivals", "uniform")]
 
     def own(self, replaced: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -333,11 +344,8 @@ class Settings:
         if recorded is not None:
             return replay.replayed(self, recorded)
         replay.refuse_scale(self)
-        if self.overrides.stages is not None:
-            flagged = self.flagged_stages(self.overrides.stages)
-            return {"shape": "stages", "pieces": idle_first(self, flagged)}
-        if "stages" in self.spec.arguments:
-            return {"shape": "stages", "pieces": idle_first(self, self.stages())}
+        if self.overrides.stages is not None or "stages" in self.spec.arguments:
+            return {"shape": "stages", "pieces": idle_first(self, stages.of_rate(self))}
         mode = self.choice("mode", MODES)
         if mode == "stages":
             needed = "stages=[…]" if self.overrides.mode is None else "--stages"
@@ -360,81 +368,6 @@ class Settings:
             self.problems.append(rule(self.place("ramp_up"), must, self.value("ramp_up")))
             return 0
         return us
-
-    def stages(self) -> Pieces:
-        """Read the stages; flags and settings that they replace are refused."""
-        place = self.place("stages")
-        self.refuse_beside_stages("the scenario has stages")
-        for name in ("rps", "duration"):
-            if getattr(self.overrides, name) is None and name in self.spec.arguments:
-                self.problems.append(Problem(place, f"stages say it all; drop {name}="))
-        if self.spec.arguments.get("mode", "stages") != "stages":
-            self.problems.append(Problem(place, "stages say it all; drop mode="))
-        stages = self.spec.get("stages")
-        if not isinstance(stages, list | tuple) or not stages:
-            must = 'must be a list such as [("1m", 3000), ("10s", 90000)]'
-            self.problems.append(rule(place, must, stages))
-            return profile.constant(1, 1)
-        return self.joined_stages(stages, stages)
-
-    def flagged_stages(self, text: str) -> Pieces:
-        """Read ``--stages``, which replaces the scenario's schedule."""
-        self.refuse_beside_stages("--stages says it all")
-        place = self.place("stages")
-        pairs = [tuple(one.strip().split(":", 1)) for one in text.split(",")]
-        if any(len(pair) != 2 for pair in pairs):
-            must = "must be DURATION:RATE pairs such as 30s:50,1m:50"
-            self.problems.append(rule(place, must, text))
-            return profile.constant(1, 1)
-        return self.joined_stages(pairs, text)
-
-    def joined_stages(self, stages: Sequence[object], value: object) -> Pieces:
-        """Join stages to pieces, at least one; ``value`` is what the problem quotes."""
-        pieces = profile.stages([self.stage(k, one) for k, one in enumerate(stages, 1)])
-        if not pieces:
-            self.problems.append(
-                rule(self.place("stages"), "must hold a stage longer than 0", value)
-            )
-        return pieces
-
-    def refuse_beside_stages(self, why: str) -> None:
-        """Refuse the flags that stages replace."""
-        mode = None if self.overrides.mode == "stages" else self.overrides.mode
-        flags = {
-            "rps": self.overrides.rps,
-            "duration": self.overrides.duration,
-            "mode": mode,
-            "ramp_up": self.overrides.ramp_up,
-            "baseline": self.overrides.baseline,
-            "burst": self.overrides.burst,
-            "period": self.overrides.period,
-        }
-        for name, flag in flags.items():
-            if flag is not None:
-                self.problems.append(Problem(self.place(name), f"cannot be used: {why}"))
-
-    def stage(self, number: int, stage: object) -> tuple[int, int]:
-        """Read one stage as (length in µs, target)."""
-        place = f"{self.place('stages')} {number}"
-        match stage:
-            case (duration, target):
-                pass
-            case Mapping() if set(stage) == {"duration", "target"}:
-                duration, target = stage["duration"], stage["target"]
-            case _:
-                must = 'must be a pair such as ("1m", 3000), or {"duration": …, "target": …}'
-                self.problems.append(rule(place, must, stage))
-                return 1, 1
-        us, urps = 1, 1
-        try:
-            us = duration_us(place, duration)
-        except Wrong as wrong:
-            self.problems.append(wrong.problem)
-        try:
-            urps = rate_urps(place, target)
-        except Wrong as wrong:
-            self.problems.append(wrong.problem)
-        return us, urps
 
     def thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of scenario and flags."""

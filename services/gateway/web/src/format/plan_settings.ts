@@ -1,6 +1,6 @@
 // Settings of a plan as text: its connections, and the think time of a closed loop.
 
-import type { Connections, Rest } from "../api/_generated/report";
+import type { Connections, RunFacts } from "../api/_generated/report";
 import { count, duration, percent } from "./numbers";
 
 /** Settings that differ from the defaults. All are named: an unverified certificate must show. */
@@ -32,8 +32,11 @@ export function connectionTexts(settings: Connections | undefined): string[] {
 }
 
 /** The load of a closed loop, `closed loop, 64 users, thinking 1 s to 3 s`. */
-export function closedLoopText(users: number, rest: Rest | null | undefined): string {
-  const text = `closed loop, ${count(users)} ${users === 1 ? "user" : "users"}`;
+export function closedLoopText(run: Pick<RunFacts, "users" | "user_stages" | "rest">): string {
+  const { users, user_stages: stages, rest } = run;
+  const most = `${count(users ?? 0)} ${users === 1 ? "user" : "users"}`;
+  const staged = `up to ${most} in ${stages?.length} ${stages?.length === 1 ? "stage" : "stages"}`;
+  const text = `closed loop, ${stages ? staged : most}`;
   if (!rest) return text;
   if ("pacing" in rest) return `${text}, each begins every ${duration(rest.pacing.every_us)}`;
   const { from_us: from, to_us: to } = rest.wait;

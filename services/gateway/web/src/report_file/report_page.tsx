@@ -74,7 +74,7 @@ function Title({ data: { report } }: { data: RunData }) {
     <header class="title">
       <h1>{report.scenario}</h1>
       <Badge tone={status.tone}>{status.text}</Badge>
-      {run.users != null && <span class="pill">{closedLoopText(run.users, run.rest)}</span>}
+      {run.users != null && <span class="pill">{closedLoopText(run)}</span>}
       {agents > 1 && <span class="pill">{count(agents)} load generators</span>}
       {(run.steered?.length ?? 0) > 0 && <span class="pill">steered</span>}
       {run.holders.some((one) => one.development) && <span class="pill">development build</span>}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from ....control.figures import clock, closed_loop, count, number, percent, plural
+from ....control.figures import clock, count, number, percent, plural
 from ....control.terminal import safe
 from ..live import errors_pct, phase, progress, readiness
 from .cells import Line, Span, Tone, cut, flow, width
@@ -127,7 +127,7 @@ def _arrivals(info: PlanInfo, snapshot: Snapshot) -> Iterator[Span]:
     offered, planned = snapshot.get("arrivals_per_sec", 0.0), snapshot.get("planned_per_sec", 0.0)
     rate = number(round(offered, 1))
     if info.users is not None:
-        yield f"{rate}/s, {closed_loop(info.users)}", Tone.PLAIN
+        yield f"{rate}/s, {info.closed_loop()}", Tone.PLAIN
     else:
         is_short = 100 * offered < SHORT_PCT * planned
         text = f"{rate} of {number(round(planned, 1))} planned/s"

@@ -1007,6 +1007,11 @@ export interface RunFacts {
    */
   unanswered?: Unanswered | null;
   /**
+   * Number of active users of that closed loop over time, of which `users` is the maximum.
+   * Absent: all are active for the whole run.
+   */
+  user_stages?: UserStage[] | null;
+  /**
    * Number of users of a closed loop, each of which starts its next task when its last one
    * ended: latency is not counted from a schedule. Absent: arrivals on schedule.
    */
@@ -1343,6 +1348,23 @@ export interface Unanswered {
   causes?: {
     [k: string]: number;
   };
+}
+/**
+ * One stage of a closed loop: the number of active users is linear from its begin to its end.
+ */
+export interface UserStage {
+  /**
+   * Length in µs; at least 1.
+   */
+  duration_us: number;
+  /**
+   * Number of active users at its begin.
+   */
+  from: number;
+  /**
+   * Number of active users at its end.
+   */
+  to: number;
 }
 /**
  * Results of one due tick.

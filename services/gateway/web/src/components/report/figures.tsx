@@ -30,8 +30,7 @@ const NO_TIME = "No time was measured yet";
 function LoadTiles({ report, until }: { report: Report; until: string | null }) {
   const { arrivals, rates, run } = report;
   const secs = rates.measured_us / 1e6;
-  const { users, rest } = run;
-  const loop = users == null ? null : closedLoopText(users, rest);
+  const loop = run.users == null ? null : closedLoopText(run);
   const waiting = arrivals.waiting > 0 && (
     <>
       , <Figure of="arrivals.waiting" text={count(arrivals.waiting)} /> not yet reported

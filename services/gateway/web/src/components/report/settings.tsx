@@ -33,7 +33,7 @@ function factsOf(report: Report): Fact[] {
     ["run", run.id],
     ["created", dateTime(run.created_at)],
     ["started", run.start_at ? dateTime(run.start_at) : "never"],
-    ["load", run.users == null ? spaced(run.shape) : closedLoopText(run.users, run.rest)],
+    ["load", run.users == null ? spaced(run.shape) : closedLoopText(run)],
     ["planned length", duration(run.profile_us)],
     ...(run.stopped_at_us == null
       ? []

@@ -178,7 +178,7 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
         </Link>
         <h1>{report.scenario}</h1>
         <Badge tone={status.tone}>{status.text}</Badge>
-        {run.users != null && <span class="pill">{closedLoopText(run.users, run.rest)}</span>}
+        {run.users != null && <span class="pill">{closedLoopText(run)}</span>}
         {(run.steered?.length ?? 0) > 0 && <span class="pill">steered</span>}
         {run.holders.some((one) => one.development) && <span class="pill">development build</span>}
         <Tags tags={run.tags} />

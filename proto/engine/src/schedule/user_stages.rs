@@ -105,7 +105,8 @@ impl Placed {
         u32::try_from(line).unwrap_or(0)
     }
 
-    /// The first moment of the stage, from `inside_us` on, at which the line is at least `user` + 1.
+    /// The first moment of the stage, from `inside_us` on, at which the line is at least `user` +
+    /// 1.
     fn active_from(&self, user: u32, inside_us: u64) -> Option<u64> {
         if self.at(inside_us) > user {
             return Some(inside_us);
