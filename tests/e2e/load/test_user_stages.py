@@ -128,6 +128,8 @@ def test_a_killed_agent_s_users_go_on_along_the_line(loadpilot: Loadpilot, oracl
         os.kill(running.parts(Part.AGENT)[0].pid, signal.SIGKILL)
         running.until("restarted agent-")
         finished = running.end()
+    verified = loadpilot.call("verify", finished.run)
+    assert verified.code == 0, verified.stdout
     report, requests = finished.report, oracle.requests()
     assert report["run"]["ending"] == "completed", finished.stderr
     outcomes = report["calls"]["outcomes"]

@@ -394,7 +394,7 @@ fn phase(control: &Control, workload: &Workload, started: bool, elapsed_us: u64)
         return LoadPhase::Waiting;
     }
     let over = run_state(control) != RunState::Running;
-    match workload.pace().slope_at(elapsed_us).filter(|_| !over) {
+    match workload.slope_at(elapsed_us).filter(|_| !over) {
         None => LoadPhase::Done,
         Some((from, to)) if from < to => LoadPhase::RampUp,
         Some((from, to)) if from > to => LoadPhase::RampDown,

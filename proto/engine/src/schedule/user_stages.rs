@@ -75,6 +75,14 @@ impl ActiveUsers {
         most.max().filter(|_| !range.is_empty()).unwrap_or(0)
     }
 
+    /// The numbers of active users at both ends of the stage that holds `t_us`; `None` after the
+    /// last one.
+    #[must_use]
+    pub fn slope_at(&self, t_us: u64) -> Option<(u64, u64)> {
+        let UserStage { from, to, .. } = self.stages.get(self.place_at(t_us))?.stage;
+        Some((from.into(), to.into()))
+    }
+
     /// The stage that holds `t_us`; their number after the last one.
     fn place_at(&self, t_us: u64) -> usize {
         if t_us >= self.duration_us {
@@ -159,6 +167,8 @@ mod tests {
         assert_eq!(active.most_in(&(3_500..8_000)), 4);
         assert_eq!(active.most_in(&(9_001..20_000)), 2);
         assert_eq!(active.most_in(&(11_000..20_000)), 0);
+        let slopes = [3_999, 4_000, 6_000, 11_000].map(|t| active.slope_at(t));
+        assert_eq!(slopes, [Some((0, 4)), Some((4, 4)), Some((4, 0)), None]);
     }
 
     /// Broken if a line over the longest run with the most users overflows.

@@ -189,6 +189,16 @@ impl Workload {
         }
     }
 
+    /// What the load at `t_us` comes from and goes to: rates, or active users of stages; `None`
+    /// after the end.
+    #[must_use]
+    pub fn slope_at(&self, t_us: u64) -> Option<(u64, u64)> {
+        match &self.active {
+            None => self.pace.slope_at(t_us),
+            Some(active) => active.slope_at(t_us),
+        }
+    }
+
     /// Whether users of a closed loop rest between two tasks.
     #[must_use]
     pub fn rests(&self) -> bool {
