@@ -190,7 +190,11 @@ def dropped(report: Any, *, called_off: bool) -> int:
     return found + (0 if called_off else report["arrivals"]["lost"])
 
 
-ZERO_IF_ABSENT = {"generator.resent"}
+ZERO_IF_ABSENT = {
+    "generator.resent",
+    "generator.redirects",
+    "generator.redirects_not_followed",
+}
 """Counts that a report leaves out when they are 0."""
 MADE: dict[str, Callable[[Any], str]] = {
     "requests_per_sec": requests_per_sec,

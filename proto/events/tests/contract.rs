@@ -95,6 +95,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-objects.v1.json",
             "plan-pool.v1.json",
             "plan-prepared.v1.json",
+            "plan-redirects.v1.json",
             "plan-replay.v2.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",
@@ -152,6 +153,7 @@ fn golden_files_are_read_and_written_back() {
         Envelope<DeltaReported>: [
             "delta-metrics.v1.json",
             "delta-raises.v1.json",
+            "delta-redirects.v1.json",
             "delta-reported.v1.json",
             "delta-samples.v1.json",
             "delta-script.v1.json",

@@ -61,6 +61,8 @@ class Connections(TypedDict, total=False):
     """Address family; addresses of the other one are not used."""
     resolve_every: Duration
     """Interval between name lookups of the target; default: one lookup per run."""
+    redirects: int
+    """Maximum number of redirects that a call follows within its target's origin; default 0."""
 
 
 class TimeOuts(TypedDict, total=False):

@@ -107,6 +107,25 @@ def test_tasks_that_raised_are_shown_beside_the_outcomes() -> None:
     assert f"task_error   {line}" in text
 
 
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"redirects": 1230}, "redirects    followed: 1,230\n"),
+        (
+            {"redirects_not_followed": 5},
+            "followed: 0; 5 not followed, beyond the limit or to another origin",
+        ),
+        ({}, None),
+    ],
+)
+def test_redirects_are_counted_where_there_are_any(
+    figures: dict[str, int], said: str | None
+) -> None:
+    """Broken if requests that no row counts are not explained, or others are."""
+    text = summary(valid(changed(generator=GOOD["generator"] | figures)))
+    assert (said in text) if said else "redirects" not in text
+
+
 def test_a_closed_loop_claims_no_plan_and_no_correction() -> None:
     """Broken if the latency of a closed loop could be taken for what users would wait."""
     text = summary(valid(closed()))

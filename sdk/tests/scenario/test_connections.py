@@ -79,6 +79,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"sources": ["10.0.0.5:20000-30000", "[fd00::1]:7-9"]},
         "from 10.0.0.5:20000-30000, [fd00::1]:7-9 in turn",
     ),
+    "{'redirects': 1}": ({"redirects_max": 1}, "at most 1 redirect followed in a call"),
+    "{'redirects': 0}": ({}, ""),
     "{'sources': ['127.0.0.2', '127.0.0.3'], 'resolve_every': 5}": (
         {"sources": ["127.0.0.2", "127.0.0.3"], "resolve_us": 5_000_000},
         "from 127.0.0.2, 127.0.0.3 in turn, name resolved every 5 s",
@@ -99,11 +101,10 @@ def test_settings_are_planned_and_shown(said: str, tmp_path: Path) -> None:
 def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
     """Broken if a flag threw away what the scenario says of other settings."""
     flags = ConnectionFlags(
-        http="1.1", max="9", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",)
+        http="1.1", max="9", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",), redirects="0"
     )
-    plan = compiled(
-        tmp_path, "{'http': 'auto', 'requests_max': 7, 'reuse': 'never', 'max': 8}", flags
-    ).plan
+    said = "{'http': 'auto', 'requests_max': 7, 'reuse': 'never', 'max': 8, 'redirects': 5}"
+    plan = compiled(tmp_path, said, flags).plan
     assert plan["connections"] == {
         "max": 9,
         "reuse": {"share_ppm": 500_000},
@@ -155,6 +156,8 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "share": ("", ConnectionFlags(reuse="1.5"), HTTPS, "--reuse: must be always, never"),
     "share is no bool": ("{'reuse': True}", ConnectionFlags(), HTTPS, "must be always, never"),
     "count": ("{'requests_max': 0}", ConnectionFlags(), HTTPS, "of at least 1"),
+    "redirects": ("{'redirects': -1}", ConnectionFlags(), HTTPS, "number of at least 0"),
+    "many redirects": ("", ConnectionFlags(redirects="21"), HTTPS, "must be 1 to 20"),
     "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),
     "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "must be host:port"),
     "source": ("", ConnectionFlags(sources=("eth0",)), HTTPS, "must be an IP address"),

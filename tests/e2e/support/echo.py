@@ -9,6 +9,7 @@ import zlib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +53,9 @@ class Echo(BaseHTTPRequestHandler):
         elif path.startswith("/redirect-relative/"):
             status = 302
             headers.append(("Location", "../there"))
+        elif path.startswith("/redirect-to/"):
+            status = 302
+            headers.append(("Location", unquote(path.split("/")[2])))
         elif path == "/gzip":
             headers.append(("Content-Encoding", "gzip"))
             body = gzip.compress(b"packed " * 100)

@@ -13,6 +13,9 @@ use super::target;
 /// Maximum number of concurrent requests on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;
 
+/// Maximum number of redirects that a call follows, as browsers have it.
+const REDIRECTS_MAX: u32 = 20;
+
 /// Maximum number of targets of a run.
 const TARGETS_MAX: usize = 64;
 
@@ -27,6 +30,7 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     other_targets(checker, plan);
     numbers(checker, settings);
     pool(checker, plan);
+    redirects(checker, plan);
     places(checker, settings);
     family(checker, plan);
     let tls = &settings.tls;
@@ -130,6 +134,13 @@ fn numbers(checker: &mut Checker<'_>, settings: &Connections) {
             share_ppm,
         );
     }
+    let redirects_max = settings.redirects_max.unwrap_or(1);
+    checker.require(
+        (1..=REDIRECTS_MAX).contains(&redirects_max),
+        "connections.redirects_max",
+        "must be 1 to 20",
+        redirects_max,
+    );
     let at_least_one = "must be at least 1";
     let counts = [
         ("max", settings.max.map(u64::from)),
@@ -142,6 +153,17 @@ fn numbers(checker: &mut Checker<'_>, settings: &Connections) {
         let field = format!("connections.{name}");
         checker.require(value != Some(0), field, at_least_one, 0);
     }
+}
+
+/// A task that looks at answers has cookies, and says of each request whether it follows redirects.
+fn redirects(checker: &mut Checker<'_>, plan: &Plan) {
+    checker.require(
+        plan.connections.redirects_max.is_none() || (plan.code.is_none() && plan.script.is_none()),
+        "connections.redirects_max",
+        "must be left out when tasks look at answers or users have state: there \
+         client.get(…, follow_redirects=True) says it of each request",
+        plan.connections.redirects_max.unwrap_or_default(),
+    );
 }
 
 /// A call must never wait inside the HTTP engine for a connection: the wait would look like the

@@ -110,8 +110,9 @@ struct Surplus {
 }
 
 impl Surplus {
-    /// An arrival makes each step of its task at most once: a resent request is one call, and no
-    /// redirect is followed. A task in code or in Python has no steps, and its calls have no bound.
+    /// An arrival makes each step of its task at most once: a resent request is one call, and
+    /// redirects that are followed belong to theirs. A task in code or in Python has no steps, and
+    /// its calls have no bound.
     ///
     /// An arrival whose start is not reported is lost, or waiting; or it counts as dropped by the
     /// stop, while a holder started it in a delta that is missing. A closed loop does not know how

@@ -71,6 +71,8 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
     for row in &delta.anatomy {
         let connections = [row.connections_opened, row.connections_reused, row.resent];
         at_most("count of connections", connections, ROW_COUNT_MAX)?;
+        let redirects = [row.redirects, row.redirects_not_followed];
+        at_most("count of redirects", redirects, ROW_COUNT_MAX)?;
     }
     delta.metrics.iter().try_for_each(believable_metric)?;
     Ok(())

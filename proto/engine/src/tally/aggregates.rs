@@ -126,6 +126,10 @@ pub struct AnatomySums {
     pub reused: u64,
     /// Requests sent a second time.
     pub resent: u64,
+    /// Redirects followed.
+    pub redirects: u64,
+    /// Calls that ended with a redirect that was not followed.
+    pub redirects_not_followed: u64,
 }
 
 impl AnatomySums {
@@ -137,6 +141,8 @@ impl AnatomySums {
         self.opened += more.opened;
         self.reused += more.reused;
         self.resent += more.resent;
+        self.redirects += more.redirects;
+        self.redirects_not_followed += more.redirects_not_followed;
     }
 }
 
@@ -154,6 +160,8 @@ impl AnatomySums {
         self.opened += row.connections_opened;
         self.reused += row.connections_reused;
         self.resent += row.resent;
+        self.redirects += row.redirects;
+        self.redirects_not_followed += row.redirects_not_followed;
     }
 }
 

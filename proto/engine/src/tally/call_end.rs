@@ -14,6 +14,19 @@ pub enum ConnectionUse {
     Reused,
 }
 
+/// Redirects within one call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Redirects {
+    /// Number of redirects followed.
+    pub followed: u8,
+    /// Whether the call ended with a redirect that was not followed.
+    pub is_cut: bool,
+    /// Number of connections opened for requests after the first one.
+    pub opened: u8,
+    /// Number of requests after the first one on a connection that was open.
+    pub reused: u8,
+}
+
 /// Where the time of one call went, in µs; `None` where a phase did not take place.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Phases {
@@ -39,6 +52,8 @@ pub struct Phases {
     pub resent: bool,
     /// How the call got its connection; `None` when it had none.
     pub connection: Option<ConnectionUse>,
+    /// Its redirects.
+    pub redirects: Redirects,
 }
 
 /// One call that ended.

@@ -39,7 +39,7 @@ pub mod ledger;
 pub mod rows;
 pub mod unreached;
 
-pub use call_end::{CallEnd, ConnectionUse, Phases};
+pub use call_end::{CallEnd, ConnectionUse, Phases, Redirects};
 pub use ledger::Ledger;
 pub use row_key::RowKey;
 pub use rows::{Rows, Tally};

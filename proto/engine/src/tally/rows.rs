@@ -248,6 +248,11 @@ impl AnatomySums {
             None => {}
         }
         self.resent += u64::from(phases.resent);
+        let redirects = &phases.redirects;
+        self.opened += u64::from(redirects.opened);
+        self.reused += u64::from(redirects.reused);
+        self.redirects += u64::from(redirects.followed);
+        self.redirects_not_followed += u64::from(redirects.is_cut);
     }
 }
 
@@ -299,6 +304,8 @@ impl AnatomySums {
             connections_opened: self.opened,
             connections_reused: self.reused,
             resent: self.resent,
+            redirects: self.redirects,
+            redirects_not_followed: self.redirects_not_followed,
         }
     }
 }

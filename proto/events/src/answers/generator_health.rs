@@ -21,6 +21,13 @@ pub struct GeneratorReport {
     /// may have received them twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resent: u64,
+    /// Number of redirects followed within the calls.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redirects: u64,
+    /// Number of calls that ended with a redirect, although the plan follows redirects: it was
+    /// beyond the limit, or led to another origin.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redirects_not_followed: u64,
     /// Number of TCP segments retransmitted during the run by one agent's machine, for all its
     /// processes; the maximum of all machines.
     #[serde(default, skip_serializing_if = "is_default")]

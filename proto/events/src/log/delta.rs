@@ -252,6 +252,13 @@ pub struct AnatomyRow {
     /// Number of calls whose request was sent a second time on another connection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resent: u64,
+    /// Number of redirects followed within these calls.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redirects: u64,
+    /// Number of calls that ended with a redirect, although the plan follows redirects: it was
+    /// beyond the limit, or led to another origin.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redirects_not_followed: u64,
 }
 
 /// Cumulative counters of one process in one run: the checksum of its rows.

@@ -56,6 +56,10 @@ pub struct Connections {
     /// once per run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_us: Option<u64>,
+    /// Maximum number of redirects that a call of a step follows, within the origin of its target
+    /// and before its time-out. Absent: none is followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirects_max: Option<u32>,
     /// TLS settings of an https target.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: TlsSettings,

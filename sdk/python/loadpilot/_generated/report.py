@@ -888,6 +888,11 @@ class Connections(TypedDict, closed=True):
     by their ordinals, the plan's target first; a user of a scenario stays with that of its own
     number.
     """
+    redirects_max: NotRequired[int | None]
+    """
+    Maximum number of redirects that a call of a step follows, within the origin of its target
+    and before its time-out. Absent: none is followed.
+    """
     requests_max: NotRequired[int | None]
     """
     Maximum number of requests of a connection; then it is closed. Absent: no limit.
@@ -1129,6 +1134,15 @@ class GeneratorReport(TypedDict):
     queue: NotRequired[Ladder | None]
     """
     Time from there until dispatch.
+    """
+    redirects: NotRequired[int]
+    """
+    Number of redirects followed within the calls.
+    """
+    redirects_not_followed: NotRequired[int]
+    """
+    Number of calls that ended with a redirect, although the plan follows redirects: it was
+    beyond the limit, or led to another origin.
     """
     resent: NotRequired[int]
     """

@@ -180,6 +180,13 @@ class RunKeywords(TypedDict, total=False):
     `--ip`: Connect to addresses of this IP family only.
     """
 
+    redirects: int | None
+    """
+    `--redirects`: Maximum number of redirects that a call of a task without code follows,
+    within the origin of its target and its own time-out. The status is that of the last
+    response.
+    """
+
     insecure: bool | None
     """
     `--insecure`: Do not verify the certificate of an https target; the report says so.

@@ -36,6 +36,8 @@ pub(crate) fn generator(data: &Projection) -> GeneratorReport {
         connections_opened: sums.opened,
         connections_reused: sums.reused,
         resent: sums.resent,
+        redirects: sums.redirects,
+        redirects_not_followed: sums.redirects_not_followed,
         retransmits_max: most(data, |holder| holder.retransmits),
         listen_overflows_max: most(data, |holder| holder.listen_overflows),
         busiest_core_permille: generator.busiest_core_permille,

@@ -5,5 +5,6 @@ mod changes;
 mod closed_loop;
 mod hang_up;
 mod plan;
+mod redirects;
 mod target_policy;
 mod targets;

@@ -82,6 +82,8 @@ pub(crate) fn report() -> Report {
         connections_opened: 1,
         connections_reused: 9_999,
         resent: 0,
+        redirects: 0,
+        redirects_not_followed: 0,
         busiest_core_permille: 100,
         busy_deltas_pct: 0.0,
         stall_us_max: 0,

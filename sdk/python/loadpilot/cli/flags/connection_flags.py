@@ -75,6 +75,16 @@ class ConnectionFlags(connections.ConnectionFlags):
     ip: Annotated[
         str | None, flag(TARGET, "4|6", "Connect to addresses of this IP family only.")
     ] = None
+    redirects: Annotated[
+        str | None,
+        flag(
+            TARGET,
+            "INT",
+            "Maximum number of redirects that a call of a task without code follows, within the "
+            "origin of its target and its own time-out. The status is that of the last response.",
+            default="0",
+        ),
+    ] = None
     insecure: Annotated[
         bool,
         flag(TARGET, "", "Do not verify the certificate of an https target; the report says so."),

@@ -23,6 +23,10 @@ def _connections(number: int) -> str:
     return f"{count(number)} connection{'s' if number != 1 else ''}"
 
 
+def _redirects(number: int) -> str:
+    return f"{count(number)} redirect{'s' if number != 1 else ''}"
+
+
 def _reuse(reuse: Any) -> str:
     match reuse:
         case {"share_ppm": share_ppm}:
@@ -55,6 +59,7 @@ TEXTS: dict[str, Callable[[Any], str]] = {
     "sources": lambda sources: f"from {safe(', '.join(sources))} in turn",
     "ip": lambda family: f"IPv{family} only",
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
+    "redirects_max": lambda most: f"at most {_redirects(most)} followed in a call",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }
 """The text for each setting of the plan's ``connections``, in the order of the line."""

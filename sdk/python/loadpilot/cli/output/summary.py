@@ -258,6 +258,16 @@ def _answers(report: Report) -> Iterator[str]:
     if resent:
         again = "sent again on a new connection, the kept one had been closed unanswered"
         yield labelled("", f"{count(resent)} requests {again}")
+    yield from _redirects(report["generator"])
+
+
+def _redirects(generator: Mapping[str, Any]) -> Iterator[str]:
+    """Write how many redirects were followed, and how many calls ended with one."""
+    followed, left = generator.get("redirects", 0), generator.get("redirects_not_followed", 0)
+    if followed or left:
+        beyond = "beyond the limit or to another origin"
+        more = f"; {count(left)} not followed, {beyond}" if left else ""
+        yield labelled("redirects", f"followed: {count(followed)}{more}")
 
 
 def _task_errors(report: Report) -> Iterator[str]:

@@ -40,6 +40,7 @@ class ConnectionFlags:
     connect_to: str | None = None
     sources: tuple[str, ...] = ()
     ip: str | None = None
+    redirects: str | None = None
     insecure: bool = False
     cacert: str | None = None
     cert: str | None = None
@@ -62,6 +63,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
         "sources": reader.texts("sources"),
         "ip": reader.ip(),
         "resolve_us": reader.duration("resolve_every"),
+        "redirects_max": reader.whole("redirects", least=0),
         "tls": reader.tls(secrets),
     }
     reader.refuse_unknown()
@@ -130,16 +132,16 @@ class Reader:
         self.problems.append(rule(place, REUSE_RULE, value))
         return None
 
-    def whole(self, name: str) -> int | None:
-        """Read a count of at least 1; that of a flag is text."""
+    def whole(self, name: str, least: int = 1) -> int | None:
+        """Read a count of at least ``least``; that of a flag is text."""
         place, value = self.find(name)
         if value is None:
             return None
         if place.startswith("--") and value.isascii() and value.isdigit() and len(value) <= 10:
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**32:
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32:
             return value
-        self.problems.append(rule(place, "must be a whole number of at least 1", value))
+        self.problems.append(rule(place, f"must be a whole number of at least {least}", value))
         return None
 
     def duration(self, name: str) -> int | None:

@@ -233,6 +233,7 @@ impl<W: Wire> ArrivalRunner<W> {
                 tokens
             });
             let shown = RefCell::new(self.shown(arrival, call.number));
+            let location = RefCell::default();
             let order = Order {
                 call,
                 id: self.program.has_ids.then_some(scratch.id.as_str()),
@@ -241,6 +242,7 @@ impl<W: Wire> ArrivalRunner<W> {
                 tokens,
                 shown: Some(&shown),
                 capture: None,
+                location: call.redirects.is_some().then_some(&location),
             };
             let place = (scratch.seat, &mut scratch.call_timer);
             let (outcome, end) = self.call(&order, arrival, begin, &mut trace, place).await;
@@ -392,7 +394,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
         let deadline = dispatched.plus_us(order.call.timeout_us);
         let hang_up = order.call.listen_us.map(|us| dispatched.plus_us(us));
-        let mut answer = pin!(self.wire.send(order, trace));
+        let mut answer = pin!(self.send(order, trace));
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(match answer {

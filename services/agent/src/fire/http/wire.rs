@@ -31,6 +31,8 @@ pub(crate) struct Order<'a> {
     pub shown: Option<&'a RefCell<ResponseHead>>,
     /// Receives an answer that a task reads.
     pub capture: Option<&'a RefCell<ResponseCapture>>,
+    /// Receives the `Location` of a redirect that may be followed.
+    pub location: Option<&'a RefCell<Option<Vec<u8>>>>,
 }
 
 impl Order<'_> {
@@ -38,6 +40,17 @@ impl Order<'_> {
     /// hangs up.
     pub(crate) fn has_enough(&self) -> bool {
         self.tokens.is_some_and(|tokens| tokens.borrow().is_full())
+    }
+
+    /// Forgets the answer so far: it was a redirect, and the next request is sent `now`.
+    pub(crate) fn begin_again(&self, now: MonoTime) {
+        self.progress.begin_again(now);
+        if let (Some(tokens), Some(stream)) = (self.tokens, self.call.stream) {
+            tokens.borrow_mut().begin(stream, self.call.tokens_max);
+        }
+        if let Some(shown) = self.shown {
+            shown.borrow_mut().clear();
+        }
     }
 }
 

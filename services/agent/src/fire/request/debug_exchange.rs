@@ -50,6 +50,11 @@ impl ResponseHead {
         }
     }
 
+    /// Forgets what it has received.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
     /// Adds bytes up to its limit, which cuts off bodies but for their beginning.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let room = RESPONSE_HEAD_BYTES_MAX.saturating_sub(self.bytes.len());

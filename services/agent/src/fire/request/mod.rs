@@ -6,6 +6,7 @@
 //! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
 //! - [`scratch`], [`progress`]: buffers of a seat, and the progress of its exchange.
 //! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: what is read of an answer.
+//! - [`redirect`]: the request after a redirect.
 //! - [`failure_examples`]: which failed calls are shown as text.
 //! - [`redaction`]: secrets in texts.
 
@@ -15,6 +16,7 @@ pub(crate) mod failure_examples;
 pub(crate) mod program;
 pub(crate) mod progress;
 pub(crate) mod redaction;
+pub(crate) mod redirect;
 pub(crate) mod request_builder;
 pub(crate) mod response_capture;
 pub(crate) mod scratch;

@@ -21,7 +21,7 @@ use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text
 use super::debug_exchange;
 use super::redaction::Redactor;
 use super::target::Target;
-use super::template::{Http1Request, Http2Request, RequestParts};
+use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
 
@@ -97,6 +97,8 @@ pub(crate) struct Call {
     pub(crate) http1: Http1Request,
     /// Present when the plan may use HTTP/2.
     pub(crate) http2: Option<Http2Request>,
+    /// Present when it follows redirects.
+    pub(crate) redirects: Option<Box<RedirectParts>>,
 }
 
 impl fmt::Debug for Call {
@@ -211,6 +213,11 @@ impl Program {
 }
 
 impl Program {
+    /// Maximum number of redirects that a call of a step follows.
+    pub(crate) fn redirects_max(&self) -> u32 {
+        self.connections.redirects_max.unwrap_or(0)
+    }
+
     /// The calls of an arrival's task, to the target whose turn it is.
     pub(crate) fn calls(&self, id: ArrivalId, task: u16) -> &[Call] {
         let (user, number) = id.user_and_number();
@@ -290,16 +297,21 @@ impl RequestDefaults {
             let length = HeaderValue::from(body_bytes);
             lines.push(("Content-Length", header::CONTENT_LENGTH, length));
         }
-        let id_header = self.id_header.as_ref();
         Ok(RequestParts {
             method: method.name(),
             scheme: origin.scheme.clone(),
             path,
             host,
             lines,
-            id_header: id_header.map(|(as_written, name)| (as_written.as_str(), name.clone())),
+            id_header: self.id_header(),
             body: body.unwrap_or_default(),
         })
+    }
+
+    /// The header of the id: the name as the plan has it, and the name.
+    pub(crate) fn id_header(&self) -> Option<(&str, HeaderName)> {
+        let id_header = self.id_header.as_ref();
+        id_header.map(|(as_written, name)| (as_written.as_str(), name.clone()))
     }
 
     /// The request in each protocol that may be used.
@@ -372,6 +384,8 @@ impl Compiler<'_> {
         let parts = parts.map_err(unsendable)?;
         let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
         let body_bytes = parts.body.len() as u64;
+        let follows = self.plan.connections.redirects_max.is_some();
+        let redirects = follows.then(|| Box::new(RedirectParts::new(step.method, &parts)));
         let debug_lines = match self.plan.debug_requests {
             0 => Vec::new(),
             _ => debug_lines(step, &parts, &self.redactor),
@@ -388,6 +402,7 @@ impl Compiler<'_> {
             method: step.method,
             http1,
             http2,
+            redirects,
         })
     }
 }

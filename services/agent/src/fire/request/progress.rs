@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use loadpilot_engine::tally::Phases;
+use loadpilot_engine::tally::{ConnectionUse, Phases};
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::plan::PhaseTimeouts;
 
@@ -66,6 +66,12 @@ impl Progress {
         }
     }
 
+    /// Another request of the same exchange is sent `now`.
+    pub(crate) fn begin_again(&self, now: MonoTime) {
+        self.enter_at(Stage::Sending, now);
+        self.status.set(None);
+    }
+
     pub(crate) fn stage(&self) -> Stage {
         self.stage.get()
     }
@@ -112,4 +118,24 @@ pub(crate) struct Trace {
     pub received_bytes: u64,
     /// Phases of the exchange; the engine does not set schedule lag and queue.
     pub phases: Phases,
+}
+
+impl Trace {
+    /// The answer was a redirect, which is now followed: opening connections adds up, the phases of
+    /// an answer are those of the last one.
+    pub(crate) fn next_request(&mut self) {
+        let phases = &mut self.phases;
+        phases.redirects.followed += 1;
+        match phases.connection.take() {
+            Some(ConnectionUse::Opened) => phases.redirects.opened += 1,
+            Some(ConnectionUse::Reused) => phases.redirects.reused += 1,
+            None => {}
+        }
+        (phases.first_byte_us, phases.last_byte_us) = (None, None);
+    }
+}
+
+/// Adds to the time of a phase that may take place more than once in a call.
+pub(crate) fn add_us(phase: &mut Option<u64>, us: u64) {
+    *phase = Some(phase.unwrap_or(0).saturating_add(us));
 }

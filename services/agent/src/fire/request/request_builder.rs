@@ -83,6 +83,7 @@ impl Program {
             method: request.method,
             http1,
             http2,
+            redirects: None,
         })
     }
 }

@@ -7,6 +7,7 @@ use http::Method;
 use http::Request;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use loadpilot_events::plan;
 
 /// The parts of a request, independent of the protocol.
 pub(crate) struct RequestParts<'a> {
@@ -19,6 +20,32 @@ pub(crate) struct RequestParts<'a> {
     /// The header whose value is the id.
     pub(crate) id_header: Option<(&'a str, HeaderName)>,
     pub(crate) body: Bytes,
+}
+
+/// What a step's request consists of, kept to compose the requests after it.
+pub(crate) struct RedirectParts {
+    pub(crate) method: plan::Method,
+    pub(crate) scheme: Scheme,
+    pub(crate) host: HeaderValue,
+    pub(crate) path: PathAndQuery,
+    pub(crate) lines: Vec<(String, HeaderName, HeaderValue)>,
+    pub(crate) body: Bytes,
+}
+
+impl RedirectParts {
+    pub(crate) fn new(method: plan::Method, parts: &RequestParts<'_>) -> Self {
+        let lines = parts.lines.iter();
+        let lines =
+            lines.map(|(text, name, value)| ((*text).to_owned(), name.clone(), value.clone()));
+        Self {
+            method,
+            scheme: parts.scheme.clone(),
+            host: parts.host.clone(),
+            path: parts.path.clone(),
+            lines: lines.collect(),
+            body: parts.body.clone(),
+        }
+    }
 }
 
 /// Maximum bytes of a body that is stored in one piece with its head, so that most requests go out

@@ -333,6 +333,23 @@ impl Counted {
         rows.map(|row| row.resent).sum()
     }
 
+    /// Redirects followed, and calls that ended with one.
+    pub(crate) fn redirects(&self) -> (u64, u64) {
+        let rows = self.0.iter().flat_map(|d| &d.anatomy);
+        rows.fold((0, 0), |(followed, left), row| {
+            (followed + row.redirects, left + row.redirects_not_followed)
+        })
+    }
+
+    /// Answers by status.
+    pub(crate) fn statuses(&self) -> BTreeMap<u16, u64> {
+        let mut statuses = BTreeMap::new();
+        for row in self.0.iter().flat_map(|d| &d.calls) {
+            add_counts(&mut statuses, &row.status);
+        }
+        statuses
+    }
+
     /// The ticks in which each generation started something.
     pub(crate) fn ticks(&self) -> Vec<(u32, u32)> {
         let rows = self.0.iter().flat_map(|d| &d.arrivals);

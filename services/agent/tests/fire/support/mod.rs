@@ -1,5 +1,6 @@
 //! Targets that count by themselves, and a run of cores against them.
 
+pub(crate) mod call;
 pub(crate) mod certificates;
 pub(crate) mod cores;
 pub(crate) mod frames;

@@ -12,12 +12,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
-use http::{HeaderMap, Method, Response, Uri};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use http::{HeaderMap, Method, Response};
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+
+pub(crate) use crate::support::call::{Act, Call};
 
 /// Longest wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,52 +32,6 @@ pub(crate) enum Door {
     Unix(PathBuf),
     /// What ALPN agrees on, else HTTP/1.1.
     Tls(ServerConfig),
-}
-
-/// One request as the target saw it.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    /// The number of its connection.
-    pub(crate) connection: usize,
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Call {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let value = self.headers.get(name)?;
-        Some(value.to_str().expect("a header of letters"))
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        self.header("x-id").expect("every request carries its id")
-    }
-}
-
-/// What the target does about a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Act {
-    /// With `hello`, where an answer may have content.
-    Answer(u16),
-    /// 200 with that many bytes.
-    Large(usize),
-    /// 200 with `hello` and trailers.
-    Trailers,
-    /// 200 with two pieces, and an empty one that ends it.
-    Pieces,
-    /// 200 in full without a look at the body, which is then refused without blame.
-    Early,
-    /// The same, but first the connection is told to take no more.
-    Last,
-    Reset(Reason),
-    /// Never answers; notes how the call gave up.
-    Silent,
-    /// 200 with three events, and no end; notes how the call gave up.
-    Endless,
-    /// Holds the answer back until it turns true.
-    Wait(watch::Receiver<bool>),
 }
 
 /// A connection as the target saw it.
@@ -309,6 +266,14 @@ async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk:
         let act = (desk.decide)(&call);
         desk.begin(&call);
         desk.log.note(|seen| seen.calls.push(call));
+        let act = match act {
+            Act::RedirectLater(mut gate, to) => {
+                let opened = gate.wait_for(|open| *open).await;
+                opened.expect("the gate's sender lives");
+                Act::Redirect(302, to)
+            }
+            other => other,
+        };
         let answer = match act {
             Act::Wait(mut gate) => {
                 gate.wait_for(|open| *open)
@@ -318,6 +283,10 @@ async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk:
             }
             Act::Answer(status) => {
                 format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 5\r\n\r\nhello")
+            }
+            Act::Redirect(status, to) => {
+                let head = format!("HTTP/1.1 {status} Elsewhere\r\nlocation: {to}\r\n");
+                format!("{head}content-length: 5\r\n\r\nhello")
             }
             other => panic!("HTTP/1.1 has no {other:?} here"),
         };
@@ -329,7 +298,7 @@ async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk:
     desk.close(connection);
 }
 
-/// One request without a body.
+/// One request, its body of a given length.
 async fn read1(io: &mut (impl AsyncBufReadExt + Unpin), connection: usize) -> Option<Call> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -346,13 +315,18 @@ async fn read1(io: &mut (impl AsyncBufReadExt + Unpin), connection: usize) -> Op
         let name = http::header::HeaderName::try_from(name).expect("a name");
         (name, value.parse().expect("a value"))
     });
-    Some(Call {
+    let mut call = Call {
         connection,
         method,
         uri,
         headers: headers.collect(),
         body: Vec::new(),
-    })
+    };
+    let length = call.header("content-length").unwrap_or("0");
+    let length = length.parse().expect("a length");
+    call.body.resize(length, 0);
+    io.read_exact(&mut call.body).await.ok()?;
+    Some(call)
 }
 
 async fn serve2(
@@ -445,10 +419,21 @@ async fn answer2(
             // Letting go of the rest of the request refuses it, with NO_ERROR.
             answer_with(&mut respond, head(200), Bytes::from_static(b"hello"));
         }
+        Act::Redirect(status, to) => {
+            let mut head = head(status);
+            let to = to.parse().expect("a header value");
+            head.headers_mut().insert("location", to);
+            if is_head {
+                drop(respond.send_response(head, true));
+                return;
+            }
+            answer_with(&mut respond, head, Bytes::from_static(b"hello"));
+        }
         Act::Large(bytes) => answer_with(&mut respond, head(200), vec![b'x'; bytes].into()),
         Act::Answer(status) => {
             answer_with(&mut respond, head(status), Bytes::from_static(b"hello"));
         }
+        Act::RedirectLater(..) => panic!("HTTP/2 has no such act here"),
         Act::Last | Act::Wait(_) => {
             answer_with(&mut respond, head(200), Bytes::from_static(b"hello"));
         }

@@ -1640,6 +1640,11 @@ class Connections(BaseModel):
     by their ordinals, the plan's target first; a user of a scenario stays with that of its own
     number.
     """
+    redirects_max: Annotated[int | None, Field(ge=0)] = None
+    """
+    Maximum number of redirects that a call of a step follows, within the origin of its target
+    and before its time-out. Absent: none is followed.
+    """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
     Maximum number of requests of a connection; then it is closed. Absent: no limit.
@@ -1817,6 +1822,15 @@ class GeneratorReport(BaseModel):
     queue: Ladder | None = None
     """
     Time from there until dispatch.
+    """
+    redirects: Annotated[int | None, Field(ge=0)] = None
+    """
+    Number of redirects followed within the calls.
+    """
+    redirects_not_followed: Annotated[int | None, Field(ge=0)] = None
+    """
+    Number of calls that ended with a redirect, although the plan follows redirects: it was
+    beyond the limit, or led to another origin.
     """
     resent: Annotated[int | None, Field(ge=0)] = None
     """

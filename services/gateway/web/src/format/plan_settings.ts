@@ -24,6 +24,8 @@ export function connectionTexts(settings: Connections | undefined): string[] {
     settings.sources?.length && `from ${settings.sources.join(", ")} in turn`,
     settings.ip != null && `IPv${settings.ip} only`,
     settings.resolve_us != null && `name resolved every ${duration(settings.resolve_us)}`,
+    settings.redirects_max != null &&
+      `at most ${count(settings.redirects_max)} redirects followed in a request`,
     tls?.insecure && "the target's certificate is NOT verified",
     tls?.roots_pem != null && "certificates trusted as given",
     tls?.identity != null && "with a client certificate",

@@ -204,6 +204,8 @@ impl<W: Wire> ArrivalRunner<W> {
             tokens,
             shown: shown.as_ref(),
             capture: Some(&capture),
+            // A task says of each request whether it follows redirects.
+            location: None,
         };
         let times = (begin.due, begin.dispatched);
         if let Some(name) = name {

@@ -20,7 +20,7 @@ use super::stream::Stream;
 
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
-use crate::fire::request::progress::{Progress, Stage, Trace};
+use crate::fire::request::progress::{Progress, Stage, Trace, add_us};
 use crate::fire::request::target::{Endpoint, Target};
 use crate::fire::request::tls::Offer;
 
@@ -99,7 +99,10 @@ impl Dialer {
         progress.enter(Stage::Connecting);
         let started = MonoTime::now();
         let tcp = self.connect(host, &addresses).await;
-        trace.phases.connect_us = Some(MonoTime::now().since_us(started));
+        add_us(
+            &mut trace.phases.connect_us,
+            MonoTime::now().since_us(started),
+        );
         let tcp = tcp?;
         // Without it a request of two segments waits for the peer's delayed acknowledgement.
         tcp.set_nodelay(true)
@@ -110,7 +113,7 @@ impl Dialer {
         progress.enter(Stage::Securing);
         let started = MonoTime::now();
         let secured = tls.handshake(tcp, offer).await;
-        trace.phases.tls_us = Some(MonoTime::now().since_us(started));
+        add_us(&mut trace.phases.tls_us, MonoTime::now().since_us(started));
         let stream = secured.map_err(|error| ErrorClass::securing(&error))?;
         let stream = Stream::Tls(Box::new(stream));
         match offer {
@@ -150,7 +153,7 @@ impl Dialer {
             return Ok(addresses);
         }
         let found = self.look_up(host, port).await;
-        trace.phases.dns_us = Some(MonoTime::now().since_us(started));
+        add_us(&mut trace.phases.dns_us, MonoTime::now().since_us(started));
         found
     }
 
@@ -247,7 +250,10 @@ impl Dialer {
     async fn open_unix(&self, path: &Path, trace: &mut Trace) -> Result<Stream, ErrorClass> {
         let started = MonoTime::now();
         let opened = self.connect_unix(path).await;
-        trace.phases.connect_us = Some(MonoTime::now().since_us(started));
+        add_us(
+            &mut trace.phases.connect_us,
+            MonoTime::now().since_us(started),
+        );
         opened.map(Stream::Unix)
     }
 

@@ -22,6 +22,7 @@ use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::stream::Stream;
 use crate::fire::http::wire::Order;
 use crate::fire::request::progress::{Stage, Trace};
+use crate::fire::request::redirect::{self, is_redirect};
 
 /// Number of bytes per read.
 const READ_BYTES: usize = 64 << 10;
@@ -216,9 +217,10 @@ impl Link {
             }
             trace.received_bytes += bytes.len() as u64;
             let is_first = exchange.answered(trace);
-            let read = match (exchange.order.tokens, exchange.order.capture) {
-                (None, None) => self.answer.read(bytes),
-                _ => self.read_for(exchange.order, bytes),
+            let order = exchange.order;
+            let read = match (order.tokens, order.capture, order.location) {
+                (None, None, None) => self.answer.read(bytes),
+                _ => self.read_for(order, bytes),
             };
             if let Some(shown) = exchange.order.shown
                 && shown.borrow().wants(self.answer.status_if_known())
@@ -263,6 +265,9 @@ impl Link {
                 order.progress.answered(status);
                 if let Some(capture) = &mut capture {
                     capture.head = head.to_vec();
+                }
+                if let Some(location) = order.location.filter(|_| is_redirect(status)) {
+                    location.replace(redirect::location(head));
                 }
             }
             Piece::Data(mut data) => {

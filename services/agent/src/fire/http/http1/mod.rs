@@ -146,7 +146,7 @@ impl Wire for Http1 {
                 }
                 Err(failed) if may_go_again(order.call, failed) => {
                     trace.phases.connection = None;
-                    trace.phases.resent = failed.reach == Reach::Unanswered;
+                    trace.phases.resent |= failed.reach == Reach::Unanswered;
                 }
                 Err(failed) => return Err(failed.class),
             }

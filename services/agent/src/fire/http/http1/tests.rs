@@ -63,6 +63,7 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
             tokens: None,
             shown: None,
             capture: None,
+            location: None,
         };
         for round in 0..2 {
             let mut trace = Trace::default();

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
+use http::header::LOCATION;
 use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 use tokio::sync::Notify;
@@ -31,6 +32,7 @@ use super::wire::{Order, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage, Trace};
+use crate::fire::request::redirect::is_redirect;
 use crate::fire::request::tls::Offer;
 
 /// Default number of requests at a time on one connection: the minimum that RFC 9113 recommends
@@ -392,6 +394,11 @@ impl Http2 {
             show(&answer, |part| {
                 capture.borrow_mut().head.extend_from_slice(part)
             });
+        }
+        if let Some(location) = order.location.filter(|_| is_redirect(status)) {
+            let mut lines = answer.headers().get_all(LOCATION).iter();
+            let only = lines.next().filter(|_| lines.next().is_none());
+            location.replace(only.map(|value| value.as_bytes().to_vec()));
         }
         let drained = drain(answer, order, trace).await;
         match drained {

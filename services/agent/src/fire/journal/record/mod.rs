@@ -32,7 +32,7 @@
 //! than an anatomy histogram keeps. A number that does not fit is stored as the greatest that does.
 //! Pure: must never do I/O, and never panic on any bytes.
 
-use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases};
+use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, Redirects};
 use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
@@ -170,6 +170,8 @@ impl CallRecord {
                 first_token_service_us: None,
                 resent: ended.resent,
                 connection: ended.connection,
+                // Nor how many redirects a call followed: those of a killed process are lost.
+                redirects: Redirects::default(),
             },
         })
     }

@@ -1,6 +1,6 @@
 //! The laws of the record: what goes in comes out, and nothing else does.
 
-use loadpilot_engine::tally::{CallEnd, ConnectionUse};
+use loadpilot_engine::tally::{CallEnd, ConnectionUse, Redirects};
 use proptest::option;
 use proptest::prelude::*;
 
@@ -95,6 +95,7 @@ fn call_ends() -> impl Strategy<Value = (CallRecord, CallEnd)> {
                     first_token_service_us: None,
                     resent,
                     connection,
+                    redirects: Redirects::default(),
                 },
             };
             (begun, end)

@@ -531,6 +531,15 @@ export interface GeneratorReport {
    */
   queue?: Ladder | null;
   /**
+   * Number of redirects followed within the calls.
+   */
+  redirects?: number;
+  /**
+   * Number of calls that ended with a redirect, although the plan follows redirects: it was
+   * beyond the limit, or led to another origin.
+   */
+  redirects_not_followed?: number;
+  /**
    * Number of requests sent a second time because their first connection had closed: the target
    * may have received them twice.
    */
@@ -1070,6 +1079,11 @@ export interface Connections {
    * number.
    */
   other_targets?: string[];
+  /**
+   * Maximum number of redirects that a call of a step follows, within the origin of its target
+   * and before its time-out. Absent: none is followed.
+   */
+  redirects_max?: number | null;
   /**
    * Maximum number of requests of a connection; then it is closed. Absent: no limit.
    */

@@ -129,6 +129,7 @@ export function WarmUpNote({ report: { warm_up: warmUp } }: { report: Report }) 
 
 function RequestFacts({ report }: { report: Report }) {
   const { bytes: moved, calls, generator, task_raises: raises } = report;
+  const { redirects: followed = 0, redirects_not_followed: left = 0 } = generator;
   return (
     <dl class="list">
       <div>
@@ -154,6 +155,16 @@ function RequestFacts({ report }: { report: Report }) {
           <dd>
             <Figure of="generator.resent" text={count(generator.resent)} /> requests: the open
             connection was closed before a response
+          </dd>
+        </div>
+      )}
+      {followed + left > 0 && (
+        <div>
+          <dt>redirects</dt>
+          <dd>
+            <Figure of="generator.redirects" text={count(followed)} /> followed;{" "}
+            <Figure of="generator.redirects_not_followed" text={count(left)} /> not followed: beyond
+            the limit or to another origin
           </dd>
         </div>
       )}

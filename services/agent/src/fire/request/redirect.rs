@@ -1,0 +1,142 @@
+//! The request that a redirect of a step leads to (RFC 9110, section 15.4; methods, headers and
+//! addresses as browsers treat them).
+//!
+//! Must never lead to another origin: secrets of a scenario are for its target.
+
+use bytes::Bytes;
+use http::header::{self, HeaderName};
+use http::uri::PathAndQuery;
+use loadpilot_events::limits::PATH_BYTES_MAX;
+use loadpilot_events::plan::Method;
+use url::{Position, Url};
+
+use super::program::{Call, RequestDefaults};
+use super::template::{RedirectParts, RequestParts};
+
+/// Headers of a body, which a request without it must not have (Fetch, request-body-header name).
+const HEADERS_OF_BODY: [HeaderName; 5] = [
+    header::CONTENT_ENCODING,
+    header::CONTENT_LANGUAGE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_LOCATION,
+    header::CONTENT_TYPE,
+];
+
+/// Whether an answer with this status and a `Location` is a redirect.
+pub(crate) fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// The `Location` in a head of HTTP/1.1; `None` also where there are several.
+pub(crate) fn location(head: &[u8]) -> Option<Vec<u8>> {
+    let mut found = head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (name, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
+        let is_location = name.eq_ignore_ascii_case(b"location");
+        is_location.then(|| value[1..].trim_ascii().to_vec())
+    });
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// The redirects of one call so far.
+pub(crate) struct RedirectChain<'a> {
+    call: &'a Call,
+    parts: &'a RedirectParts,
+    /// Address of the last request.
+    url: Url,
+    method: Method,
+    has_body: bool,
+}
+
+impl<'a> RedirectChain<'a> {
+    /// Before the first redirect of `call`; `None` when it follows none, or its Host is no
+    /// authority.
+    pub(crate) fn new(call: &'a Call) -> Option<Self> {
+        let parts = call.redirects.as_deref()?;
+        let host = parts.host.to_str().ok()?;
+        let url = format!("{}://{host}{}", parts.scheme, parts.path);
+        Some(Self {
+            call,
+            parts,
+            url: Url::parse(&url).ok()?,
+            method: parts.method,
+            has_body: true,
+        })
+    }
+
+    /// The next request; `None` when `location` is no address of the same origin.
+    pub(crate) fn next(
+        &mut self,
+        status: u16,
+        location: &[u8],
+        defaults: &RequestDefaults,
+    ) -> Option<Call> {
+        let url = self.url.join(std::str::from_utf8(location).ok()?).ok()?;
+        let path = &url[Position::BeforePath..Position::AfterQuery];
+        if url.origin() != self.url.origin() || path.len() > PATH_BYTES_MAX {
+            return None;
+        }
+        let path = PathAndQuery::try_from(path).ok()?;
+        let becomes_get = match status {
+            303 => !matches!(self.method, Method::Get | Method::Head),
+            301 | 302 => self.method == Method::Post,
+            _ => false,
+        };
+        if becomes_get {
+            (self.method, self.has_body) = (Method::Get, false);
+        }
+        self.url = url;
+        self.compose(path, defaults)
+    }
+
+    fn compose(&self, path: PathAndQuery, defaults: &RequestDefaults) -> Option<Call> {
+        let is_kept = |name: &HeaderName| self.has_body || !HEADERS_OF_BODY.contains(name);
+        let lines = self.parts.lines.iter();
+        let lines = lines.filter(|(_, name, _)| is_kept(name));
+        let lines = lines.map(|(text, name, value)| (text.as_str(), name.clone(), value.clone()));
+        let parts = RequestParts {
+            method: self.method.name(),
+            scheme: self.parts.scheme.clone(),
+            path,
+            host: self.parts.host.clone(),
+            lines: lines.collect(),
+            id_header: defaults.id_header(),
+            body: match self.has_body {
+                true => self.parts.body.clone(),
+                false => Bytes::new(),
+            },
+        };
+        let (http1, http2) = defaults.forms(&parts).ok()?;
+        Some(Call {
+            target: self.call.target,
+            number: self.call.number,
+            timeout_us: self.call.timeout_us,
+            stream: self.call.stream,
+            tokens_max: self.call.tokens_max,
+            listen_us: self.call.listen_us,
+            debug_lines: Vec::new(),
+            body_bytes: parts.body.len() as u64,
+            method: self.method,
+            http1,
+            http2,
+            redirects: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if another header were taken for the Location, or one of two were chosen.
+    #[test]
+    fn a_head_has_one_location_or_none() {
+        let head = |lines: &str| location(format!("HTTP/1.1 302 Found\r\n{lines}\r\n").as_bytes());
+        let wanted = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(head("Location: /a:b\r\n"), wanted("/a:b"));
+        assert_eq!(head("x: y\nlocation:\t//h/ \n"), wanted("//h/"));
+        for none in ["", "Content-Location: /a\r\n", "X: Location: /a\r\n"] {
+            assert_eq!(head(none), None, "{none}");
+        }
+        assert_eq!(head("Location: /a\r\nLocation: /b\r\n"), None);
+    }
+}

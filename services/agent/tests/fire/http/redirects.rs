@@ -1,0 +1,240 @@
+//! Redirects of steps: which are followed, how, and what is counted of them. 0.2 s each.
+
+use std::collections::BTreeMap;
+
+use h2::server::Builder;
+use loadpilot_events::log::delta::Phase;
+use loadpilot_events::plan::connections::{Http, Reuse};
+use loadpilot_events::plan::{Body, Header, Method, Plan, Stream, Text};
+use loadpilot_events::{Cause, DropReason, Outcome};
+use tokio::sync::watch;
+
+use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
+use crate::support::peer::{Act, Call, Door, Peer};
+
+const ARRIVALS: u64 = 20;
+
+fn peer(http: Http, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Peer {
+    let door = match http {
+        Http::V2 => Door::Http2(Builder::new()),
+        Http::V1 | Http::Auto => Door::Http1,
+    };
+    Peer::start(door, decide)
+}
+
+/// One arrival each 2 ms, that follows up to `redirects_max` redirects.
+fn following(peer: &Peer, http: Http, redirects_max: Option<u32>) -> Plan {
+    let tasks = vec![task("only", 1, vec![step("/shop/only?q=1")])];
+    let mut plan = plan(peer.url(), 500, ARRIVALS * 2, tasks);
+    plan.connections.http = http;
+    plan.connections.redirects_max = redirects_max;
+    plan
+}
+
+async fn run(plan: Plan) -> Counted {
+    Cores::new(plan, 1, 1).start().finish().await
+}
+
+fn to(location: &str) -> Act {
+    Act::Redirect(302, location.to_owned())
+}
+
+/// Broken if a redirect were a call of its own, lost the id of its arrival, was resolved against
+/// another address than its own, or was counted otherwise than the target saw it.
+#[tokio::test]
+async fn redirects_are_followed_within_their_call() {
+    for http in [Http::V1, Http::V2] {
+        for (reuse, opened) in [(Reuse::Always, 1), (Reuse::Never, 3 * ARRIVALS)] {
+            let peer = peer(http, |call| match call.uri.path() {
+                "/shop/only" => to("next;v=1?q=2#end"),
+                "/shop/next;v=1" => to("../last"),
+                _ => Act::Answer(200),
+            });
+            let mut plan = following(&peer, http, Some(2));
+            plan.connections.reuse = reuse;
+            let counted = run(plan).await;
+            let ok = BTreeMap::from([(Outcome::Ok, ARRIVALS)]);
+            assert_eq!(counted.outcomes(), ok);
+            assert_eq!(counted.statuses(), BTreeMap::from([(200, ARRIVALS)]));
+            assert_eq!(counted.redirects(), (2 * ARRIVALS, 0));
+            assert_eq!(counted.connections(), (opened, 3 * ARRIVALS - opened));
+            assert_eq!(counted.phase(0, Phase::FirstByte).len(), ARRIVALS);
+            let seen = peer.seen();
+            let paths = seen.calls.iter().map(|call| {
+                let path = call.uri.path_and_query().expect("a path");
+                (call.id().to_owned(), path.to_string())
+            });
+            let wanted = (0..ARRIVALS).flat_map(|n| {
+                let paths = ["/shop/only?q=1", "/shop/next;v=1?q=2", "/last"];
+                paths.map(|path| (format!("{RUN}/{n}/0"), path.to_owned()))
+            });
+            assert_eq!(paths.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Broken if the limit did not hold, or if a call at its limit looked like one that arrived.
+#[tokio::test]
+async fn at_the_limit_the_redirect_is_the_answer() {
+    for http in [Http::V1, Http::V2] {
+        for (redirects_max, left) in [(None, 0), (Some(1), ARRIVALS), (Some(20), ARRIVALS)] {
+            let peer = peer(http, |_| to("/shop/only?q=1"));
+            let counted = run(following(&peer, http, redirects_max)).await;
+            let followed = ARRIVALS * u64::from(redirects_max.unwrap_or(0));
+            assert_eq!(counted.redirects(), (followed, left));
+            assert_eq!(counted.statuses(), BTreeMap::from([(302, ARRIVALS)]));
+            let calls = peer.seen().calls.len() as u64;
+            assert_eq!(calls, ARRIVALS + followed, "{redirects_max:?}");
+        }
+    }
+}
+
+/// Broken if a method, a body or its headers survived where browsers drop them, or the reverse.
+#[tokio::test]
+async fn method_and_body_are_those_of_browsers() {
+    use Method::{Delete, Get, Head, Post, Put};
+    let cases = [
+        (Get, 302, "GET", true),
+        (Post, 301, "GET", false),
+        (Post, 302, "GET", false),
+        (Put, 302, "PUT", true),
+        (Put, 303, "GET", false),
+        (Delete, 303, "GET", false),
+        (Head, 303, "HEAD", true),
+        (Post, 307, "POST", true),
+        (Put, 308, "PUT", true),
+    ];
+    for http in [Http::V1, Http::V2] {
+        for (method, status, wanted, has_body) in cases {
+            if method == Head && http == Http::V1 {
+                // The peer of HTTP/1.1 always answers with content.
+                continue;
+            }
+            let peer = peer(http, move |call| match call.uri.path() {
+                "/last" => Act::Answer(204),
+                _ => Act::Redirect(status, "/last".to_owned()),
+            });
+            let mut plan = following(&peer, http, Some(1));
+            let step = &mut plan.tasks[0].steps[0];
+            step.method = method;
+            let has_body = has_body && !matches!(method, Get | Head);
+            if !matches!(method, Get | Head) {
+                step.body = Some(Body::Text("{}".to_owned()));
+            }
+            let header = |name: &str, value: &str| Header {
+                name: name.to_owned(),
+                value: Text::Literal(value.to_owned()),
+            };
+            step.headers = vec![header("Authorization", "me"), header("Content-Type", "x/y")];
+            drop(run(plan).await);
+            let seen = peer.seen();
+            let last = seen.calls.iter().find(|call| call.uri.path() == "/last");
+            let last = last.expect("it was followed");
+            let case = format!("{http:?} {method:?} {status}");
+            assert_eq!(last.method.as_str(), wanted, "{case}");
+            assert_eq!(last.header("authorization"), Some("me"), "{case}");
+            let body = if has_body { "{}" } else { "" };
+            assert_eq!(last.body, body.as_bytes(), "{case}");
+            if !matches!(method, Get | Head) {
+                let kept = has_body.then_some("x/y");
+                assert_eq!(last.header("content-type"), kept, "{case}");
+                let length = has_body.then_some("2");
+                assert_eq!(last.header("content-length"), length, "{case}");
+            }
+        }
+    }
+}
+
+/// Broken if what a scenario sends to its target went anywhere else, however a target writes it.
+#[tokio::test]
+async fn another_origin_is_not_followed() {
+    for http in [Http::V1, Http::V2] {
+        let other = peer(http, |_| Act::Answer(200));
+        let place = other.address;
+        let places = [
+            format!("http://{place}/"),
+            format!("//{place}/"),
+            format!(r"\\{place}\"),
+            format!("\t//{place}"),
+            "ftp://localhost/".to_owned(),
+            "http://".to_owned(),
+            String::new(),
+        ];
+        for location in places {
+            let sent = location.clone();
+            let peer = peer(http, move |call| match call.uri.path() {
+                "/shop/only" => to(&sent),
+                _ => Act::Answer(200),
+            });
+            // An empty one is the same address again.
+            let (followed, left) = match location.is_empty() {
+                true => (ARRIVALS, ARRIVALS),
+                false => (0, ARRIVALS),
+            };
+            let counted = run(following(&peer, http, Some(1))).await;
+            assert_eq!(counted.redirects(), (followed, left), "{location:?}");
+            assert_eq!(counted.statuses(), BTreeMap::from([(302, ARRIVALS)]));
+            let secured = format!("https://{}/", peer.address);
+            let peer = self::peer(http, move |_| to(&secured));
+            let counted = run(following(&peer, http, Some(1))).await;
+            assert_eq!(counted.redirects(), (0, ARRIVALS));
+        }
+        assert_eq!(other.seen().accepted, 0);
+    }
+}
+
+/// Broken if redirects had time beyond that of their call, or what was followed until then were
+/// not counted.
+#[tokio::test]
+async fn the_time_out_covers_all_redirects() {
+    let (_closed, gate) = watch::channel(false);
+    let peer = peer(Http::V1, move |call| match call.uri.path() {
+        "/shop/only" => to("/slow"),
+        _ => Act::Wait(gate.clone()),
+    });
+    let mut plan = following(&peer, Http::V1, Some(5));
+    plan.timeout_us = 100_000;
+    let counted = Cores::new(plan, 1, 100).start().finish().await;
+    let late = BTreeMap::from([(Outcome::Timeout, ARRIVALS)]);
+    assert_eq!(counted.outcomes(), late);
+    let cause = BTreeMap::from([(Cause::BeforeFirstByte, ARRIVALS)]);
+    assert_eq!(counted.causes(), cause);
+    assert_eq!(counted.redirects(), (ARRIVALS, 0));
+    let (opened, reused) = counted.connections();
+    assert_eq!(opened + reused, 2 * ARRIVALS);
+    let (_, service) = counted.times(0);
+    assert!(service.max() < 5_000_000, "{}", service.max());
+}
+
+/// Broken if anything were sent after a stop, or the call ended otherwise than it was answered.
+#[tokio::test]
+async fn nothing_is_followed_after_a_stop() {
+    let (open, gate) = watch::channel(false);
+    let peer = peer(Http::V1, move |call| match call.uri.path() {
+        "/shop/only" => Act::RedirectLater(gate.clone(), "/after".to_owned()),
+        _ => Act::Answer(200),
+    });
+    let plan = following(&peer, Http::V1, Some(5));
+    let mut cores = Cores::new(plan, 1, 100).start();
+    peer.wait_until("asked", |seen| seen.calls.len() as u64 == ARRIVALS);
+    cores.cores[0].stop(DropReason::Stopped);
+    open.send_replace(true);
+    let counted = cores.finish().await;
+    assert_eq!(counted.statuses(), BTreeMap::from([(302, ARRIVALS)]));
+    assert_eq!(counted.redirects(), (0, ARRIVALS));
+    assert_eq!(peer.seen().calls.len() as u64, ARRIVALS);
+}
+
+/// Broken if the body of a redirect counted as tokens of the answer.
+#[tokio::test]
+async fn tokens_are_those_of_the_last_answer() {
+    let peer = peer(Http::V2, |call| match call.uri.path() {
+        "/shop/only" => to("/stream"),
+        _ => Act::Pieces,
+    });
+    let mut plan = following(&peer, Http::V2, Some(1));
+    plan.tasks[0].steps[0].stream = Some(Stream::Chunks);
+    let counted = run(plan).await;
+    assert_eq!(counted.phase(0, Phase::FirstToken).len(), ARRIVALS);
+    assert_eq!(counted.phase(0, Phase::TokenGap).len(), ARRIVALS);
+}
