@@ -26,5 +26,7 @@ pub(super) fn check_target(
 /// The policy that also opens `allowed`.
 pub(crate) fn target_policy(py: Python<'_>, allowed: &[String]) -> PyResult<TargetPolicy> {
     let policy = TargetPolicy::local().allow("--allow-target", allowed.iter().map(String::as_str));
+    // The command is its user's own: what a proxy reaches is open to them.
+    let policy = policy.map(TargetPolicy::with_proxies);
     policy.map_err(|problems| refused(py, &Refusal { problems }))
 }

@@ -31,6 +31,7 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     numbers(checker, settings);
     pool(checker, plan);
     redirects(checker, plan);
+    proxy(checker, settings);
     places(checker, settings);
     family(checker, plan);
     let tls = &settings.tls;
@@ -155,6 +156,33 @@ fn numbers(checker: &mut Checker<'_>, settings: &Connections) {
     }
 }
 
+/// A message must not quote a URL with a password in it.
+fn proxy(checker: &mut Checker<'_>, settings: &Connections) {
+    let Some(proxy) = &settings.proxy else {
+        return;
+    };
+    let shown = match proxy.url.contains('@') {
+        true => "a URL with a user",
+        false => &proxy.url,
+    };
+    checker.require(
+        proxy.place().is_some() && proxy.url.len() <= limits::NAME_BYTES_MAX,
+        "connections.proxy",
+        "must be http://host:port or socks5://host:port, without a user",
+        shown,
+    );
+    let connect_to = settings.connect_to.as_deref().unwrap_or_default();
+    checker.require(
+        !connect_to.starts_with("unix:"),
+        "connections.proxy",
+        "must be left out with a Unix socket: no proxy connects to one",
+        shown,
+    );
+    if let Some(handle) = &proxy.credentials_secret {
+        checker.name("connections.proxy.credentials_secret", handle);
+    }
+}
+
 /// A task that looks at answers has cookies, and says of each request whether it follows redirects.
 fn redirects(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
@@ -208,7 +236,9 @@ fn family(checker: &mut Checker<'_>, plan: &Plan) {
         return;
     };
     let authority = |url| split(url).0.split_once("://").map_or("", |(_, rest)| rest);
-    let places: Vec<&str> = match settings.connect_to.as_deref() {
+    let proxy = settings.proxy.as_ref().map(|proxy| authority(&proxy.url));
+    // The one that agents connect to: a proxy chooses by itself how it reaches the target.
+    let places: Vec<&str> = match proxy.or(settings.connect_to.as_deref()) {
         Some(place) => vec![place],
         None => plan.targets().map(authority).collect(),
     };

@@ -29,6 +29,8 @@ pub struct TargetPolicy {
     own_names: Vec<(String, u16)>,
     /// The addresses that these names resolve to.
     own: Vec<SocketAddr>,
+    /// Whether connections may lead through a proxy, behind which no address is judged.
+    allows_proxies: bool,
 }
 
 /// The network that an agent is in.
@@ -187,6 +189,29 @@ impl TargetPolicy {
             allowed: Vec::new(),
             own_names: Vec::new(),
             own: Vec::new(),
+            allows_proxies: false,
+        }
+    }
+
+    /// Allows plans with a proxy, whose own address is judged as any other.
+    #[must_use]
+    pub fn with_proxies(mut self) -> Self {
+        self.allows_proxies = true;
+        self
+    }
+
+    /// Whether a plan has no proxy, or proxies are allowed.
+    ///
+    /// # Errors
+    /// The field of the plan, and what allows proxies.
+    pub fn judge_proxy(&self, plan: &Plan) -> Result<(), Problem> {
+        match &plan.connections.proxy {
+            Some(proxy) if !self.allows_proxies => {
+                let rule = "not allowed: behind a proxy this agent judges no address \
+                            (--allow-proxy allows proxies)";
+                Err(Problem::new("connections.proxy", rule, &proxy.url))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -297,6 +322,12 @@ impl TargetPolicy {
     /// # Errors
     /// The field of the plan, and why the target is denied.
     pub fn judge_plan(&self, plan: &Plan) -> Result<(), Problem> {
+        if let Some(proxy) = &plan.connections.proxy {
+            let judged = self.judge_place(authority(&proxy.url));
+            judged.map_err(|denied| {
+                Problem::new("connections.proxy", denied.to_string(), &proxy.url)
+            })?;
+        }
         if let Some(place) = &plan.connections.connect_to {
             let judged = self.judge_place(place);
             return judged.map_err(|denied| {

@@ -85,11 +85,19 @@ pub enum Cause {
     Other,
     /// The agent may not connect there (`--allow-target`).
     NotAllowed,
+    /// The proxy requires credentials, or others.
+    ProxyCredentials,
+    /// The proxy refuses to connect to the target.
+    ProxyRefused,
+    /// The proxy did not reach the target.
+    ProxyNoConnection,
+    /// The proxy closed the connection, or its answer was none of its protocol.
+    ProxyProtocol,
 }
 
 impl Cause {
     /// All causes, in the order of their declaration.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 40] = [
         Self::NameNotResolved,
         Self::NoSuchAddress,
         Self::Refused,
@@ -126,6 +134,10 @@ impl Cause {
         Self::BeforeLastByte,
         Self::Other,
         Self::NotAllowed,
+        Self::ProxyCredentials,
+        Self::ProxyRefused,
+        Self::ProxyNoConnection,
+        Self::ProxyProtocol,
     ];
 
     /// The cause as text for people.
@@ -167,6 +179,10 @@ impl Cause {
             Self::BeforeFirstByte => "time-out before the first byte",
             Self::BeforeLastByte => "time-out before the last byte",
             Self::NotAllowed => "not allowed by the agent (--allow-target)",
+            Self::ProxyCredentials => "credentials not accepted by the proxy",
+            Self::ProxyRefused => "refused by the proxy",
+            Self::ProxyNoConnection => "the proxy did not reach the target",
+            Self::ProxyProtocol => "no answer of a proxy",
             Self::Other => "another cause",
         }
     }

@@ -3,7 +3,7 @@
 //! Part of the plan, so that a report shows the conditions of its run. A private key is a secret
 //! handle.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub struct Connections {
     /// once per run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_us: Option<u64>,
+    /// Proxy through which all connections to the target are opened. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Proxy>,
     /// Maximum number of redirects that a call of a step follows, within the origin of its target
     /// and before its time-out. Absent: none is followed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,52 @@ pub struct Connections {
     /// TLS settings of an https target.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: TlsSettings,
+}
+
+/// A proxy between agents and target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Proxy {
+    /// `http://host:port` (CONNECT) or `socks5://host:port`, without user. The proxy resolves the
+    /// target's name.
+    pub url: String,
+    /// Handle of `user:password`, a secret that the submitter provides. Absent: no credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials_secret: Option<String>,
+}
+
+/// Protocol that a proxy speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyProtocol {
+    /// CONNECT of HTTP/1.1 (RFC 9110, section 9.3.6).
+    Http,
+    /// SOCKS 5 (RFC 1928).
+    Socks5,
+}
+
+impl Proxy {
+    /// Protocol, host without brackets, and port of its URL; `None` for any other text.
+    #[must_use]
+    pub fn place(&self) -> Option<(ProxyProtocol, &str, u16)> {
+        let (scheme, place) = self.url.split_once("://")?;
+        let protocol = match scheme {
+            "http" => ProxyProtocol::Http,
+            "socks5" => ProxyProtocol::Socks5,
+            _ => return None,
+        };
+        let (host, port) = place.rsplit_once(':')?;
+        let v6 = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let host = match v6 {
+            Some(v6) => v6.parse::<Ipv6Addr>().ok().map(|_| v6)?,
+            None => Some(host).filter(|host| !host.is_empty() && host.chars().all(is_part))?,
+        };
+        let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = port.parse().ok().filter(|&port| digits && port > 0)?;
+        Some((protocol, host, port))
+    }
 }
 
 /// Local address of connections: one entry of `sources`.
@@ -193,6 +242,45 @@ pub struct TlsIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Broken if a proxy were reached at another place than its URL says, or a user could be in it.
+    #[test]
+    fn a_proxy_has_a_protocol_a_host_and_a_port() {
+        let proxy = |url: &str| Proxy {
+            url: url.to_owned(),
+            credentials_secret: None,
+        };
+        for (url, wanted) in [
+            (
+                "http://proxy.lab:3128",
+                (ProxyProtocol::Http, "proxy.lab", 3128),
+            ),
+            (
+                "socks5://10.0.0.1:1080",
+                (ProxyProtocol::Socks5, "10.0.0.1", 1080),
+            ),
+            ("http://[fd00::1]:80", (ProxyProtocol::Http, "fd00::1", 80)),
+        ] {
+            assert_eq!(proxy(url).place(), Some(wanted), "{url}");
+        }
+        for url in [
+            "proxy:3128",
+            "https://proxy:3128",
+            "socks4://proxy:1080",
+            "http://proxy",
+            "http://proxy:0",
+            "http://proxy:+1",
+            "http://proxy:70000",
+            "http://:80",
+            "http://u:p@proxy:80",
+            "http://proxy:80/",
+            "http://fd00::1:80",
+            "http://[proxy]:80",
+            "http://pro xy:80",
+        ] {
+            assert_eq!(proxy(url).place(), None, "{url}");
+        }
+    }
 
     /// Broken if a range of ports were read as another one, or any other text as a range.
     #[test]

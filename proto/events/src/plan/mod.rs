@@ -360,8 +360,10 @@ impl Plan {
         });
         let identity = self.connections.tls.identity.as_ref();
         let key = identity.map(|identity| identity.key_secret.clone());
+        let proxy = self.connections.proxy.as_ref();
+        let login = proxy.and_then(|proxy| proxy.credentials_secret.clone());
         let states = self.prepared().map(|prepared| prepared.key_secret.clone());
-        let mut names: Vec<String> = in_texts.chain(key).chain(states).collect();
+        let mut names: Vec<String> = in_texts.chain(key).chain(login).chain(states).collect();
         names.sort();
         names.dedup();
         names

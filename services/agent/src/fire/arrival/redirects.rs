@@ -20,7 +20,8 @@ impl<W: Wire> ArrivalRunner<W> {
         order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, ErrorClass> {
-        let status = self.wire().send(order, trace).await?;
+        let answer = self.wire().send(order, trace).await;
+        let status = answer.inspect_err(|_| order.show_proxy_answer())?;
         match order.location.is_some() && is_redirect(status) {
             false => Ok(status),
             // Boxed: a call without redirects need not carry the state of one.
@@ -56,7 +57,8 @@ impl<W: Wire> ArrivalRunner<W> {
                 may_reuse: order.may_reuse || self.program.connections.reuse != Reuse::Never,
                 ..*order
             };
-            status = self.wire().send(&order, trace).await?;
+            let answer = self.wire().send(&order, trace).await;
+            status = answer.inspect_err(|_| order.show_proxy_answer())?;
         }
         Ok(status)
     }

@@ -42,6 +42,15 @@ impl Order<'_> {
         self.tokens.is_some_and(|tokens| tokens.borrow().is_full())
     }
 
+    /// Shows what a proxy answered in place of a connection.
+    pub(crate) fn show_proxy_answer(&self) {
+        if let (Some(answer), Some(shown)) = (self.progress.take_proxy_answer(), self.shown) {
+            let mut shown = shown.borrow_mut();
+            shown.clear();
+            shown.add(format!("proxy: {answer}\r\n").as_bytes());
+        }
+    }
+
     /// Forgets the answer so far: it was a redirect, and the next request is sent `now`.
     pub(crate) fn begin_again(&self, now: MonoTime) {
         self.progress.begin_again(now);

@@ -1,7 +1,7 @@
 //! Requests ready to be sent: the plan compiled to byte templates, with secrets filled in, and
 //! masked in all texts.
 //!
-//! - [`target`], [`target_check`], [`tls`]: where the load goes, and whether it may.
+//! - [`target`], [`proxy`], [`target_check`], [`tls`]: where the load goes, and whether it may.
 //! - [`program`], [`template`]: the plan's requests, compiled before the start.
 //! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
 //! - [`scratch`], [`progress`]: buffers of a seat, and the progress of its exchange.
@@ -15,6 +15,7 @@ pub(crate) mod debug_exchange;
 pub(crate) mod failure_examples;
 pub(crate) mod program;
 pub(crate) mod progress;
+pub(crate) mod proxy;
 pub(crate) mod redaction;
 pub(crate) mod redirect;
 pub(crate) mod request_builder;

@@ -150,7 +150,8 @@ impl Program {
         run: &RunId,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Self, Fault> {
-        Self::compile_with(plan, run, secrets, &Bodies::new(), TargetPolicy::local())
+        let policy = TargetPolicy::local().with_proxies();
+        Self::compile_with(plan, run, secrets, &Bodies::new(), policy)
     }
 
     /// Compiles any checked plan. `bodies` holds the bytes of each external body, and `policy` says
@@ -176,6 +177,7 @@ impl Program {
             },
         };
         let origins = plan.targets().zip(&targets).map(origin).collect();
+        policy.judge_proxy(plan).map_err(Fault::NotAllowed)?;
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));

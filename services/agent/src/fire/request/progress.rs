@@ -4,7 +4,7 @@
 //! for the cause when it expires. Both run on the core's thread. Must never cost more than a store
 //! per stage.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use loadpilot_engine::tally::{ConnectionUse, Phases};
 use loadpilot_events::log::cause::Cause;
@@ -54,6 +54,8 @@ pub(crate) struct Progress {
     since: Cell<MonoTime>,
     /// Status of an answer that has begun, where it is of interest.
     status: Cell<Option<u16>>,
+    /// What a proxy answered in place of a connection.
+    proxy_answer: RefCell<Option<String>>,
 }
 
 impl Progress {
@@ -63,6 +65,7 @@ impl Progress {
             stage: Cell::new(Stage::Sending),
             since: Cell::new(now),
             status: Cell::new(None),
+            proxy_answer: RefCell::default(),
         }
     }
 
@@ -90,6 +93,16 @@ impl Progress {
     /// The head of the answer is complete.
     pub(crate) fn answered(&self, status: u16) {
         self.status.set(Some(status));
+    }
+
+    /// A proxy opened no connection, and answered this.
+    pub(crate) fn refused_by_proxy(&self, answer: Option<String>) {
+        self.proxy_answer.replace(answer);
+    }
+
+    /// What a proxy answered in place of a connection.
+    pub(crate) fn take_proxy_answer(&self) -> Option<String> {
+        self.proxy_answer.take()
     }
 
     /// Status in the head of the answer.

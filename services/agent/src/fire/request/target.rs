@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use http::Uri;
 use http::header::HeaderValue;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::connections::{Connections, Source};
+use loadpilot_events::plan::connections::{self, Connections, Source};
 
+use super::proxy::Proxy;
 use super::tls::Tls;
 use crate::fire::fault::Fault;
 
@@ -16,8 +17,10 @@ use crate::fire::fault::Fault;
 pub(crate) struct Target {
     /// As the user wrote it, for the Host header.
     pub authority: HeaderValue,
-    /// Address to connect to.
+    /// Address to connect to: that of the proxy, if there is one.
     pub place: Endpoint,
+    /// Asked for a connection to the target, or to the address in its place.
+    pub proxy: Option<Proxy>,
     /// Addresses of this machine to connect from, in turn; empty: the system chooses.
     pub sources: Vec<Source>,
     /// Present for https.
@@ -68,9 +71,14 @@ impl Target {
             let rule = "host:port when the target is https";
             return Err(Fault::unsendable("connections.connect_to", rule));
         }
+        let (place, proxy) = match &settings.proxy {
+            Some(proxy) => through(proxy, &place, secrets)?,
+            None => (place, None),
+        };
         Ok(Self {
             authority: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
             place,
+            proxy,
             sources: sources(settings)?,
             tls,
         })
@@ -90,6 +98,28 @@ impl Endpoint {
         })?;
         Ok(Self::Host(host.to_owned(), port))
     }
+}
+
+/// The address of a proxy, and what it is asked for.
+fn through(
+    proxy: &connections::Proxy,
+    place: &Endpoint,
+    secrets: &BTreeMap<String, String>,
+) -> Result<(Endpoint, Option<Proxy>), Fault> {
+    let invalid = |rule: &str| Fault::unsendable("connections.proxy", rule);
+    let rule = "http://host:port or socks5://host:port";
+    let (protocol, host, port) = proxy.place().ok_or_else(|| invalid(rule))?;
+    let Endpoint::Host(target, target_port) = place else {
+        return Err(invalid("left out with a Unix socket"));
+    };
+    let handle = proxy.credentials_secret.as_ref();
+    let credentials = handle.map(|handle| {
+        let value = secrets.get(handle);
+        value.ok_or_else(|| Fault::NoSecret(handle.clone()))
+    });
+    let credentials = credentials.transpose()?.map(String::as_str);
+    let asked = Proxy::new(protocol, (target, *target_port), credentials).map_err(invalid)?;
+    Ok((Endpoint::Host(host.to_owned(), port), Some(asked)))
 }
 
 /// A host without the brackets of an IPv6 address.

@@ -18,7 +18,7 @@ use crate::fire::fault::Fault;
 /// Timeout for the resolution of one name; the calls of the run try again.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
 
-/// Judges every address of each target's name.
+/// Judges every address of each target's name, or of its proxy's.
 ///
 /// # Errors
 /// [`Fault::NotAllowed`] when all of a target are closed to this agent.
@@ -52,8 +52,12 @@ async fn check_target(program: &Program, target: &Target) -> Result<(), Fault> {
         return Ok(());
     };
     let place = format!("{host}:{port}");
+    let field = match target.proxy {
+        Some(_) => "connections.proxy",
+        None => "target",
+    };
     Err(Fault::NotAllowed(Problem::new(
-        "target",
+        field,
         denied.to_string(),
         place,
     )))

@@ -131,6 +131,12 @@ struct Flags {
     /// of the agent is always closed.
     #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
     allow_target: Vec<String>,
+    /// Accept plans with a proxy (or env AGENT_ALLOW_PROXY=true)
+    ///
+    /// The agent judges the proxy's own address only: what lies behind the proxy is open to every
+    /// plan that names it.
+    #[arg(long)]
+    allow_proxy: bool,
     /// This agent belongs to a stack of the user's own machine: loopback and private networks are
     /// open to it
     #[arg(long, hide = true)]
@@ -383,10 +389,16 @@ fn targets(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> TargetPolic
         false => TargetPolicy::fleet(),
     };
     let from_env = (world.env)(targets::VARIABLE).unwrap_or_default();
-    targets::read(base(), &flags.allow_target, &from_env).unwrap_or_else(|problems| {
+    let policy = targets::read(base(), &flags.allow_target, &from_env);
+    let policy = policy.unwrap_or_else(|problems| {
         desk.problems.extend(problems);
         base()
-    })
+    });
+    let proxies = targets::allows_proxies((world.env)(targets::PROXY_VARIABLE));
+    match flags.allow_proxy || desk.take(proxies).unwrap_or(false) {
+        true => policy.with_proxies(),
+        false => policy,
+    }
 }
 
 fn timeouts(flags: &Flags, desk: &mut Problems) -> Timeouts {

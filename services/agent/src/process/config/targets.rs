@@ -6,6 +6,21 @@ use loadpilot_events::refusal::Problem;
 /// Variable that is read when no flag opens a target.
 pub(super) const VARIABLE: &str = "AGENT_ALLOW_TARGET";
 
+/// Variable that is read when no flag allows proxies.
+pub(super) const PROXY_VARIABLE: &str = "AGENT_ALLOW_PROXY";
+
+/// Whether the environment allows proxies.
+///
+/// # Errors
+/// Another value than true or false.
+pub(super) fn allows_proxies(from_env: Option<String>) -> Result<bool, Problem> {
+    match from_env.as_deref().unwrap_or_default().trim() {
+        "true" => Ok(true),
+        "" | "false" => Ok(false),
+        other => Err(Problem::new(PROXY_VARIABLE, "must be true or false", other)),
+    }
+}
+
 /// Policy of flags and environment on top of `base`.
 ///
 /// # Errors

@@ -268,6 +268,21 @@ fn what_it_may_connect_to_is_said_by_its_operator() {
     assert!(!is_open(&by_env, "log.example", "10.0.0.1:4222"));
     let by_flag = with(&["--allow-target", "::1"], &env);
     assert!(is_open(&by_flag, "a", "[::1]:80") && !is_open(&by_flag, "a", "10.0.0.1:80"));
+    let through = |config: &Config| {
+        let proxy = r#"{"url": "http://1.1.1.1:80"}"#;
+        let text = format!(
+            r#"{{"schema": "loadpilot.plan/1", "scenario": "S", "target": "http://a",
+            "profile": {{"shape": "constant", "pieces": []}}, "tasks": [], "warm_up_us": 0,
+            "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1,
+            "connections": {{"proxy": {proxy}}}}}"#
+        );
+        let plan = serde_json::from_str(&text).expect("a plan");
+        config.targets.judge_proxy(&plan).is_ok()
+    };
+    assert!(!through(&closed) && !through(&with(&["--local-stack"], &[])));
+    assert!(through(&with(&["--allow-proxy"], &env)));
+    assert!(through(&with(&[], &[("AGENT_ALLOW_PROXY", "true")])));
+    assert!(read(&args, &[("AGENT_ALLOW_PROXY", "yes")]).is_err());
     let local = with(&["--local-stack"], &[]);
     assert!(is_open(&local, "a", "127.0.0.1:80") && !is_open(&local, "a", "169.254.1.1:80"));
     let wrong = [&args[..], &["--allow-target", "10.0.0.1/8"]].concat();

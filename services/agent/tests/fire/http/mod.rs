@@ -5,6 +5,7 @@ mod connections;
 mod faults;
 mod http2;
 mod preconnect;
+mod proxies;
 mod redirects;
 mod streams;
 mod targets;

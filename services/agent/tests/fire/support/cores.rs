@@ -280,6 +280,11 @@ impl Counted {
         all
     }
 
+    /// Examples of failed calls.
+    pub(crate) fn failures(&self) -> Vec<ExchangeSeen> {
+        self.0.iter().flat_map(|d| d.failures.clone()).collect()
+    }
+
     pub(crate) fn calls_of(&self, call: u16) -> u64 {
         let rows = self.0.iter().flat_map(|d| &d.calls);
         rows.filter(|row| row.call == call)

@@ -5,4 +5,5 @@ pub(crate) mod certificates;
 pub(crate) mod cores;
 pub(crate) mod frames;
 pub(crate) mod peer;
+pub(crate) mod proxy;
 pub(crate) mod target;

@@ -1,4 +1,4 @@
-//! Opens connections to a target: name resolution, TCP or a Unix socket, TLS.
+//! Opens connections to a target: name resolution, TCP or a Unix socket, a proxy, TLS.
 //!
 //! Must never block the thread: names are resolved on a blocking thread of the runtime.
 
@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 
 use super::error_classification::ErrorClass;
 use super::local_addresses::LocalAddresses;
+use super::proxy;
 use super::stream::Stream;
 
 use crate::fire::clock::MonoTime;
@@ -99,6 +100,7 @@ impl Dialer {
         progress.enter(Stage::Connecting);
         let started = MonoTime::now();
         let tcp = self.connect(host, &addresses).await;
+        let tcp = self.through_proxy(tcp, progress).await;
         add_us(
             &mut trace.phases.connect_us,
             MonoTime::now().since_us(started),
@@ -122,6 +124,23 @@ impl Dialer {
             }
             _ => Ok(stream),
         }
+    }
+
+    /// Makes a connection to the proxy one to the target, if there is a proxy.
+    async fn through_proxy(
+        &self,
+        tcp: Result<TcpStream, ErrorClass>,
+        progress: &Progress,
+    ) -> Result<TcpStream, ErrorClass> {
+        let mut tcp = tcp?;
+        if let Some(proxy) = &self.target().proxy
+            && let Err(refused) = proxy::ask(proxy, &mut tcp).await
+        {
+            tracing::debug!(answer = ?refused.answer, "not connected by the proxy");
+            progress.refused_by_proxy(refused.answer);
+            return Err(refused.class);
+        }
+        Ok(tcp)
     }
 
     /// Opens a connection that no call waits for.

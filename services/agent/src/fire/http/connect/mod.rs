@@ -2,7 +2,8 @@
 //!
 //! - [`connection_quota`]: how many connections a core may have.
 //! - [`local_addresses`]: the addresses and ports that they come from.
-//! - [`dial`]: name resolution, TCP or a Unix socket, TLS.
+//! - [`dial`]: name resolution, TCP or a Unix socket, a proxy, TLS.
+//! - [`proxy`]: asks a proxy for a connection.
 //! - [`stream`]: the bytes of an open connection.
 //! - [`preconnect`]: connections opened before the start.
 //! - [`error_classification`]: outcome and cause of a failure.
@@ -12,4 +13,5 @@ pub(crate) mod dial;
 pub(crate) mod error_classification;
 pub(crate) mod local_addresses;
 pub(crate) mod preconnect;
+mod proxy;
 pub(crate) mod stream;
