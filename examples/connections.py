@@ -3,7 +3,9 @@
     python examples/stubs/shop_stub.py &
     ./dev loadpilot run examples/connections.py --target http://127.0.0.1:8602
 
-Each setting has a flag that overrides it: `--redirects 0` measures the redirects themselves.
+Each setting has a flag that overrides it: `--redirects 0` measures the redirects themselves, and
+`--proxy http://127.0.0.1:8888` leads all connections through a proxy, as `"proxy"` beside the
+settings below does.
 """
 
 from loadpilot import LoadClient, VUser, scenario, task

@@ -95,6 +95,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-objects.v1.json",
             "plan-pool.v1.json",
             "plan-prepared.v1.json",
+            "plan-proxy.v1.json",
             "plan-redirects.v1.json",
             "plan-replay.v2.json",
             "plan-samples.v1.json",

@@ -61,6 +61,10 @@ class Connections(TypedDict, total=False):
     """Address family; addresses of the other one are not used."""
     resolve_every: Duration
     """Interval between name lookups of the target; default: one lookup per run."""
+    proxy: str
+    """Proxy for all connections: ``http://host:port`` or ``socks5://host:port``."""
+    proxy_credentials_env: str
+    """Environment variable of the command with ``user:password`` for the proxy."""
     redirects: int
     """Maximum number of redirects that a call follows within its target's origin; default 0."""
 

@@ -79,6 +79,10 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"sources": ["10.0.0.5:20000-30000", "[fd00::1]:7-9"]},
         "from 10.0.0.5:20000-30000, [fd00::1]:7-9 in turn",
     ),
+    "{'proxy': 'socks5://10.0.0.9:1080'}": (
+        {"proxy": {"url": "socks5://10.0.0.9:1080"}},
+        "through the proxy socks5://10.0.0.9:1080",
+    ),
     "{'redirects': 1}": ({"redirects_max": 1}, "at most 1 redirect followed in a call"),
     "{'redirects': 0}": ({}, ""),
     "{'sources': ['127.0.0.2', '127.0.0.3'], 'resolve_every': 5}": (
@@ -130,6 +134,26 @@ def test_a_private_key_is_a_secret(tmp_path: Path) -> None:
     assert words == "certificates trusted as given, with a client certificate"
 
 
+def test_credentials_of_a_proxy_are_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a password could be read from the plan or a message. Costs 0.1 s."""
+    monkeypatch.setenv("PATH", "no login")
+    monkeypatch.setenv("PROXY_LOGIN", "me:hunter2:x")
+    flags = ConnectionFlags(proxy="http://proxy:80", proxy_credentials_env="PROXY_LOGIN")
+    done = compiled(tmp_path, "", flags)
+    proxy = done.plan["connections"]["proxy"]
+    assert done.secrets == {proxy["credentials_secret"]: "me:hunter2:x"}
+    assert "hunter2" not in done.plan_json()
+    words = connections_text(done.plan["connections"])
+    assert words == "through the proxy http://proxy:80, with credentials"
+    for secret in ("me:", ":hunter2", "hunter2", "me:hunt\ner2"):
+        monkeypatch.setenv("PROXY_LOGIN", secret)
+        with pytest.raises(Refused) as refused:
+            compiled(tmp_path, "", flags)
+        assert "hunt" not in str(refused.value)
+
+
 def test_unverified_tls_is_shown(tmp_path: Path) -> None:
     """Broken if the opening does not show that a man in the middle would have passed."""
     plan = compiled(tmp_path, "", ConnectionFlags(insecure=True)).plan
@@ -156,6 +180,31 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "share": ("", ConnectionFlags(reuse="1.5"), HTTPS, "--reuse: must be always, never"),
     "share is no bool": ("{'reuse': True}", ConnectionFlags(), HTTPS, "must be always, never"),
     "count": ("{'requests_max': 0}", ConnectionFlags(), HTTPS, "of at least 1"),
+    "user in a proxy": (
+        "{'proxy': 'http://u:p@proxy:80'}",
+        ConnectionFlags(),
+        HTTPS,
+        "without user and password; --proxy-credentials-env names their variable",
+    ),
+    "https proxy": ("", ConnectionFlags(proxy="https://p:1"), HTTPS, "socks5://host:port"),
+    "credentials alone": (
+        "",
+        ConnectionFlags(proxy_credentials_env="PATH"),
+        HTTPS,
+        "--proxy-credentials-env: needs a proxy",
+    ),
+    "no such variable": (
+        "{'proxy': 'http://proxy:80'}",
+        ConnectionFlags(proxy_credentials_env="NO_SUCH_LOGIN"),
+        HTTPS,
+        "must be a variable of the environment (got 'NO_SUCH_LOGIN')",
+    ),
+    "no credentials": (
+        "{'proxy': 'http://proxy:80', 'proxy_credentials_env': 'PATH'}",
+        ConnectionFlags(),
+        HTTPS,
+        "the value of PATH must be user:password in printable ASCII",
+    ),
     "redirects": ("{'redirects': -1}", ConnectionFlags(), HTTPS, "number of at least 0"),
     "many redirects": ("", ConnectionFlags(redirects="21"), HTTPS, "must be 1 to 20"),
     "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),

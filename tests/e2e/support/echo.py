@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from ssl import SSLContext
 
 NOT_COMPARED = {"user-agent", "accept", "accept-encoding", "connection", "host", "x-request-id"}
 """Headers that each client adds in its own name."""
@@ -78,15 +79,18 @@ class Echo(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def echo() -> Iterator[tuple[str, list[Any]]]:
-    """A server of its own, and the requests it received."""
+def echo(tls: SSLContext | None = None) -> Iterator[tuple[str, list[Any]]]:
+    """A server of its own, over TLS if there is a context, and the requests it received."""
     received: list[Any] = []
     handler = type("Handler", (Echo,), {"received": received})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", received
+        scheme = "http" if tls is None else "https"
+        yield f"{scheme}://127.0.0.1:{server.server_port}", received
     finally:
         server.shutdown()
         server.server_close()

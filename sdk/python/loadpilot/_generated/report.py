@@ -374,6 +374,22 @@ class Problem(TypedDict):
     """
 
 
+class Proxy(TypedDict, closed=True):
+    """
+    A proxy between agents and target.
+    """
+
+    credentials_secret: NotRequired[str | None]
+    """
+    Handle of `user:password`, a secret that the submitter provides. Absent: no credentials.
+    """
+    url: str
+    """
+    `http://host:port` (CONNECT) or `socks5://host:port`, without user. The proxy resolves the
+    target's name.
+    """
+
+
 class Quarantined(TypedDict):
     """
     Stored event that was set aside.
@@ -888,6 +904,10 @@ class Connections(TypedDict, closed=True):
     by their ordinals, the plan's target first; a user of a scenario stays with that of its own
     number.
     """
+    proxy: NotRequired[Proxy | None]
+    """
+    Proxy through which all connections to the target are opened. Absent: none.
+    """
     redirects_max: NotRequired[int | None]
     """
     Maximum number of redirects that a call of a step follows, within the origin of its target
@@ -983,6 +1003,10 @@ class ExchangeSeen(TypedDict):
             "before_last_byte",
             "other",
             "not_allowed",
+            "proxy_credentials",
+            "proxy_refused",
+            "proxy_no_connection",
+            "proxy_protocol",
         ]
         | None
     ]

@@ -180,6 +180,18 @@ class RunKeywords(TypedDict, total=False):
     `--ip`: Connect to addresses of this IP family only.
     """
 
+    proxy: str | None
+    """
+    `--proxy`: Proxy for all connections to the target: http://host:port (CONNECT) or
+    socks5://host:port. It resolves the target's name. Agents of a fleet need --allow-proxy.
+    """
+
+    proxy_credentials_env: str | None
+    """
+    `--proxy-credentials-env`: Environment variable with user:password for --proxy. They never
+    enter plan, log or report.
+    """
+
     redirects: int | None
     """
     `--redirects`: Maximum number of redirects that a call of a task without code follows,

@@ -51,6 +51,10 @@ class Failing(TypedDict):
         "before_last_byte",
         "other",
         "not_allowed",
+        "proxy_credentials",
+        "proxy_refused",
+        "proxy_no_connection",
+        "proxy_protocol",
     ]
     """
     The cause.

@@ -117,32 +117,44 @@ class LocalStack:
 
     @classmethod
     def for_run(
-        cls, root: Path, agents: int, listen: Sequence[str] = (), opened: Sequence[str] = ()
+        cls,
+        root: Path,
+        agents: int,
+        listen: Sequence[str] = (),
+        opened: Sequence[str] = (),
+        proxies: Sequence[str] = (),
     ) -> Self:
         """Start a stack that can run scenarios, on the first free log below ``root``.
 
         ``listen`` are the arguments that open it to other machines, ``opened`` those that open
-        targets to its agents.
+        targets to its agents, ``proxies`` those that allow proxies to its agents.
         """
         return cls(
             [
                 *("--root", str(root), "--nats-server", _nats_server()),
                 *("--agents", str(agents), "--coordinators", "1"),
-                *("--agent-command", json.dumps(_agent(opened))),
+                *("--agent-command", json.dumps(_agent([*opened, *proxies]))),
                 *("--coordinator-command", json.dumps([*entry("coordinator"), *opened])),
                 *listen,
             ]
         )
 
     @classmethod
-    def for_resume(cls, log_dir: Path, agents: int, run: str, opened: Sequence[str] = ()) -> Self:
+    def for_resume(
+        cls,
+        log_dir: Path,
+        agents: int,
+        run: str,
+        opened: Sequence[str] = (),
+        proxies: Sequence[str] = (),
+    ) -> Self:
         """Start a stack on the log of one that died, to go on with one run of it."""
         spared = [*entry("coordinator"), *opened, "--spare", run]
         return cls(
             [
                 *("--log-dir", str(log_dir), "--nats-server", _nats_server()),
                 *("--agents", str(agents), "--coordinators", "1"),
-                *("--agent-command", json.dumps(_agent(opened))),
+                *("--agent-command", json.dumps(_agent([*opened, *proxies]))),
                 *("--coordinator-command", json.dumps(spared)),
             ]
         )

@@ -5,6 +5,7 @@ mod changes;
 mod closed_loop;
 mod hang_up;
 mod plan;
+mod proxies;
 mod redirects;
 mod target_policy;
 mod targets;

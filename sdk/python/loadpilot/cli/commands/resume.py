@@ -151,9 +151,11 @@ def _on_new_stack(
 ) -> ExitCode:
     """Start a stack on the log of the one that died; it is always stopped in the end."""
     with open_log(log, interruptions) as session:
-        agents = json.loads(session.unfinished(one.run))["agents"]["want"]
+        unfinished = json.loads(session.unfinished(one.run))
+    agents = unfinished["agents"]["want"]
     targets = allow.arguments(current().allow_target)
-    stack = LocalStack.for_resume(log, agents, one.run, targets)
+    proxies = allow.proxy_arguments(unfinished["plan"])
+    stack = LocalStack.for_resume(log, agents, one.run, targets, proxies)
     try:
         address = stack.ready(interruptions.any)
         if address is None:

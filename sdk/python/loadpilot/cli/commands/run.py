@@ -203,7 +203,8 @@ class Run:
             opened = allow.arguments(self.options.allow_target)
             listen_arguments = listen.arguments() if listen else ()
             local_agents = self.options.local_agents
-            stack = LocalStack.for_run(ROOT, local_agents, listen_arguments, opened)
+            proxies = allow.proxy_arguments(self.compiled.plan)
+            stack = LocalStack.for_run(ROOT, local_agents, listen_arguments, opened, proxies)
         except StackFault as fault:
             return self.failed(fault)
         try:

@@ -7,13 +7,13 @@ resolves.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...problem import Problem, Refused, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ...compile.plan import Compiled
 
@@ -25,7 +25,8 @@ def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
     except _native.Refused as refused:
         wrong = json.loads(refused.problems)
         raise Refused([rule(one["field"], one["rule"], one["value"]) for one in wrong]) from None
-    places = {"target": target, "connections.connect_to": "connect_to"}
+    places = {"target": target}
+    places |= {f"connections.{name}": name for name in ("connect_to", "proxy")}
     if found:
         raise Refused(
             [
@@ -33,6 +34,11 @@ def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
                 for one in found
             ]
         )
+
+
+def proxy_arguments(plan: Mapping[str, Any]) -> list[str]:
+    """Write the argument of local agents for a plan with a proxy, which their user asked for."""
+    return ["--allow-proxy"] if "proxy" in plan.get("connections", {}) else []
 
 
 def arguments(opened: Sequence[str]) -> list[str]:

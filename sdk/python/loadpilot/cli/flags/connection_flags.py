@@ -75,6 +75,25 @@ class ConnectionFlags(connections.ConnectionFlags):
     ip: Annotated[
         str | None, flag(TARGET, "4|6", "Connect to addresses of this IP family only.")
     ] = None
+    proxy: Annotated[
+        str | None,
+        flag(
+            TARGET,
+            "URL",
+            "Proxy for all connections to the target: http://host:port (CONNECT) or "
+            "socks5://host:port. It resolves the target's name. Agents of a fleet need "
+            "--allow-proxy.",
+        ),
+    ] = None
+    proxy_credentials_env: Annotated[
+        str | None,
+        flag(
+            TARGET,
+            "NAME",
+            "Environment variable with user:password for --proxy. They never enter plan, log or "
+            "report.",
+        ),
+    ] = None
     redirects: Annotated[
         str | None,
         flag(

@@ -23,6 +23,11 @@ def _connections(number: int) -> str:
     return f"{count(number)} connection{'s' if number != 1 else ''}"
 
 
+def _proxy(proxy: Mapping[str, Any]) -> str:
+    login = ", with credentials" if "credentials_secret" in proxy else ""
+    return f"through the proxy {safe(proxy['url'])}{login}"
+
+
 def _redirects(number: int) -> str:
     return f"{count(number)} redirect{'s' if number != 1 else ''}"
 
@@ -59,6 +64,7 @@ TEXTS: dict[str, Callable[[Any], str]] = {
     "sources": lambda sources: f"from {safe(', '.join(sources))} in turn",
     "ip": lambda family: f"IPv{family} only",
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
+    "proxy": _proxy,
     "redirects_max": lambda most: f"at most {_redirects(most)} followed in a call",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }

@@ -6,6 +6,7 @@ never the key.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ FLAGS = {"max": "--connections", "sources": "--source"}
 """Flags whose name differs from that of their setting."""
 LISTS = {"sources": '["10.0.0.7"]', "other_targets": '["http://other:8000"]'}
 """An example of each setting that is a list."""
+PROXY_RULE = "http://host:port or socks5://host:port, without user and password"
 REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
 
 
@@ -40,6 +42,8 @@ class ConnectionFlags:
     connect_to: str | None = None
     sources: tuple[str, ...] = ()
     ip: str | None = None
+    proxy: str | None = None
+    proxy_credentials_env: str | None = None
     redirects: str | None = None
     insecure: bool = False
     cacert: str | None = None
@@ -63,6 +67,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
         "sources": reader.texts("sources"),
         "ip": reader.ip(),
         "resolve_us": reader.duration("resolve_every"),
+        "proxy": reader.proxy(secrets),
         "redirects_max": reader.whole("redirects", least=0),
         "tls": reader.tls(secrets),
     }
@@ -175,6 +180,34 @@ class Reader:
             return list(value or ())
         self.problems.append(rule(place, f"must be a list such as {LISTS[name]}", value))
         return []
+
+    def proxy(self, secrets: Secrets) -> dict[str, str] | None:
+        """Read the proxy, and ``user:password`` from the environment; no message quotes either."""
+        place, url = self.find("proxy")
+        env_place, name = self.find("proxy_credentials_env")
+        if url is None:
+            if name is not None:
+                self.problems.append(Problem(env_place, "needs a proxy to go with it"))
+            return None
+        if not isinstance(url, str) or "@" in url:
+            must = f"must be {PROXY_RULE}; --proxy-credentials-env names their variable"
+            self.problems.append(Problem(place, must))
+            return None
+        proxy = {"url": url}
+        if name is None:
+            return proxy
+        if not isinstance(name, str) or name not in os.environ:
+            self.problems.append(rule(env_place, "must be a variable of the environment", name))
+            return proxy
+        credentials = os.environ[name]
+        user, colon, password = credentials.partition(":")
+        is_fit = user.isprintable() and password.isprintable() and credentials.isascii()
+        if colon and user and password and is_fit:
+            proxy["credentials_secret"] = secrets.handle("proxy-credentials", credentials)
+        else:
+            must = f"the value of {name} must be user:password in printable ASCII"
+            self.problems.append(Problem(env_place, must))
+        return proxy
 
     def tls(self, secrets: Secrets) -> dict[str, Any]:
         """Read the files of ``--cacert``, ``--cert`` and ``--key``, and ``--insecure``."""

@@ -265,6 +265,22 @@ class Cause(StrEnum):
     """
     The agent may not connect there (`--allow-target`).
     """
+    proxy_credentials = "proxy_credentials"
+    """
+    The proxy requires credentials, or others.
+    """
+    proxy_refused = "proxy_refused"
+    """
+    The proxy refuses to connect to the target.
+    """
+    proxy_no_connection = "proxy_no_connection"
+    """
+    The proxy did not reach the target.
+    """
+    proxy_protocol = "proxy_protocol"
+    """
+    The proxy closed the connection, or its answer was none of its protocol.
+    """
 
 
 class Change2(BaseModel):
@@ -983,6 +999,25 @@ class Problem(BaseModel):
     """
 
 
+class Proxy(BaseModel):
+    """
+    A proxy between agents and target.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    credentials_secret: str | None = None
+    """
+    Handle of `user:password`, a secret that the submitter provides. Absent: no credentials.
+    """
+    url: str
+    """
+    `http://host:port` (CONNECT) or `socks5://host:port`, without user. The proxy resolves the
+    target's name.
+    """
+
+
 class Quarantined(BaseModel):
     """
     Stored event that was set aside.
@@ -1639,6 +1674,10 @@ class Connections(BaseModel):
     Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
     by their ordinals, the plan's target first; a user of a scenario stays with that of its own
     number.
+    """
+    proxy: Proxy | None = None
+    """
+    Proxy through which all connections to the target are opened. Absent: none.
     """
     redirects_max: Annotated[int | None, Field(ge=0)] = None
     """

@@ -156,6 +156,22 @@ class Cause(StrEnum):
     """
     The agent may not connect there (`--allow-target`).
     """
+    proxy_credentials = "proxy_credentials"
+    """
+    The proxy requires credentials, or others.
+    """
+    proxy_refused = "proxy_refused"
+    """
+    The proxy refuses to connect to the target.
+    """
+    proxy_no_connection = "proxy_no_connection"
+    """
+    The proxy did not reach the target.
+    """
+    proxy_protocol = "proxy_protocol"
+    """
+    The proxy closed the connection, or its answer was none of its protocol.
+    """
 
 
 class Failing(BaseModel):

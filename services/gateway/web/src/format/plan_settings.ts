@@ -1,6 +1,6 @@
 // Settings of a plan as text: its connections, and the think time of a closed loop.
 
-import type { Connections, RunFacts } from "../api/_generated/report";
+import type { Connections, Proxy, RunFacts } from "../api/_generated/report";
 import { count, duration, percent } from "./numbers";
 
 /** Settings that differ from the defaults. All are named: an unverified certificate must show. */
@@ -24,6 +24,7 @@ export function connectionTexts(settings: Connections | undefined): string[] {
     settings.sources?.length && `from ${settings.sources.join(", ")} in turn`,
     settings.ip != null && `IPv${settings.ip} only`,
     settings.resolve_us != null && `name resolved every ${duration(settings.resolve_us)}`,
+    settings.proxy != null && proxyText(settings.proxy),
     settings.redirects_max != null &&
       `at most ${count(settings.redirects_max)} redirects followed in a request`,
     tls?.insecure && "the target's certificate is NOT verified",
@@ -31,6 +32,10 @@ export function connectionTexts(settings: Connections | undefined): string[] {
     tls?.identity != null && "with a client certificate",
   ];
   return texts.filter((text): text is string => typeof text === "string");
+}
+
+function proxyText({ url, credentials_secret: login }: Proxy): string {
+  return `through the proxy ${url}${login == null ? "" : ", with credentials"}`;
 }
 
 /** The load of a closed loop, `closed loop, 64 users, thinking 1 s to 3 s`. */

@@ -39,7 +39,11 @@ export type Cause =
   | "before_first_byte"
   | "before_last_byte"
   | "other"
-  | "not_allowed";
+  | "not_allowed"
+  | "proxy_credentials"
+  | "proxy_refused"
+  | "proxy_no_connection"
+  | "proxy_protocol";
 
 /**
  * Calls of a slice that were not ok, by how they ended.

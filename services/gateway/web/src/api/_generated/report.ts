@@ -39,7 +39,11 @@ export type Cause =
   | "before_first_byte"
   | "before_last_byte"
   | "other"
-  | "not_allowed";
+  | "not_allowed"
+  | "proxy_credentials"
+  | "proxy_refused"
+  | "proxy_no_connection"
+  | "proxy_protocol";
 /**
  * A limit that a level has to hold.
  */
@@ -1080,6 +1084,10 @@ export interface Connections {
    */
   other_targets?: string[];
   /**
+   * Proxy through which all connections to the target are opened. Absent: none.
+   */
+  proxy?: Proxy | null;
+  /**
    * Maximum number of redirects that a call of a step follows, within the origin of its target
    * and before its time-out. Absent: none is followed.
    */
@@ -1112,6 +1120,20 @@ export interface Connections {
    */
   streams_max?: number | null;
   tls?: TlsSettings;
+}
+/**
+ * A proxy between agents and target.
+ */
+export interface Proxy {
+  /**
+   * Handle of `user:password`, a secret that the submitter provides. Absent: no credentials.
+   */
+  credentials_secret?: string | null;
+  /**
+   * `http://host:port` (CONNECT) or `socks5://host:port`, without user. The proxy resolves the
+   * target's name.
+   */
+  url: string;
 }
 /**
  * TLS settings of an https target.

@@ -159,7 +159,11 @@ export interface Failing {
     | "before_first_byte"
     | "before_last_byte"
     | "other"
-    | "not_allowed";
+    | "not_allowed"
+    | "proxy_credentials"
+    | "proxy_refused"
+    | "proxy_no_connection"
+    | "proxy_protocol";
   /**
    * Whether no call has reached a server so far.
    */
