@@ -41,7 +41,7 @@ class FakeSession:
         return json.dumps([LISTED])
 
     def unfinished(self, _run: str) -> str:
-        return json.dumps({"agents": {"want": 1}})
+        return json.dumps({"agents": {"want": 1}, "plan": {}})
 
 
 class DeadStack:

@@ -200,10 +200,10 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
         "must be a variable of the environment (got 'NO_SUCH_LOGIN')",
     ),
     "no credentials": (
-        "{'proxy': 'http://proxy:80', 'proxy_credentials_env': 'PATH'}",
+        "{'proxy': 'http://proxy:80', 'proxy_credentials_env': 'HOME'}",
         ConnectionFlags(),
         HTTPS,
-        "the value of PATH must be user:password in printable ASCII",
+        "the value of HOME must be user:password in printable ASCII",
     ),
     "redirects": ("{'redirects': -1}", ConnectionFlags(), HTTPS, "number of at least 0"),
     "many redirects": ("", ConnectionFlags(redirects="21"), HTTPS, "must be 1 to 20"),

@@ -150,7 +150,12 @@ class FakeStack:
         self.error: StackFault | None = None
 
     def for_run(
-        self, _root: Path, agents: int, _listen: Sequence[str], _opened: Sequence[str]
+        self,
+        _root: Path,
+        agents: int,
+        _listen: Sequence[str],
+        _opened: Sequence[str],
+        _proxies: Sequence[str],
     ) -> FakeStack:
         if self.error is not None:
             raise self.error

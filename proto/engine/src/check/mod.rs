@@ -22,6 +22,7 @@ mod closed_loop;
 mod code;
 mod connections;
 mod inputs;
+mod proxy_policy;
 mod script;
 mod secrecy;
 mod target;

@@ -30,7 +30,7 @@ pub struct TargetPolicy {
     /// The addresses that these names resolve to.
     own: Vec<SocketAddr>,
     /// Whether connections may lead through a proxy, behind which no address is judged.
-    allows_proxies: bool,
+    pub(super) allows_proxies: bool,
 }
 
 /// The network that an agent is in.
@@ -190,28 +190,6 @@ impl TargetPolicy {
             own_names: Vec::new(),
             own: Vec::new(),
             allows_proxies: false,
-        }
-    }
-
-    /// Allows plans with a proxy, whose own address is judged as any other.
-    #[must_use]
-    pub fn with_proxies(mut self) -> Self {
-        self.allows_proxies = true;
-        self
-    }
-
-    /// Whether a plan has no proxy, or proxies are allowed.
-    ///
-    /// # Errors
-    /// The field of the plan, and what allows proxies.
-    pub fn judge_proxy(&self, plan: &Plan) -> Result<(), Problem> {
-        match &plan.connections.proxy {
-            Some(proxy) if !self.allows_proxies => {
-                let rule = "not allowed: behind a proxy this agent judges no address \
-                            (--allow-proxy allows proxies)";
-                Err(Problem::new("connections.proxy", rule, &proxy.url))
-            }
-            _ => Ok(()),
         }
     }
 

@@ -76,7 +76,8 @@ async fn connect(request: &[u8], tcp: &mut TcpStream) -> Result<(), Refused> {
     let status: Option<u16> = status.and_then(|digits| digits.parse().ok());
     let cause = match status {
         Some(200..300) => return Ok(()),
-        Some(407) => Cause::ProxyCredentials,
+        // 401 is the answer of tinyproxy to a wrong password.
+        Some(401 | 407) => Cause::ProxyCredentials,
         Some(502..=504) => Cause::ProxyNoConnection,
         Some(100..) => Cause::ProxyRefused,
         _ => return Err(Refused::protocol("not HTTP/1")),
