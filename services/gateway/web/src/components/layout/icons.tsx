@@ -47,3 +47,8 @@ export function Icon({ name }: { name: keyof typeof ICONS }) {
     </svg>
   );
 }
+
+/** Marks a row by a colour variable of the theme, as in the charts. */
+export function Dot({ colour }: { colour: string }) {
+  return <i class="dot" style={{ background: `var(--${colour})` }} aria-hidden="true" />;
+}

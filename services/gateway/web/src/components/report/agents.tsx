@@ -5,7 +5,7 @@ import type { AgentOverTime, AgentsOverTime } from "../../api/answers";
 import { type Tone, lossReason } from "../../format/labels";
 import { NOT_MEASURED, count, latency, percent } from "../../format/numbers";
 import { Figure, FigureCell } from "../layout/figures";
-import { Badge } from "../layout/icons";
+import { Badge, Dot } from "../layout/icons";
 import { Scroll, Tile, Tiles } from "../layout/panel";
 
 const NO_ARRIVAL = "No arrival was due in the measured time";
@@ -122,7 +122,7 @@ export function Holders({ report, data, chosen = null, onChoose }: HoldersProps)
             return (
               <tr key={holder.boot_id} class={on ? "chosen" : ""}>
                 <th scope="row">
-                  <i class={`dot ${colours.get(holder.agent) ?? ""}`} aria-hidden="true" />
+                  <Dot colour={colours.get(holder.agent) ?? "muted"} />
                   {onChoose ? (
                     <button
                       type="button"

@@ -4,6 +4,7 @@ import type { Raised, TaskRaises } from "../../api/_generated/report";
 import type { CallErrors, Errors } from "../../api/answers";
 import { NOT_MEASURED, count, percent } from "../../format/numbers";
 import { outcome, raisedBy, spaced } from "../../format/labels";
+import { Dot } from "../layout/icons";
 import { Scroll } from "../layout/panel";
 
 interface Failure {
@@ -119,7 +120,7 @@ function Table({ found }: { found: Failure[] }) {
                 {one.task} <small>{one.call}</small>
               </th>
               <td>
-                <i class={`dot o-${one.outcome}`} aria-hidden="true" />
+                <Dot colour={`o-${one.outcome}`} />
                 {outcome(one.outcome)}
               </td>
               <td class="n strong">{count(one.calls)}</td>

@@ -9,6 +9,7 @@ import {
   type Order,
   listedTasks,
 } from "../../data/task_order";
+import { Dot } from "../layout/icons";
 import { Scroll } from "../layout/panel";
 import { Figure, FigureCell } from "../layout/figures";
 import type { CallReport, Report, TaskReport } from "../../api/_generated/report";
@@ -336,7 +337,7 @@ export function OutcomeTable({ calls, status, of = "" }: OutcomesProps) {
             return (
               <tr key={name}>
                 <th scope="row">
-                  <i class={`dot o-${name}`} aria-hidden="true" />
+                  <Dot colour={`o-${name}`} />
                   {outcome(name)}
                 </th>
                 <FigureCell of={`${field}.outcomes.${name}`} text={count(n)} strong />

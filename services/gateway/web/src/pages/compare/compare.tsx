@@ -10,7 +10,7 @@ import { Link, navigate } from "../../app/navigation";
 import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../../app/route";
 import { MarkList, Marks } from "../../components/charts/mark_lines";
 import { type Line, PercentileCurve } from "../../components/charts/percentile_curve";
-import { Icon } from "../../components/layout/icons";
+import { Dot, Icon } from "../../components/layout/icons";
 import { OverlayChart } from "../../components/charts/overlay_chart";
 import { Empty, Failed, Loading, Panel } from "../../components/layout/panel";
 import { decode } from "../../data/histogram";
@@ -31,7 +31,7 @@ export function Compare({ runs, percentile }: { runs: string[]; percentile: stri
       <ul class="chips">
         {runs.map((run, at) => (
           <li key={run}>
-            <i class={`dot c-${at}`} aria-hidden="true" />
+            <Dot colour={`c-${at}`} />
             <Link to={runRoute(run)}>{found.get(run)?.report.scenario ?? run}</Link>
             <code class="id">{run.slice(-6)}</code>
             {at > 0 ? (

@@ -9,7 +9,7 @@ import { useResource } from "../../api/resource";
 import { Figure } from "../../components/layout/figures";
 import { type Changes, ChangeText, Conclusions, changeKey, changesOf } from "./changes";
 import { Explained } from "./explain";
-import { Badge } from "../../components/layout/icons";
+import { Badge, Dot } from "../../components/layout/icons";
 import { Failed, Panel, Scroll } from "../../components/layout/panel";
 import { notStarted, total } from "../../components/tables/accounting";
 import { serverLatency } from "../../components/tables/percentiles";
@@ -261,7 +261,7 @@ function Head({ shown }: { shown: Compared[] }) {
         </th>
         {shown.map((one, at) => (
           <th key={one.report.run.id} class="n">
-            <i class={`dot c-${at}`} aria-hidden="true" /> {label(one, at)}
+            <Dot colour={`c-${at}`} /> {label(one, at)}
             <small>{dateTime(one.report.run.created_at)}</small>
           </th>
         ))}
