@@ -110,9 +110,11 @@ fn of_task(
         }
         for (gate, broke) in gates.iter().zip(&mut broke) {
             let actual = so_far.of(gate.metric);
-            *broke = match passes(gate.operator(), actual, gate.limit) {
-                true => None,
-                false => broke.or(Some(tick)),
+            let holds = passes(gate.operator(), actual, gate.limit);
+            // Tasks may have raised without a call: nothing was measured that could break it.
+            *broke = match actual {
+                Some(_) if !holds => broke.or(Some(tick)),
+                _ => None,
             };
         }
     }

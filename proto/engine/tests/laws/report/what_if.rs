@@ -136,29 +136,45 @@ proptest! {
     /// judged to there, fails it.
     #[test]
     fn a_gate_broke_when_it_held_no_more(seed: u64) {
-        let history = History::new(seed);
-        let whole = Whole::of(&history, &history.data);
-        let limit = Dice::new(!seed).pick(500..2_000) as f64;
-        let errors = gate(Metric::ErrorRate, 10.0, None);
-        let thresholds = vec![gate(Metric::P50Ms, limit, None), errors];
-        let judged_to = |to_us: Option<u64>| {
-            let thresholds = Some(thresholds.clone());
-            let question = WhatIf { thresholds, to_us, ..WhatIf::default() };
-            what_if(whole.run(), &question).expect("it is sound")
-        };
-        let first = first_measured_tick(&history.plan);
-        let answer = judged_to(None);
-        for place in 0..2 {
-            let mut expected = None;
-            for tick in first..history.workload.ticks() {
-                let to_us = u64::from(tick + 1) * history.plan.tick_us;
-                let result = &judged_to(Some(to_us)).verdict.thresholds[place];
-                expected = match (result.passed, result.actual) {
-                    (true, _) | (_, None) => None,
-                    (false, Some(_)) => expected.or(Some(u64::from(tick) * history.plan.tick_us)),
-                };
-            }
-            prop_assert_eq!(answer.broke_at_us[place], expected);
-        }
+        gates_broke_where_they_failed(seed)?;
     }
+}
+
+/// A task that raised without a call gives a percentile no figure: its gate broke nowhere.
+#[test]
+fn a_gate_without_a_figure_has_not_broken() {
+    let seed = 17_967_486_905_198_098_859;
+    gates_broke_where_they_failed(seed).expect("the answer agrees with the runs up to each tick");
+}
+
+fn gates_broke_where_they_failed(seed: u64) -> Result<(), TestCaseError> {
+    let history = History::new(seed);
+    let whole = Whole::of(&history, &history.data);
+    let limit = Dice::new(!seed).pick(500..2_000) as f64;
+    let errors = gate(Metric::ErrorRate, 10.0, None);
+    let thresholds = vec![gate(Metric::P50Ms, limit, None), errors];
+    let judged_to = |to_us: Option<u64>| {
+        let thresholds = Some(thresholds.clone());
+        let question = WhatIf {
+            thresholds,
+            to_us,
+            ..WhatIf::default()
+        };
+        what_if(whole.run(), &question).expect("it is sound")
+    };
+    let first = first_measured_tick(&history.plan);
+    let answer = judged_to(None);
+    for place in 0..2 {
+        let mut expected = None;
+        for tick in first..history.workload.ticks() {
+            let to_us = u64::from(tick + 1) * history.plan.tick_us;
+            let result = &judged_to(Some(to_us)).verdict.thresholds[place];
+            expected = match (result.passed, result.actual) {
+                (true, _) | (_, None) => None,
+                (false, Some(_)) => expected.or(Some(u64::from(tick) * history.plan.tick_us)),
+            };
+        }
+        prop_assert_eq!(answer.broke_at_us[place], expected);
+    }
+    Ok(())
 }
