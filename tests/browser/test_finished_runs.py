@@ -55,8 +55,9 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
     expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
 
 
+@pytest.mark.timed  # both certificates have to be VALID
 def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
-    """Broken if figures or changes stand in the column of the other run, or chance is a change."""
+    """Broken if figures or changes stand in the other run's column, or chance is a change. 18 s."""
     first = past.run(steady(rps=40))
     second = past.run(steady(rps=60))
     reader.open("/")
