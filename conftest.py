@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background lets them ignore Ctrl-C, and their children,
     # too, which tests end by it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test asserts a speed: by default an example that takes 200 ms on a busy machine fails.
+settings.register_profile("without deadline", parent=settings.default, deadline=None)
+settings.load_profile("without deadline")
 
 SKIPPED_FILE = "LOADPILOT_TEST_SKIPPED"
 """Environment variable: the file to which the reason of each skipped test is appended."""

@@ -13,7 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sdk.tests.support.screen import Screen
 from sdk.tests.support.snapshots import GATED, SCENE, gates, snapshot, tasks
@@ -145,7 +145,6 @@ def test_a_frame_is_never_wider_or_taller_than_its_terminal(kind: str) -> None:
 NAMES = st.text(st.characters(codec="utf-8"), max_size=80)
 
 
-@settings(deadline=None)
 @given(NAMES, NAMES, st.integers(COLUMNS_MIN, 200), st.integers(ROWS_MIN, 40))
 def test_no_name_breaks_a_frame(name: str, target: str, columns: int, rows: int) -> None:
     """Broken if the name of a task or a target moves the cursor, or takes more cells than it may:
@@ -374,7 +373,6 @@ def resized(steps: list[tuple[int, int]]) -> Iterator[tuple[Screen, int, list[st
         assert screen.wraps
 
 
-@settings(deadline=None)
 @given(sizes(ROWS_MIN - 4))
 def test_a_terminal_may_change_its_size_at_any_time(steps: list[tuple[int, int]]) -> None:
     """Broken if a terminal of any size misses the newest figures, or if one that is too small gets
@@ -386,7 +384,6 @@ def test_a_terminal_may_change_its_size_at_any_time(steps: list[tuple[int, int]]
             assert line(GATED, snapshot(requests_total=total)) in "\n".join(screen.text)
 
 
-@settings(deadline=None)
 @given(sizes(48))
 def test_a_narrower_terminal_keeps_no_pieces_of_old_frames(steps: list[tuple[int, int]]) -> None:
     """Broken if what was drawn, which a narrower terminal wraps, stays above the new frame. Of a
