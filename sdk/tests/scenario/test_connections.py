@@ -206,9 +206,20 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
         "the value of HOME must be user:password in printable ASCII",
     ),
     "redirects": ("{'redirects': -1}", ConnectionFlags(), HTTPS, "number of at least 0"),
-    "many redirects": ("", ConnectionFlags(redirects="21"), HTTPS, "must be 1 to 20"),
+    "many redirects": (
+        "",
+        ConnectionFlags(redirects="21"),
+        HTTPS,
+        "--redirects: must be 1 to 20",
+    ),
+    "many redirects of the scenario": (
+        "{'redirects': 21}",
+        ConnectionFlags(),
+        HTTPS,
+        "connections redirects: must be 1 to 20",
+    ),
     "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),
-    "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "must be host:port"),
+    "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "--connect-to: must be host:port"),
     "source": ("", ConnectionFlags(sources=("eth0",)), HTTPS, "must be an IP address"),
     "one port": (
         "",

@@ -24,6 +24,7 @@ from .recorded.tasks import Tasks, task_names
 from .scenario import replay
 from .scenario import stages as stages_of
 from .scenario.connections import connections
+from .scenario.connections import place_of as place_of_connections
 from .scenario.params import parameters, read_parameters
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .scenario.thresholds import Measurable
@@ -323,13 +324,24 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
     if root == "tags":
         flagged = {path.removeprefix("tags."), value} & settings.overrides.tags.keys()
         return rule("--tag" if flagged else settings.place("tags"), must, value)
-    if root == "profile":
-        return rule(_profile_place(path, settings), must, value)
+    own = _own_place(root, path, settings)
+    if own is not None:
+        return rule(own, must, value)
     name = FIELDS.get(root)
     if name is None:
         return rule(f"{settings.at}: {path}", must, value)
     place = settings.place(name) if " " not in name else f"{settings.at}: {name}"
     return rule(place if path == root else f"{place} ({path})", must, value)
+
+
+def _own_place(root: str, path: str, settings: Settings) -> str | None:
+    """Return the place of a field of the profile or the connections; None for others."""
+    if root == "profile":
+        return _profile_place(path, settings)
+    # The fields of TLS are contents of files, whose flags have other names.
+    if root == "connections" and path != root and not path.startswith("connections.tls"):
+        return place_of_connections(settings, path)
+    return None
 
 
 def _profile_place(path: str, settings: Settings) -> str:

@@ -7,6 +7,7 @@ never the key.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ PEM_BYTES_MAX = 256 << 10
 """Maximum size of a certificate or key file, in bytes."""
 FLAGS = {"max": "--connections", "sources": "--source"}
 """Flags whose name differs from that of their setting."""
+FIELDS = {"age_us_max": "age_max", "resolve_us": "resolve_every", "redirects_max": "redirects"}
+"""Settings whose name differs from that of their field in the plan."""
 LISTS = {"sources": '["10.0.0.7"]', "other_targets": '["http://other:8000"]'}
 """An example of each setting that is a list."""
 PROXY_RULE = "http://host:port or socks5://host:port, without user and password"
@@ -73,6 +76,13 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
     }
     reader.refuse_unknown()
     return {name: value for name, value in built.items() if value}
+
+
+def place_of(settings: Settings, path: str) -> str:
+    """Return the place of the setting behind a field of the plan, such as ``connections.max``."""
+    _, field = re.split(r"[.\[]", path, maxsplit=2)[:2]
+    name = FIELDS.get(field, field)
+    return Reader(settings, settings.overrides.connections).find(name)[0]
 
 
 class Reader:
