@@ -37,6 +37,7 @@ def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -
     expect(reader.tile("arrivals")).to_have_text("320", timeout=TIMEOUT_MS)
 
 
+@pytest.mark.timed  # its certificate has to be VALID
 def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> None:
     """Broken if the verdict does not follow the threshold, or a reload loses the threshold."""
     past.oracle.delay(30.0, path="/browse")
