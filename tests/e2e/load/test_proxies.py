@@ -51,7 +51,7 @@ def needed(program: str) -> str:
     """The path of a proxy; skips the test where it is absent."""
     path = shutil.which(program)
     if path is None:
-        pytest.skip(f"no {program} on this machine; apt-get install {program}")
+        pytest.skip(f"needs {program}: apt-get install {program}")
     return path
 
 
