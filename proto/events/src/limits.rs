@@ -106,7 +106,6 @@ pub const SEAL_NAMES_MAX: usize = 1_024;
 pub const REST_MAX_US: u64 = 24 * 3_600 * 1_000_000;
 /// Maximum number of stages of the users of a closed loop.
 pub const USER_STAGES_MAX: usize = 1_000;
-
 /// Maximum number of users of a closed loop.
 pub const USERS_MAX: u32 = 1_000_000;
 /// Maximum seed: JSON readers that know only doubles read it exactly.

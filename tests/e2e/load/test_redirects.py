@@ -29,7 +29,7 @@ def seen(received: list[Any]) -> Counter[str]:
 
 
 def test_redirects_are_counted_and_belong_to_their_call(loadpilot: Loadpilot) -> None:
-    """Broken if a call with a redirect counted twice, or what the target saw were not told.
+    """Broken if a call with a redirect is counted twice, or a request of the target is missing.
 
     Costs 3 s.
     """

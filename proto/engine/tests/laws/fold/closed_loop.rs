@@ -344,7 +344,7 @@ proptest! {
         let share = if all == 0 { 0.0 } else { lost_users as f64 * 100.0 / all as f64 };
         let found = game.report.gaps.lost_time_pct.expect("a closed loop");
         prop_assert!((found - share).abs() < 1e-9, "{found} {share}");
-        // A gap in which nobody was active is a gap all the same.
+        // A gap without active users is still a gap.
         let grade = match share {
             0.0 if game.report.gaps.lost.is_empty() => None,
             share if share > 1.0 => Some(Grade::Invalid),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...control.figures import count, percent, seconds
+from ...control.figures import count, percent, plural, seconds
 from ...control.terminal import safe
 
 if TYPE_CHECKING:
@@ -19,17 +19,9 @@ VALUE_CHARS_MAX = 60
 HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
 
 
-def _connections(number: int) -> str:
-    return f"{count(number)} connection{'s' if number != 1 else ''}"
-
-
 def _proxy(proxy: Mapping[str, Any]) -> str:
     login = ", with credentials" if "credentials_secret" in proxy else ""
     return f"through the proxy {safe(proxy['url'])}{login}"
-
-
-def _redirects(number: int) -> str:
-    return f"{count(number)} redirect{'s' if number != 1 else ''}"
 
 
 def _reuse(reuse: Any) -> str:
@@ -54,8 +46,8 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
 TEXTS: dict[str, Callable[[Any], str]] = {
     "other_targets": lambda others: f"targets in turn, also {safe(', '.join(others))}",
     "http": lambda version: HTTP.get(version, ""),
-    "max": lambda most: f"at most {_connections(most)} an agent",
-    "open_first": lambda first: f"{_connections(first)} an agent opened before the start",
+    "max": lambda most: f"at most {plural(most, 'connection')} an agent",
+    "open_first": lambda first: f"{plural(first, 'connection')} an agent opened before the start",
     "streams_max": lambda most: f"at most {count(most)} requests at a time on a connection",
     "reuse": _reuse,
     "requests_max": lambda most: f"connections closed after {count(most)} requests",
@@ -65,7 +57,7 @@ TEXTS: dict[str, Callable[[Any], str]] = {
     "ip": lambda family: f"IPv{family} only",
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
     "proxy": _proxy,
-    "redirects_max": lambda most: f"at most {_redirects(most)} followed in a call",
+    "redirects_max": lambda most: f"at most {plural(most, 'redirect')} followed in a call",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }
 """The text for each setting of the plan's ``connections``, in the order of the line."""

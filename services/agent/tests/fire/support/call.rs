@@ -43,7 +43,7 @@ pub(crate) enum Act {
     Pieces,
     /// 200 in full without a look at the body, which is then refused without blame.
     Early,
-    /// The same, but first the connection is told to take no more.
+    /// 200 with `hello`, after a GOAWAY: the connection takes no further request.
     Last,
     Reset(Reason),
     /// Never answers; notes how the call gave up.
