@@ -2,15 +2,17 @@
 //!
 //! It delivers events in order until it detects a gap, and reports the gap. It must never skip an
 //! event and never deliver one twice. The tail creates the next one.
+//!
+//! The cursor requests events in batches and has one request open at a time, so that a reader that
+//! is slower than the server holds [`BATCH_BYTES`] and not the 32 MiB that the server would push.
 
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::push::Config;
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, ReplayPolicy};
+use async_nats::jetstream::consumer::pull::{BatchConfig, BatchRequestError, Config};
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, ReplayPolicy};
 use async_nats::jetstream::stream::ConsumerErrorKind;
 use async_nats::jetstream::{self, ErrorCode};
-use async_nats::{HeaderMap, StatusCode, Subscriber};
-use bytes::Bytes;
+use async_nats::{Message, StatusCode, Subscriber};
 use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -22,7 +24,15 @@ use crate::{Fault, Link, Stored, Stream};
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Timeout for the next event or heartbeat, after which the consumer counts as lost.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time after which the server removes a consumer without a subscriber.
+/// What a user may not publish to if the server lets it create a consumer but not read from it.
+const NEXT: &str = "$JS.API.CONSUMER.MSG.NEXT";
+/// Maximum number of events of one request.
+const BATCH_EVENTS: usize = 1024;
+/// Maximum size of the events of one request, in bytes.
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
+/// Time after which an unfinished request ends, and the next one follows.
+const REQUEST_EXPIRY: Duration = Duration::from_secs(10);
+/// Time after which the server removes a consumer without a request.
 const INACTIVE_THRESHOLD: Duration = Duration::from_secs(30);
 
 /// Selection of events.
@@ -38,9 +48,12 @@ pub(super) struct Spec {
 #[derive(Debug)]
 pub(super) struct Cursor {
     nats: Nats,
-    asset: String,
-    name: String,
+    consumer: Consumer<Config>,
     deliveries: Subscriber,
+    inbox: String,
+    requested_at: Instant,
+    /// Number of deliveries before the open request.
+    delivered_before: u64,
     /// Number of deliveries so far. The server numbers them, which reveals a gap.
     delivered: u64,
     /// Number of matching events when the consumer was created.
@@ -59,6 +72,8 @@ pub(super) enum Delivery {
     Idle,
     /// An event was missed, or the consumer is gone: the tail creates another.
     Broken,
+    /// The server lets this user create a consumer but not read from it.
+    Denied(Fault),
 }
 
 impl Cursor {
@@ -72,10 +87,9 @@ impl Cursor {
         let name = format!("tail_{}", inbox.rsplit('.').next().unwrap_or_default());
         let deliveries = nats.client.subscribe(inbox.clone()).await;
         let deliveries = deliveries.map_err(|err| api::fault(&what(), &err))?;
-        let config = consumer(&name, inbox, spec);
         let consumer = nats
             .jetstream
-            .create_consumer_on_stream(config, &asset)
+            .create_consumer_on_stream(config(&name, spec), &asset)
             .await;
         let consumer = consumer.map_err(|err| match err.kind() {
             ConsumerErrorKind::JetStream(reason)
@@ -87,16 +101,41 @@ impl Cursor {
             }
             _ => api::fault(&what(), &err),
         })?;
-        Ok(Cursor {
+        let mut cursor = Cursor {
             nats: nats.clone(),
-            asset,
-            name,
-            deliveries,
-            delivered: 0,
             pending_at_start: consumer.cached_info().num_pending,
+            consumer,
+            deliveries,
+            inbox,
+            requested_at: Instant::now(),
+            delivered_before: 0,
+            delivered: 0,
             link,
             opened_on,
-        })
+        };
+        let limits = (BATCH_EVENTS, BATCH_BYTES);
+        let requested = cursor.request(limits).await;
+        requested.map_err(|err| api::fault(&what(), &err))?;
+        Ok(cursor)
+    }
+
+    /// Requests up to so many events and bytes. Without a limit of bytes the server would not say
+    /// when a request has ended.
+    async fn request(
+        &mut self,
+        (batch, max_bytes): (usize, usize),
+    ) -> Result<(), BatchRequestError> {
+        self.requested_at = Instant::now();
+        self.delivered_before = self.delivered;
+        let request = BatchConfig {
+            batch,
+            max_bytes,
+            expires: Some(REQUEST_EXPIRY),
+            idle_heartbeat: HEARTBEAT_INTERVAL,
+            ..BatchConfig::default()
+        };
+        let inbox = self.inbox.clone().into();
+        self.consumer.request_batch(request, inbox).await
     }
 
     /// The next delivery. Not to be cancelled half-way: the tail's task owns it.
@@ -109,27 +148,42 @@ impl Cursor {
                 message = tokio::time::timeout_at(silent_at, self.deliveries.next()) => message,
             };
             let Ok(Some(message)) = message else {
-                return Delivery::Broken;
+                let denial = self.nats.line.denial(NEXT, self.requested_at);
+                return denial.map_or(Delivery::Broken, Delivery::Denied);
             };
-            let delivery = match message.status {
+            return match message.status {
                 None => self.event(message),
-                Some(StatusCode::IDLE_HEARTBEAT) => self.heartbeat(message).await,
-                Some(_) => Some(Delivery::Broken),
+                Some(StatusCode::IDLE_HEARTBEAT) => self.heartbeat(&message),
+                Some(status) if header(&message, "Nats-Pending-Messages").is_some() => {
+                    match self.request_next(status).await {
+                        Ok(()) => continue,
+                        Err(_) => Delivery::Broken,
+                    }
+                }
+                Some(_) => Delivery::Broken,
             };
-            if let Some(delivery) = delivery {
-                return delivery;
-            }
         }
     }
 
-    fn event(&mut self, message: async_nats::Message) -> Option<Delivery> {
+    /// Follows a request that the server has ended with `status`. A request that ended before it
+    /// expired and without an event met an event above its limit of bytes.
+    async fn request_next(&mut self, status: StatusCode) -> Result<(), BatchRequestError> {
+        let is_too_large = status != StatusCode::TIMEOUT && self.delivered == self.delivered_before;
+        let limits = match is_too_large {
+            true => (1, u32::MAX as usize),
+            false => (BATCH_EVENTS, BATCH_BYTES),
+        };
+        self.request(limits).await
+    }
+
+    fn event(&mut self, message: Message) -> Delivery {
         let context = self.nats.jetstream.clone();
         let message = jetstream::Message { message, context };
         let Ok(info) = message.info() else {
-            return Some(Delivery::Broken);
+            return Delivery::Broken;
         };
         if info.consumer_sequence != self.delivered + 1 {
-            return Some(Delivery::Broken);
+            return Delivery::Broken;
         }
         self.delivered = info.consumer_sequence;
         let stored = Stored {
@@ -138,40 +192,23 @@ impl Cursor {
             stored_at_us: api::micros(info.published.unix_timestamp_nanos()),
             payload: message.payload.clone(),
         };
-        Some(Delivery::Event(stored, info.pending))
+        Delivery::Event(stored, info.pending)
     }
 
-    /// Replies to flow control, or compares the count of deliveries in a plain heartbeat.
-    async fn heartbeat(&self, message: async_nats::Message) -> Option<Delivery> {
-        if let Some(reply) = message.reply {
-            self.reply(reply.to_string()).await;
-            return None;
-        }
-        let headers = message.headers.unwrap_or_default();
-        if let Some(stalled) = header(&headers, "Nats-Consumer-Stalled") {
-            self.reply(stalled.to_owned()).await;
-            return None;
-        }
-        let sent = header(&headers, "Nats-Last-Consumer").and_then(|sent| sent.parse().ok());
+    /// Compares the count of deliveries with the server's.
+    fn heartbeat(&self, message: &Message) -> Delivery {
+        let sent = header(message, "Nats-Last-Consumer").and_then(|sent| sent.parse().ok());
         if sent == Some(self.delivered) {
-            Some(Delivery::Idle)
+            Delivery::Idle
         } else {
-            Some(Delivery::Broken)
+            Delivery::Broken
         }
-    }
-
-    async fn reply(&self, subject: String) {
-        // If the reply is lost, the server requests it again in the next heartbeat.
-        let _ = self.nats.client.publish(subject, Bytes::new()).await;
     }
 
     /// Number of stored events that are not delivered yet, as the server counts them.
-    pub(super) async fn pending(&self) -> Result<u64, Fault> {
-        let what = || format!("read consumer {}", self.name);
-        let stream = self.nats.jetstream.get_stream_no_info(&self.asset).await;
-        let stream = stream.map_err(|err| api::fault(&what(), &err))?;
-        let info = stream.consumer_info(&self.name).await;
-        let info = info.map_err(|err| api::fault(&what(), &err))?;
+    pub(super) async fn pending(&mut self) -> Result<u64, Fault> {
+        let info = self.consumer.info().await;
+        let info = info.map_err(|err| api::fault("read a consumer", &err))?;
         let undelivered = info
             .delivered
             .consumer_sequence
@@ -182,10 +219,11 @@ impl Cursor {
     /// Removes the consumer; if that fails, the server removes it after [`INACTIVE_THRESHOLD`].
     pub(super) fn close(self) {
         tokio::spawn(async move {
+            let info = self.consumer.cached_info();
             let delete = self
                 .nats
                 .jetstream
-                .delete_consumer_from_stream(&self.name, &self.asset);
+                .delete_consumer_from_stream(&info.name, &info.stream_name);
             let _ = timeout(SILENCE_TIMEOUT, delete).await;
         });
     }
@@ -200,18 +238,18 @@ async fn reconnected(link: &mut watch::Receiver<Link>, opened_on: Link) {
     }
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {
+    let headers = message.headers.as_ref()?;
     headers.get_last(name).map(|value| value.as_str())
 }
 
-fn consumer(name: &str, inbox: String, spec: &Spec) -> Config {
+fn config(name: &str, spec: &Spec) -> Config {
     let (filter_subject, filter_subjects) = match spec.subjects.as_slice() {
         [one] => (one.clone(), Vec::new()),
         several => (String::new(), several.to_vec()),
     };
     Config {
         name: Some(name.to_owned()),
-        deliver_subject: inbox,
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: spec.from_seq.max(1),
         },
@@ -220,8 +258,6 @@ fn consumer(name: &str, inbox: String, spec: &Spec) -> Config {
         filter_subject,
         filter_subjects,
         replay_policy: ReplayPolicy::Instant,
-        flow_control: true,
-        idle_heartbeat: HEARTBEAT_INTERVAL,
         inactive_threshold: INACTIVE_THRESHOLD,
         num_replicas: 1,
         memory_storage: true,
@@ -232,7 +268,9 @@ fn consumer(name: &str, inbox: String, spec: &Spec) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testserver::TestServer;
+    use crate::Options;
+    use crate::testserver::{NoServer, TestServer};
+    use bytes::Bytes;
 
     /// Broken if the cursor delivers an event behind a gap, or takes a heartbeat with a higher
     /// count for an idle one.
@@ -264,5 +302,85 @@ mod tests {
             let is_delivered = matches!(cursor.next().await, Delivery::Event(..));
             assert_eq!(is_delivered, lost == 0, "event, {lost} lost");
         }
+    }
+
+    /// Broken if the cursor stopped after its first request, at an event that is larger than one
+    /// request allows, or if the server sent more than a request allows to a reader that is slow.
+    #[tokio::test]
+    async fn requests_follow_each_other_and_bound_what_waits() {
+        const SUBJECT: &str = "lp.local.run.R.ctl";
+        let server = TestServer::start_open_to("max_payload: 4194304");
+        let server = match server {
+            Ok(server) => server,
+            Err(NoServer::NotFound) => return eprintln!("SKIPPED: {}", NoServer::NotFound),
+            Err(failed) => panic!("{failed}"),
+        };
+        let nats = Nats::connect(&Options::new(&server.url)).await;
+        let nats = nats.expect("connects");
+        nats.open_log().await.expect("opens");
+        let small = vec![10; BATCH_EVENTS + 1];
+        let large = vec![BATCH_BYTES / 4; 9];
+        let sizes = [small, vec![BATCH_BYTES + 1], large].concat();
+        for (number, size) in sizes.iter().enumerate() {
+            let payload = Bytes::from(vec![0; *size]);
+            let id = number.to_string();
+            let stored = nats.append(Stream::Ctl, SUBJECT, &id, payload);
+            stored.await.expect("appends");
+        }
+        let spec = Spec {
+            stream: Stream::Ctl,
+            subjects: vec![],
+            from_seq: 1,
+        };
+        let mut cursor = Cursor::open(&nats, &spec).await.expect("a consumer");
+        for size in sizes {
+            match cursor.next().await {
+                Delivery::Event(stored, _) => assert_eq!(stored.payload.len(), size),
+                other => panic!("{other:?} after {} events", cursor.delivered),
+            }
+        }
+        assert!(matches!(cursor.next().await, Delivery::Idle));
+
+        // Of the nine large events, a request that is not read brings three.
+        let from_seq = BATCH_EVENTS as u64 + 3;
+        let spec = Spec { from_seq, ..spec };
+        let mut slow = Cursor::open(&nats, &spec).await.expect("a consumer");
+        let info = async |cursor: &mut Cursor| {
+            let info = cursor.consumer.info().await.expect("its consumer");
+            info.delivered.consumer_sequence
+        };
+        while info(&mut slow).await < 3 {}
+        // The server answers in order: had it sent more, the next answers would say so.
+        for _ in 0..20 {
+            assert_eq!(info(&mut slow).await, 3);
+        }
+    }
+
+    /// Broken if a user who may not read waited for ever without the reason.
+    #[tokio::test]
+    async fn a_user_that_may_not_read_is_told() {
+        let server = TestServer::start_with(
+            "users = [{user: a, password: b, permissions: {publish: {deny: \
+             \"$JS.API.CONSUMER.MSG.NEXT.>\"}}}]",
+        );
+        let server = match server {
+            Ok(server) => server,
+            Err(NoServer::NotFound) => return eprintln!("SKIPPED: {}", NoServer::NotFound),
+            Err(failed) => panic!("{failed}"),
+        };
+        let options = Options {
+            token: Some("a:b".to_owned()),
+            ..Options::new(&server.url)
+        };
+        let nats = Nats::connect(&options).await.expect("connects");
+        nats.open_log().await.expect("opens");
+        let mut tail = nats.tail(Stream::Ctl, vec![], 1).await.expect("a tail");
+        let mut steps = Vec::new();
+        while !matches!(steps.last(), Some(Err(_))) {
+            steps.push(tail.next().await);
+        }
+        let denied = steps.pop();
+        let is_named = matches!(&denied, Some(Err(Fault::Denied { what, .. })) if what == NEXT);
+        assert!(is_named, "{denied:?}");
     }
 }

@@ -111,6 +111,10 @@ impl Pump {
                 },
                 Delivery::Idle => {}
                 Delivery::Broken => return Ok(()),
+                Delivery::Denied(fault) => {
+                    self.send(Err(fault)).await?;
+                    return Ok(());
+                }
             }
         }
     }
