@@ -140,6 +140,9 @@ def shown_address(url: str) -> str:
 def token_exposed_to(url: str, has_token: bool) -> str | None:
     """Return the first host to which a token would travel unencrypted; None if there is none."""
 
+def use_one_malloc_arena() -> None:
+    """Keep all threads of this process to one arena of glibc's malloc, which takes less memory."""
+
 def plan_gates(plan_json: str) -> str:
     """List the gates of a plan; JSON: ``[{"key", "operator", "limit"}]``.
 

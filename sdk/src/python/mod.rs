@@ -6,6 +6,7 @@
 //! - [`plans`], [`targets`], [`nats_url`]: checks and figures of plans and addresses.
 //! - [`curve`]: recorded loads and the profiles that replay them.
 //! - [`programs`]: coordinator, agent and supervisor as calls.
+//! - [`malloc_arenas`]: the memory of commands that read runs.
 //! - [`connection`], [`session`]: a connection to a log.
 //! - [`run_request`], [`teardown`]: runs that callers post; setup and teardown of a run.
 //! - [`live_run`], [`indexed_run`], [`samples`]: a run in progress, its log, its sampled calls.
@@ -17,6 +18,7 @@ mod curve;
 pub(crate) mod errors;
 mod indexed_run;
 mod live_run;
+mod malloc_arenas;
 mod nats_url;
 mod plans;
 mod programs;
@@ -51,6 +53,8 @@ pub mod _native {
     use super::indexed_run::{PyReading, otlp_rejected, percentile_of};
     #[pymodule_export]
     use super::live_run::PyWatch;
+    #[pymodule_export]
+    use super::malloc_arenas::use_one_malloc_arena;
     #[pymodule_export]
     use super::nats_url::{shown_address, token_exposed_to};
     #[pymodule_export]

@@ -207,7 +207,7 @@ impl Accounting<'_> {
             Vec::new()
         };
         let all_unowned = planned.unowned > 0 && lost == 0;
-        let rows = self.data.arrivals.of_tick(tick);
+        let rows = self.data.arrivals.by_task(tick..=tick);
         for (task, planned_count) in per_task.into_iter().enumerate() {
             let number = u16::try_from(task).unwrap_or(u16::MAX);
             let reported = rows.get(&number).map_or(0, ArrivalSums::reported);
@@ -246,7 +246,7 @@ impl Accounting<'_> {
             *count = count.saturating_sub(reported.copied().unwrap_or(0));
         }
         let mut missing = self.workload.count_per_task(planned.range.clone());
-        let rows = self.data.arrivals.of_tick(tick);
+        let rows = self.data.arrivals.by_task(tick..=tick);
         for (task, (open, missing)) in (0..).zip(open.iter_mut().zip(&mut missing)) {
             let reported = rows.get(&task).map_or(0, ArrivalSums::reported);
             *open = open.saturating_sub(reported);

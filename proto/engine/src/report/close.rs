@@ -1,5 +1,6 @@
 //! Closes the fold: control side and data side of a run become its report.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use loadpilot_events::answers::report::{
@@ -27,7 +28,7 @@ use crate::report::figures::streams::streams;
 use crate::report::state::{digested, run_state};
 use crate::report::{certificate, timeline, verdict};
 use crate::schedule::workload::Workload;
-use crate::tally::aggregates::{CallSums, add_counts};
+use crate::tally::aggregates::{ArrivalSums, CallSums, add_counts};
 use crate::tally::call_ids::CallId;
 use crate::tally::packed_histogram::Precision;
 use crate::tally::ratio::percent;
@@ -60,13 +61,15 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     let plan = unsound.as_ref().unwrap_or(plan);
     let workload = Workload::new(plan, state.created.as_ref().map_or(seed, |c| c.seed));
     let workload = workload.steered(&state.steering.rates);
+    let measured = first_measured_tick(plan)..u32::MAX;
     let closing = Closing {
         control,
         data,
         plan,
         workload: &workload,
         part: reached(control, data, plan),
-        measured: first_measured_tick(plan)..u32::MAX,
+        measured_sums: data.arrivals.by_task(measured.clone()),
+        measured,
         rules: control.rules(),
     };
     let accounts = closing.accounts();
@@ -94,6 +97,7 @@ pub(crate) fn judged(
         plan,
         workload,
         part: reached(control, data, plan),
+        measured_sums: data.arrivals.by_task(measured.clone()),
         measured,
         rules: Rules::CURRENT,
     };
@@ -117,6 +121,7 @@ pub(crate) fn judged_part(
         plan,
         workload,
         part: part.start..part.end.min(reached.end).max(part.start),
+        measured_sums: data.arrivals.by_task(part.clone()),
         measured: part,
         rules: control.rules(),
     };
@@ -159,6 +164,8 @@ pub(crate) struct Closing<'a> {
     pub(crate) part: Range<u32>,
     /// The due ticks that are judged.
     pub(crate) measured: Range<u32>,
+    /// The arrivals due in these ticks, by task: reading their rows takes as long as the rest.
+    pub(crate) measured_sums: BTreeMap<u16, ArrivalSums>,
     /// The rules of the judgement.
     pub(crate) rules: Rules,
 }
@@ -345,7 +352,7 @@ impl Closing<'_> {
                 [50.0, 90.0, 95.0, 99.0, 100.0],
             );
             let point = |place: usize| points.map(|points| points[place]);
-            let raises = self.raises_in(tick..=tick, None);
+            let raises = self.raises_in(tick..tick + 1);
             TickReport {
                 tick,
                 planned: arrivals.planned,

@@ -44,10 +44,14 @@ impl ArrivalRows {
         })
     }
 
-    /// The rows of a tick by task.
+    /// The sums of some ticks, by task.
     #[must_use]
-    pub fn of_tick(&self, tick: u32) -> BTreeMap<u16, ArrivalSums> {
-        self.0.get(&tick).into_iter().flat_map(unpacked).collect()
+    pub fn by_task(&self, ticks: impl RangeBounds<u32>) -> BTreeMap<u16, ArrivalSums> {
+        let mut sums: BTreeMap<u16, ArrivalSums> = BTreeMap::new();
+        for (_, task, more) in self.range(ticks) {
+            sums.entry(task).or_default().add(&more);
+        }
+        sums
     }
 }
 

@@ -164,7 +164,7 @@ impl Closing<'_> {
             response.add(calls.responses.iter());
             service.add(calls.services.iter());
         }
-        let raises = self.raises_in(ticks.start..=ticks.end.checked_sub(1)?, None);
+        let raises = self.raises_in(ticks.clone());
         finished += raises.without_call;
         errors += raises.more_errors();
         let (mut planned, mut started) = (0, 0);

@@ -3,7 +3,7 @@
 //!
 //! Must never change a figure of a run that is judged by the first version.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
@@ -13,6 +13,7 @@ use loadpilot_events::rules::Rules;
 use crate::fold::arrival_counts::Accounts;
 use crate::fold::project::Window;
 use crate::report::close::Closing;
+use crate::tally::aggregates::ArrivalSums;
 use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 
@@ -20,32 +21,39 @@ impl Closing<'_> {
     /// Arrivals of the measured time whose task raised, of one task or of all; none by the first
     /// version of the rules.
     pub(crate) fn raises(&self, task: Option<u16>) -> TaskRaises {
-        if self.measured.is_empty() {
-            return TaskRaises::default();
+        let mut recorded = TaskRaises::default();
+        if self.rules == Rules::V1 {
+            return recorded;
         }
-        let ticks = self.measured.start..=self.measured.end - 1;
-        let recorded = self.raises_in(ticks.clone(), task);
-        if self.rules == Rules::V1 || self.control.rules() >= Rules::V2 {
+        for sums in self.measured_sums_of(task) {
+            recorded.add(sums.raises);
+        }
+        if self.control.rules() >= Rules::V2 {
             return recorded;
         }
         let tasks = 0..u16::try_from(self.plan.tasks.len()).unwrap_or(u16::MAX);
         let mut sum = TaskRaises::default();
         for one in tasks.filter(|one| task.is_none_or(|task| task == *one)) {
-            sum.add(self.proven_raises(ticks.clone(), one));
+            sum.add(self.proven_raises(one));
         }
         sum
     }
 
+    /// The arrivals of the measured time of one task or of each.
+    pub(crate) fn measured_sums_of(&self, task: Option<u16>) -> impl Iterator<Item = &ArrivalSums> {
+        let sums = self.measured_sums.iter();
+        let sums = sums.filter(move |(of, _)| task.is_none_or(|task| task == **of));
+        sums.map(|(_, sums)| sums)
+    }
+
     /// Arrivals of some due ticks whose task raised, as agents counted them.
-    pub(crate) fn raises_in(&self, ticks: RangeInclusive<u32>, task: Option<u16>) -> TaskRaises {
+    pub(crate) fn raises_in(&self, ticks: Range<u32>) -> TaskRaises {
         let mut sum = TaskRaises::default();
-        if self.rules == Rules::V1 || ticks.is_empty() {
+        if self.rules == Rules::V1 {
             return sum;
         }
-        for (_, of, more) in self.data.arrivals.range(ticks) {
-            if task.is_none_or(|task| task == of) {
-                sum.add(more.raises);
-            }
+        for (.., more) in self.data.arrivals.range(ticks) {
+            sum.add(more.raises);
         }
         sum
     }
@@ -53,11 +61,10 @@ impl Closing<'_> {
     /// Minimum number of arrivals that raised without a failed call, in a log whose agents counted
     /// only task errors and error texts: a task error without a failed call, as long as a text is
     /// left for it.
-    fn proven_raises(&self, ticks: RangeInclusive<u32>, task: u16) -> TaskRaises {
-        let mut sum = self.raises_in(ticks.clone(), Some(task));
-        let rows = self.data.arrivals.range(ticks);
-        let rows = rows.filter(|(_, of, _)| *of == task);
-        let task_errors: u64 = rows.map(|(.., sums)| sums.task_errors).sum();
+    fn proven_raises(&self, task: u16) -> TaskRaises {
+        let counted = self.measured_sums.get(&task);
+        let task_errors = counted.map_or(0, |sums| sums.task_errors);
+        let mut sum = counted.map_or(TaskRaises::default(), |sums| sums.raises);
         let first_call: usize = self.plan.tasks[..usize::from(task)]
             .iter()
             .map(|task| task.steps.len())

@@ -112,10 +112,8 @@ impl Closing<'_> {
 
     /// The checks of a task, or of all tasks; `None` when no check was called.
     pub(crate) fn checks(&self, task: Option<u16>) -> Option<Checks> {
-        let rows = self.data.arrivals.range(self.measured.clone());
-        let rows = rows.filter(|(_, of, _)| task.is_none_or(|task| task == *of));
         let mut checks = Checks::default();
-        for (.., sums) in rows {
+        for sums in self.measured_sums_of(task) {
             checks.passed += sums.checks.passed;
             checks.failed += sums.checks.failed;
         }

@@ -249,6 +249,7 @@ def fleet_of(flags: ServerFlags) -> Server | None:
 @contextmanager
 def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
     """Turn refusals, faults and interruptions into a message and the exit code."""
+    _native.use_one_malloc_arena()
     outcome = [ExitCode.PASSED]
     with Interruptions() as interruptions:
         try:

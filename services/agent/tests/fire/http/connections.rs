@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+#[cfg(target_os = "linux")]
+use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
@@ -310,14 +312,23 @@ async fn connections_come_from_the_sources_in_turn() {
     }
 }
 
+/// The first of eight ports in a row, at `from` or above, that no socket has bound.
+#[cfg(target_os = "linux")]
+fn first_of_eight_free_ports(from: u16) -> u16 {
+    let is_free = |port: u16| TcpListener::bind(("0.0.0.0", port)).is_ok();
+    let mut firsts = (from..from + 10_000).step_by(8);
+    let found = firsts.find(|first| (*first..first + 8).all(is_free));
+    found.expect("eight free ports in a row")
+}
+
 /// Broken if a connection came from a port outside of its range, or a range that is used up hung
 /// calls or were blamed on the target. The first range is one that the system keeps to, the second
-/// one is not.
+/// one is not. Listeners of other tests hold ports of the first one.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn connections_come_from_their_ports_until_those_are_used_up() {
     for http in BOTH {
-        for first in [40_000, 20_000] {
+        for first in [40_000, 20_000].map(first_of_eight_free_ports) {
             let (open, gate) = watch::channel(false);
             let door = match http {
                 Http::V2 => Door::Http2(Builder::new()),
