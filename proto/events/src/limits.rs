@@ -104,6 +104,9 @@ pub const SHARDS_MAX: u32 = 1 << 18;
 pub const SEAL_NAMES_MAX: usize = 1_024;
 /// Maximum think time of a user of a closed loop, in µs (a day).
 pub const REST_MAX_US: u64 = 24 * 3_600 * 1_000_000;
+/// Maximum median of think times of an exponential distribution, in µs (3 h 36 min): 99 of 100 are
+/// then at most [`REST_MAX_US`].
+pub const REST_EXPONENTIAL_MEDIAN_MAX_US: u64 = (3 * 60 + 36) * 60 * 1_000_000;
 /// Maximum number of stages of the users of a closed loop.
 pub const USER_STAGES_MAX: usize = 1_000;
 /// Maximum number of users of a closed loop.

@@ -103,18 +103,32 @@ fn stages(checker: &mut Checker<'_>, plan: &Plan, stages: &[UserStage]) {
 }
 
 fn rest(checker: &mut Checker<'_>, rest: Rest) {
-    let (field, least_us, most_us) = match rest {
-        Rest::Pacing { every_us } => ("rest.pacing", every_us, every_us),
-        Rest::Wait { from_us, to_us } => ("rest.wait", from_us, to_us),
-    };
+    let day = "must be longer than 0 and at most a day";
+    match rest {
+        Rest::Pacing { every_us } => within(checker, "rest.pacing", day, (every_us, every_us)),
+        Rest::Wait { from_us, to_us } => within(checker, "rest.wait", day, (from_us, to_us)),
+        Rest::Exponential { median_us } => {
+            let rule = "must have a median longer than 0 and at most 3 h 36 min, which is a mean \
+                        of 5 h 11 min: then 99 of 100 think times are at most a day";
+            let fits = (1..=limits::REST_EXPONENTIAL_MEDIAN_MAX_US).contains(&median_us);
+            checker.require(fits, "rest.exponential", rule, format!("{median_us} µs"));
+        }
+        Rest::Lognormal { median_us, p99_us } => {
+            let value = format!("median {median_us} µs, p99 {p99_us} µs");
+            let rule = "must have a median longer than 0, and a p99 of at most a day";
+            let fits = median_us > 0 && p99_us <= limits::REST_MAX_US;
+            checker.require(fits, "rest.lognormal", rule, &value);
+            let rule = "must have a p99 above the median; a constant think time has neither, such \
+                        as wait=\"2s\"";
+            checker.require(median_us < p99_us, "rest.lognormal", rule, value);
+        }
+    }
+}
+
+fn within(checker: &mut Checker<'_>, field: &str, rule: &str, (least_us, most_us): (u64, u64)) {
     let value = format!("{least_us} µs to {most_us} µs");
-    let rule = "must be longer than 0 and at most a day";
-    checker.require(
-        (1..=limits::REST_MAX_US).contains(&most_us),
-        field,
-        rule,
-        &value,
-    );
+    let fits = (1..=limits::REST_MAX_US).contains(&most_us);
+    checker.require(fits, field, rule, &value);
     let rule = "must not begin after its end";
     checker.require(least_us <= most_us, field, rule, value);
 }

@@ -132,6 +132,10 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     let is_known = plan.schema != PlanSchema::V1 || plan.user_stages.is_none();
     let rule = "must be loadpilot.plan/2: the first version does not have user_stages";
     checker.require(is_known, "schema", rule, "loadpilot.plan/1");
+    let is_known =
+        plan.schema != PlanSchema::V1 || plan.rest.is_none_or(|rest| rest.is_of_first_version());
+    let rule = "must be loadpilot.plan/2: the first version does not have this think time";
+    checker.require(is_known, "schema", rule, "loadpilot.plan/1");
     target::url(&mut checker, "target", &plan.target);
     if profile(&mut checker, &plan.profile) {
         let duration_us = plan.profile.duration_us();

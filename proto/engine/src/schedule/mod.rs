@@ -7,6 +7,7 @@
 //! - [`scale`]: the same shape at another peak rate or over another time
 //! - [`rate_change`]: another rate from a tick on
 //! - [`user_stages`]: the users of a closed loop that are active at a moment
+//! - `think_time`: the rests of a closed loop's users that follow a distribution
 //! - [`share`]: the arrivals of some shards
 //! - [`workload`]: all arrivals of a run, with their due times and tasks
 //!
@@ -20,6 +21,7 @@ pub mod rate_change;
 pub mod replay;
 pub mod scale;
 pub mod share;
+mod think_time;
 pub mod user_stages;
 pub mod workload;
 

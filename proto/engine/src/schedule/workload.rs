@@ -15,6 +15,7 @@ use crate::bugs::{Bug, bug};
 use crate::schedule::hash::{Purpose, below, draw, shuffled};
 use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
 use crate::schedule::rate_change::RateChange;
+use crate::schedule::think_time;
 use crate::schedule::user_stages::ActiveUsers;
 
 /// Number of arrivals in one block of Poisson points.
@@ -212,6 +213,7 @@ impl Workload {
         let over_us = match self.rest {
             None => return 0,
             Some(Rest::Wait { from_us, to_us }) => from_us.midpoint(to_us),
+            Some(Rest::Exponential { median_us } | Rest::Lognormal { median_us, .. }) => median_us,
             Some(Rest::Pacing { every_us }) => every_us,
         };
         let users = u128::from(self.users.unwrap_or(1).max(1));
@@ -223,15 +225,22 @@ impl Workload {
     /// `ended_us`; all in µs after the start.
     #[must_use]
     pub fn next_start_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
-        match self.rest {
-            None => ended_us,
-            Some(Rest::Pacing { every_us }) => ended_us.max(began_us.saturating_add(every_us)),
+        let drawn = || draw(self.seed, Purpose::Rest, u64::from(user), k);
+        let think_us = match self.rest {
+            None => 0,
+            Some(Rest::Pacing { every_us }) => {
+                return ended_us.max(began_us.saturating_add(every_us));
+            }
             Some(Rest::Wait { from_us, to_us }) => {
                 let spread = to_us.saturating_sub(from_us).saturating_add(1);
-                let drawn = draw(self.seed, Purpose::Rest, u64::from(user), k);
-                ended_us.saturating_add(from_us + below(spread, drawn))
+                from_us + below(spread, drawn())
             }
-        }
+            Some(Rest::Exponential { median_us }) => think_time::exponential(median_us, drawn()),
+            Some(Rest::Lognormal { median_us, p99_us }) => {
+                think_time::lognormal(median_us, p99_us, drawn())
+            }
+        };
+        ended_us.saturating_add(think_us)
     }
 
     /// The seed of every random choice.

@@ -47,8 +47,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// and with `user_stages`. A plan with none of them stays at the first version, so that readers
-    /// of the first version read it.
+    /// with `user_stages`, and with think times of the exponential or lognormal distribution. A
+    /// plan with none of them stays at the first version, so that readers of the first version read
+    /// it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -134,7 +135,7 @@ pub struct Plan {
 }
 
 /// Think time of a user of a closed loop between two tasks. Users start spread evenly over the
-/// first think time, so that they do not run in step.
+/// first think time, of a distribution its median, so that they do not run in step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rest {
@@ -145,11 +146,33 @@ pub enum Rest {
         /// Maximum, in µs.
         to_us: u64,
     },
+    /// Think time after each task, drawn from an exponential distribution by the seed; a day at
+    /// most. From the second version of the format.
+    Exponential {
+        /// Median, in µs; the mean is 1/ln 2 = 1.4427 times as long.
+        median_us: u64,
+    },
+    /// Think time after each task, drawn from a lognormal distribution by the seed; a day at most.
+    /// From the second version of the format.
+    Lognormal {
+        /// Median, in µs.
+        median_us: u64,
+        /// 99th percentile, in µs; above the median.
+        p99_us: u64,
+    },
     /// Fixed time between the starts of two tasks; a task that took longer is followed at once.
     Pacing {
         /// Interval, in µs.
         every_us: u64,
     },
+}
+
+impl Rest {
+    /// Whether readers of the first version of the format know it.
+    #[must_use]
+    pub fn is_of_first_version(self) -> bool {
+        matches!(self, Self::Wait { .. } | Self::Pacing { .. })
+    }
 }
 
 impl Plan {

@@ -478,6 +478,42 @@ class Rest1(TypedDict, closed=True):
     wait: Wait
 
 
+class Exponential(TypedDict, closed=True):
+    median_us: int
+    """
+    Median, in µs; the mean is 1/ln 2 = 1.4427 times as long.
+    """
+
+
+class Rest2(TypedDict, closed=True):
+    """
+    Think time after each task, drawn from an exponential distribution by the seed; a day at
+    most. From the second version of the format.
+    """
+
+    exponential: Exponential
+
+
+class Lognormal(TypedDict, closed=True):
+    median_us: int
+    """
+    Median, in µs.
+    """
+    p99_us: int
+    """
+    99th percentile, in µs; above the median.
+    """
+
+
+class Rest3(TypedDict, closed=True):
+    """
+    Think time after each task, drawn from a lognormal distribution by the seed; a day at most.
+    From the second version of the format.
+    """
+
+    lognormal: Lognormal
+
+
 class Pacing(TypedDict, closed=True):
     every_us: int
     """
@@ -485,7 +521,7 @@ class Pacing(TypedDict, closed=True):
     """
 
 
-class Rest2(TypedDict, closed=True):
+class Rest4(TypedDict, closed=True):
     """
     Fixed time between the starts of two tasks; a task that took longer is followed at once.
     """
@@ -1610,7 +1646,7 @@ class RunFacts(TypedDict):
     """
     Why it was refused or cancelled.
     """
-    rest: NotRequired[Rest1 | Rest2 | None]
+    rest: NotRequired[Rest1 | Rest2 | Rest3 | Rest4 | None]
     """
     Think time of those users between two tasks. Absent: none.
     """

@@ -16,17 +16,29 @@ fn rests_that_cannot_be_are_refused() {
     let refused = |users: Option<u32>, rest: Rest| -> Vec<String> {
         let mut plan = good.clone();
         (plan.users, plan.rest) = (users, Some(rest));
+        if !rest.is_of_first_version() {
+            plan.schema = PlanSchema::V2;
+        }
         let problems = check::plan(&plan).into_iter();
         problems.map(|problem| problem.field).collect()
     };
     let wait = |from_us, to_us| Rest::Wait { from_us, to_us };
     let day_us = 24 * 3_600 * 1_000_000;
     assert!(refused(Some(3), wait(0, day_us)).is_empty());
+    let exponential = |median_us| Rest::Exponential { median_us };
+    let lognormal = |median_us, p99_us| Rest::Lognormal { median_us, p99_us };
+    assert!(refused(Some(3), exponential(12_960_000_000)).is_empty());
+    assert!(refused(Some(3), lognormal(1, day_us)).is_empty());
     assert!(refused(None, wait(1, 2)).contains(&"rest".to_owned()));
     for (rest, field) in [
         (wait(0, 0), "rest.wait"),
         (wait(3, 2), "rest.wait"),
         (wait(0, day_us + 1), "rest.wait"),
+        (exponential(0), "rest.exponential"),
+        (exponential(12_960_000_001), "rest.exponential"),
+        (lognormal(0, 2), "rest.lognormal"),
+        (lognormal(2, 2), "rest.lognormal"),
+        (lognormal(2, day_us + 1), "rest.lognormal"),
         (Rest::Pacing { every_us: 0 }, "rest.pacing"),
         (
             Rest::Pacing {
@@ -36,6 +48,29 @@ fn rests_that_cannot_be_are_refused() {
         ),
     ] {
         assert_eq!(refused(Some(3), rest), [field], "{rest:?}");
+    }
+}
+
+/// Broken if a reader of the first version got a think time that it does not know.
+#[test]
+fn think_times_of_a_distribution_are_of_the_second_version() {
+    let mut plan = plan(&mut Dice::new(1), 3, 2);
+    plan.schema = PlanSchema::V1;
+    for (rest, problems) in [
+        (Rest::Exponential { median_us: 1 }, 1),
+        (
+            Rest::Lognormal {
+                median_us: 1,
+                p99_us: 2,
+            },
+            1,
+        ),
+        (Rest::Pacing { every_us: 1 }, 0),
+    ] {
+        plan.rest = Some(rest);
+        let found = check::plan(&plan);
+        assert_eq!(found.len(), problems, "{found:?}");
+        assert!(found.iter().all(|problem| problem.field == "schema"));
     }
 }
 

@@ -3,4 +3,5 @@
 mod inputs;
 mod replay;
 mod shards;
+mod think_times;
 mod workload;

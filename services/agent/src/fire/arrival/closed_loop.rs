@@ -376,6 +376,33 @@ mod tests {
         assert_eq!(closed_loop.next_join_us(), None);
     }
 
+    /// Broken if the number of agents changed when users begin: each agent plays its users alone.
+    #[test]
+    fn think_times_are_the_same_for_any_number_of_agents() {
+        let begins = |agents: u32| {
+            let mut begins = Vec::new();
+            for agent in 0..agents {
+                let closed_loop = closed_loop(Rest::Lognormal {
+                    median_us: 300_000,
+                    p99_us: 1_500_000,
+                });
+                let share = Share::new(agents, vec![agent]);
+                closed_loop.replace(vec![CoreHold { share, ..held() }]);
+                while let Some(at_us) = closed_loop.next_join_us() {
+                    for turn in closed_loop.join(at_us) {
+                        begins.push((turn.user, turn.k, at_us));
+                        assert_eq!(closed_loop.follow(turn.user, at_us + 1_000), None);
+                    }
+                }
+            }
+            begins.sort_unstable();
+            begins
+        };
+        let alone = begins(1);
+        assert!(alone.len() > 60, "{}", alone.len());
+        assert_eq!(alone, begins(4));
+    }
+
     /// Broken if a user began before it is active, went on after that, or did not come back.
     #[test]
     fn users_are_active_as_the_stages_say() {

@@ -1142,6 +1142,54 @@ class Rest1(BaseModel):
     wait: Wait
 
 
+class Exponential(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    median_us: Annotated[int, Field(ge=0)]
+    """
+    Median, in µs; the mean is 1/ln 2 = 1.4427 times as long.
+    """
+
+
+class Rest2(BaseModel):
+    """
+    Think time after each task, drawn from an exponential distribution by the seed; a day at
+    most. From the second version of the format.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    exponential: Exponential
+
+
+class Lognormal(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    median_us: Annotated[int, Field(ge=0)]
+    """
+    Median, in µs.
+    """
+    p99_us: Annotated[int, Field(ge=0)]
+    """
+    99th percentile, in µs; above the median.
+    """
+
+
+class Rest3(BaseModel):
+    """
+    Think time after each task, drawn from a lognormal distribution by the seed; a day at most.
+    From the second version of the format.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    lognormal: Lognormal
+
+
 class Pacing(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -1152,7 +1200,7 @@ class Pacing(BaseModel):
     """
 
 
-class Rest2(BaseModel):
+class Rest4(BaseModel):
     """
     Fixed time between the starts of two tasks; a task that took longer is followed at once.
     """
@@ -2309,7 +2357,7 @@ class RunFacts(BaseModel):
     """
     Why it was refused or cancelled.
     """
-    rest: Rest1 | Rest2 | None = None
+    rest: Rest1 | Rest2 | Rest3 | Rest4 | None = None
     """
     Think time of those users between two tasks. Absent: none.
     """

@@ -81,7 +81,7 @@ export type Text =
     };
 /**
  * Think time of a user of a closed loop between two tasks. Users start spread evenly over the
- * first think time, so that they do not run in step.
+ * first think time, of a distribution its median, so that they do not run in step.
  */
 export type Rest =
   | {
@@ -94,6 +94,26 @@ export type Rest =
          * Maximum, in µs.
          */
         to_us: number;
+      };
+    }
+  | {
+      exponential: {
+        /**
+         * Median, in µs; the mean is 1/ln 2 = 1.4427 times as long.
+         */
+        median_us: number;
+      };
+    }
+  | {
+      lognormal: {
+        /**
+         * Median, in µs.
+         */
+        median_us: number;
+        /**
+         * 99th percentile, in µs; above the median.
+         */
+        p99_us: number;
       };
     }
   | {
