@@ -7,7 +7,7 @@
 system has them; an access log would do as well.
 """
 
-from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot import LoadClient, VUser, lognormal, scenario, task
 
 
 class Visitor(VUser):
@@ -34,6 +34,12 @@ class Evening(Visitor):
     """One and a half times what was recorded, second by second."""
 
 
-@scenario(user_stages=[("10s", 20), ("20s", 20), ("10s", 0)], wait=("1s", "3s"))
+@scenario(
+    user_stages=[("10s", 20), ("20s", 20), ("10s", 0)],
+    wait=lognormal(median="1s", p99="8s"),
+)
 class Guests(Visitor):
-    """A closed loop: one user after the other comes until there are twenty; later they leave."""
+    """A closed loop: one user after the other comes until there are twenty; later they leave.
+
+    After each task a user thinks: half of the times for less than a second, rarely for eight.
+    """

@@ -23,7 +23,7 @@ TARGET = "http://localhost:8000"
 NONE = Overrides()
 ENVIRON = {"TOKEN": "hunter2", "SIZE": "7"}
 """The environment in which every scenario of these tests is compiled."""
-HEAD = "from loadpilot import LoadClient, VUser, scenario, task\n"
+HEAD = "from loadpilot import LoadClient, VUser, exponential, lognormal, scenario, task\n"
 
 
 class Compile(Protocol):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .inputs.files import file
     from .inputs.params import env
     from .inputs.random import now, rand
+    from .inputs.think_time import exponential, lognormal
     from .library.result import RunResult
     from .library.runner import run
     from .library.tables.run import Run
@@ -54,8 +55,10 @@ __all__ = [
     "VUser",
     "__version__",
     "env",
+    "exponential",
     "feed",
     "file",
+    "lognormal",
     "metrics",
     "now",
     "rand",
@@ -78,6 +81,7 @@ _MODULES = {
     "inputs.files": ("file",),
     "inputs.params": ("env",),
     "inputs.random": ("now", "rand"),
+    "inputs.think_time": ("exponential", "lognormal"),
     "library.result": ("RunResult",),
     "library.runner": ("run",),
     "library.tables.run": ("Run", "open"),

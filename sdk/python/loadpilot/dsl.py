@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from .client import LoadClient
+    from .inputs.think_time import ThinkTime
 
 Duration: TypeAlias = str | int | float
 """``"500ms"``, ``"30s"``, ``"2m30s"``, ``"1h"``, or a number of seconds."""
@@ -160,7 +161,7 @@ def scenario(
     rps: RateLike | None = None,
     users: int | None = None,
     user_stages: Sequence[UserStage] | None = None,
-    wait: Duration | tuple[Duration, Duration] | None = None,
+    wait: Duration | tuple[Duration, Duration] | ThinkTime | None = None,
     pacing: Duration | None = None,
     duration: Duration | None = None,
     ramp_up: Duration | None = None,
@@ -207,10 +208,11 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
         longer active ends its task and starts no other one.
     ``wait``, ``pacing``
         Pause of a user of a closed loop between two tasks. ``wait``: think time, ``"2s"``, or
-        drawn evenly from a range, ``("1s", "3s")``. ``pacing``: interval between the starts of two
-        tasks, ``"10s"``; the next one starts at once if the last one took longer. Users start
-        spread evenly over the first pause. With ``rps`` or ``stages`` use ``self.wait()`` in a
-        task.
+        drawn evenly from a range, ``("1s", "3s")``, or from a distribution,
+        ``exponential(median="8s")`` or ``lognormal(median="8s", p99="45s")``. ``pacing``: interval
+        between the starts of two tasks, ``"10s"``; the next one starts at once if the last one took
+        longer. Users start spread evenly over the first pause. With ``rps`` or ``stages`` use
+        ``self.wait()`` in a task.
     ``duration`` ("1m")
         The steady part for ``mode="ramp"``, the whole run for the other modes and with ``users``.
     ``ramp_up`` ("10s")

@@ -292,13 +292,20 @@ RESTS: dict[str, dict[str, Any]] = {
     "pacing='10s'": {"pacing": {"every_us": 10_000_000}},
     "wait='500ms'": {"wait": {"from_us": 500_000, "to_us": 500_000}},
     "wait=('1s', 3)": {"wait": {"from_us": 1_000_000, "to_us": 3_000_000}},
+    "wait=exponential(median='8s')": {"exponential": {"median_us": 8_000_000}},
+    "wait=exponential(mean=10)": {"exponential": {"median_us": 6_931_472}},
+    "wait=lognormal(median='8s', p99='45s')": {
+        "lognormal": {"median_us": 8_000_000, "p99_us": 45_000_000}
+    },
 }
 
 
 @pytest.mark.parametrize("said", RESTS)
 def test_users_rest_by_their_settings(compile_text: Compile, said: str) -> None:
     """Broken if users of a closed loop come back earlier or later than the scenario says."""
-    assert compile_text(SCENE.format(said=f"users=5, {said}")).plan["rest"] == RESTS[said]
+    plan = compile_text(SCENE.format(said=f"users=5, {said}")).plan
+    assert plan["rest"] == RESTS[said]
+    assert plan["schema"] == f"loadpilot.plan/{2 if 'median_us' in str(plan['rest']) else 1}"
     assert "rest" not in compile_text(SCENE.format(said="users=5")).plan
     scene = SCENE.format(said=f"rps=5, {said}")
     assert compile_text(scene, Overrides(users=5)).plan["rest"] == RESTS[said]
@@ -443,6 +450,16 @@ def test_the_wait_of_users_can_be_set_for_one_run(
     for text, (least, most) in rests.items():
         plan = compile_text(scene, Overrides(wait=text)).plan
         assert plan["rest"] == {"wait": {"from_us": least * SECOND, "to_us": most * SECOND}}
+    for text, (name, values) in {
+        "exponential:median=8s": ("exponential", {"median_us": 8 * SECOND}),
+        "exponential: mean = 1s": ("exponential", {"median_us": 693_147}),
+        "lognormal:p99=45s,median=8": (
+            "lognormal",
+            {"median_us": 8 * SECOND, "p99_us": 45 * SECOND},
+        ),
+    }.items():
+        plan = compile_text(scene, Overrides(wait=text)).plan
+        assert (plan["rest"], plan["schema"]) == ({name: values}, "loadpilot.plan/2")
     assert "rest" not in compile_text(scene, Overrides(wait="0")).plan
     (problem,) = refuse_text(scene, Overrides(wait="3s,1s"))
     assert str(problem) == "--wait: must not begin after its end (got ('3s', '1s'))"

@@ -25,6 +25,7 @@ FENCE = "```"
 IMPORTS = (
     "import threading\n"
     "from loadpilot import LoadClient, VUser, env, feed, file, metrics, now, rand, scenario, task\n"
+    "from loadpilot import exponential, lognormal\n"
     "PROMPT = {}\n"
 )
 CLASS = "class Shop(VUser):\n"

@@ -113,8 +113,8 @@ class RunKeywords(TypedDict, total=False):
 
     wait: str | float | None
     """
-    `--wait`: Pause of each user of a closed loop between two tasks: 1s, a random one 1s,3s,
-    or 0.
+    `--wait`: Pause of each user of a closed loop between two tasks: 1s; a random one, 1s,3s,
+    exponential:median=8s (or mean=) or lognormal:median=8s,p99=45s; or 0.
     """
 
     warm_up: str | float | None

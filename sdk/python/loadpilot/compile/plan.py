@@ -39,14 +39,17 @@ if TYPE_CHECKING:
 
 PLAN_SCHEMA = "loadpilot.plan/1"
 SECOND_SCHEMA = "loadpilot.plan/2"
-"""Version of a plan with a newer shape; earlier readers refuse it."""
+"""Version of a plan with a newer shape or think time; earlier readers refuse it."""
 NEWER_SHAPES = frozenset({"replay", "burst", "sine"})
+NEWER_RESTS = frozenset({"exponential", "lognormal"})
 
 FIELDS = {
     "users": "users",
     "user_stages": "user_stages",
     "rest.wait": "wait",
     "rest.pacing": "pacing",
+    "rest.exponential": "wait",
+    "rest.lognormal": "wait",
     "max_in_flight": "max_in_flight",
     "warm_up_us": "warm_up",
     "timeout_us": "timeout",
@@ -274,8 +277,9 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     rest = settings.rest(users)
     staged_us = stages_of.length_us(stages) if stages else None
     profile = settings.closed_loop(staged_us) if closed else settings.profile()
+    is_newer = profile["shape"] in NEWER_SHAPES or not NEWER_RESTS.isdisjoint(rest or {})
     plan: dict[str, Any] = {
-        "schema": SECOND_SCHEMA if stages or profile["shape"] in NEWER_SHAPES else PLAN_SCHEMA,
+        "schema": SECOND_SCHEMA if stages or is_newer else PLAN_SCHEMA,
         "scenario": cls.__name__,
         "target": target,
         "profile": profile,
@@ -327,11 +331,11 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
     own = _own_place(root, path, settings)
     if own is not None:
         return rule(own, must, value)
-    name = FIELDS.get(root)
+    name = FIELDS.get(path, FIELDS.get(root))
     if name is None:
         return rule(f"{settings.at}: {path}", must, value)
     place = settings.place(name) if " " not in name else f"{settings.at}: {name}"
-    return rule(place if path == root else f"{place} ({path})", must, value)
+    return rule(place if path == root or path in FIELDS else f"{place} ({path})", must, value)
 
 
 def _own_place(root: str, path: str, settings: Settings) -> str | None:

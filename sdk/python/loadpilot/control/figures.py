@@ -37,6 +37,11 @@ def closed_loop(load: Mapping[str, Any]) -> str:
             return f"{text}, thinking {seconds(to_us)}"
         case {"wait": {"from_us": from_us, "to_us": to_us}}:
             return f"{text}, thinking {seconds(from_us)} to {seconds(to_us)}"
+        case {"exponential": {"median_us": median_us}}:
+            return f"{text}, thinking {seconds(median_us)} in the median (exponential)"
+        case {"lognormal": {"median_us": median_us, "p99_us": p99_us}}:
+            times = f"{seconds(median_us)} in the median, {seconds(p99_us)} at p99"
+            return f"{text}, thinking {times} (lognormal)"
         case _:
             return text
 

@@ -193,7 +193,8 @@ class RunFlags:
         flag(
             LOAD,
             "DURATION",
-            "Pause of each user of a closed loop between two tasks: 1s, a random one 1s,3s, or 0.",
+            "Pause of each user of a closed loop between two tasks: 1s; a random one, 1s,3s, "
+            "exponential:median=8s (or mean=) or lognormal:median=8s,p99=45s; or 0.",
             default=SCENARIO_DEFAULT,
         ),
     ] = None

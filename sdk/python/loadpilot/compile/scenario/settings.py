@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...inputs.think_time import EXAMPLES, FLAG_EXAMPLES, ThinkTime, of_flag
 from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, one_of, rule
 from . import profile, replay, stages
@@ -116,7 +117,7 @@ class Overrides:
     logs: Server | None = None
     """Server of the past runs; None for those of this directory."""
     wait: str | None = None
-    """``1s``, ``1s,3s`` or ``0``, as text."""
+    """``1s``, ``1s,3s``, ``exponential:median=1s`` or ``0``, as text."""
     prepares_here: bool = False
     """Whether the submitter prepares the users of a scenario in Python by default, because its
     agents are shared."""
@@ -239,9 +240,16 @@ class Settings:
         return self.wait(arguments["wait"]) if "wait" in arguments else None
 
     def wait(self, wait: object) -> dict[str, Any]:
-        """Read a pause: a duration, or the shortest and the longest of a random one."""
+        """Read a pause: a duration, the shortest and the longest, or a distribution."""
         place = self.place("wait")
         match wait:
+            case ThinkTime():
+                is_flag = self.overrides.wait is not None
+                try:
+                    return wait.rest(place, FLAG_EXAMPLES if is_flag else EXAMPLES)
+                except Wrong as wrong:
+                    self.problems.append(wrong.problem)
+                    return {"wait": {"from_us": 1, "to_us": 1}}
             case (least, most):
                 from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
                 if from_us > to_us:
@@ -259,6 +267,12 @@ class Settings:
                 why = "cannot be used with --max: its users do not wait; drop one"
             self.problems.append(Problem(place, why))
             return None
+        if text.strip()[:1].isalpha():
+            try:
+                return self.wait(of_flag(place, text))
+            except Wrong as wrong:
+                self.problems.append(wrong.problem)
+                return None
         least, comma, most = text.partition(",")
         if comma:
             return self.wait((least.strip(), most.strip()))

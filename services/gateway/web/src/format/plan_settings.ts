@@ -46,6 +46,14 @@ export function closedLoopText(run: Pick<RunFacts, "users" | "user_stages" | "re
   const text = `closed loop, ${stages ? staged : most}`;
   if (!rest) return text;
   if ("pacing" in rest) return `${text}, each begins every ${duration(rest.pacing.every_us)}`;
+  if ("exponential" in rest) {
+    return `${text}, thinking ${duration(rest.exponential.median_us)} in the median (exponential)`;
+  }
+  if ("lognormal" in rest) {
+    const { median_us: median, p99_us: p99 } = rest.lognormal;
+    const times = `${duration(median)} in the median, ${duration(p99)} at p99`;
+    return `${text}, thinking ${times} (lognormal)`;
+  }
   const { from_us: from, to_us: to } = rest.wait;
   if (from === to) return `${text}, thinking ${duration(to)}`;
   return `${text}, thinking ${duration(from)} to ${duration(to)}`;
