@@ -12,6 +12,7 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::plan::code::Function;
 
 use super::operation::Occasion;
+use super::rows::{Row, RowReader};
 use super::values::exceptions::{Exception, Kind, type_error, unsupported, value_error};
 use super::values::json;
 use super::values::operators::item;
@@ -38,16 +39,66 @@ pub struct Sources {
     seed: u64,
     feeders: RefCell<Vec<Feeder>>,
     /// The rows of each feed.
-    rows: Vec<Vec<Value>>,
+    rows: Vec<Rows>,
+    /// Minor version of Python whose errors are raised.
+    minor: u8,
+}
+
+/// The rows of one feed.
+#[derive(Debug)]
+enum Rows {
+    Held(Vec<Value>),
+    InFile {
+        reader: Box<dyn RowReader>,
+        columns: Vec<Rc<str>>,
+    },
+}
+
+impl Rows {
+    fn in_file(reader: Box<dyn RowReader>) -> Self {
+        let columns = reader.columns().iter().map(|name| name.as_str().into());
+        Self::InFile {
+            columns: columns.collect(),
+            reader,
+        }
+    }
+
+    /// The row at this index; `None` if there is none.
+    fn row(&self, place: u64, minor: u8) -> Result<Option<Value>, Exception> {
+        let (reader, columns) = match self {
+            Self::Held(rows) => {
+                let place = usize::try_from(place).ok();
+                return Ok(place.and_then(|place| rows.get(place)).cloned());
+            }
+            Self::InFile { reader, columns } => (reader, columns),
+        };
+        let row = reader.row(place);
+        let row = row.map_err(|why| Exception::new(Kind::FeedError, why))?;
+        let value = match row {
+            Row::Fields(fields) => {
+                let values = fields.iter().map(|field| Value::text(field));
+                Value::dict(columns.iter().cloned().zip(values).collect())
+            }
+            Row::Json(line) => json::loads(line.as_bytes(), minor),
+        };
+        value.map(Some)
+    }
 }
 
 impl Sources {
-    /// Sources of a run; `rows` are the rows of all feeds as JSON, or empty. Errors have the text
-    /// of Python 3.`minor`.
+    /// Sources of a run; `rows` are the rows of all feeds as JSON, or empty, and `files` has the
+    /// reader of each feed whose rows are in a file instead. Errors have the text of Python
+    /// 3.`minor`.
     ///
     /// # Errors
     /// The rows are not JSON lists that compiled code can represent.
-    pub fn new(seed: u64, feeders: Vec<Feeder>, rows: &[u8], minor: u8) -> Result<Self, Exception> {
+    pub fn new(
+        seed: u64,
+        feeders: Vec<Feeder>,
+        rows: &[u8],
+        files: Vec<Option<Box<dyn RowReader>>>,
+        minor: u8,
+    ) -> Result<Self, Exception> {
         let read = match rows.is_empty() {
             true => Value::list(Vec::new())?,
             false => json::loads(rows, minor)?,
@@ -56,11 +107,23 @@ impl Sources {
             Value::List(list) => Ok(list.items.clone()),
             _ => Err(unsupported("rows that are no list")),
         };
-        let rows = inner(&read)?.iter().map(inner).collect::<Result<_, _>>()?;
+        let held = inner(&read)?
+            .iter()
+            .map(inner)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut held = held.into_iter();
+        let rows = (0..feeders.len()).zip(files.into_iter().chain(std::iter::repeat_with(|| None)));
+        // Feeds with a file have an empty list among the rows.
+        let rows = rows.map(|(_, file)| (held.next().unwrap_or_default(), file));
+        let rows = rows.map(|(held, file)| match file {
+            Some(reader) => Rows::in_file(reader),
+            None => Rows::Held(held),
+        });
         Ok(Self {
             seed,
+            rows: rows.collect(),
             feeders: RefCell::new(feeders),
-            rows,
+            minor,
         })
     }
 }
@@ -130,9 +193,8 @@ impl Inputs {
             Err(NoRow::AllUsed) => return Err(Exception::new(Kind::FeedError, ALL_USED)),
             Err(NoRow::NotTaken) => return Err(missing()),
         };
-        let rows = self.sources.rows.get(feed);
-        let row = rows.and_then(|rows| rows.get(usize::try_from(place).ok()?));
-        row.cloned().ok_or_else(missing)
+        let rows = self.sources.rows.get(feed).ok_or_else(missing)?;
+        rows.row(place, self.sources.minor)?.ok_or_else(missing)
     }
 
     /// Result of a function of `loadpilot`.

@@ -2,6 +2,7 @@
 //!
 //! - [`operation`]: the types between a user and the load engine; players of Python use them too.
 //! - [`values`]: values of Python's types, their operators, methods and errors.
+//! - [`rows`]: files of rows, checked and indexed in one pass.
 //! - [`requests`]: requests that code makes, and responses that it reads.
 //! - `program`: a compiled scenario as instructions.
 //! - `expression`, `loops`: expressions and loops of a program.
@@ -15,6 +16,8 @@
 //! must never do something else, which the soundness tests hold. No I/O, no clock.
 
 pub mod operation;
+
+pub mod rows;
 
 mod values;
 

@@ -119,6 +119,32 @@ def compare(current_json: str, baseline_json: str, threshold_pct: float) -> str:
     a negative threshold.
     """
 
+@final
+class RowFile:
+    """A file of rows; all of them are well formed."""
+
+    bytes: int
+    """Size of the file."""
+    sha256: str
+    """Hash of the file in hex."""
+    python_only: str | None
+    """Why compiled code has no form for one of its rows: the predicate of a sentence about it."""
+
+    def __init__(self, path: Path, form: Literal["csv", "json_lines"]) -> None:
+        """Check all rows in one pass, which takes memory for a few rows only.
+
+        Raises OSError for a file that cannot be read, ValueError that names line and column.
+        """
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def row(self, place: int) -> dict[str, str] | str:
+        """Read a row, from 0: of CSV a dict, of JSON lines the text of its line.
+
+        Raises OSError when the file was changed since it was checked.
+        """
+
 def new_run_id() -> str:
     """Create the id of a run."""
 

@@ -125,6 +125,7 @@ impl PyPlayer {
             target: plan.target.clone(),
             parameters: Secrets::default(),
             feeds: plan.feeds().to_vec(),
+            row_files: Vec::new(),
             workload: Arc::new(Workload::new(&plan, seed)),
             users: (0..users).collect(),
             states: None,

@@ -89,6 +89,7 @@ impl PyRehearsal {
             target: &plan.target,
             parameters: &parameters.collect::<BTreeMap<_, _>>(),
             feeds: plan.feeds(),
+            row_files: &[],
             workload: &Arc::new(Workload::new(plan, seed)),
             states: None,
         };

@@ -5,6 +5,7 @@
 //! - [`errors`], [`values`], [`blocking`]: exceptions, values, waits without the GIL.
 //! - [`plans`], [`targets`], [`nats_url`]: checks and figures of plans and addresses.
 //! - [`curve`]: recorded loads and the profiles that replay them.
+//! - [`row_file`]: files of rows for feeds.
 //! - [`programs`]: coordinator, agent and supervisor as calls.
 //! - [`malloc_arenas`]: the memory of commands that read runs.
 //! - [`connection`], [`session`]: a connection to a log.
@@ -22,6 +23,7 @@ mod malloc_arenas;
 mod nats_url;
 mod plans;
 mod programs;
+pub(crate) mod row_file;
 mod run_request;
 mod samples;
 mod session;
@@ -64,6 +66,8 @@ pub mod _native {
     };
     #[pymodule_export]
     use super::programs::{agent_main, coordinator_main, supervisor_main};
+    #[pymodule_export]
+    use super::row_file::PyRowFile;
     #[pymodule_export]
     use super::run_request::{adjust_asked, ask, check_asked};
     #[pymodule_export]

@@ -122,18 +122,24 @@ def test_rows_are_read(tmp_path: Path, name: str, text: str) -> None:
         ("rows.csv", b'a,b\n"1\n2",2\n1\n', "line 4: has 1 fields, but the header has 2"),
         ("rows.csv", b"a,\n1,2\n", "line 1: the header must name every column"),
         ("rows.csv", b"a,b,a\n1,2,3\n", "line 1: the header names 'a' twice"),
-        ("rows.csv", b'a,b\n1,"2\n', "line 2: unexpected end of data"),
-        ("rows.csv", b"a,b\n1,2\n\xe9,4\n", "line 3: is not UTF-8"),
+        ("rows.csv", b'a,b\n1,"2\n', "line 2, column 3: the quotes are not closed"),
+        ("rows.csv", b'a,b\n1,"2" \n', "line 2, column 6: a comma or the end of the line must"),
+        ("rows.csv", b"a,b\n1,2\n3,4\xe9\n", "line 3, column 4: is not UTF-8"),
+        ("rows.csv", b'a,b\r\n1,2\r\n"3\r\n\0",4', "line 4, column 1: has a NUL character"),
         ("rows.json", b'{"a": 1}', "must be a list of rows, not dict"),
         ("rows.json", b"[]", "has no rows"),
         ("rows.json", b"[1,\n2", "line 2: is not JSON"),
-        ("rows.ndjson", b"1\n{\n", "line 2: is not JSON"),
+        ("rows.ndjson", b"1\n\n{\n", "line 3, column 2: is not JSON: Expecting property name"),
+        ("rows.ndjson", b'"\xc3\xa9", 1\n', "line 1, column 4: is not JSON: Extra data"),
+        ("rows.ndjson", b'["\\ud800\\ud800", x]\n', "line 1, column 18: is not JSON"),
+        ("rows.ndjson", b"1\n\xff\n", "line 2, column 1: is not UTF-8"),
     ],
 )
 def test_a_wrong_file_is_refused_at_the_line_that_names_it(
     refuse_text: Refuse, tmp_path: Path, name: str, content: bytes | None, what: str
 ) -> None:
-    """Broken if a run begins with rows that are missing, cut off or not what the file says."""
+    """Broken if a run begins with rows that are missing, cut off or not what the file says, or an
+    error does not say where."""
     if content is not None:
         (tmp_path / name).write_bytes(content)
     (problem,) = refuse_text(taking(f"feed({name!r})"))

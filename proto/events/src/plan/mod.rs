@@ -331,7 +331,15 @@ impl Plan {
         let bundle = self.script.iter().map(|script| &script.bundle);
         let states = self.prepared().map(|prepared| &prepared.states);
         let rows = self.code.iter().filter_map(|code| code.rows.as_ref());
-        bodies.chain(bundle).chain(states).chain(rows).collect()
+        let files = self.row_files().filter(|file| file.is_stored());
+        let files = files.map(|file| &file.content);
+        let beside = bundle.chain(states).chain(rows).chain(files);
+        bodies.chain(beside).collect()
+    }
+
+    /// Files that agents read rows from.
+    pub fn row_files(&self) -> impl Iterator<Item = &script::RowFile> {
+        self.feeds().iter().filter_map(|feed| feed.file.as_ref())
     }
 
     /// Feeds of the scenario.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
+use crate::limits::BODY_BYTES_MAX;
 use crate::plan::object::Object;
 
 /// Scenario that agents run in Python, one instance of its class for each user.
@@ -34,7 +35,8 @@ pub struct Script {
     pub prepared: Option<Prepared>,
 }
 
-/// Feed of a scenario: each arrival takes one row. The rows are in the bundle.
+/// Feed of a scenario: each arrival takes one row. The rows are in the bundle, or in a file of
+/// their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Feed {
@@ -56,6 +58,41 @@ pub struct Feed {
     /// Whether the seed fixes the order of rows. Absent: the order of the data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shuffled: bool,
+    /// File that agents read the rows from as they need them. Absent: the rows are in the bundle,
+    /// or with those of compiled code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<RowFile>,
+}
+
+/// File of rows that is too large to be held in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RowFile {
+    /// Path in the folder of the scenario: `data/users.csv`.
+    pub name: String,
+    /// How its rows are written.
+    pub form: RowForm,
+    /// Hash and size. It is in the object store up to the maximum size of an object; a larger file
+    /// lies in a folder of each agent.
+    pub content: Object,
+}
+
+/// How the rows of a file are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowForm {
+    /// CSV (RFC 4180) in UTF-8 whose first record names the columns.
+    Csv,
+    /// A JSON value on each line.
+    JsonLines,
+}
+
+impl RowFile {
+    /// Whether the object store holds it.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.content.bytes <= BODY_BYTES_MAX
+    }
 }
 
 /// Use of a feed in a run.

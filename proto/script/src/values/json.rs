@@ -18,6 +18,16 @@ pub(crate) fn loads(content: &[u8], minor: u8) -> Result<Value, Exception> {
     Reader::new(decoded(content)?, minor).whole(Build::All)
 }
 
+/// Checks that `json.loads(content)` returns a value, also one that only Python can hold.
+///
+/// # Errors
+/// The same as in Python; `CompiledError` for what nests too deep.
+pub(crate) fn check(content: &str, minor: u8) -> Result<(), Exception> {
+    let mut reader = Reader::new(content, minor);
+    reader.replaces_lone = true;
+    reader.whole(Build::Nothing).map(drop)
+}
+
 /// `json.loads(content)[…][…]`: checks all of the content and builds only the value at the path.
 /// `None` if that raises an error; [`loads`] returns it.
 #[must_use]
@@ -110,6 +120,8 @@ struct Reader<'a> {
     at: usize,
     minor: u8,
     depth: u16,
+    /// Whether lone surrogates are replaced, in a value that is not built.
+    replaces_lone: bool,
     /// The value at the end of the path.
     found: Option<Value>,
 }
@@ -124,6 +136,7 @@ impl<'a> Reader<'a> {
             at: 0,
             minor,
             depth: 0,
+            replaces_lone: false,
             found: None,
         }
     }
@@ -413,15 +426,23 @@ impl<'a> Reader<'a> {
         if let Some(c) = char::from_u32(first) {
             return Ok(c);
         }
-        let lone = || unsupported("JSON with lone surrogates");
+        let replaced = self.replaces_lone.then_some(char::REPLACEMENT_CHARACTER);
+        let lone = || replaced.ok_or_else(|| unsupported("JSON with lone surrogates"));
         if first >= 0xdc00 || !self.text[self.at..].starts_with("\\u") {
-            return Err(lone());
+            return lone();
         }
+        let after_first = self.at;
         self.at += 2;
         let second = self.hex(self.at - 1)?;
         let low = second.checked_sub(0xdc00).filter(|&low| low < 0x400);
         let c = low.and_then(|low| char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + low));
-        c.ok_or_else(lone)
+        c.map_or_else(
+            || {
+                self.at = after_first;
+                lone()
+            },
+            Ok,
+        )
     }
 
     /// Reads four hexadecimal digits, after which Python requires one more character.

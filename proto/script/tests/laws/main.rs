@@ -2,6 +2,7 @@
 
 mod json_path;
 mod request_cache;
+mod rows;
 
 use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_events::Timestamp;

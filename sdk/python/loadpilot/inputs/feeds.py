@@ -3,6 +3,9 @@
 The engine chooses the row of an arrival; this module reads the rows. ``feed()`` only records its
 arguments: the compiler and the agent read the rows. Each arrival gets a copy of a dict row, so that
 a change does not reach other arrivals.
+
+Rows of CSV and of JSON lines are checked and read by the native module. Those of a large file stay
+there: each is read when an arrival takes it.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -11,19 +14,29 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
+
+from .. import _native
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 FEED_BYTES_MAX = 64 * 1024 * 1024
-"""Maximum size of a file of rows, in bytes: agents hold all of it in memory."""
+"""Maximum size of rows that agents hold in memory, in bytes: those of a JSON list."""
+HELD_BYTES_MAX = 256 * 1024
+"""Maximum size of a file of CSV or JSON lines whose rows are held in memory, in bytes."""
+FORMS: dict[str, Literal["csv", "json_lines"]] = {
+    ".csv": "csv",
+    ".ndjson": "json_lines",
+    ".jsonl": "json_lines",
+}
+"""Form of a file that can be read a row at a time, by its suffix."""
 SUFFIXES = (".csv", ".json", ".ndjson", ".jsonl")
 ORDERS = ("file", "shuffled")
 Source: TypeAlias = Union[str, os.PathLike[str], "Sequence[Any]"]
-Rows: TypeAlias = list[Any]
 
 
 class FeedError(Exception):
@@ -85,8 +98,8 @@ class Feed:
         return None
 
     @cached_property
-    def rows(self) -> Rows:
-        """The rows, at least one; raises FeedError."""
+    def rows(self) -> Sequence[Any]:
+        """The rows, at least one: a list, or FileRows for a large file; raises FeedError."""
         if self.order not in ORDERS:
             raise FeedError(f'{self!r}: order must be "file" or "shuffled" (got {self.order!r})')
         for name, value in (("cycle", self.cycle), ("unique", self.unique)):
@@ -106,35 +119,55 @@ class Feed:
             raise FeedError(f"{self!r}: has no rows")
         return rows
 
-    def _read(self, path: Path) -> Rows:
+    def _read(self, path: Path) -> Sequence[Any]:
         suffix = path.suffix.lower()
         if suffix not in SUFFIXES:
             must = f"the name must end in {', '.join(SUFFIXES)}, which says how to read it"
             raise FeedError(f"{self!r}: {must}")
         try:
-            with path.open("rb") as file:
-                content = file.read(FEED_BYTES_MAX + 1)
+            if suffix not in FORMS:
+                return _json(path)
+            rows = FileRows(_native.RowFile(path, FORMS[suffix]))
+            return rows if rows.file.bytes > HELD_BYTES_MAX else list(rows)
         except FileNotFoundError:
             raise FeedError(f"{self!r}: there is no file {path}") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
             why = getattr(error, "strerror", None) or error
             raise FeedError(f"{self!r}: {path} cannot be read: {why}") from None
-        if len(content) > FEED_BYTES_MAX:
-            limit = f"{FEED_BYTES_MAX // 1024 // 1024} MiB"
-            raise FeedError(f"{self!r}: {path} is larger than {limit}")
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            raise FeedError(
-                f"{self!r}: line {line}: is not UTF-8; save the file as UTF-8"
-            ) from None
-        if not text.strip():
-            raise FeedError(f"{self!r}: {path} is empty")
-        try:
-            return READERS[suffix](text)
         except ValueError as error:
             raise FeedError(f"{self!r}: {error}") from None
+
+
+class FileRows(Sequence[Any]):
+    """The rows of a file, each read when it is taken."""
+
+    def __init__(self, file: _native.RowFile) -> None:
+        """Take a checked file."""
+        self.file = file
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Any]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        """Read a row; raises FeedError when the file was changed since it was checked."""
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(len(self)))]
+        number = place + len(self) if place < 0 else place
+        if not 0 <= number < len(self):
+            raise IndexError(place)
+        try:
+            row = self.file.row(number)
+        except OSError as error:
+            raise FeedError(str(error)) from None
+        if isinstance(row, str):
+            import json
+
+            return json.loads(row)
+        return row
 
 
 ALL_USED = "all rows of the feed are used, and they are unique"
@@ -148,45 +181,23 @@ USE_NOT_SEEN = (
 )
 
 
-def _csv(text: str) -> Rows:
-    """Read CSV (RFC 4180) whose first line names the columns."""
-    import csv
-    import io
-
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    names: list[str] = []
-    rows: Rows = []
-    try:
-        for fields in reader:
-            if not fields:
-                continue
-            if not names:
-                names = _column_names(fields)
-                continue
-            if len(fields) != len(names):
-                raise ValueError(
-                    f"line {reader.line_num}: has {len(fields)} fields, but the header has "
-                    f"{len(names)}"
-                )
-            rows.append(dict(zip(names, fields, strict=True)))
-    except csv.Error as error:
-        raise ValueError(f"line {reader.line_num}: {error}") from None
-    return rows
-
-
-def _column_names(fields: list[str]) -> list[str]:
-    names = [field.strip() for field in fields]
-    if not all(names):
-        raise ValueError("line 1: the header must name every column (one has no name)")
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"line 1: the header names {twice[0]!r} twice")
-    return names
-
-
-def _json(text: str) -> Rows:
+def _json(path: Path) -> list[Any]:
+    """Read a JSON list; raises OSError, and ValueError that names the line."""
     import json
 
+    with path.open("rb") as file:
+        content = file.read(FEED_BYTES_MAX + 1)
+    if len(content) > FEED_BYTES_MAX:
+        limit = f"{FEED_BYTES_MAX // 1024 // 1024} MiB"
+        advice = "write a JSON value on each line of a .jsonl file, which agents read row by row"
+        raise ValueError(f"{path} is larger than {limit}; {advice}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line}: is not UTF-8; save the file as UTF-8") from None
+    if not text.strip():
+        raise ValueError(f"{path} is empty")
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
@@ -195,29 +206,6 @@ def _json(text: str) -> Rows:
         kind = type(rows).__name__
         raise ValueError(f"must be a list of rows, not {kind}")  # noqa: TRY004  (a refusal)
     return rows
-
-
-def _ndjson(text: str) -> Rows:
-    """Read a JSON value from each line that is not blank."""
-    import json
-
-    rows: Rows = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                raise ValueError(f"line {number}: is not JSON: {error.msg}") from None
-    return rows
-
-
-READERS: dict[str, Callable[[str], Rows]] = {
-    ".csv": _csv,
-    ".json": _json,
-    ".ndjson": _ndjson,
-    ".jsonl": _ndjson,
-}
-"""The reader of a file, by its suffix."""
 
 
 def feed(

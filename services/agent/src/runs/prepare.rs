@@ -210,6 +210,7 @@ fn virtual_users(
         target: plan.target.clone(),
         parameters: parameters(plan, secrets),
         feeds: plan.feeds().to_vec(),
+        row_files: Vec::new(),
         workload: Arc::clone(workload),
         users,
         states: plan.prepared().map(open).transpose()?,

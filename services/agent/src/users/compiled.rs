@@ -9,8 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use loadpilot_engine::schedule::feed::Feeder;
 use loadpilot_events::plan::code::Code;
+use loadpilot_script::rows::RowReader;
 use loadpilot_script::{CompiledUser, Program, Sources};
 
+use crate::users::row_file::Cursor;
 use crate::users::script::{
     Completion, MetricSample, Occasion, Operation, Part, Scenario, Scripting, Source, User,
 };
@@ -45,7 +47,12 @@ impl Scripting for Compiled {
         let feeds = source.feeds.iter().enumerate();
         let feeder = |(index, feed)| Feeder::new(Arc::clone(source.workload), index, feed);
         let (seed, minor) = (source.workload.seed(), self.0.python_minor);
-        let sources = Sources::new(seed, feeds.map(feeder).collect(), source.bundle, minor);
+        let feeders = feeds.map(feeder).collect();
+        let readers = source.row_files.iter().map(|file| {
+            let cursor = Cursor::new(Arc::clone(file.as_ref()?));
+            Some(Box::new(cursor) as Box<dyn RowReader>)
+        });
+        let sources = Sources::new(seed, feeders, source.bundle, readers.collect(), minor);
         Ok(Box::new(CompiledScenario {
             program: Rc::new(program),
             sources: Rc::new(sources.map_err(|error| error.text)?),

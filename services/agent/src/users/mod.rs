@@ -3,7 +3,9 @@
 //! - [`script`]: the interface to what plays a scenario.
 //! - [`compiled`]: compiled scenarios behind it.
 //! - [`prepared_users`]: states of users that the submitter prepared.
+//! - [`row_file`]: files of rows on disk, for feeds.
 
 pub mod compiled;
 pub mod prepared_users;
+pub mod row_file;
 pub mod script;

@@ -18,6 +18,7 @@ pub use loadpilot_script::operation::{
 };
 
 use crate::users::prepared_users::States;
+use crate::users::row_file::RowFile;
 
 /// An interpreter. A firing thread that plays a scenario holds it, except while it waits for I/O.
 pub trait Scripting: Debug + Send + Sync {
@@ -63,6 +64,8 @@ pub struct Source<'a> {
     pub parameters: &'a BTreeMap<String, String>,
     /// Its feeds.
     pub feeds: &'a [Feed],
+    /// For each feed the file that holds its rows, if it has one.
+    pub row_files: &'a [Option<Arc<RowFile>>],
     /// Its arrivals.
     pub workload: &'a Arc<Workload>,
     /// The states of its users, if the submitter prepared them.

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::request::redaction::Secrets;
 use crate::users::prepared_users::States;
+use crate::users::row_file::RowFile;
 use crate::users::script::{Scenario, Scripting, Source, User};
 
 /// What a core needs to create its users.
@@ -37,6 +38,8 @@ pub struct VirtualUsersSetup {
     pub parameters: Secrets,
     /// The data of its feeds.
     pub feeds: Vec<Feed>,
+    /// For each feed the file that holds its rows, if it has one.
+    pub row_files: Vec<Option<Arc<RowFile>>>,
     /// The arrivals of the run.
     pub workload: Arc<Workload>,
     /// Numbers of the users of this core, among all users of the run.
@@ -93,6 +96,7 @@ impl VirtualUsers {
             target: &setup.target,
             parameters: &setup.parameters.0,
             feeds: &setup.feeds,
+            row_files: &setup.row_files,
             workload: &setup.workload,
             states: setup.states.as_deref(),
         })?;

@@ -1,0 +1,109 @@
+"""Files of rows: the native reader against Python's own readers, and memory that does not grow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadpilot import _native
+from loadpilot.inputs.feeds import FileRows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = 4_000
+PIECES = ["a", "é", "1", " ", ",", ",", '"', '""', '"x"', "\n", "\n", "\r\n", "\r", "b,c", '"y,\n"']
+
+
+def by_python(text: str) -> list[dict[str, str]]:
+    """Read CSV with Python's reader; raises ValueError."""
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        records = [fields for fields in reader if fields]
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    header, *rows = records or [[""]]
+    names = [name.strip() for name in header]
+    if not all(names) or len(set(names)) < len(names) or not rows:
+        raise ValueError("header")
+    return [dict(zip(names, fields, strict=True)) for fields in rows]
+
+
+def table(dice: random.Random) -> str:
+    """Write a table in which a field is seldom wrong."""
+    fields = ["1", "é", "", " b ", '"x"', '"a,b"', '"a""b"', '"y\n"', '"\r"', 'a"b', *['"z"'] * 9]
+    width = dice.randint(1, 3)
+    widths = [width if dice.random() < 0.95 else width + 1 for _ in range(dice.randint(1, 6))]
+    records = [["p", '"q"', " r "][:width], *(dice.choices(fields, k=one) for one in widths)]
+    ends = dice.choices(["\n", "\r\n", "\r", "\n\n", "\r\n\n"], k=len(records) - 1)
+    lines = [",".join(record) for record in records]
+    text = "".join(map("".join, zip(lines, [*ends, dice.choice(["", "\n"])], strict=True)))
+    return dice.choice(["\ufeff", "", ""]) + text + dice.choice(["", "", "", '"', '"" '])
+
+
+def test_csv_is_read_as_python_reads_it(tmp_path: Path) -> None:
+    """Broken if a file of CSV has other rows here than in Python, or is refused where Python reads
+    it, or read where Python refuses it: 4000 random files, and each row on its own. 2 s."""
+    dice, path, read = random.Random(46), tmp_path / "rows.csv", 0  # noqa: S311
+    for _ in range(CASES):
+        text = "".join(dice.choices(PIECES, k=dice.randint(0, 12)))
+        if dice.random() < 0.7:
+            text = table(dice)
+        path.write_text(text, encoding="utf-8", newline="")
+        try:
+            expected = by_python(text)
+        except ValueError:
+            with pytest.raises(ValueError, match=r"^(line|is empty|has no rows)"):
+                _native.RowFile(path, "csv")
+            continue
+        rows = FileRows(_native.RowFile(path, "csv"))
+        assert list(rows) == expected, text
+        read += 1
+    assert CASES // 4 < read < CASES * 3 // 4
+
+
+def test_json_lines_are_read_as_python_reads_them(tmp_path: Path) -> None:
+    """Broken if a value of JSON lines is another one here than in Python. 2 s."""
+    dice, path, read = random.Random(47), tmp_path / "rows.jsonl", 0  # noqa: S311
+
+    def value(depth: int) -> Any:
+        kind = dice.randrange(9 if depth < 4 else 7)
+        flat = [None, True, dice.randint(-(2**70), 2**70), dice.uniform(-1e300, 1e300)]
+        flat += ["é\u2028\n\0", "\ud800", float("inf")]
+        if kind < len(flat):
+            return flat[kind]
+        some = [value(depth + 1) for _ in range(dice.randrange(4))]
+        return some if kind == len(flat) else dict(zip("abcd", some, strict=False))
+
+    for _ in range(200):
+        rows = [value(0) for _ in range(dice.randint(1, 20))]
+        lines = [json.dumps(row, ensure_ascii=dice.random() < 0.5) for row in rows]
+        text = dice.choice(["\n", "\r\n", "\n \n\u00a0\n"]).join(lines)
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            with pytest.raises(ValueError, match=r"^line \d+, column \d+: is not UTF-8"):
+                _native.RowFile(path, "json_lines")
+            continue
+        read += 1
+        file = _native.RowFile(path, "json_lines")
+        assert [repr(row) for row in FileRows(file)] == [repr(row) for row in rows]
+    assert read > 100
+
+
+def test_a_file_that_changes_is_not_read_on(tmp_path: Path) -> None:
+    """Broken if an arrival gets a row that nobody has checked."""
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n" + "x\n" * 1000, encoding="utf-8")
+    rows = FileRows(_native.RowFile(path, "csv"))
+    assert rows[0] == {"a": "x"}
+    with path.open("a", encoding="utf-8") as file:
+        file.write('"\n')
+    with pytest.raises(Exception, match="the file of rows was changed"):
+        rows[999]
