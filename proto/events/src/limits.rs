@@ -11,6 +11,8 @@ pub const PLAN_BYTES_MAX: usize = 512 * 1024;
 pub const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum size of all content of one plan in the object store, in bytes.
 pub const OBJECTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Maximum size of a file of rows, in bytes: 1 TiB.
+pub const ROW_FILE_BYTES_MAX: u64 = 1 << 40;
 /// Maximum nesting of statements and expressions in code. Each level takes up to four levels of
 /// JSON; readers accept 128, and messages that carry a plan add some of their own.
 pub const CODE_DEPTH_MAX: usize = 20;

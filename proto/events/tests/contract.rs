@@ -100,6 +100,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-proxy.v1.json",
             "plan-redirects.v1.json",
             "plan-replay.v2.json",
+            "plan-row-files.v1.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",
             "plan-targets.v1.json",

@@ -394,7 +394,7 @@ class Session:
         self,
         request_json: str,
         secrets: dict[str, str],
-        bodies: dict[str, bytes] = ...,
+        bodies: dict[str, bytes | Path] = ...,
         run: str | None = None,
     ) -> str:
         """Store a RunRequested with its secrets and bodies; returns the run id.

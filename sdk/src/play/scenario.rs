@@ -19,6 +19,7 @@ use super::inputs::{Inputs, Sources};
 use super::parts::Parts;
 use super::request_cache::RequestCache;
 use super::user::PyUser;
+use crate::python::row_file::PyRowFile;
 
 /// The module that plays scenarios.
 const PLAY: &str = "loadpilot.play";
@@ -76,8 +77,13 @@ impl PyScenario {
         let tasks: Vec<&str> = source.tasks.iter().map(String::as_str).collect();
         let keywords = PyDict::new(py);
         keywords.set_item("parameters", source.parameters)?;
-        let feeds = source.feeds.iter();
-        let feeds: Vec<(&str, u64)> = feeds.map(|feed| (&*feed.name, feed.rows)).collect();
+        let files = source.row_files.iter().map(Option::as_ref);
+        let files = files.chain(std::iter::repeat(None));
+        let feeds = source.feeds.iter().zip(files).map(|(feed, file)| {
+            let file = file.map(|file| PyRowFile::new(py, Arc::clone(file)));
+            (&*feed.name, feed.rows, file)
+        });
+        let feeds: Vec<(&str, u64, Option<PyRowFile>)> = feeds.collect();
         keywords.set_item("feeds", feeds)?;
         let states = source.states;
         keywords.set_item("shared", states.map(|states| &states.shared))?;

@@ -54,6 +54,22 @@ impl PySession {
     }
 }
 
+/// What is kept beside a plan.
+#[derive(FromPyObject)]
+enum Beside {
+    Content(PyBackedBytes),
+    File(PathBuf),
+}
+
+impl Beside {
+    fn read(self) -> PyResult<Bytes> {
+        match self {
+            Self::Content(content) => Ok(Bytes::from_owner(content)),
+            Self::File(path) => Ok(std::fs::read(path)?.into()),
+        }
+    }
+}
+
 #[pymethods]
 impl PySession {
     #[new]
@@ -141,13 +157,13 @@ impl PySession {
         py: Python<'_>,
         request_json: &str,
         secrets: BTreeMap<String, String>,
-        bodies: BTreeMap<String, PyBackedBytes>,
+        bodies: BTreeMap<String, Beside>,
         run: Option<&str>,
     ) -> PyResult<String> {
         let request: RunRequested = serde_json::from_str(request_json)
             .map_err(|error| PyValueError::new_err(format!("not a RunRequested: {error}")))?;
-        let shared = |(hash, body)| (hash, Bytes::from_owner(body));
-        let bodies = bodies.into_iter().map(shared).collect();
+        let read = |(hash, body): (String, Beside)| Ok::<_, PyErr>((hash, body.read()?));
+        let bodies = bodies.into_iter().map(read).collect::<Result<_, _>>()?;
         let run = run.map(run_id).transpose()?;
         let mut session = self.0.lock(py)?;
         let submission = session.submit(request, &secrets, &bodies, run);

@@ -173,6 +173,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
         fds: config.fds,
         targets: config.targets,
         rings: config.rings,
+        feeds: config.feeds,
         liveness_file: None,
         scripting: scripting.filter(|_| config.python),
         timeouts: config.timeouts,

@@ -24,14 +24,26 @@ pub(super) fn body(checker: &mut Checker<'_>, field: &str, body: &Body) {
     }
 }
 
-pub(super) fn object(checker: &mut Checker<'_>, field: &str, Object { sha256, bytes }: &Object) {
+pub(super) fn object(checker: &mut Checker<'_>, field: &str, object: &Object) {
+    hash(checker, field, object);
+    let fits = (1..=limits::BODY_BYTES_MAX).contains(&object.bytes);
+    let rule = "must be 1 byte to 64 MiB";
+    checker.require(fits, format!("{field}.bytes"), rule, object.bytes);
+}
+
+/// Checks the content of a file of rows, which need not fit into the object store.
+pub(super) fn row_file(checker: &mut Checker<'_>, field: &str, content: &Object) {
+    hash(checker, field, content);
+    let fits = (1..=limits::ROW_FILE_BYTES_MAX).contains(&content.bytes);
+    let rule = "must be 1 byte to 1 TiB";
+    checker.require(fits, format!("{field}.bytes"), rule, content.bytes);
+}
+
+fn hash(checker: &mut Checker<'_>, field: &str, Object { sha256, .. }: &Object) {
     let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     let sound = sha256.len() == HASH_DIGITS && sha256.bytes().all(is_digit);
     let rule = "must be 64 hex digits in lower case";
     checker.require(sound, format!("{field}.sha256"), rule, sha256);
-    let fits = (1..=limits::BODY_BYTES_MAX).contains(bytes);
-    let rule = "must be 1 byte to 64 MiB";
-    checker.require(fits, format!("{field}.bytes"), rule, bytes);
 }
 
 /// Checks the total size of the bodies beside the plan, and that one body has one length.

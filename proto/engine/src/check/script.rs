@@ -58,6 +58,15 @@ pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, list: &str, feeds: &
             feed.rows,
         );
         tasks(checker, plan, &format!("{field}.tasks"), &feed.tasks);
+        if let Some(file) = &feed.file {
+            let field = format!("{field}.file");
+            body::row_file(checker, &format!("{field}.content"), &file.content);
+            checker.name(&format!("{field}.name"), &file.name);
+            let mut parts = file.name.split('/');
+            let is_inside = parts.all(|part| !matches!(part, "" | "." | ".."));
+            let rule = "must be the path of a file in the folder of the scenario";
+            checker.require(is_inside, format!("{field}.name"), rule, &file.name);
+        }
         if feed.unique {
             unique_rows(checker, plan, &field, feed);
         }

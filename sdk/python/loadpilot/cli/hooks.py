@@ -21,9 +21,11 @@ from .. import _native
 from ..control.signals import NOW
 from ..control.teardown_ledger import FAULTS, KEY_BYTES
 from ..control.terminal import note, safe_lines, say
+from ..inputs.feeds import AbsentRows
 from ..local.stack import StackFault
 from ..play.local_runner import LocalScenario
 from ..play.states import NotPortable
+from ..scenario_file.feed_usage import feeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ..control.signals import Interruptions
     from ..control.teardown_ledger import Ledger
     from ..play.local_runner import SetupState
+    from ..play.scenario import PlannedFeed
 
 KEY_SECRET = "prepared"  # noqa: S105  (the handle of a secret, not the secret)
 SEALED_BYTES_MAX = 64 * 1024 * 1024
@@ -133,7 +136,10 @@ class HookPlayer:
         self.is_shared = "script" in plan
         """Whether agents get the state of the hooks: compiled tasks cannot see it."""
         self.users = plan["script"]["users"] if hooks.start is not None else 0
-        feeds = [(feed["name"], feed["rows"]) for feed in plan.get("script", {}).get("feeds", ())]
+        planned = plan.get("script", {}).get("feeds", ())
+        feeds: list[PlannedFeed] = [(feed["name"], feed["rows"], None) for feed in planned]
+        if self.is_successor:
+            _drop_row_files(hooks.cls, planned)
         self.scenario = LocalScenario(
             hooks.cls, hooks.once, hooks.root, plan["target"], feeds, left
         )
@@ -307,6 +313,14 @@ class HookPlayer:
             secrets={**self.compiled.secrets, KEY_SECRET: key},
             bodies={**self.compiled.bodies, digest: sealed},
         )
+
+
+def _drop_row_files(cls: type, planned: list[dict[str, Any]]) -> None:
+    """Let rows of files be errors when they are taken: a teardown's bundle has no such file."""
+    feeds = feeds_of(cls)
+    for feed in planned:
+        if "file" in feed:
+            feeds[feed["name"]].rows = AbsentRows(feed["rows"])
 
 
 def leave(code: int) -> None:

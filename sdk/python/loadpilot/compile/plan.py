@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import VUser, once_of, spec_of
+from ..inputs.feeds import STORED_BYTES_MAX
 from ..problem import Problem, Reason, Refused, rule
 from ..request.headers import Secrets
 from ..scenario_file.bundle import Bundle, bundle
@@ -93,10 +94,21 @@ class Compiled:
     """Names of the files in the bundle that agents get."""
     hooks: SubmitterHooks | None = None
     """Hooks that the submitter runs; None without any."""
+    row_folder: Path | None = None
+    """Folder with the files that the plan's feeds name; None without any."""
     bundle: Bundle | None = None
     """The scenario's files, if another process may have to load it."""
     settings: tuple[tuple[str, str], ...] = ()
     """Settings that the scenario makes and no flag replaces, as text, each with its line."""
+
+    def beside(self) -> dict[str, bytes | Path]:
+        """Return what the object store holds for the plan, by SHA-256 in hex."""
+        beside: dict[str, bytes | Path] = dict(self.bodies)
+        for file in row_files(self.plan):
+            content = file["content"]
+            if self.row_folder is not None and content["bytes"] <= STORED_BYTES_MAX:
+                beside[content["sha256"]] = self.row_folder / file["name"]
+        return beside
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -154,6 +166,9 @@ def _with_logic(
     feeds, files, problems = plan_feeds(loaded, cls, task_names(cls))
     if problems:
         raise Refused(_deduplicated(problems))
+    if any("file" in feed for feed in feeds):
+        folder = Path(loaded.file.path).resolve().parent
+        compiled = replace(compiled, row_folder=folder)
     indexes = {feed["name"]: index for index, feed in enumerate(feeds)}
     requested = loaded.parameters.requested
     compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, indexes, requested)
@@ -170,6 +185,12 @@ def _with_logic(
         if settings.overrides.prepares_here:
             compiled = _prepared_here(compiled, loaded, cls, settings, at)
     return compiled
+
+
+def row_files(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the files that the feeds of a plan read rows from."""
+    logic = plan.get("script") or plan.get("code") or {}
+    return [feed["file"] for feed in logic.get("feeds", ()) if "file" in feed]
 
 
 def _encode(

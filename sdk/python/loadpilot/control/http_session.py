@@ -56,7 +56,7 @@ class HttpSession:
         self,
         request_json: str,
         secrets: dict[str, str],
-        bodies: dict[str, bytes],
+        bodies: dict[str, bytes | Path],
         run: str | None,
     ) -> str:
         """Post the run and begin to follow it."""

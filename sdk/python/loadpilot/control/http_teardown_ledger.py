@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from .. import _native
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .http_session import HttpSession
 
 BEAT_SECS = 1.0
@@ -98,6 +100,7 @@ class Beats:
             self._over.wait(BEAT_SECS)
 
 
-def encoded(content: bytes) -> str:
-    """Encode bytes as base64 for JSON."""
-    return base64.b64encode(content).decode()
+def encoded(content: bytes | Path) -> str:
+    """Encode bytes, or those of a file, as base64 for JSON."""
+    whole = content if isinstance(content, bytes) else content.read_bytes()
+    return base64.b64encode(whole).decode()

@@ -62,7 +62,7 @@ class Session(Protocol):
         self,
         request_json: str,
         secrets: dict[str, str],
-        bodies: dict[str, bytes],
+        bodies: dict[str, bytes | Path],
         run: str | None,
     ) -> str:
         """Ask for a run and keep it alive until closed; returns its id. Raises Refused, Fault."""

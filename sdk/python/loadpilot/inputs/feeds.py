@@ -28,6 +28,8 @@ FEED_BYTES_MAX = 64 * 1024 * 1024
 """Maximum size of rows that agents hold in memory, in bytes: those of a JSON list."""
 HELD_BYTES_MAX = 256 * 1024
 """Maximum size of a file of CSV or JSON lines whose rows are held in memory, in bytes."""
+STORED_BYTES_MAX = 64 * 1024 * 1024
+"""Maximum size of a file of rows that the object store brings to the agents, in bytes."""
 FORMS: dict[str, Literal["csv", "json_lines"]] = {
     ".csv": "csv",
     ".ndjson": "json_lines",
@@ -138,6 +140,11 @@ class Feed:
             raise FeedError(f"{self!r}: {error}") from None
 
 
+def file_rows(feed: Feed) -> FileRows | None:
+    """Return the rows of a feed that stay in their file; raises FeedError."""
+    return feed.rows if isinstance(feed.rows, FileRows) else None
+
+
 class FileRows(Sequence[Any]):
     """The rows of a file, each read when it is taken."""
 
@@ -179,6 +186,25 @@ USE_NOT_SEEN = (
     "this task takes a row, which could not be seen in its source before the run; write "
     "next(self.NAME) in the task itself, or in a method that it calls"
 )
+
+
+class AbsentRows(Sequence[Any]):
+    """The rows of a file that is not here."""
+
+    def __init__(self, rows: int) -> None:
+        """Take their number."""
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Any]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        """Raise FeedError."""
+        raise FeedError("the file of rows is not kept for a teardown by another command")
 
 
 def _json(path: Path) -> list[Any]:

@@ -122,18 +122,18 @@ class LocalStack:
         agents: int,
         listen: Sequence[str] = (),
         opened: Sequence[str] = (),
-        proxies: Sequence[str] = (),
+        further: Sequence[str] = (),
     ) -> Self:
         """Start a stack that can run scenarios, on the first free log below ``root``.
 
         ``listen`` are the arguments that open it to other machines, ``opened`` those that open
-        targets to its agents, ``proxies`` those that allow proxies to its agents.
+        targets to its agents, ``further`` those of its agents for proxies and files of rows.
         """
         return cls(
             [
                 *("--root", str(root), "--nats-server", _nats_server()),
                 *("--agents", str(agents), "--coordinators", "1"),
-                *("--agent-command", json.dumps(_agent([*opened, *proxies]))),
+                *("--agent-command", json.dumps(_agent([*opened, *further]))),
                 *("--coordinator-command", json.dumps([*entry("coordinator"), *opened])),
                 *listen,
             ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .loop import GuestLoop
+    from .scenario import PlannedFeed
 
 HOOK_USER = 2**32 - 1
 """Number of the user on which setups and teardowns run."""
@@ -45,12 +46,12 @@ class LocalScenario:
         once: list[str],
         root: Path,
         target: str,
-        feeds: list[tuple[str, int]],
+        feeds: list[PlannedFeed],
         left: SetupState | None = None,
     ) -> None:
         """Take a class, the names of its setups and teardowns, and the folder of its files.
 
-        ``feeds`` are those of the plan, each with the number of its rows. ``left`` is the state
+        ``feeds`` are those of the plan. ``left`` is the state
         that the setup of another command has left; then ``on_start`` is not run again.
         """
         install()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from .. import _native, metrics
 from ..inputs import random
-from ..inputs.feeds import FeedError
+from ..inputs.feeds import FeedError, FileRows
 from ..inputs.params import ParameterSource
 from ..problem import Refused
 from ..scenario_file.feed_usage import feeds_of
@@ -103,13 +103,17 @@ def stack_switches() -> tuple[Switch, Switch, Switch]:
     return stack.switch, stack.throw, stack.engine.switch
 
 
+PlannedFeed: TypeAlias = "tuple[str, int, _native.RowFile | None]"
+"""Name of a feed, number of its rows, and the file that holds them, if there is one."""
+
+
 class RunInputs(TypedDict):
     """The data that the submitter sent with a scenario."""
 
     parameters: dict[str, str]
     """Values of the parameters, by name."""
-    feeds: list[tuple[str, int]]
-    """The feeds of the plan, each with the number of its rows."""
+    feeds: list[PlannedFeed]
+    """The feeds of the plan."""
     shared: str | None
     """The state that users share, as JSON, if the submitter prepared it."""
     users: list[str] | None
@@ -194,11 +198,13 @@ def clear() -> None:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def bind_feeds(cls: type, planned: list[tuple[str, int]]) -> None:
+def bind_feeds(cls: type, planned: list[PlannedFeed]) -> None:
     """Connect the feeds of the plan and the random values of a scenario to the engine."""
     feeds = feeds_of(cls)
-    for number, (name, rows) in enumerate(planned):
+    for number, (name, rows, file) in enumerate(planned):
         feed = feeds[name]
+        if file is not None:
+            feed.rows = FileRows(file)
         try:
             count = len(feed.rows)
         except FeedError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ..inputs.feeds import Feed, FeedError
+from ..inputs.feeds import FORMS, Feed, FeedError, FileRows
 from ..problem import Problem
 
 if TYPE_CHECKING:
@@ -49,16 +49,20 @@ def plan_feeds(
         if not takers and not prepares:
             continue
         try:
-            rows = len(feed.rows)
+            rows = feed.rows
         except FeedError as error:
             problems.append(Problem(feed.place, str(error)))
             continue
+        file: dict[str, Any] = {}
         if feed.path is not None:
             path = feed.path.resolve()
-            files.append(path)
             if not path.is_relative_to(root):
                 what = f"{feed!r}: agents get files beside the scenario only, and {path} is not"
                 problems.append(Problem(feed.place, what))
+            elif isinstance(rows, FileRows):
+                file = {"file": _row_file(path, root, rows)}
+            else:
+                files.append(path)
         settings = {
             "prepares": prepares,
             "cycles": feed.cycle,
@@ -66,8 +70,17 @@ def plan_feeds(
             "shuffled": feed.order == "shuffled",
         }
         flags = {name: True for name, is_set in settings.items() if is_set}
-        feeds.append({"name": name, "rows": rows, "tasks": takers, **flags})
+        feeds.append({"name": name, "rows": len(rows), "tasks": takers, **flags, **file})
     return feeds, files, problems
+
+
+def _row_file(path: Path, root: Path, rows: FileRows) -> dict[str, Any]:
+    """Return the plan's reference to a file that agents read rows from."""
+    return {
+        "name": path.relative_to(root).as_posix(),
+        "form": FORMS[path.suffix.lower()],
+        "content": {"sha256": rows.file.sha256, "bytes": rows.file.bytes},
+    }
 
 
 def _unowned(loaded: Loaded, cls: type) -> list[Problem]:

@@ -1,6 +1,7 @@
 //! Identity, bus, limits and timeouts of one agent process; constant for its whole life.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loadpilot_bus::Bus;
@@ -39,6 +40,8 @@ pub struct Shell {
     pub targets: TargetPolicy,
     /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
+    /// Folders that files of rows are looked for in.
+    pub feeds: Vec<PathBuf>,
     /// Interpreter for scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,
     /// File that is touched whenever a coordinator answers.

@@ -1,6 +1,8 @@
 //! Fetches the external bodies of a plan before the start. Must never use one whose hash differs
 //! from that in the plan.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use loadpilot_bus as bus;
 use loadpilot_events::plan::{Object, Plan};
@@ -38,28 +40,41 @@ pub enum Fault {
     },
 }
 
-/// Fetches the external bodies of `plan`, if it has any.
+/// Fetches the external bodies of `plan`, if it has any, but for its files of rows.
 ///
 /// # Errors
 /// [`Fault`]; a failure of the store is retried until the timeout.
 pub async fn fetch(shell: &Shell, plan: &Plan) -> Result<Bodies, Fault> {
     let deadline = Instant::now() + shell.timeouts.bodies;
     let mut bodies = Bodies::new();
-    for object in plan.objects() {
-        let content = loop {
-            match read(shell, object).await {
-                Err(Fault::Unreadable { why, .. })
-                    if Instant::now() + shell.timeouts.retry < deadline =>
-                {
-                    tracing::debug!(sha256 = object.sha256, %why, "no body yet");
-                }
-                read => break read?,
-            }
-            sleep(shell.timeouts.retry).await;
-        };
+    let row_files: BTreeSet<&Object> = plan.row_files().map(|file| &file.content).collect();
+    for object in plan.objects().difference(&row_files) {
+        let content = read_until(shell, object, deadline).await?;
         bodies.insert(object.sha256.clone(), content);
     }
     Ok(bodies)
+}
+
+/// Fetches one object.
+///
+/// # Errors
+/// As [`fetch`].
+pub(super) async fn fetch_one(shell: &Shell, object: &Object) -> Result<Bytes, Fault> {
+    read_until(shell, object, Instant::now() + shell.timeouts.bodies).await
+}
+
+async fn read_until(shell: &Shell, object: &Object, deadline: Instant) -> Result<Bytes, Fault> {
+    loop {
+        match read(shell, object).await {
+            Err(Fault::Unreadable { why, .. })
+                if Instant::now() + shell.timeouts.retry < deadline =>
+            {
+                tracing::debug!(sha256 = object.sha256, %why, "no body yet");
+            }
+            read => break read,
+        }
+        sleep(shell.timeouts.retry).await;
+    }
 }
 
 async fn read(shell: &Shell, object: &Object) -> Result<Bytes, Fault> {

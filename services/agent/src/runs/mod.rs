@@ -2,7 +2,8 @@
 //! run: it receives commands as a state and does not share its counts.
 //!
 //! - [`run_commands`], `assignment`: commands to a worker, and its run
-//! - `prepare`, `preflight`, [`secrets`], [`bodies`], [`clock`]: from the assignment to ready
+//! - `prepare`, `preflight`, [`secrets`], [`bodies`], `row_files`, [`clock`]: from the assignment
+//!   to ready
 //! - `firing`, `cores`: from the start to the last delta
 //! - `reports`, [`outbox`]: deltas, from counts to the acknowledgement
 //! - [`event_publisher`], `envelope`: this agent's events
@@ -20,6 +21,7 @@ mod preflight;
 mod prepare;
 pub(crate) mod recovery;
 mod reports;
+mod row_files;
 pub mod run_commands;
 pub mod secrets;
 mod worker;

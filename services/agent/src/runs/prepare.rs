@@ -20,7 +20,7 @@ use crate::process::shell::Shell;
 use crate::runs::clock::{self, Alignment};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
-use crate::runs::{bodies, secrets};
+use crate::runs::{bodies, row_files, secrets};
 use crate::users::compiled::Compiled;
 use crate::users::prepared_users::{self, States};
 
@@ -55,6 +55,9 @@ pub(super) enum PrepareError {
     /// The bodies are absent or invalid.
     #[error(transparent)]
     Bodies(#[from] bodies::Fault),
+    /// The files of rows are absent or invalid.
+    #[error(transparent)]
+    RowFiles(#[from] row_files::Fault),
     /// The scenario is in Python, and this agent has no interpreter.
     #[error("the scenario runs in Python, and this agent has none")]
     NoPython,
@@ -107,11 +110,15 @@ pub(super) async fn prepare(
     preflight::check(shell, created, holds)?;
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let bodies = bodies::fetch(shell, plan).await?;
+    let row_files = row_files::fetch(shell, plan).await?;
     let policy = fire::with_own_servers(&shell.targets).await;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
     fire::check_targets(&program).await?;
     let workload = Arc::new(Workload::new(plan, created.seed));
-    let users_setup = virtual_users(shell, (created, &workload), holds, &bodies, &secrets)?;
+    let mut users_setup = virtual_users(shell, (created, &workload), holds, &bodies, &secrets)?;
+    if let Some(setup) = &mut users_setup {
+        setup.row_files = row_files;
+    }
     let common = Common {
         run: run.clone(),
         plan: Arc::new(plan.clone()),

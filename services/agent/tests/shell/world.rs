@@ -85,6 +85,7 @@ impl World {
                 folder: state.path().to_owned(),
                 bytes_max: RING_BYTES_DEFAULT,
             }),
+            feeds: Vec::new(),
             scripting: None,
             liveness_file: None,
             timeouts,

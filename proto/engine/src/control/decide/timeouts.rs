@@ -4,7 +4,7 @@
 use loadpilot_events::plan::Plan;
 
 /// Time, in µs, that each byte of the bodies beside a plan adds to the time for getting ready: it
-/// requires 1 MB/s to each agent.
+/// requires 1 MB/s to each agent, and of the disk that a file of rows is on.
 pub const OBJECT_BYTE_US: u64 = 1;
 /// Additional time, in µs, when users of a scenario in Python are prepared.
 const USERS_US: u64 = 60_000_000;
@@ -31,9 +31,15 @@ pub(crate) fn longest_arrival_us(plan: &Plan) -> u64 {
     plan.max_wait_us + calls_us
 }
 
-/// Time for fetching the bodies of the plan, in µs.
+/// Time for fetching the bodies of the plan, in µs, and for checking files of rows that are not
+/// fetched.
 pub(crate) fn fetch_us(plan: &Plan) -> u64 {
-    plan.objects_bytes() * OBJECT_BYTE_US
+    let files = plan.row_files().filter(|file| !file.is_stored());
+    let unfetched = files.fold(0_u64, |sum, file| sum.saturating_add(file.content.bytes));
+    let fetched = plan.objects_bytes();
+    fetched
+        .saturating_add(unfetched)
+        .saturating_mul(OBJECT_BYTE_US)
 }
 
 /// Time for a holder to get ready, in µs; `ready_us` is the time without bodies and users.

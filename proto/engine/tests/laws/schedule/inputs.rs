@@ -9,7 +9,7 @@ use loadpilot_engine::schedule::feed::{Feeder, NoRow};
 use loadpilot_engine::schedule::random::{DrawScope, Draws};
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
-use loadpilot_events::plan::script::{Feed, Script};
+use loadpilot_events::plan::script::{Feed, RowFile, Script};
 use loadpilot_events::plan::{Plan, Text};
 use proptest::prelude::*;
 
@@ -28,6 +28,7 @@ fn feed(plan: &Plan, dice: &mut Dice) -> Feed {
         cycles: false,
         unique: false,
         shuffled: dice.chance(50),
+        file: None,
     }
 }
 
@@ -250,4 +251,39 @@ fn inputs_of_a_plan_are_checked() {
         let fields: Vec<&str> = problems.iter().map(|one| one.field.as_str()).collect();
         assert_eq!(fields, [field]);
     }
+}
+
+/// Broken if a plan names a file outside of the folder of its scenario, or content that cannot be,
+/// or a large file is asked of the object store.
+#[test]
+fn files_of_rows_are_checked() {
+    let text = include_str!("../../../../golden/plan-row-files.v1.json");
+    let sound: Plan = serde_json::from_str(text).expect("a plan");
+    assert_eq!(check::plan(&sound), []);
+    let stored: u64 = sound.objects().iter().map(|object| object.bytes).sum();
+    assert_eq!(stored, 3 + 4_000_000, "the bundle and the small file");
+    let field = |change: &dyn Fn(&mut RowFile)| {
+        let mut plan = sound.clone();
+        let feed = &mut plan.script.as_mut().expect("a script").feeds[0];
+        change(feed.file.as_mut().expect("a file"));
+        let problems = check::plan(&plan);
+        let fields: Vec<String> = problems.into_iter().map(|one| one.field).collect();
+        fields.join(" ")
+    };
+    for name in [
+        "/etc/passwd",
+        "../x.csv",
+        "a/../x.csv",
+        "a//x.csv",
+        "./x.csv",
+    ] {
+        let found = field(&|file| file.name = name.to_owned());
+        assert_eq!(found, "script.feeds[0].file.name", "{name}");
+    }
+    for bytes in [0, (1 << 40) + 1] {
+        let found = field(&|file| file.content.bytes = bytes);
+        assert_eq!(found, "script.feeds[0].file.content.bytes");
+    }
+    let found = field(&|file| file.content.sha256 = "ab".to_owned());
+    assert_eq!(found, "script.feeds[0].file.content.sha256");
 }

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ... import _native
-from ...compile.plan import Compiled, compile_scenario
+from ...compile.plan import Compiled, compile_scenario, row_files
 from ...compile.scenario.settings import Overrides
 from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import closed_loop, count, number, plural, seconds
@@ -143,12 +143,7 @@ def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
     for name, planned in zip(names, facts["planned_per_task"], strict=True):
         if users is None:
             say(f"  {safe(name)}: {count(planned)}")
-    bundle = compiled.plan.get("script", {}).get("bundle", {}).get("sha256")
-    for digest, content in compiled.bodies.items():
-        what = "the files of the scenario" if digest == bundle else "body"
-        say(f"  {what} kept beside the plan: {digest}, {count(len(content))} bytes")
-    for name in compiled.files:
-        say(f"    {safe(name)}")
+    _print_beside(compiled)
     settings = "".join(f"  {line}\n" for line in setting_lines(compiled))
     say(f"{settings}{execution(compiled).rstrip()}")
     for line in input_lines(compiled.plan):
@@ -162,14 +157,24 @@ def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
     return ExitCode.PASSED
 
 
+def _print_beside(compiled: Compiled) -> None:
+    """Print what agents get beside the plan."""
+    bundle = compiled.plan.get("script", {}).get("bundle", {}).get("sha256")
+    for digest, content in compiled.bodies.items():
+        what = "the files of the scenario" if digest == bundle else "body"
+        say(f"  {what} kept beside the plan: {digest}, {count(len(content))} bytes")
+    for name in compiled.files:
+        say(f"    {safe(name)}")
+    for file in row_files(compiled.plan):
+        digest, size = file["content"]["sha256"], count(file["content"]["bytes"])
+        say(f"  rows of {safe(file['name'])}: {digest}, {size} bytes")
+
+
 def _request_json(compiled: Compiled, plan: str) -> str:
     """Write the plan with its bodies, and the hooks that only this command plays."""
-    import base64
+    from ...control.http_teardown_ledger import encoded
 
-    bodies = {
-        digest: base64.b64encode(content).decode("ascii")
-        for digest, content in compiled.bodies.items()
-    }
+    bodies = {digest: encoded(content) for digest, content in compiled.beside().items()}
     beside: dict[str, Any] = {"bodies": bodies}
     if compiled.hooks is not None:
         beside["hooks"] = hook_lines(compiled.hooks)
@@ -203,8 +208,10 @@ class Run:
             opened = allow.arguments(self.options.allow_target)
             listen_arguments = listen.arguments() if listen else ()
             local_agents = self.options.local_agents
-            proxies = allow.proxy_arguments(self.compiled.plan)
-            stack = LocalStack.for_run(ROOT, local_agents, listen_arguments, opened, proxies)
+            further = allow.proxy_arguments(self.compiled.plan)
+            if self.compiled.row_folder is not None:
+                further += ["--feeds", str(self.compiled.row_folder)]
+            stack = LocalStack.for_run(ROOT, local_agents, listen_arguments, opened, further)
         except StackFault as fault:
             return self.failed(fault)
         try:
@@ -298,7 +305,7 @@ class Run:
 
         stack, log = source
         request = self.request(compiled.plan)
-        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        run = session.submit(request, compiled.secrets, compiled.beside(), run)
         note(f"run {run}, log {log}")
         options = self.options
         with live_sinks(options.outs, session, run, self.stdout):
@@ -316,7 +323,7 @@ class Run:
         """Ask for the run, wait until a coordinator takes it, and print its id."""
         compiled = self.compiled
         request = self.request(compiled.plan)
-        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        run = session.submit(request, compiled.secrets, compiled.beside(), run)
         watch = session.watch(run)
         deadline = monotonic() + DETACH_SECS
         while monotonic() < deadline and not self.interruptions.any():

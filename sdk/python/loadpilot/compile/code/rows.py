@@ -9,7 +9,7 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ...inputs.feeds import FEED_BYTES_MAX
+from ...inputs.feeds import FEED_BYTES_MAX, file_rows
 from .literals import NotCompiledError, literal, reject
 
 if TYPE_CHECKING:
@@ -24,8 +24,16 @@ DEPTH_MAX = 20
 
 
 def rows_of(feeds: Mapping[str, Feed]) -> bytes:
-    """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError."""
+    """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError.
+
+    Rows that stay in their file are left out.
+    """
     for name, feed in feeds.items():
+        in_file = file_rows(feed)
+        if in_file is not None:
+            if in_file.file.python_only:
+                reject(None, f"a row of self.{name} {in_file.file.python_only}")
+            continue
         if len(feed.rows) > ROWS_MAX:
             reject(None, f"self.{name} has {len(feed.rows):,} rows, the maximum is {ROWS_MAX:,}")
         # A row of CSV is a dict of text to text.
@@ -37,7 +45,7 @@ def rows_of(feeds: Mapping[str, Feed]) -> bytes:
                     reject(None, f"a row of self.{name} {refused.what}")
                 if _depth(row) > DEPTH_MAX:
                     reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
-    rows = [feed.rows for feed in feeds.values()]
+    rows = [[] if file_rows(feed) else feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
         reject(None, f"its rows have {len(written):,} bytes, the maximum is {FEED_BYTES_MAX:,}")

@@ -50,6 +50,8 @@ pub struct Config {
     pub targets: TargetPolicy,
     /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
+    /// Folders that files of rows are looked for in.
+    pub feeds: Vec<PathBuf>,
     /// Whether it takes scenarios in Python.
     pub python: bool,
     /// Labels that its operator gave it.
@@ -123,6 +125,13 @@ struct Flags {
     /// Most MiB of that folder for the calls of each firing thread of a run [default: 8]
     #[arg(long, value_name = "MIB")]
     ring_mib: Option<String>,
+    /// Folder with files of rows, named as in the folder of the scenario; repeatable (or env
+    /// AGENT_FEEDS, by colons)
+    ///
+    /// A file is used only if its size and SHA-256 are those of the run. Files that the object store
+    /// has need not be there.
+    #[arg(long, value_name = "DIR")]
+    feeds: Vec<PathBuf>,
     /// What agents may connect to beside public addresses: a network such as 10.1.0.0/16, an
     /// address, a host name, or unix:/folder; repeatable (or env AGENT_ALLOW_TARGET, by commas)
     ///
@@ -201,6 +210,7 @@ impl Config {
         };
         let max_in_flight = desk.take(max_in_flight(&flags, world));
         let rings = desk.take(rings(&flags, world)).flatten();
+        let feeds = desk.take(feeds(&flags, world)).unwrap_or_default();
         let alive_file = desk.take(alive_file(&flags)).flatten();
         let python = desk.take(python(&flags, world)).unwrap_or_default();
         let targets = targets(&flags, world, &mut desk);
@@ -225,6 +235,7 @@ impl Config {
             max_in_flight: in_flight,
             fds: world.fds,
             rings,
+            feeds,
             python,
             labels,
             predecessor_dead: flags.predecessor_dead,
@@ -355,6 +366,21 @@ fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingSettings>, Probl
         ));
     }
     Ok(folder.map(|folder| RingSettings { folder, bytes_max }))
+}
+
+/// Folders of files of rows.
+fn feeds(flags: &Flags, world: &World<'_>) -> Result<Vec<PathBuf>, Problem> {
+    let from_env = (world.env)("AGENT_FEEDS").unwrap_or_default();
+    let folders = match flags.feeds.is_empty() {
+        false => flags.feeds.clone(),
+        true => std::env::split_paths(&from_env)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect(),
+    };
+    match folders.iter().find(|path| !path.is_dir()) {
+        None => Ok(folders),
+        Some(path) => Err(Problem::new("feeds", "must be a directory", path.display())),
+    }
 }
 
 /// Checks the path only; the agent creates the file, so that a check leaves nothing behind.

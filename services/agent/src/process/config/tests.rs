@@ -61,6 +61,26 @@ fn the_state_directory_is_named_and_bounded() {
     );
 }
 
+/// Broken if the folders of files of rows are taken from elsewhere, or a misspelt one is ignored.
+#[test]
+fn the_folders_of_rows_are_named_and_exist() {
+    let args = [
+        "--nats-url",
+        "nats://one",
+        "--feeds",
+        "/",
+        "--feeds",
+        "/tmp",
+    ];
+    let env = [("AGENT_FEEDS", "/usr:/")];
+    let feeds = |args: &[&str]| read(args, &env).expect("enough is given").feeds;
+    assert_eq!(feeds(&args[..2]), ["/usr", "/"].map(PathBuf::from));
+    assert_eq!(feeds(&args), ["/", "/tmp"].map(PathBuf::from));
+    let wrong = ["--nats-url", "nats://one", "--feeds", "/dev/null"];
+    let refused = read(&wrong, &[]).expect_err("no folder").to_string();
+    assert!(refused.contains("feeds: must be a directory"), "{refused}");
+}
+
 /// Flags win over the environment.
 #[test]
 fn the_environment_fills_in() {
