@@ -8,6 +8,7 @@
     ./dev bench commands [--rounds 3] [--release]
     ./dev bench pages [--rounds 3] [--release]
     ./dev bench view [--rounds 3] [--release]
+    ./dev bench rows [--rounds 3] [--release]
 
 Run it on a quiet machine (`--patience-secs 600` waits for one): every result has the load before
 it, the machine and the build. It is no test: a missed goal fails nothing.
@@ -33,6 +34,7 @@ from bench.single import (  # noqa: E402
     live_view,
     log_reader,
     read_commands,
+    row_files,
     scale,
     startup,
 )
@@ -45,6 +47,7 @@ SINGLE = {
     "commands": (read_commands, 3),
     "pages": (browser, 3),
     "view": (live_view, 3),
+    "rows": (row_files, 3),
 }
 """Measurements of LoadPilot alone, and their number of rounds; 0: by the module."""
 READERS = {
@@ -52,8 +55,9 @@ READERS = {
     "commands": read_commands,
     "pages": browser,
     "view": live_view,
+    "rows": row_files,
 }
-"""Those that measure readers of a run."""
+"""Those that measure the product around its engine."""
 TITLES = {
     "startup": "Start-up",
     "scale": "Scale: many light agents, one server, one coordinator",
@@ -61,6 +65,7 @@ TITLES = {
     "commands": "Commands that read past runs",
     "pages": "The pages of a run that goes on",
     "view": "The live view at a terminal",
+    "rows": "Files of rows",
 }
 
 

@@ -248,7 +248,8 @@ def feed(
     ``source``
         A list of rows, or a file beside the scenario: CSV in UTF-8 whose first line names the
         columns, a JSON list, or one JSON value per line (``.ndjson``, ``.jsonl``). A row of CSV is
-        a dict of text to text.
+        a dict of text to text. A file of CSV or JSON lines may have any number of rows: agents read
+        those that their arrivals take. Agents of a fleet need ``--feeds`` for one above 64 MiB.
     ``cycle``
         Whether rows are meant to be reused after the last one. They are reused in any case, but
         without ``cycle=True`` the certificate is then DEGRADED.

@@ -1,8 +1,8 @@
 """The bundle: an archive of the files that agents need to load a scenario that runs in Python.
 
 It holds the scenario's file, the modules beside it that are imported, and the files named with
-``file(…)`` or used as feeds. Installed packages are left out: agents have their own. Equal files
-make equal bytes.
+``file(…)`` or used as feeds, but for large files of rows. Installed packages are left out: agents
+have their own. Equal files make equal bytes.
 """
 
 from __future__ import annotations

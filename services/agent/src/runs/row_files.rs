@@ -1,6 +1,6 @@
-//! Gets the files of rows of a plan before the start: from a folder of this agent, or from the object
-//! store into a file of its own. Must never use one whose hash differs from that in the plan, nor a
-//! path outside of the folders.
+//! Gets the files of rows of a plan before the start: from a folder of this agent, or from the
+//! object store into a file of its own. Must never use one whose hash differs from the plan's,
+//! nor a path outside of the folders.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

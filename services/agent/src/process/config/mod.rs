@@ -128,8 +128,8 @@ struct Flags {
     /// Folder with files of rows, named as in the folder of the scenario; repeatable (or env
     /// AGENT_FEEDS, by colons)
     ///
-    /// A file is used only if its size and SHA-256 are those of the run. Files that the object store
-    /// has need not be there.
+    /// A file is used only if its size and SHA-256 are those of the run. Files of up to 64 MiB need
+    /// not be there: the object store brings them.
     #[arg(long, value_name = "DIR")]
     feeds: Vec<PathBuf>,
     /// What agents may connect to beside public addresses: a network such as 10.1.0.0/16, an
