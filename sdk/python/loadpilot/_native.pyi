@@ -130,7 +130,7 @@ class RowFile:
     python_only: str | None
     """Why compiled code has no form for one of its rows: the predicate of a sentence about it."""
 
-    def __init__(self, path: Path, form: Literal["csv", "json_lines"]) -> None:
+    def __new__(cls, path: Path, form: Literal["csv", "json_lines"]) -> Self:
         """Check all rows in one pass, which takes memory for a few rows only.
 
         Raises OSError for a file that cannot be read, ValueError that names line and column.

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadpilot import _native
-from loadpilot.inputs.feeds import HELD_BYTES_MAX, FileRows
+from loadpilot.cli.hooks import drop_row_files
+from loadpilot.inputs import random as rand
+from loadpilot.inputs.feeds import HELD_BYTES_MAX, Feed, FeedError, FileRows
+from loadpilot.play.scenario import bind_feeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,6 +188,24 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     (tmp_path / "scene.py").write_text(text, encoding="utf-8")
     few, many = (peak_kib(tmp_path, rows) for rows in (2_000, 200_000))
     assert many < few * 1.1, (few, many)
+
+
+def test_a_teardown_without_the_file_fails_only_where_a_row_is_taken(tmp_path: Path) -> None:
+    """Broken if another command cannot play a teardown because a file of rows is not in its
+    bundle, or takes rows that are not there. 1 s."""
+
+    class Shop:
+        users = Feed("rows.csv", tmp_path, "here")
+        carts = Feed([1, 2], tmp_path, "here")
+
+    planned = [{"name": "users", "rows": 5, "file": {}}, {"name": "carts", "rows": 2}]
+    drop_row_files(Shop, planned)
+    bind_feeds(Shop, [(feed["name"], feed["rows"], None) for feed in planned])
+    rand.detach()
+    Shop.users.row_index = Shop.carts.row_index = lambda: 1
+    assert next(Shop.carts) == 2
+    with pytest.raises(FeedError, match="not kept for a teardown"):
+        next(Shop.users)
 
 
 def test_a_file_that_changes_is_not_read_on(tmp_path: Path) -> None:

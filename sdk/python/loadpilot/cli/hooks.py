@@ -28,7 +28,7 @@ from ..play.states import NotPortable
 from ..scenario_file.feed_usage import feeds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..compile.plan import Compiled
     from ..compile.scenario.hooks import Hook, SubmitterHooks
@@ -108,6 +108,14 @@ def is_stuck() -> bool:
     return bool(_stuck)
 
 
+def drop_row_files(cls: type, planned: Sequence[dict[str, Any]]) -> None:
+    """Let rows of files be errors when they are taken: a teardown's bundle has no such file."""
+    feeds = feeds_of(cls)
+    for feed in planned:
+        if "file" in feed:
+            feeds[feed["name"]].rows = AbsentRows(feed["rows"])
+
+
 class HookPlayer:
     """Plays the hooks of one run."""
 
@@ -139,7 +147,7 @@ class HookPlayer:
         planned = plan.get("script", {}).get("feeds", ())
         feeds: list[PlannedFeed] = [(feed["name"], feed["rows"], None) for feed in planned]
         if self.is_successor:
-            _drop_row_files(hooks.cls, planned)
+            drop_row_files(hooks.cls, planned)
         self.scenario = LocalScenario(
             hooks.cls, hooks.once, hooks.root, plan["target"], feeds, left
         )
@@ -313,14 +321,6 @@ class HookPlayer:
             secrets={**self.compiled.secrets, KEY_SECRET: key},
             bodies={**self.compiled.bodies, digest: sealed},
         )
-
-
-def _drop_row_files(cls: type, planned: list[dict[str, Any]]) -> None:
-    """Let rows of files be errors when they are taken: a teardown's bundle has no such file."""
-    feeds = feeds_of(cls)
-    for feed in planned:
-        if "file" in feed:
-            feeds[feed["name"]].rows = AbsentRows(feed["rows"])
 
 
 def leave(code: int) -> None:
