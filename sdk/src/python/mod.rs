@@ -7,7 +7,6 @@
 //! - [`curve`]: recorded loads and the profiles that replay them.
 //! - [`row_file`]: files of rows for feeds.
 //! - [`programs`]: coordinator, agent and supervisor as calls.
-//! - [`malloc_arenas`]: the memory of commands that read runs.
 //! - [`connection`], [`session`]: a connection to a log.
 //! - [`run_request`], [`teardown`]: runs that callers post; setup and teardown of a run.
 //! - [`live_run`], [`indexed_run`], [`samples`]: a run in progress, its log, its sampled calls.
@@ -19,7 +18,6 @@ mod curve;
 pub(crate) mod errors;
 mod indexed_run;
 mod live_run;
-mod malloc_arenas;
 mod nats_url;
 mod plans;
 mod programs;
@@ -52,11 +50,9 @@ pub mod _native {
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]
-    use super::indexed_run::{PyReading, otlp_rejected, percentile_of};
+    use super::indexed_run::{PyReading, otlp_rejected, percentile_of, use_one_malloc_arena};
     #[pymodule_export]
     use super::live_run::PyWatch;
-    #[pymodule_export]
-    use super::malloc_arenas::use_one_malloc_arena;
     #[pymodule_export]
     use super::nats_url::{shown_address, token_exposed_to};
     #[pymodule_export]
