@@ -7,7 +7,7 @@
 system has them; an access log would do as well.
 """
 
-from loadpilot import LoadClient, VUser, lognormal, scenario, task
+from loadpilot import LoadClient, VUser, exponential, lognormal, scenario, task
 
 
 class Visitor(VUser):
@@ -43,3 +43,8 @@ class Guests(Visitor):
 
     After each task a user thinks: half of the times for less than a second, rarely for eight.
     """
+
+
+@scenario(users=10, duration="30s", wait=exponential(median="1s"))
+class Readers(Visitor):
+    """A closed loop of ten users who think without memory: each next moment is as likely."""

@@ -65,6 +65,7 @@ CATALOGUE = {
     ("load_profiles", "Waves"): ("--duration", f"{SECS}s", "--period", "1s"),
     ("load_profiles", "Evening"): (),
     ("load_profiles", "Guests"): ("--user-stages", "1s:20,1s:0", "--wait", "0"),
+    ("load_profiles", "Readers"): ("--duration", f"{SECS}s", "--wait", "0"),
     ("connections", "Moved"): ("--duration", f"{SECS}s"),
 }
 """Scenarios that only look and order, with what makes a run of each short. 3 s each."""
