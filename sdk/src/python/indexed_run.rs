@@ -36,9 +36,9 @@ pub(super) fn otlp_rejected(body: &[u8]) -> Option<(u64, String)> {
     Some((rejected.points, rejected.why))
 }
 
-/// Keeps all threads to one arena of glibc's malloc. Each thread has one of its own else, and an
-/// arena keeps what its thread has freed: of a day's run, folded by two threads, a fifth of the
-/// command's memory. Must never be called by an agent, whose threads would wait for each other.
+/// Keeps all threads to one arena of glibc's malloc. By default each thread has an arena of its
+/// own, which keeps what the thread has freed: an eighth of the memory of a command that reads a
+/// day's run. Must never be called by an agent, whose threads would wait for each other.
 #[pyfunction]
 pub(super) fn use_one_malloc_arena() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

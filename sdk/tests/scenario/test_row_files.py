@@ -209,7 +209,7 @@ def test_a_teardown_without_the_file_fails_only_where_a_row_is_taken(tmp_path: P
 
 
 def test_a_file_that_changes_is_not_read_on(tmp_path: Path) -> None:
-    """Broken if an arrival gets a row that nobody has checked."""
+    """Broken if an arrival gets a row that was not checked."""
     path = tmp_path / "rows.csv"
     path.write_text("a\n" + "x\n" * 1000, encoding="utf-8")
     rows = FileRows(_native.RowFile(path, "csv"))

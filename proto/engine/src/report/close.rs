@@ -352,7 +352,7 @@ impl Closing<'_> {
                 [50.0, 90.0, 95.0, 99.0, 100.0],
             );
             let point = |place: usize| points.map(|points| points[place]);
-            let raises = self.raises_in(tick..tick + 1);
+            let raises = self.raises_in(tick..=tick);
             TickReport {
                 tick,
                 planned: arrivals.planned,

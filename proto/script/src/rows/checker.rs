@@ -87,7 +87,7 @@ impl Checker {
     /// The file ends.
     ///
     /// # Errors
-    /// Its last row is wrong, or there is none.
+    /// Its last row is wrong, or it has no rows.
     pub fn finish(mut self) -> Result<Contents, Misread> {
         let pending = std::mem::take(&mut self.pending);
         let used = self.rows(&pending, true)?;

@@ -44,7 +44,8 @@ impl Fields {
 }
 
 /// Reads the record with which `bytes` begin; returns its length with the end of its line. `None`
-/// if it may go on behind `bytes`, or if there is none; never with `is_all`, unless they are empty.
+/// if the record may go on behind `bytes`. With `is_all` nothing follows `bytes`, and the result is
+/// `None` only if they are empty.
 pub(super) fn record(
     bytes: &[u8],
     is_all: bool,

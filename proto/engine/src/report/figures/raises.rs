@@ -3,7 +3,7 @@
 //!
 //! Must never change a figure of a run that is judged by the first version.
 
-use std::ops::Range;
+use std::ops::RangeBounds;
 
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
@@ -47,7 +47,7 @@ impl Closing<'_> {
     }
 
     /// Arrivals of some due ticks whose task raised, as agents counted them.
-    pub(crate) fn raises_in(&self, ticks: Range<u32>) -> TaskRaises {
+    pub(crate) fn raises_in(&self, ticks: impl RangeBounds<u32>) -> TaskRaises {
         let mut sum = TaskRaises::default();
         if self.rules == Rules::V1 {
             return sum;
