@@ -22,7 +22,8 @@ export default defineConfig({
 
 /** Parts of uPlot that no chart uses: dates (times are seconds), points in a plane (mode 2), the
  * scale that is neither linear nor logarithmic (4), a focused series, a vertical x axis, a locked
- * cursor, one point for all series, other paths, joins. */
+ * cursor, one point for all series, other paths, joins, series that come and go, a legend with
+ * several values a series. */
 const UNUSED = [
   [/let isTime = [^;]+;/g, "const isTime = false;", 3],
   [/^\s*const (_time\w+ +=|\[ timeIncrs).*;$/gm, "", 6],
@@ -36,6 +37,9 @@ const UNUSED = [
   [/\bif \(cursor\._?lock\)/g, "if (false)", 7],
   [/\(paths\.(bars|spline) += \w+\);/g, "", 2],
   [/uPlot\.(join|fmtDate|tzDate|rangeAsinh) += \w+;/g, "", 4],
+  [/^\tself\.(add|del)(Series|Band) = \w+;$/gm, "", 4],
+  [/let multiValLegend = false;/g, "const multiValLegend = false;", 1],
+  [/multiValLegend = getMultiVals != null;/g, "", 1],
 ];
 
 /** Leaves these parts out; each must be there as often as in the locked version. */
