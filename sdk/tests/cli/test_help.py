@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 NATIVE = {"agent", "coordinator"}
 """Commands whose help the native module writes."""
+SUBCOMMANDS = {"model"}
+"""Commands that do nothing without a subcommand."""
 COMMANDS = [
-    *((name,) for name in app if not name.startswith("-") and name not in NATIVE),
+    *((name,) for name in app if not name.startswith("-") and name not in NATIVE | SUBCOMMANDS),
     ("runs", "prune"),
+    *(("model", name) for name in ("from-log", "to-python")),
 ]
 GROUPS = sorted(
     (one for one in vars(declaration).values() if type(one).__name__ == "Group"),
@@ -38,6 +41,7 @@ DEFAULTS = {
     "--reuse": "always",
     "--rps": "the scenario's",
     "--samples-share": "1",
+    "--session-timeout": "30m",
     "--shortfall": "5",
     "--target": target.DEFAULT,
     "--speed": "1",

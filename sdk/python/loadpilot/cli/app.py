@@ -28,7 +28,7 @@ from .flags.shared_flags import (
 )
 from .flags.verdict_flags import VerdictFlags
 from .live_commands import add_live_commands
-from .project_commands import completion, doctor, init, version
+from .project_commands import completion, doctor, init, model_app, version
 from .table_commands import dump, plot, sql
 
 if TYPE_CHECKING:
@@ -454,5 +454,9 @@ def coordinator(*words: Words) -> int:
     return execute(words)
 
 
-for command in (init, doctor, completion, version):
-    app.command(command, group=PROJECT)
+model_app.group = PROJECT
+app.command(init, group=PROJECT)
+app.command(doctor, group=PROJECT)
+app.command(model_app)
+app.command(completion, group=PROJECT)
+app.command(version, group=PROJECT)

@@ -1,4 +1,4 @@
-"""The commands that set a project and a machine up: init, doctor, completion, version."""
+"""The commands that set a project and a machine up: init, doctor, model, completion, version."""
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .flags.coordinator_flags import ApiFlags
+from .flags.declaration import OUTPUT, flag
 from .flags.shared_flags import NO_SERVER, Json, Server
 
 NO_COORDINATOR = ApiFlags()
@@ -46,6 +47,56 @@ def doctor(
     from .commands.project.doctor import doctor as execute
 
     return execute(server, api, as_json=json)
+
+
+model_app = App(
+    name="model",
+    help="Derive a load model from an access log; write one as Python.",
+)
+"""`loadpilot run MODEL.toml` runs a load model."""
+
+ModelOutput = Annotated[
+    str | None,
+    flag(OUTPUT, "FILE", "New file to write, in place of standard output.", "--output", "-o"),
+]
+
+
+@model_app.command
+def from_log(
+    log: Annotated[str, Parameter(name="LOG", help="Access log, common or combined format.")],
+    /,
+    *,
+    output: ModelOutput = None,
+    session_timeout: Annotated[
+        str,
+        flag(OUTPUT, "DURATION", "Silence that ends the session of a client.", default="30m"),
+    ] = "30m",
+    with_assets: Annotated[
+        bool, flag(OUTPUT, "", "Keep requests of scripts, styles, fonts and images.")
+    ] = False,
+) -> ExitCode:
+    """Derive users, think times and the mix of requests from an access log.
+
+    A client is a host, a user and a user agent. Only GET and HEAD requests
+    that succeeded are in the model, since a log holds no bodies. What is left
+    out is named.
+    """
+    from .commands.project.model import from_log as execute
+
+    return execute(log, output, session_timeout, with_assets=with_assets)
+
+
+@model_app.command
+def to_python(
+    model: Annotated[str, Parameter(name="MODEL", help="Load model, a TOML file.")],
+    /,
+    *,
+    output: ModelOutput = None,
+) -> ExitCode:
+    """Write a load model as a scenario in Python."""
+    from .commands.project.model import to_python as execute
+
+    return execute(model, output)
 
 
 def completion(

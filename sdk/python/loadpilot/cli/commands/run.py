@@ -30,6 +30,7 @@ from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
 from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
+from ...scenario_file.load_model.scenario import scenario_path
 from ..configuration.sources import current
 from ..flags import allow
 from ..flags.breach_flags import unknown_gates
@@ -97,7 +98,8 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     """Compile the scenario; raises Refused, also without a scenario file."""
     if options is None:
         raise Refused([])
-    loaded = load(options.file, ParameterSource(os.environ, options.overrides.env))
+    path = scenario_path(options.file, ROOT)
+    loaded = load(path, ParameterSource(os.environ, options.overrides.env))
     cls = choose(loaded, options.scenario)
     # The checker of the plan must not refuse an invalid target a second time.
     is_valid = not any(problem.place == options.target.place for problem in problems)

@@ -9,8 +9,10 @@ from ....compile.plan import compile_scenario
 from ....compile.scenario.settings import Overrides
 from ....control.exit_code import ExitCode
 from ....control.terminal import safe
+from ....local.folders import ROOT
 from ....problem import Problem, Refused
 from ....scenario_file.load import choose, load
+from ....scenario_file.load_model.scenario import scenario_path
 from ...output.opening import hook_lines
 from ...output.refusal import refuse
 
@@ -28,7 +30,7 @@ def explain(file: str | None, scenario: str | None) -> ExitCode:
             [Problem("FILE", "no scenario file was named; write `loadpilot explain scenario.py`")]
         )
     try:
-        loaded = load(Path(file))
+        loaded = load(scenario_path(Path(file), ROOT))
         chosen = [choose(loaded, scenario)] if scenario else list(loaded.scenarios.values())
         for cls in chosen:
             compiled = compile_scenario(loaded, cls, PLACEHOLDER_TARGET, Overrides())

@@ -1,0 +1,1 @@
+"""Load models: files that say who uses a target and how, and their derivation from access logs."""
