@@ -95,6 +95,12 @@ impl CompiledUser {
         self.advance()
     }
 
+    /// Whether a check examines the last answer of a task.
+    #[must_use]
+    pub fn has_check(&self, task: u16) -> bool {
+        self.program.tasks[usize::from(task)].1.is_some()
+    }
+
     /// Takes the samples that the last task added to own metrics.
     pub fn take_samples(&mut self) -> Vec<MetricSample> {
         self.samples.take()

@@ -313,6 +313,10 @@ impl User for PyUser {
         }
     }
 
+    fn has_check(&self, task: u16) -> bool {
+        self.parts.of(Part::Task(task)).check.is_some()
+    }
+
     fn take_samples(&mut self) -> Vec<MetricSample> {
         self.context.samples.take()
     }

@@ -52,6 +52,10 @@ def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Or
     browse = _task(finished.report, "browse")
     text = "AssertionError: assert status_code in (200, 418) (compiled.py:24)"
     assert browse["raised"] == [{"by": "check", "text": text, "count": 300}]
+    shown = loadpilot.call("report", "last", "-v").stdout
+    example = shown.partition("example of a failed call: browse, GET /list\n")[2].splitlines()
+    assert "check_failed after" in example[0]
+    assert any(line.startswith("  < HTTP/1.1 404 ") for line in example)
 
 
 @pytest.mark.parametrize("agents", [1, 3])

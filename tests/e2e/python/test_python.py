@@ -67,6 +67,12 @@ def test_every_call_of_python_is_counted_once(
     assert pay["arrivals"]["task_errors"] == refused
     assert report["calls"]["outcomes"]["http_5xx"] == refused
 
+    shown = loadpilot.call("report", "last", "-v").stdout
+    example = shown.partition("example of a failed call: browse, item\n")[2].splitlines()
+    assert "check_failed after" in example[0]
+    assert example[1].startswith("  > GET /items/")
+    assert any(line.startswith("  < HTTP/1.1 200 ") for line in example)
+
 
 def test_a_failed_on_start_fails_the_run_before_it_has_begun(
     loadpilot: Loadpilot, oracle: Oracle

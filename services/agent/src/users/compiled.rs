@@ -85,6 +85,10 @@ impl User for CompiledUser {
         Self::resume(self, completion)
     }
 
+    fn has_check(&self, task: u16) -> bool {
+        Self::has_check(self, task)
+    }
+
     fn take_samples(&mut self) -> Vec<MetricSample> {
         Self::take_samples(self)
     }

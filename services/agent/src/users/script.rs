@@ -101,6 +101,9 @@ pub trait User {
         Poll::Ready(Operation::Ended(PartResult::default()))
     }
 
+    /// Whether a check examines the last answer of a task, by its index in the plan.
+    fn has_check(&self, task: u16) -> bool;
+
     /// Takes the samples that the last task added to own metrics, whether it ended or was given
     /// up.
     fn take_samples(&mut self) -> Vec<MetricSample> {

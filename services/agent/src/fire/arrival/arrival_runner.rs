@@ -15,9 +15,7 @@ use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_engine::tally::{CallEnd, Rows, Tally};
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
-use loadpilot_events::limits::FAILURE_LINE_BYTES_MAX;
 use loadpilot_events::log::cause::Cause;
-use loadpilot_events::log::exchange::ExchangeSeen;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::connections::Reuse;
 
@@ -31,11 +29,9 @@ use crate::fire::http::wire::{Order, Wire};
 use crate::fire::journal::ring::EpochEnd;
 use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::call_registry::CallRegistry;
-use crate::fire::request::debug_exchange::{self, ResponseHead, Shown};
 use crate::fire::request::failure_examples::FailureExamples;
-use crate::fire::request::program::{Call, Program};
+use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Trace};
-use crate::fire::request::redaction::truncate;
 use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
 
@@ -57,7 +53,7 @@ pub(crate) struct ArrivalRunner<W> {
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so the counts are wrong.
     panicked: Cell<bool>,
-    failures: RefCell<FailureExamples>,
+    pub(crate) failures: RefCell<FailureExamples>,
 }
 
 /// How an exchange ended.
@@ -232,7 +228,7 @@ impl<W: Wire> ArrivalRunner<W> {
                 tokens.borrow_mut().begin(stream, call.tokens_max);
                 tokens
             });
-            let shown = RefCell::new(self.shown(arrival, call.number));
+            let shown = RefCell::new(self.shown(arrival, call.number, false));
             let location = RefCell::default();
             let order = Order {
                 call,
@@ -284,7 +280,10 @@ impl<W: Wire> ArrivalRunner<W> {
         let call_end = Self::call_end(arrival, order, begin, end, ended, trace);
         self.tally.borrow_mut().call(&call_end);
         self.count_tokens(order, &call_end);
-        self.record_shown(order, arrival, &call_end);
+        if let Some(answer) = order.shown.map(RefCell::borrow) {
+            let sent = (order.call, order.id.unwrap_or_default());
+            self.record_shown(sent, &answer, arrival, &call_end);
+        }
         recorder.end(seat, begun, &call_end);
         self.sample(arrival, begin.due, &call_end);
         (ended.outcome, end)
@@ -328,53 +327,6 @@ impl<W: Wire> ArrivalRunner<W> {
             let key = (end.tick, end.generation, end.call);
             let mut tally = self.tally.borrow_mut();
             tally.token_gaps(key, tokens.borrow().gaps());
-        }
-    }
-
-    /// Receives the beginning of an answer: of any that is reported as text, or of one that failed.
-    pub(crate) fn shown(&self, arrival: &Arrival, call: u16) -> ResponseHead {
-        ResponseHead::new(match self.is_debugged(arrival) {
-            true => Shown::Any,
-            false => self.failures.borrow().wanted(call),
-        })
-    }
-
-    /// Reports an exchange as text, if requested or as an example of a call that failed. Returns
-    /// whether it did.
-    pub(crate) fn record_shown(&self, order: &Order<'_>, arrival: &Arrival, end: &CallEnd) -> bool {
-        let Some(shown) = order.shown.map(RefCell::borrow) else {
-            return false;
-        };
-        let redactor = &self.program.redactor;
-        let is_debugged = self.is_debugged(arrival);
-        if is_debugged {
-            let request = order.call.debug_lines.clone();
-            let answer = shown.lines(redactor);
-            let seen = exchange_seen(arrival, order.call, end, request, answer);
-            self.tally.borrow_mut().exchange(seen);
-        }
-        let is_example = self.failures.borrow_mut().take(end.call, end.outcome);
-        if is_example {
-            let head = order.call.http1().head(order.id.unwrap_or_default());
-            let is_secret = |name: &str| self.program.defaults.is_secret(name);
-            let request = debug_exchange::sent_lines(&head, redactor, is_secret);
-            let mut seen = exchange_seen(arrival, order.call, end, request, shown.lines(redactor));
-            for line in seen.request.iter_mut().chain(&mut seen.answer) {
-                line.truncate(truncate(line, FAILURE_LINE_BYTES_MAX).len());
-            }
-            seen.body = shown.body(redactor);
-            self.tally.borrow_mut().failure(seen);
-        }
-        is_debugged || is_example
-    }
-
-    /// Whether the exchanges of an arrival are reported as text.
-    pub(crate) fn is_debugged(&self, arrival: &Arrival) -> bool {
-        match arrival.id {
-            ArrivalId::Planned(n) => n < self.program.debug_requests,
-            ArrivalId::Iteration { user, k } => {
-                k == 0 && u64::from(user) < self.program.debug_requests
-            }
         }
     }
 
@@ -458,30 +410,6 @@ impl<W: Wire> ArrivalRunner<W> {
             }
         };
         written.expect("a String takes what is written");
-    }
-}
-
-fn exchange_seen(
-    arrival: &Arrival,
-    call: &Call,
-    end: &CallEnd,
-    request: Vec<String>,
-    answer: Vec<String>,
-) -> ExchangeSeen {
-    ExchangeSeen {
-        arrival: match arrival.id {
-            ArrivalId::Planned(n) => n,
-            ArrivalId::Iteration { user, .. } => user.into(),
-        },
-        call: call.number,
-        request,
-        request_body_bytes: call.body_bytes,
-        answer,
-        body: String::new(),
-        received_bytes: end.received_bytes,
-        outcome: end.outcome,
-        cause: end.cause,
-        response_us: end.response_us,
     }
 }
 

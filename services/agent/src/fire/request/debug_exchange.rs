@@ -12,12 +12,15 @@ use super::redaction::{MASK, Redactor, truncate};
 use super::template::RequestParts;
 
 /// Which answers are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Shown {
     /// Each answer, also one that did not fail.
+    #[default]
     Any,
     /// Those that failed, while examples are wanted.
     Failed {
+        /// With any status, since a check will examine it.
+        checked: bool,
         /// With a status of 400 to 499.
         http_4xx: bool,
         /// With a status of 500 or above.
@@ -26,7 +29,7 @@ pub(crate) enum Shown {
 }
 
 /// The beginning of an answer as it comes: its head, and what follows up to a limit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ResponseHead {
     shown: Shown,
     bytes: Vec<u8>,
@@ -44,6 +47,7 @@ impl ResponseHead {
     pub(crate) fn wants(&self, status: Option<u16>) -> bool {
         match (self.shown, status) {
             (Shown::Any, _) | (_, None) => true,
+            (Shown::Failed { checked: true, .. }, _) => true,
             (Shown::Failed { http_4xx, .. }, Some(400..500)) => http_4xx,
             (Shown::Failed { http_5xx, .. }, Some(500..)) => http_5xx,
             (Shown::Failed { .. }, Some(_)) => false,
@@ -394,7 +398,19 @@ mod tests {
     /// Broken if an answer is kept that nothing shows, or one that failed is not.
     #[test]
     fn an_answer_is_kept_by_its_status() {
-        let failed = |http_4xx, http_5xx| ResponseHead::new(Shown::Failed { http_4xx, http_5xx });
+        let failed = |http_4xx, http_5xx| {
+            ResponseHead::new(Shown::Failed {
+                checked: false,
+                http_4xx,
+                http_5xx,
+            })
+        };
+        let examined = ResponseHead::new(Shown::Failed {
+            checked: true,
+            http_4xx: false,
+            http_5xx: false,
+        });
+        assert!(examined.wants(Some(200)) && examined.wants(Some(404)));
         for status in [None, Some(200), Some(404), Some(500)] {
             assert!(ResponseHead::new(Shown::Any).wants(status));
             let expected = !matches!(status, Some(200 | 500));

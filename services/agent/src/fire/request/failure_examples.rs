@@ -15,9 +15,11 @@ pub(crate) struct FailureExamples {
 }
 
 impl FailureExamples {
-    /// Which answers of a call are wanted as examples.
-    pub(crate) fn wanted(&self, call: u16) -> Shown {
+    /// Which answers of a call are wanted as examples; `is_checked`: also by a check that will
+    /// examine them.
+    pub(crate) fn wanted(&self, call: u16, is_checked: bool) -> Shown {
         Shown::Failed {
+            checked: is_checked && self.wants(call, Outcome::CheckFailed),
             http_4xx: self.wants(call, Outcome::Http4xx),
             http_5xx: self.wants(call, Outcome::Http5xx),
         }
@@ -58,14 +60,26 @@ mod tests {
             .count();
         assert_eq!(taken, FAILURES_PER_OUTCOME_MAX);
         let (http_4xx, http_5xx) = (true, false);
-        assert_eq!(examples.wanted(1), Shown::Failed { http_4xx, http_5xx });
+        let checked = false;
+        let wanted = Shown::Failed {
+            checked,
+            http_4xx,
+            http_5xx,
+        };
+        assert_eq!(examples.wanted(1, checked), wanted);
+        let checked = |call| examples.wanted(call, true);
+        assert!(matches!(checked(1), Shown::Failed { checked: true, .. }));
         assert!(examples.take(1, Outcome::Timeout) && examples.take(2, Outcome::Http5xx));
         assert!(!examples.take(1, Outcome::Ok) && !examples.take(1, Outcome::Cancelled));
         let more = (0..1_000)
             .filter(|call| examples.take(*call, Outcome::Io))
             .count();
         assert_eq!(more, FAILURES_MAX - taken - 2, "few in all");
-        let (http_4xx, http_5xx) = (false, false);
-        assert_eq!(examples.wanted(3), Shown::Failed { http_4xx, http_5xx });
+        let none = Shown::Failed {
+            checked: false,
+            http_4xx: false,
+            http_5xx: false,
+        };
+        assert_eq!(examples.wanted(3, true), none);
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct PreparedRequest<'a> {
     compiled: Result<CompiledCall, String>,
     /// Its index among the calls of its part.
     step: usize,
+    /// Whether a check may examine its answer.
+    is_checked: bool,
     /// Of the first call of an arrival: when the user got the arrival, and how long it has rested
     /// since, in µs.
     prelude: Option<(MonoTime, u64)>,
@@ -121,6 +123,7 @@ impl<W: Wire> ArrivalRunner<W> {
             arrival: context.arrival,
             compiled: self.compiled(context.arrival, request),
             step: context.calls + place,
+            is_checked: context.is_checked,
             prelude: (context.calls == 0).then_some((context.dispatched, context.rested_us)),
         }
     }
@@ -190,7 +193,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let capture = RefCell::new(ResponseCapture::default());
         let shown = one
             .arrival
-            .map(|arrival| RefCell::new(self.shown(arrival, call.number)));
+            .map(|arrival| RefCell::new(self.shown(arrival, call.number, one.is_checked)));
         let tokens = call.stream.map(|stream| {
             let tokens = scratch.tokens.get_or_init(|| RefCell::new(Tokens::new()));
             tokens.borrow_mut().begin(stream, call.tokens_max);
@@ -223,8 +226,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let end = MonoTime::now();
         let pending = one.arrival.zip(name.as_ref()).map(|(arrival, name)| {
             let call_end = Self::call_end(arrival, &order, begin, end, ended, &trace);
-            let is_shown = self.record_shown(&order, arrival, &call_end);
-            if order.tokens.is_some() || is_shown {
+            if order.tokens.is_some() {
                 // What is counted here goes with its name; the call itself is counted later.
                 self.tally.borrow_mut().name(name);
                 self.count_tokens(&order, &call_end);
@@ -234,6 +236,9 @@ impl<W: Wire> ArrivalRunner<W> {
                 end: call_end,
                 due: begin.due,
                 name: Arc::clone(name),
+                call: Arc::clone(call),
+                id: order.id.unwrap_or_default().to_owned(),
+                answer: order.shown.map(RefCell::take).unwrap_or_default(),
                 begun: (scratch.seat, begun),
             }
         });

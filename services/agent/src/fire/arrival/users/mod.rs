@@ -83,6 +83,7 @@ impl<W: Wire> ArrivalRunner<W> {
             return MonoTime::now();
         };
         let part = Part::Task(arrival.key.task);
+        context.is_checked = user.script.has_check(arrival.key.task);
         let ended = self.run_part(&mut user, part, &mut context).await;
         let end = MonoTime::now();
         self.count_metrics(arrival, &mut user);

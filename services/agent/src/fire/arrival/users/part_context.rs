@@ -9,6 +9,8 @@ use loadpilot_events::plan::script::CallName;
 use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::journal::record::CallRecord;
+use crate::fire::request::debug_exchange::ResponseHead;
+use crate::fire::request::program::Call;
 use crate::fire::request::scratch::Scratch;
 
 /// State of a user's part, performed for an arrival or without one.
@@ -25,6 +27,8 @@ pub(super) struct PartContext<'a> {
     pub(super) pending: Option<PendingCall>,
     /// Outcome of the last counted call.
     pub(super) last: Option<Outcome>,
+    /// Whether a check examines the last answer of the part.
+    pub(super) is_checked: bool,
     pub(super) all_ok: bool,
     pub(super) refusals: u32,
     /// Whether the user was told to stop waiting for something of its own.
@@ -38,6 +42,11 @@ pub(super) struct PendingCall {
     pub(super) end: CallEnd,
     pub(super) due: MonoTime,
     pub(super) name: Arc<CallName>,
+    pub(super) call: Arc<Call>,
+    /// The value of its id header; empty without one.
+    pub(super) id: String,
+    /// The beginning of its answer, if that may be shown.
+    pub(super) answer: ResponseHead,
     /// Its seat in the ring, which holds it until it is counted, and its record there.
     pub(super) begun: (u32, Option<CallRecord>),
 }
@@ -61,6 +70,7 @@ impl<'a> PartContext<'a> {
             rested_us: 0,
             pending: None,
             last: None,
+            is_checked: false,
             all_ok: true,
             refusals: 0,
             is_called_off: false,

@@ -30,6 +30,8 @@ impl<W: Wire> ArrivalRunner<W> {
             tally.name(&pending.name);
             tally.call(&pending.end);
         }
+        let sent = (&*pending.call, &*pending.id);
+        self.record_shown(sent, &pending.answer, arrival, &pending.end);
         self.recorder.end(seat, begun, &pending.end);
         self.sample(arrival, pending.due, &pending.end);
     }
