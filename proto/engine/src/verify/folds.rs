@@ -66,10 +66,11 @@ impl Folds {
         breaches: &mut Breaches,
     ) -> Result<String, NoReport> {
         self.turn();
-        let found = report(control, &self.straight)?;
-        // Reports of long runs are large: one at a time.
+        // Reports and folds of long runs are large: one report at a time, and the second fold
+        // is gone before the one that is kept.
         let again = report(&self.resumed, &self.turned)?.digest;
         drop(self.turned);
+        let found = report(control, &self.straight)?;
         let mut note = |invariant, what: String| breaches.note(invariant, ctl, 0, what);
         if found.digest != again {
             let what = format!("digests {} and {again}", found.digest);

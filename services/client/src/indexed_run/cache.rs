@@ -95,13 +95,13 @@ impl Cache {
         self.written = (0, false);
     }
 
-    /// Stores a fold if it has grown enough, or the run was sealed since.
+    /// Stores a fold if it has grown enough, or the run was sealed since; returns the stored index.
     pub(super) fn store(
         &mut self,
         control: &Control,
         (data, index): (&Projection, &Index),
         data_seq: u64,
-    ) {
+    ) -> Option<UnreadIndex> {
         let is_sealed = control.sealed.is_some();
         let (written, was_sealed) = self.written;
         let fresh = data.generator.deltas.saturating_sub(written);
@@ -109,19 +109,23 @@ impl Cache {
         // The cost of a write grows with the fold, so the fold must have grown by an eighth.
         let grown = fresh >= NEW_DELTAS_MIN.max(written / 8);
         if !(grown || ended) {
-            return;
+            return None;
         }
         let head = self.head(control, data_seq);
         match self.write(&head, data, index) {
-            Ok(()) => self.written = (data.generator.deltas, is_sealed),
+            Ok(index) => {
+                self.written = (data.generator.deltas, is_sealed);
+                Some(index)
+            }
             Err(error) => {
                 let folder = self.folder.display();
                 tracing::warn!("run {} is not cached in {folder}: {error}", self.run);
+                None
             }
         }
     }
 
-    fn write(&self, head: &Head, data: &Projection, index: &Index) -> io::Result<()> {
+    fn write(&self, head: &Head, data: &Projection, index: &Index) -> io::Result<UnreadIndex> {
         let head = postcard::to_stdvec(head).map_err(io::Error::other)?;
         let fold = postcard::to_extend(data, head).map_err(io::Error::other)?;
         cache_file::write(&self.path(), &fold, index)

@@ -4,7 +4,7 @@
 //! file.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -52,8 +52,8 @@ impl UnreadIndex {
     }
 }
 
-/// Writes a file as a whole, or leaves what is there.
-pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<()> {
+/// Writes a file as a whole, or leaves what is there; returns its index.
+pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<UnreadIndex> {
     if let Some(folder) = path.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -78,7 +78,11 @@ pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<()> {
     write_frame(&mut file, &[])?;
     file.flush()?;
     drop(file);
-    fs::rename(&part, path)
+    fs::rename(&part, path)?;
+    let mut written = File::open(path)?;
+    let before_index = MAGIC.len() + 2 * WORD_BYTES + fold.len();
+    written.seek(SeekFrom::Start(before_index as u64))?;
+    Ok(UnreadIndex(BufReader::new(written)))
 }
 
 fn write_frame(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {

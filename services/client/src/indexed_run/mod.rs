@@ -243,7 +243,13 @@ impl IndexedRun {
         self.now.index.compact();
         if let Some(cache) = &mut self.cache {
             let now = &self.now;
-            cache.store(&now.control, (&now.data, &now.index), self.data_seq);
+            let stored = cache.store(&now.control, (&now.data, &now.index), self.data_seq);
+            if now.control.sealed.is_some() && stored.is_some() {
+                // A report needs no index, and its memory is then free for the report. A query
+                // that does need it reads it from the file.
+                self.now.index = Index::default();
+                self.unread_index = stored;
+            }
         }
         Ok(())
     }
