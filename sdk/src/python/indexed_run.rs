@@ -48,6 +48,16 @@ pub(super) fn use_one_malloc_arena() {
     }
 }
 
+/// Returns memory that was freed to the system. While a run is read much is freed, and what follows
+/// allocates in larger pieces, which do not fit in between.
+pub(super) fn return_free_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: takes no pointer, and leaves all memory in use as it is.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 fn latency_kind(uncorrected: bool) -> LatencyKind {
     match uncorrected {
         true => LatencyKind::Service,

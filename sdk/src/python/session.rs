@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::connection::Connection;
 use super::errors::{failed, refused};
-use super::indexed_run::PyReading;
+use super::indexed_run::{PyReading, return_free_memory};
 use super::live_run::PyWatch;
 use super::samples::{PySamples, form as sample_form};
 use super::teardown::PyLedger;
@@ -387,6 +387,7 @@ impl PySession {
         let run = run_id(run)?;
         let session = self.0.query_session(py)?;
         let indexed = self.0.result(py, session.read(&run, cache))?;
+        return_free_memory();
         Ok(PyReading::new(Arc::clone(self.0.runtime()), indexed))
     }
 

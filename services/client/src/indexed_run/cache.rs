@@ -13,7 +13,7 @@ use loadpilot_events::RunId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::cache_file::{self, UnreadIndex};
+use super::cache_file::{self, Summed, UnreadIndex};
 
 /// Minimum number of new deltas for a write: fewer are folded faster than a file is written.
 const NEW_DELTAS_MIN: u64 = 256;
@@ -126,9 +126,12 @@ impl Cache {
     }
 
     fn write(&self, head: &Head, data: &Projection, index: &Index) -> io::Result<UnreadIndex> {
-        let head = postcard::to_stdvec(head).map_err(io::Error::other)?;
-        let fold = postcard::to_extend(data, head).map_err(io::Error::other)?;
-        cache_file::write(&self.path(), &fold, index)
+        let write_fold = |file: &mut Summed<'_>| {
+            postcard::to_io(head, &mut *file).map_err(io::Error::other)?;
+            postcard::to_io(data, file).map_err(io::Error::other)?;
+            Ok(())
+        };
+        cache_file::write(&self.path(), write_fold, index)
     }
 
     fn head(&self, control: &Control, data_seq: u64) -> Head {

@@ -12,7 +12,7 @@ use flate2::Crc;
 use loadpilot_engine::fold::index::Index;
 
 /// First bytes of a file; the number changes with the layout.
-const MAGIC: &[u8; 20] = b"loadpilot.reading/8\n";
+const MAGIC: &[u8; 20] = b"loadpilot.reading/9\n";
 /// Size of the length and of the checksum before the bytes of a frame.
 const WORD_BYTES: usize = 4;
 /// Size in bytes at which a frame of entries is closed.
@@ -52,8 +52,13 @@ impl UnreadIndex {
     }
 }
 
-/// Writes a file as a whole, or leaves what is there; returns its index.
-pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<UnreadIndex> {
+/// Writes a file as a whole, or leaves what is there; returns its index. `write_fold` writes the
+/// fold, which is too large to be held a second time.
+pub(super) fn write(
+    path: &Path,
+    write_fold: impl FnOnce(&mut Summed<'_>) -> io::Result<()>,
+    index: &Index,
+) -> io::Result<UnreadIndex> {
     if let Some(folder) = path.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -63,7 +68,7 @@ pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<Unrea
     let part = path.with_extension("part");
     let mut file = BufWriter::new(File::create(&part)?);
     file.write_all(MAGIC)?;
-    write_frame(&mut file, fold)?;
+    let before_index = write_streamed(&mut file, write_fold)?;
     let mut piece = Vec::new();
     for entry in index.stored_entries() {
         piece = postcard::to_extend(&entry, piece).map_err(io::Error::other)?;
@@ -80,16 +85,58 @@ pub(super) fn write(path: &Path, fold: &[u8], index: &Index) -> io::Result<Unrea
     drop(file);
     fs::rename(&part, path)?;
     let mut written = File::open(path)?;
-    let before_index = MAGIC.len() + 2 * WORD_BYTES + fold.len();
-    written.seek(SeekFrom::Start(before_index as u64))?;
+    written.seek(SeekFrom::Start(before_index))?;
     Ok(UnreadIndex(BufReader::new(written)))
+}
+
+/// Writes a frame while it is made; returns where it ends. Its length and its checksum are known at
+/// the end, and are written before it then.
+fn write_streamed(
+    file: &mut BufWriter<File>,
+    write: impl FnOnce(&mut Summed<'_>) -> io::Result<()>,
+) -> io::Result<u64> {
+    let place = file.stream_position()?;
+    write_words(file, 0, 0)?;
+    let (crc, bytes) = (Crc::new(), 0);
+    let mut summed = Summed { file, crc, bytes };
+    write(&mut summed)?;
+    let Summed { file, crc, bytes } = summed;
+    let length = u32::try_from(bytes).map_err(io::Error::other)?;
+    let end = file.stream_position()?;
+    file.seek(SeekFrom::Start(place))?;
+    write_words(file, length, with_length(crc, bytes))?;
+    file.seek(SeekFrom::Start(end))
+}
+
+/// A frame that is written, with its checksum so far.
+pub(super) struct Summed<'a> {
+    file: &'a mut BufWriter<File>,
+    crc: Crc,
+    bytes: u64,
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all(bytes)?;
+        self.crc.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn write_frame(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-    file.write_all(&length.to_le_bytes())?;
-    file.write_all(&checksum(bytes).to_le_bytes())?;
+    write_words(file, length, checksum(bytes))?;
     file.write_all(bytes)
+}
+
+fn write_words(file: &mut impl Write, length: u32, checksum: u32) -> io::Result<()> {
+    file.write_all(&length.to_le_bytes())?;
+    file.write_all(&checksum.to_le_bytes())
 }
 
 /// The next frame; `None` when it is torn or damaged.
@@ -106,10 +153,14 @@ fn frame(file: &mut impl Read) -> Option<Vec<u8>> {
     is_whole.then_some(bytes)
 }
 
-/// Checksum of a frame: length and bytes, so that no length passes for another.
+/// Checksum of a frame: bytes and length, so that no length passes for another.
 fn checksum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
-    crc.update(&(bytes.len() as u64).to_le_bytes());
     crc.update(bytes);
+    with_length(crc, bytes.len() as u64)
+}
+
+fn with_length(mut crc: Crc, bytes: u64) -> u32 {
+    crc.update(&bytes.to_le_bytes());
     crc.sum()
 }
