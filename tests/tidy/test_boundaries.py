@@ -24,6 +24,7 @@ ALLOWED_UNDER_PROTO = {
     "sha2",
     "thiserror",
     "ulid",
+    "zlib-rs",
 }
 """Crates for data that the nouns and the laws may use directly."""
 
