@@ -177,7 +177,13 @@ impl IndexedRun {
             }
             self.cache = Some(cache);
         }
-        self.read_data().await?;
+        let stored = self.read_data().await?;
+        if self.now.control.sealed.is_some() && stored.is_some() {
+            // A report needs no index, and its memory is then free for the report. A query that
+            // does need it reads it from the file.
+            self.now.index = Index::default();
+            self.unread_index = stored;
+        }
         self.read = heads;
         Ok(())
     }
@@ -225,11 +231,12 @@ impl IndexedRun {
         Ok(())
     }
 
-    async fn read_data(&mut self) -> Result<(), SessionError> {
+    /// Reads and folds what is new; returns the index if that was stored in the cache.
+    async fn read_data(&mut self) -> Result<Option<UnreadIndex>, SessionError> {
         let mut deltas = self.deltas(self.data_seq + 1).await?;
         let mut next = deltas.next().await?;
         if next.is_none() && self.unread_index.is_some() {
-            return Ok(());
+            return Ok(None);
         }
         if !self.read_index() {
             deltas = self.deltas(1).await?;
@@ -241,17 +248,10 @@ impl IndexedRun {
             next = deltas.next().await?;
         }
         self.now.index.compact();
-        if let Some(cache) = &mut self.cache {
-            let now = &self.now;
-            let stored = cache.store(&now.control, (&now.data, &now.index), self.data_seq);
-            if now.control.sealed.is_some() && stored.is_some() {
-                // A report needs no index, and its memory is then free for the report. A query
-                // that does need it reads it from the file.
-                self.now.index = Index::default();
-                self.unread_index = stored;
-            }
-        }
-        Ok(())
+        let now = &self.now;
+        let cache = self.cache.as_mut();
+        Ok(cache
+            .and_then(|cache| cache.store(&now.control, (&now.data, &now.index), self.data_seq)))
     }
 
     /// Reads the index from the cache, if it is only there; returns false if that is damaged: then
@@ -275,7 +275,7 @@ impl IndexedRun {
     pub async fn load_index(&mut self) -> Result<(), SessionError> {
         match self.read_index() {
             true => Ok(()),
-            false => self.read_data().await,
+            false => self.read_data().await.map(drop),
         }
     }
 
