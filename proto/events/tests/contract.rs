@@ -91,6 +91,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-connections.v1.json",
             "plan-exponential.v2.json",
             "plan-feeds.v1.json",
+            "plan-feeds-stop.v1.json",
             "plan-given.v1.json",
             "plan-lognormal.v2.json",
             "plan-metrics.v1.json",

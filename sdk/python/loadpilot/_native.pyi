@@ -37,8 +37,11 @@ def percentile_of(stored: Sequence[str], percent: float) -> int | None:
     Raises ValueError for a text that is no histogram and a percentage outside of 0 to 100.
     """
 
-def check_plan(plan_json: str) -> str:
-    """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty for a valid plan."""
+def check_plan(plan_json: str, seed: int | None = None) -> str:
+    """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty for a valid plan.
+
+    With a seed also what depends on it.
+    """
 
 def check_target(plan_json: str, allow_targets: list[str]) -> str:
     """Check, on this machine, where a valid plan connects to; JSON as that of check_plan.
@@ -271,7 +274,7 @@ class Response:
 
     @property
     def content(self) -> bytes:
-        """Body, with gzip or deflate decoded; ValueError for other encodings."""
+        """Body, with gzip, deflate, br and zstd decoded; ValueError for a broken or other one."""
 
     @property
     def text(self) -> str:

@@ -12,13 +12,16 @@ use pyo3::prelude::*;
 use super::errors::{invalid, refused};
 use super::values::json;
 
-/// All problems of a plan, as a JSON list.
+/// All problems of a plan, with a seed also those that it has with that one, as a JSON list.
 #[pyfunction]
-pub(super) fn check_plan(plan_json: &str) -> PyResult<String> {
-    let problems = check::parse_plan(plan_json)
-        .err()
-        .map(|refusal| refusal.problems);
-    json(&problems.unwrap_or_default())
+#[pyo3(signature = (plan_json, seed=None))]
+pub(super) fn check_plan(plan_json: &str, seed: Option<u64>) -> PyResult<String> {
+    let problems = match (check::parse_plan(plan_json), seed) {
+        (Err(refusal), _) => refusal.problems,
+        (Ok(plan), Some(seed)) => check::with_seed(&plan, seed),
+        (Ok(_), None) => Vec::new(),
+    };
+    json(&problems)
 }
 
 /// Figures of a valid plan, as a JSON object.
@@ -28,6 +31,7 @@ pub(super) fn plan_facts(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult
     let workload = Workload::new(&plan, seed);
     let mut facts = facts(&plan, &workload);
     facts["canonical"] = plan.to_json().into();
+    facts["rows_end"] = rows_end(&plan, &workload).into();
     json(&facts)
 }
 
@@ -41,6 +45,16 @@ pub(super) fn facts(plan: &Plan, workload: &Workload) -> serde_json::Value {
         "peak_rps": plan.profile.peak().as_rps(),
         "planned_per_task": workload.count_per_task(0..workload.planned()),
     })
+}
+
+/// The feed that ends the run, in words; null without one.
+fn rows_end(plan: &Plan, workload: &Workload) -> Option<String> {
+    let feed = plan.feeds().get(workload.rows_end()?.feed)?;
+    let whole = units::format_duration(workload.pace().duration_us());
+    Some(format!(
+        "feed {} has no row left then, of {whole}",
+        feed.name
+    ))
 }
 
 /// The gates of a plan, as a JSON list: key, operator, limit.

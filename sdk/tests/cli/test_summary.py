@@ -376,3 +376,11 @@ def test_no_knee_says_why(reason: str, levels: list[dict[str, Any]], text: str) 
 def test_a_run_of_one_rate_has_no_line_of_a_knee() -> None:
     """Broken if every constant run speaks of a knee."""
     assert "\nknee" not in summary(parsed(), verbose=True)
+
+
+def test_a_run_that_a_feed_ended_says_so() -> None:
+    """Broken if a shorter run is taken for a whole one."""
+    used_up = {"feed": "accounts", "rows": 420, "at_us": 42_000_000, "profile_us": 120_000_000}
+    report = changed(run=GOOD["run"] | {"rows_used_up": used_up})
+    lines = summary(valid(report)).splitlines()
+    assert "stopped      feed accounts has no row left at 42 s of 120 s" in lines

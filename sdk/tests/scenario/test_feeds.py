@@ -169,6 +169,9 @@ def taking(feed: str, in_task: str = "next(self.users)") -> str:
         ("feed([1], cycle=1)", "cycle must be True or False (got 1)"),
         ("feed([1], unique=1)", "unique must be True or False (got 1)"),
         ("feed([1], unique=True, cycle=True)", "give cycle or unique, not both"),
+        ("feed([1], when_used_up='end')", 'must be "cycle", "error" or "stop" (got \'end\')'),
+        ("feed([1], cycle=True, when_used_up='stop')", "give cycle or when_used_up, not both"),
+        ("feed([1], unique=True, when_used_up='stop')", "give unique or when_used_up, not both"),
         ("feed('../outside.csv')", "agents get files beside the scenario only"),
     ],
 )
@@ -177,6 +180,32 @@ def test_a_wrong_feed_is_refused(refuse_text: Refuse, tmp_path: Path, feed: str,
     (tmp_path.parent / "outside.csv").write_text("a\n1\n", encoding="utf-8")
     (problem,) = refuse_text(taking(feed))
     assert what in problem.what
+
+
+@pytest.mark.parametrize(
+    ("setting", "flags"),
+    [
+        ("cycle=True", {"cycles": True}),
+        ("when_used_up='cycle'", {"cycles": True}),
+        ("unique=True", {"unique": True}),
+        ("when_used_up='error'", {"unique": True}),
+        ("when_used_up='stop'", {"unique": True, "stops": True}),
+    ],
+)
+def test_what_happens_without_a_row_stands_in_the_plan(
+    compile_text: Compile, setting: str, flags: dict[str, bool]
+) -> None:
+    """Broken if a run ends, goes on or is refused other than the scenario says."""
+    rows = f"[0] * 1_000_000, {setting}"
+    (feed,) = compile_text(TAKING.format(rows=rows)).plan["code"]["feeds"]
+    assert feed == {"name": "rows", "rows": 1_000_000, "tasks": [0], **flags}
+
+
+def test_a_closed_loop_has_no_last_row(refuse_text: Refuse) -> None:
+    """Broken if users that move to another agent take rows twice."""
+    text = TAKING.replace('mode="constant"', 'users=3, duration="1s"')
+    problems = refuse_text(text.format(rows="[1, 2], when_used_up='stop'"))
+    assert any("must not be set in a closed loop" in problem.what for problem in problems)
 
 
 def test_a_feed_that_is_no_attribute_is_refused(refuse_text: Refuse) -> None:

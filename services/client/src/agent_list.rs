@@ -189,7 +189,7 @@ fn held_shards(control: &Control, shards: usize) -> HeldShards {
             let passed_us = start
                 .filter(|start| now() >= *start)
                 .map(|start| now().since_us(start));
-            passed_us.map_or(0, |us| workload.pace().rate_at(us))
+            passed_us.map_or(0, |us| workload.rate_at(us))
         });
     HeldShards {
         run: control.run.clone(),

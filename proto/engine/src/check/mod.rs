@@ -77,6 +77,7 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
     );
     closed_loop::agents(&mut checker, &run.plan, agents.want);
     script::agents(&mut checker, &run.plan, agents.want);
+    script::rows_beyond_warm_up(&mut checker, &run.plan, run.seed);
     let min_fits = agents.min >= 1 && agents.min <= agents.want;
     checker.require(
         min_fits,
@@ -115,6 +116,17 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
         "must be at most 512 KiB of JSON",
         bytes,
     );
+    problems
+}
+
+/// Problems that a sound plan has with this seed.
+#[must_use]
+pub fn with_seed(plan: &Plan, seed: u64) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut checker = Checker {
+        problems: &mut problems,
+    };
+    script::rows_beyond_warm_up(&mut checker, plan, seed);
     problems
 }
 

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::script::Feed;
+use loadpilot_events::units::format_duration;
 
 use super::body;
 use super::checker::Checker;
 use crate::schedule::feed::rows_taken;
 use crate::schedule::pace::Pace;
+use crate::schedule::workload::Workload;
 
 pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(script) = &plan.script else {
@@ -70,6 +72,12 @@ pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, list: &str, feeds: &
         if feed.unique {
             unique_rows(checker, plan, &field, feed);
         }
+        let rule = "must be together with unique: the run ends after the last row";
+        let is_once = !feed.stops || feed.unique;
+        checker.require(is_once, format!("{field}.stops"), rule, feed.stops);
+        let is_of_tasks = !feed.stops || !feed.tasks.is_empty();
+        let rule = "must not be set where hooks take the rows: a run ends between two arrivals";
+        checker.require(is_of_tasks, format!("{field}.stops"), rule, feed.stops);
     }
 }
 
@@ -85,7 +93,7 @@ fn unique_rows(checker: &mut Checker<'_>, plan: &Plan, field: &str, feed: &Feed)
     let is_of_one = !feed.prepares || feed.tasks.is_empty();
     let rule = "must not be set where both hooks and tasks take rows: declare a feed for each";
     checker.require(is_of_one, format!("{field}.unique"), rule, feed.unique);
-    if is_open && checker.problems.is_empty() {
+    if is_open && !feed.stops && checker.problems.is_empty() {
         let least = rows_needed(plan, feed);
         let rule = format!("must be at least {least}, as many as the run takes: rows are unique");
         checker.require(
@@ -95,6 +103,35 @@ fn unique_rows(checker: &mut Checker<'_>, plan: &Plan, field: &str, feed: &Feed)
             feed.rows,
         );
     }
+}
+
+/// A run that ends before its warm-up does would measure nothing.
+pub(super) fn rows_beyond_warm_up(checker: &mut Checker<'_>, plan: &Plan, seed: u64) {
+    let stops = plan.feeds().iter().any(|feed| feed.stops);
+    if !stops || !checker.problems.is_empty() {
+        return;
+    }
+    let Some(end) = Workload::new(plan, seed).rows_end() else {
+        return;
+    };
+    let Some(feed) = plan.feeds().get(end.feed) else {
+        return;
+    };
+    let ticks = plan.warm_up_us.div_ceil(plan.tick_us.max(1));
+    let warm_up_us = ticks.saturating_mul(plan.tick_us);
+    let (at, until) = (format_duration(end.at_us), format_duration(warm_up_us));
+    let name = &feed.name;
+    let rule = format!(
+        "must last longer than the warm-up, {until}: feed {name} ends the run at {at}, and nothing \
+         would be measured"
+    );
+    let list = if plan.script.is_some() {
+        "script"
+    } else {
+        "code"
+    };
+    let field = format!("{list}.feeds[{}].rows", end.feed);
+    checker.require(end.at_us > warm_up_us, field, &rule, feed.rows);
 }
 
 /// The number of rows that a run takes at least, whatever its seed: that of its whole blocks of

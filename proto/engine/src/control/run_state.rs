@@ -4,6 +4,7 @@
 //! or panic, nor hold anything that is not in the log; heartbeats are not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use loadpilot_events::id::{AgentId, Holder, OwnerId};
 use loadpilot_events::log::assign::{Generation, Holding, Loss};
@@ -14,7 +15,9 @@ use loadpilot_events::log::evt::{
 use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
 use loadpilot_events::units::Timestamp;
 
+use crate::check;
 use crate::control::steering::Steering;
+use crate::schedule::workload::Workload;
 
 /// A record of the log.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +37,8 @@ pub struct RunState {
     pub requested: Option<Box<RunRequested>>,
     /// The run as it was created.
     pub created: Option<Box<RunCreated>>,
+    /// The workload as planned, where a feed may end the run.
+    pub ended_by_rows: Option<Arc<Workload>>,
     /// Holders that offered capacity.
     pub offers: BTreeMap<Holder, CapacityOffered>,
     /// The current map; empty before the first assignment.
@@ -155,7 +160,14 @@ impl RunState {
 
     fn on_decision(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
-            Decision::RunCreated(created) => self.created = Some(created.clone()),
+            Decision::RunCreated(created) => {
+                // A log may hold any plan: an invalid one has no workload.
+                let is_ended = created.plan.feeds().iter().any(|feed| feed.stops)
+                    && check::plan(&created.plan).is_empty();
+                let workload = || Arc::new(Workload::new(&created.plan, created.seed));
+                self.ended_by_rows = is_ended.then(workload);
+                self.created = Some(created.clone());
+            }
             Decision::RunRefused(_) | Decision::RunSealed(_) => self.over = true,
             Decision::ShardsAssigned(assigned) => {
                 self.ready_by = Some(assigned.ready_by);

@@ -24,6 +24,7 @@ use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
 use crate::report::figures::holders::holders;
 use crate::report::figures::percentiles::{ms, packed_percentiles_us};
+use crate::report::figures::rows_end::rows_used_up;
 use crate::report::figures::streams::streams;
 use crate::report::state::{digested, run_state};
 use crate::report::{certificate, timeline, verdict};
@@ -411,6 +412,7 @@ impl Closing<'_> {
             start_at: state.start.as_ref().map(|start| start.start_at),
             unanswered: state.stop.as_ref().and_then(|stop| stop.unanswered.clone()),
             stopped_at_us: self.control.stopped_at_us(),
+            rows_used_up: rows_used_up(self.control),
             breach: state.breach().cloned(),
             steered: timeline::steered(self.control),
             failure: self.failure(),

@@ -215,7 +215,7 @@ impl LiveView {
         let raises = self.raises(control, |_| true);
         let started = start_at.is_some_and(|start| now >= start);
         let target = if started {
-            workload.pace().rate_at(elapsed_us)
+            workload.rate_at(elapsed_us)
         } else {
             0
         };

@@ -12,6 +12,7 @@ use loadpilot_events::units::{Rate, Timestamp};
 use crate::control::name_list::{NAMES_MAX, name_list};
 use crate::control::overcommit::overcommit_warnings;
 use crate::control::{Control, Parsed};
+use crate::report::figures::rows_end::rows_used_up;
 
 /// One line per record that counts, oldest first.
 #[must_use]
@@ -171,10 +172,14 @@ fn decision(control: &Control, decision: &Decision) -> String {
             let target = created.map_or("the target", |created| created.plan.target.as_str());
             format!("stop scheduled: {}", stop.words(target))
         }
-        Decision::RunSealed(sealed) => match sealed.missing_count() {
-            0 => "run sealed".to_owned(),
-            missing => format!("run sealed, {missing} holders missing"),
-        },
+        Decision::RunSealed(sealed) => {
+            let used_up = rows_used_up(control).map(|used_up| used_up.words());
+            let why = used_up.map_or_else(String::new, |words| format!(": {words}"));
+            match sealed.missing_count() {
+                0 => format!("run sealed{why}"),
+                missing => format!("run sealed, {missing} holders missing{why}"),
+            }
+        }
     }
 }
 

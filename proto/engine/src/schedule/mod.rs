@@ -9,18 +9,24 @@
 //! - [`user_stages`]: the users of a closed loop that are active at a moment
 //! - `think_time`: the rests of a closed loop's users that follow a distribution
 //! - [`share`]: the arrivals of some shards
+//! - `task_order`: the tasks of a run in blocks
+//! - `rows_end`: the end of a run whose feed has no row left
 //! - [`workload`]: all arrivals of a run, with their due times and tasks
+//! - [`due_times`]: those due times for a caller that reads neighbours
 //!
 //! Data:
 //! - [`hash`]: seeded draws
 //! - [`random`]: the values that a scenario draws
 //! - [`feed`]: the rows of data that arrivals take
 
+pub mod due_times;
 pub mod pace;
 pub mod rate_change;
 pub mod replay;
+mod rows_end;
 pub mod scale;
 pub mod share;
+mod task_order;
 mod think_time;
 pub mod user_stages;
 pub mod workload;

@@ -5,16 +5,16 @@
 //! Any agent computes its own share alone, at any moment, for any n. The result must never depend
 //! on the agent or on earlier calls.
 
-use std::sync::Arc;
-
 use loadpilot_events::limits::RATE_MAX_URPS;
 use loadpilot_events::plan::{Arrivals, Plan, Rest};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};
-use crate::schedule::hash::{Purpose, below, draw, shuffled};
+use crate::schedule::hash::{Purpose, below, draw};
 use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
 use crate::schedule::rate_change::RateChange;
+use crate::schedule::rows_end::FirstWithoutRow;
+use crate::schedule::task_order::TaskOrder;
 use crate::schedule::think_time;
 use crate::schedule::user_stages::ActiveUsers;
 
@@ -39,9 +39,23 @@ pub struct Workload {
     arrivals: Arrivals,
     seed: u64,
     tick_us: u64,
-    /// `weight_ends[t]` is the sum of the weights of tasks 0..=t.
-    weight_ends: Vec<u64>,
+    order: TaskOrder,
     samples_ppm: u32,
+    /// Absent: no feed ends the run.
+    without_row: Option<FirstWithoutRow>,
+    /// The end by the present pace, where a feed ends the run before the end of its profile.
+    rows_end: Option<RowsEnd>,
+}
+
+/// The end of a run for which a feed has no row left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowsEnd {
+    /// Position of the feed in the plan.
+    pub feed: usize,
+    /// Number of the first arrival that would have no row; it is not offered.
+    pub arrival: u64,
+    /// When that arrival would be due, in µs after the start: the run ends then.
+    pub at_us: u64,
 }
 
 /// A segment of Λ with Poisson points of its own. What was due before a change of the rate must not
@@ -64,45 +78,8 @@ impl Segment {
     }
 }
 
-/// The due times of a workload for a caller that reads neighbours one after the other: caches the
-/// last block of Poisson points, which the workload itself computes anew for every call.
-#[derive(Debug)]
-pub struct DueTimes {
-    workload: Arc<Workload>,
-    block: Option<(BlockAt, Vec<u128>)>,
-}
-
-impl DueTimes {
-    /// The due times of `workload`.
-    #[must_use]
-    pub fn new(workload: Arc<Workload>) -> Self {
-        Self {
-            workload,
-            block: None,
-        }
-    }
-
-    /// The same as [`Workload::due_us`].
-    ///
-    /// # Panics
-    /// When `n` is not below [`Workload::planned`].
-    pub fn due_us(&mut self, n: u64) -> u64 {
-        let workload = &self.workload;
-        if workload.arrivals == Arrivals::Uniform {
-            return workload.due_us(n);
-        }
-        assert!(n < workload.planned(), "arrival {n} beyond the plan");
-        let (at, place) = workload.place_of(n);
-        if self.block.as_ref().is_none_or(|(cached, _)| *cached != at) {
-            self.block = Some((at, workload.poisson_points(at)));
-        }
-        let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
-        workload.pace.due_us(points[place])
-    }
-}
-
 /// A block of Poisson points: the position of its segment, and its number in the segment.
-type BlockAt = (usize, u64);
+pub(super) type BlockAt = (usize, u64);
 
 /// Binary logarithm of the number of blocks between the first blocks of two segments: more than the
 /// highest rate fills in the longest run.
@@ -112,21 +89,14 @@ impl Workload {
     /// The workload of a plan that [`crate::check`] has accepted.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let weight_ends = plan
-            .tasks
-            .iter()
-            .scan(0, |sum, task| {
-                *sum += u64::from(task.weight);
-                Some(*sum)
-            })
-            .collect();
+        let order = TaskOrder::new(plan, seed);
         let pace = Pace::new(&plan.profile);
         let whole = Segment {
             first: 0,
             begin: 0,
             end: pace.total_parts(),
         };
-        Self {
+        let workload = Self {
             pace,
             segments: vec![whole],
             users: plan.users,
@@ -135,14 +105,17 @@ impl Workload {
             arrivals: plan.arrivals,
             seed,
             tick_us: plan.tick_us,
-            weight_ends,
+            without_row: FirstWithoutRow::of(plan, &order),
+            order,
             samples_ppm: plan.samples_ppm.unwrap_or(0),
-        }
+            rows_end: None,
+        };
+        workload.ended()
     }
 
     /// The workload after changes of the rate, in the order in which they were decided. What is due
-    /// before the tick of a change keeps its number, its due time, its task and its draws. A closed
-    /// loop has no rate and stays as it is.
+    /// before the tick of a change keeps its number, its due time, its task and its draws. A feed
+    /// ends the run at the same arrival. A closed loop has no rate and stays as it is.
     #[must_use]
     pub fn steered(mut self, changes: &[RateChange]) -> Self {
         for change in changes.iter().filter(|_| self.users.is_none()) {
@@ -150,14 +123,38 @@ impl Workload {
             if at_us >= self.pace.duration_us() {
                 continue;
             }
-            let (first, begin) = (self.first_at_or_after(at_us), self.pace.parts_before(at_us));
+            let (first, begin) = (self.due_before(at_us), self.pace.parts_before(at_us));
             let rate = Rate(change.rate.0.min(RATE_MAX_URPS));
             self.pace = self.pace.changed(at_us, rate);
             let end = self.pace.total_parts();
             self.segments.retain(|segment| segment.begin < begin);
             self.segments.push(Segment { first, begin, end });
         }
+        self.ended()
+    }
+
+    /// The workload with the end that its feeds give it at the present pace.
+    fn ended(mut self) -> Self {
+        let without_row = self.without_row;
+        let without_row = without_row.filter(|first| first.arrival < self.in_profile());
+        self.rows_end = without_row.map(|FirstWithoutRow { feed, arrival }| {
+            // Poisson arrivals may be due in the same µs: the last one is due before the end.
+            let last_us = arrival
+                .checked_sub(1)
+                .map_or(0, |last| self.due_at(last) + 1);
+            RowsEnd {
+                feed,
+                arrival,
+                at_us: self.due_at(arrival).max(last_us),
+            }
+        });
         self
+    }
+
+    /// The end of the run, where a feed ends it before the end of its profile.
+    #[must_use]
+    pub fn rows_end(&self) -> Option<RowsEnd> {
+        self.rows_end
     }
 
     /// Number of users of a closed loop, each of which starts its next task when its last one
@@ -195,9 +192,17 @@ impl Workload {
     #[must_use]
     pub fn slope_at(&self, t_us: u64) -> Option<(u64, u64)> {
         match &self.active {
+            _ if t_us >= self.duration_us() => None,
             None => self.pace.slope_at(t_us),
             Some(active) => active.slope_at(t_us),
         }
+    }
+
+    /// The planned rate at `t_us`, in millionths of an arrival per second; 0 after the end.
+    #[must_use]
+    pub fn rate_at(&self, t_us: u64) -> u64 {
+        let is_over = t_us >= self.duration_us();
+        if is_over { 0 } else { self.pace.rate_at(t_us) }
     }
 
     /// Whether users of a closed loop rest between two tasks.
@@ -252,16 +257,23 @@ impl Workload {
     /// Number of arrivals of the whole run; 0 in a closed loop, which plans none.
     #[must_use]
     pub fn planned(&self) -> u64 {
+        let rows_end = self.rows_end;
+        rows_end.map_or_else(|| self.in_profile(), |end| end.arrival)
+    }
+
+    /// Number of arrivals of the whole profile.
+    fn in_profile(&self) -> u64 {
         match (self.arrivals, self.segments.last()) {
             (Arrivals::Poisson, Some(last)) => last.first + last.points(),
             _ => self.pace.planned(),
         }
     }
 
-    /// The length of the profile in µs.
+    /// The length of the run in µs: that of the profile, unless a feed ends the run before.
     #[must_use]
     pub fn duration_us(&self) -> u64 {
-        self.pace.duration_us()
+        let rows_end = self.rows_end;
+        rows_end.map_or_else(|| self.pace.duration_us(), |end| end.at_us)
     }
 
     /// The length of a tick, the unit of deltas and series, in µs.
@@ -276,6 +288,11 @@ impl Workload {
         u32::try_from(self.duration_us().div_ceil(self.tick_us)).unwrap_or(u32::MAX)
     }
 
+    /// Distribution of due times inside the profile.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.arrivals
+    }
+
     /// The rate profile.
     #[must_use]
     pub fn pace(&self) -> &Pace {
@@ -283,13 +300,18 @@ impl Workload {
     }
 
     /// When arrival `n` is due, in µs after the start; monotone in n. A caller that reads many
-    /// neighbours uses [`DueTimes`].
+    /// neighbours uses [`super::due_times::DueTimes`].
     ///
     /// # Panics
     /// When `n` is not below [`Workload::planned`].
     #[must_use]
     pub fn due_us(&self, n: u64) -> u64 {
         assert!(n < self.planned(), "arrival {n} beyond the plan");
+        self.due_at(n)
+    }
+
+    /// When an arrival of the profile is due, whether or not a feed ends the run before.
+    fn due_at(&self, n: u64) -> u64 {
         let position = match self.arrivals {
             Arrivals::Uniform => u128::from(n) * PARTS_PER_ARRIVAL,
             Arrivals::Poisson => {
@@ -317,7 +339,7 @@ impl Workload {
 
     /// The task at position `n` of a sequence whose first block has number `first_block`.
     fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
-        if self.weight_ends.len() <= 1 || bug(Bug::FirstTaskOnly) {
+        if self.order.tasks() <= 1 || bug(Bug::FirstTaskOnly) {
             return 0;
         }
         let block_len = self.block_len();
@@ -327,15 +349,12 @@ impl Workload {
 
     /// The task at a position of a block.
     pub(crate) fn task_at(&self, block: u64, place: u64) -> u16 {
-        let keys = (Purpose::TaskKey, Purpose::TaskFlip);
-        let place = shuffled(self.seed, keys, block, place, self.block_len());
-        let task = self.weight_ends.partition_point(|&end| end <= place);
-        u16::try_from(task).unwrap_or(u16::MAX)
+        self.order.task_at(block, place)
     }
 
     /// Number of arrivals in one block of the task permutation: the sum of the weights.
     pub(crate) fn block_len(&self) -> u64 {
-        self.weight_ends.last().copied().unwrap_or(1)
+        self.order.block_len()
     }
 
     /// The first block of the task permutation of a user.
@@ -345,22 +364,12 @@ impl Workload {
 
     /// Number of tasks.
     pub(crate) fn tasks(&self) -> usize {
-        self.weight_ends.len()
+        self.order.tasks()
     }
 
     /// The sum of the weights of the tasks that are marked.
     pub(crate) fn weights(&self, marked: &[bool]) -> u64 {
-        let begins = [0].into_iter().chain(self.weight_ends.iter().copied());
-        let weights = self
-            .weight_ends
-            .iter()
-            .zip(begins)
-            .map(|(end, begin)| end - begin);
-        weights
-            .zip(marked)
-            .filter(|(_, marked)| **marked)
-            .map(|(weight, _)| weight)
-            .sum()
+        self.order.weight_of(marked)
     }
 
     /// The draw, in 0..1,000,000, that decides whether a call may use an open connection. The call
@@ -394,6 +403,11 @@ impl Workload {
     /// The first arrival due at or after `t_us`; [`Workload::planned`] when there is none.
     #[must_use]
     pub fn first_at_or_after(&self, t_us: u64) -> u64 {
+        self.due_before(t_us).min(self.planned())
+    }
+
+    /// Number of arrivals of the profile that are due before `t_us`.
+    fn due_before(&self, t_us: u64) -> u64 {
         match self.arrivals {
             Arrivals::Uniform => self.pace.planned_before(t_us),
             Arrivals::Poisson => self.points_below(self.pace.parts_before(t_us)),
@@ -417,15 +431,13 @@ impl Workload {
     #[must_use]
     pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
         let block_len = self.block_len();
-        let mut counts = vec![0; self.weight_ends.len()];
+        let mut counts = vec![0; self.order.tasks()];
         let mut n = range.start;
         while n < range.end {
             let whole_blocks = (range.end - n) / block_len;
             if n.is_multiple_of(block_len) && whole_blocks > 0 {
-                let mut previous = 0;
-                for (count, &end) in counts.iter_mut().zip(&self.weight_ends) {
-                    *count += (end - previous) * whole_blocks;
-                    previous = end;
+                for (count, weight) in counts.iter_mut().zip(self.order.weights()) {
+                    *count += weight * whole_blocks;
                 }
                 n += whole_blocks * block_len;
             } else {
@@ -455,7 +467,7 @@ impl Workload {
     }
 
     /// The block of Poisson points that holds arrival `n`, and the position of the arrival there.
-    fn place_of(&self, n: u64) -> (BlockAt, usize) {
+    pub(super) fn place_of(&self, n: u64) -> (BlockAt, usize) {
         let begun = self.segments.partition_point(|segment| segment.first <= n);
         let place = begun.saturating_sub(1);
         let inside = n - self.segments[place].first;
@@ -464,7 +476,7 @@ impl Workload {
     }
 
     /// The points of one block, sorted.
-    fn poisson_points(&self, block: BlockAt) -> Vec<u128> {
+    pub(super) fn poisson_points(&self, block: BlockAt) -> Vec<u128> {
         let mut points: Vec<u128> = self.unsorted_points(block).collect();
         points.sort_unstable();
         points

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use loadpilot_engine::schedule::due_times::DueTimes;
 use loadpilot_engine::schedule::rate_change::RateChange;
-use loadpilot_engine::schedule::workload::{DueTimes, Workload};
+use loadpilot_engine::schedule::workload::Workload;
 
 use crate::world::Run;
 

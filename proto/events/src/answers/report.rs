@@ -19,7 +19,7 @@ pub use crate::answers::load_curve::{
 pub use crate::answers::streams::StreamReport;
 pub use crate::answers::timeline::StoryLine;
 pub use crate::log::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
-pub use crate::plan::script::{Checks, FeedFacts, Raised, RaisedBy};
+pub use crate::plan::script::{Checks, FeedFacts, Raised, RaisedBy, RowsUsedUp};
 
 use crate::defaults::is_default;
 use crate::id::{Holder, RunId};
@@ -184,7 +184,7 @@ pub struct RunFacts {
     /// Think time of those users between two tasks. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
-    /// Length of the profile in µs.
+    /// Length of the profile in µs; less where a feed without a row ends the run.
     pub profile_us: u64,
     /// Length of a tick of `series` in µs.
     pub tick_us: u64,
@@ -208,6 +208,9 @@ pub struct RunFacts {
     pub start_at: Option<Timestamp>,
     /// When the run was stopped before its end, in µs after the start. Null: it was not.
     pub stopped_at_us: Option<u64>,
+    /// Feed without a row left, where it ended the run. Absent: no feed did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_used_up: Option<RowsUsedUp>,
     /// Gate whose breach stopped the run, at the request of `--abort-on-breach`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breach: Option<Breach>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::defaults::is_default;
 use crate::limits::BODY_BYTES_MAX;
 use crate::plan::object::Object;
+use crate::units::format_duration;
 
 /// Scenario that agents run in Python, one instance of its class for each user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +56,10 @@ pub struct Feed {
     /// Whether no row may be used twice: an arrival for which none is left raises an error.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unique: bool,
+    /// Whether the run ends where a row after the last would be taken; only with `unique`. Absent:
+    /// it goes on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stops: bool,
     /// Whether the seed fixes the order of rows. Absent: the order of the data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shuffled: bool,
@@ -110,6 +115,32 @@ pub struct FeedFacts {
     /// Whether no row may be used twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unique: bool,
+    /// Whether the run ends where a row after the last would be taken.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stops: bool,
+}
+
+/// End of a run before the end of its profile, as its plan says: a feed had no row left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RowsUsedUp {
+    /// Name of the feed.
+    pub feed: String,
+    /// Number of its rows, each of which one planned arrival took.
+    pub rows: u64,
+    /// End of the run, in µs after the start: an arrival that had no row would have been due then.
+    pub at_us: u64,
+    /// Length of the profile in µs.
+    pub profile_us: u64,
+}
+
+impl RowsUsedUp {
+    /// The end as text for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let in_ms = |us: u64| format_duration(us / 1_000 * 1_000);
+        let (feed, at, of) = (&self.feed, in_ms(self.at_us), in_ms(self.profile_us));
+        format!("feed {feed} has no row left at {at} of {of}")
+    }
 }
 
 /// State that `@setup`, or the `on_start` of all users, left at the submitter.

@@ -166,6 +166,10 @@ class FeedFacts(TypedDict):
     """
     Number of rows.
     """
+    stops: NotRequired[bool]
+    """
+    Whether the run ends where a row after the last would be taken.
+    """
     taken: int
     """
     Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
@@ -535,6 +539,29 @@ class Reuse1(TypedDict, closed=True):
     """
 
     share_ppm: int
+
+
+class RowsUsedUp(TypedDict):
+    """
+    End of a run before the end of its profile, as its plan says: a feed had no row left.
+    """
+
+    at_us: int
+    """
+    End of the run, in µs after the start: an arrival that had no row would have been due then.
+    """
+    feed: str
+    """
+    Name of the feed.
+    """
+    profile_us: int
+    """
+    Length of the profile in µs.
+    """
+    rows: int
+    """
+    Number of its rows, each of which one planned arrival took.
+    """
 
 
 class StreamReport(TypedDict):
@@ -1640,7 +1667,7 @@ class RunFacts(TypedDict):
     """
     profile_us: int
     """
-    Length of the profile in µs.
+    Length of the profile in µs; less where a feed without a row ends the run.
     """
     refused: list[Problem]
     """
@@ -1649,6 +1676,10 @@ class RunFacts(TypedDict):
     rest: NotRequired[Rest1 | Rest2 | Rest3 | Rest4 | None]
     """
     Think time of those users between two tasks. Absent: none.
+    """
+    rows_used_up: NotRequired[RowsUsedUp | None]
+    """
+    Feed without a row left, where it ended the run. Absent: no feed did.
     """
     rules: NotRequired[Literal["1", "2"]]
     """

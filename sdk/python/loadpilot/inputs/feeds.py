@@ -38,6 +38,8 @@ FORMS: dict[str, Literal["csv", "json_lines"]] = {
 """Form of a file that can be read a row at a time, by its suffix."""
 SUFFIXES = (".csv", ".json", ".ndjson", ".jsonl")
 ORDERS = ("file", "shuffled")
+WHEN_USED_UP = ("cycle", "error", "stop")
+"""What may happen when an arrival needs a row after the last."""
 Source: TypeAlias = Union[str, os.PathLike[str], "Sequence[Any]"]
 
 
@@ -57,6 +59,7 @@ class Feed:
         cycle: object = False,
         unique: object = False,
         order: object = "file",
+        when_used_up: object = None,
     ) -> None:
         """Take the arguments of ``feed()``, the folder of relative paths, and the line."""
         self.source = source
@@ -65,6 +68,7 @@ class Feed:
         self.cycle = cycle
         self.unique = unique
         self.order = order
+        self.when_used_up = when_used_up
         self.row_index: Callable[[], int] | None = None
         """Returns the row index of the current arrival or user; None outside a run."""
 
@@ -93,6 +97,21 @@ class Feed:
         return dict(row) if isinstance(row, dict) else row
 
     @property
+    def cycles(self) -> bool:
+        """Whether rows are meant to be reused."""
+        return self.cycle is True or self.when_used_up == "cycle"
+
+    @property
+    def stops(self) -> bool:
+        """Whether the run ends where a row after the last would be taken."""
+        return self.when_used_up == "stop"
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no row may be taken twice."""
+        return self.unique is True or self.when_used_up in ("error", "stop")
+
+    @property
     def path(self) -> Path | None:
         """The file that holds the rows; None when they are written in code."""
         if isinstance(self.source, str | os.PathLike):
@@ -102,13 +121,7 @@ class Feed:
     @cached_property
     def rows(self) -> Sequence[Any]:
         """The rows, at least one: a list, or FileRows for a large file; raises FeedError."""
-        if self.order not in ORDERS:
-            raise FeedError(f'{self!r}: order must be "file" or "shuffled" (got {self.order!r})')
-        for name, value in (("cycle", self.cycle), ("unique", self.unique)):
-            if not isinstance(value, bool):
-                raise FeedError(f"{self!r}: {name} must be True or False (got {value!r})")
-        if self.cycle and self.unique:
-            raise FeedError(f"{self!r}: give cycle or unique, not both")
+        self._check()
         path = self.path
         if path is not None:
             rows = self._read(path)
@@ -120,6 +133,23 @@ class Feed:
         if not rows:
             raise FeedError(f"{self!r}: has no rows")
         return rows
+
+    def _check(self) -> None:
+        """Check the other arguments; raises FeedError."""
+        if self.order not in ORDERS:
+            raise FeedError(f'{self!r}: order must be "file" or "shuffled" (got {self.order!r})')
+        for name, value in (("cycle", self.cycle), ("unique", self.unique)):
+            if not isinstance(value, bool):
+                raise FeedError(f"{self!r}: {name} must be True or False (got {value!r})")
+        if self.cycle and self.unique:
+            raise FeedError(f"{self!r}: give cycle or unique, not both")
+        if self.when_used_up not in (None, *WHEN_USED_UP):
+            rule = 'must be "cycle", "error" or "stop"'
+            raise FeedError(f"{self!r}: when_used_up {rule} (got {self.when_used_up!r})")
+        for name in ("cycle", "unique"):
+            if getattr(self, name) and self.when_used_up is not None:
+                what = f"when_used_up={self.when_used_up!r} says it already"
+                raise FeedError(f"{self!r}: give {name} or when_used_up, not both; {what}")
 
     def _read(self, path: Path) -> Sequence[Any]:
         suffix = path.suffix.lower()
@@ -240,6 +270,7 @@ def feed(
     cycle: bool = False,
     unique: bool = False,
     order: Literal["file", "shuffled"] = "file",
+    when_used_up: Literal["cycle", "error", "stop"] | None = None,
 ) -> Feed:
     """Define a feed, as an attribute of a scenario; each arrival takes one of its rows.
 
@@ -250,13 +281,17 @@ def feed(
         columns, a JSON list, or one JSON value per line (``.ndjson``, ``.jsonl``). A row of CSV is
         a dict of text to text. A file of CSV or JSON lines may have any number of rows: agents read
         those that their arrivals take. Agents of a fleet need ``--feeds`` for one above 64 MiB.
+    ``when_used_up``
+        What happens when an arrival needs a row after the last. ``cycle``: the first row is next.
+        ``error``: no row is taken twice, by all agents together and also when agents are lost; a
+        run that takes more rows than there are does not start, and when its rate is raised later,
+        an arrival for which no row is left raises FeedError. ``stop``: no row is taken twice, and
+        the run ends where an arrival would have no row. Neither ``error`` nor ``stop`` in a closed
+        loop. Without it rows are reused, and the certificate is then DEGRADED.
     ``cycle``
-        Whether rows are meant to be reused after the last one. They are reused in any case, but
-        without ``cycle=True`` the certificate is then DEGRADED.
+        ``cycle=True`` is ``when_used_up="cycle"``.
     ``unique``
-        Whether no row may be taken twice, by all agents together and also when agents are lost. A
-        run that takes more rows than there are does not start. When its rate is raised later, an
-        arrival for which no row is left raises FeedError. Not for a closed loop.
+        ``unique=True`` is ``when_used_up="error"``.
     ``order``
         ``file``, or ``shuffled``: a permutation by the seed, a new one for each pass.
     """
@@ -264,4 +299,12 @@ def feed(
     written_in = Path(caller.f_code.co_filename)
     place = f"{written_in}:{caller.f_lineno}"
     folder = written_in.parent.resolve()
-    return Feed(source, folder, place, cycle=cycle, unique=unique, order=order)
+    return Feed(
+        source,
+        folder,
+        place,
+        cycle=cycle,
+        unique=unique,
+        order=order,
+        when_used_up=when_used_up,
+    )

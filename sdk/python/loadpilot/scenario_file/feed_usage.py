@@ -65,8 +65,9 @@ def plan_feeds(
                 files.append(path)
         settings = {
             "prepares": prepares,
-            "cycles": feed.cycle,
-            "unique": feed.unique,
+            "cycles": feed.cycles,
+            "unique": feed.is_unique,
+            "stops": feed.stops,
             "shuffled": feed.order == "shuffled",
         }
         flags = {name: True for name, is_set in settings.items() if is_set}

@@ -208,15 +208,15 @@ impl Run<'_> {
     }
 
     /// The first tick for a new map that every agent knows at `at`: not before that of the current
-    /// map; `None` when the profile is over by then.
+    /// map; `None` when the run is over by then.
     pub(crate) fn map_from(&self, at: Timestamp) -> Option<u32> {
         let tick = self.tick_from(at).max(self.state.takeover_tick);
         self.is_offered(tick).then_some(tick)
     }
 
-    /// Whether a tick lies in the profile.
+    /// Whether a tick lies in the run.
     fn is_offered(&self, tick: u32) -> bool {
-        u64::from(tick) * self.created.plan.tick_us < self.profile_us()
+        u64::from(tick) * self.created.plan.tick_us < self.length_us()
     }
 
     /// The first tick that begins at `at` or later.

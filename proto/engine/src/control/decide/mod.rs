@@ -326,13 +326,19 @@ impl Run<'_> {
             .map_or(self.now, |start| start.start_at)
     }
 
-    pub(crate) fn profile_us(&self) -> u64 {
-        self.created.plan.profile.duration_us()
+    /// Length of the run: of its profile, unless a feed ends it before.
+    pub(crate) fn length_us(&self) -> u64 {
+        let whole_us = || self.created.plan.profile.duration_us();
+        let by_rows = self.state.ended_by_rows.as_deref();
+        by_rows.map_or_else(whole_us, |workload| {
+            let workload = workload.clone();
+            workload.steered(&self.state.steering.rates).duration_us()
+        })
     }
 
     /// When the offered load ends.
     fn offered_until(&self) -> Timestamp {
-        let planned = self.start_at().plus_us(self.profile_us());
+        let planned = self.start_at().plus_us(self.length_us());
         self.state
             .stop
             .as_ref()

@@ -5,6 +5,7 @@
 //! - [`load_curve`]: latency by level of the load, and the knee
 //! - `tasks`, `raises`: figures of each task and of the errors that it raised
 //! - `drops`: dropped arrivals by reason
+//! - `rows_end`: the end of a run by a feed
 //! - `generator_health`, `holders`: figures of the generator and of its processes
 
 pub mod load_curve;
@@ -17,6 +18,7 @@ mod raises;
 pub(crate) mod tasks;
 
 pub(crate) mod drops;
+pub(crate) mod rows_end;
 
 pub(crate) mod generator_health;
 pub(crate) mod holders;

@@ -46,6 +46,7 @@ impl Closing<'_> {
             taken: rows_taken(feed, users, of_task),
             cycles: feed.cycles,
             unique: feed.unique,
+            stops: feed.stops,
         };
         self.plan.feeds().iter().map(facts).collect()
     }

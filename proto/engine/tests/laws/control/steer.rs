@@ -10,9 +10,10 @@ use loadpilot_engine::control::assign::deal;
 use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_engine::fold::planned::Planned;
+use loadpilot_engine::schedule::due_times::DueTimes;
 use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::share::Share;
-use loadpilot_engine::schedule::workload::{DueTimes, Workload};
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Envelope;
 use loadpilot_events::id::{EventId, Holder, RunId};
 use loadpilot_events::log::assign::Holding;
@@ -24,6 +25,7 @@ use loadpilot_events::log::req::Request;
 use loadpilot_events::log::steer::{
     NotSteered, PauseRequested, RateChangeRequested, RateChanged, ResumeRequested,
 };
+use loadpilot_events::plan::script::Script;
 use loadpilot_events::plan::{Arrivals, Plan};
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::{Rate, Timestamp};
@@ -257,7 +259,17 @@ struct Story {
 
 impl Story {
     fn new(users: Option<u32>) -> Self {
+        Self::of(users, None)
+    }
+
+    fn of(users: Option<u32>, script: Option<Script>) -> Self {
         let mut plan = plans::plan(&mut Dice::new(1));
+        if let Some(mut script) = script {
+            plan.tasks.iter_mut().for_each(|task| task.steps.clear());
+            // All tasks take rows.
+            script.feeds[0].tasks = (0..).take(plan.tasks.len()).collect();
+            plan.script = Some(script);
+        }
         plan.tick_us = 1_000_000;
         plan.users = users;
         plan.profile.pieces.truncate(1);
@@ -369,6 +381,25 @@ fn what_cannot_be_done_is_refused() {
         Some(NotSteered::ClosedLoop)
     );
     assert!(matches!(closed.ask(2, pause()), Some(Decision::Paused(_))));
+}
+
+/// Broken if the end of a run whose rows are used up does not move with the rate, or a change may
+/// come after it.
+#[test]
+fn the_last_row_ends_a_steered_run() {
+    let text = include_str!("../../../../golden/plan-feeds-stop.v1.json");
+    let of_feed: Plan = serde_json::from_str(text).expect("a plan");
+    let mut script = of_feed.script.expect("a script");
+    script.feeds[0].rows = 100;
+    // t²/6 arrivals are due before t: the hundredth row is taken before 24.5 s.
+    let story = || Story::of(None, Some(script.clone()));
+    let late = refusal(story().ask(23, rate(5)));
+    assert_eq!(late, Some(NotSteered::TooLate));
+    let mut steered = story();
+    let changed = steered.ask(12, rate(2_000));
+    assert!(matches!(changed, Some(Decision::RateChanged(_))));
+    let late = refusal(steered.ask(13, rate(5)));
+    assert_eq!(late, Some(NotSteered::TooLate));
 }
 
 /// A second pause is refused, so that one resume ends the pause.

@@ -270,6 +270,7 @@ fn rows_that_are_used_again() {
         move |report: &mut Report| {
             report.run.feeds.push(FeedFacts {
                 unique: false,
+                stops: false,
                 name: "users".to_owned(),
                 rows: 100,
                 taken,

@@ -27,6 +27,7 @@ fn feed(plan: &Plan, dice: &mut Dice) -> Feed {
         prepares: false,
         cycles: false,
         unique: false,
+        stops: false,
         shuffled: dice.chance(50),
         file: None,
     }
@@ -200,7 +201,7 @@ fn inputs_of_a_plan_are_checked() {
     }
     let long = |bytes: usize| Text::Literal("x".repeat(bytes));
     let some = |count: usize| (0..count).map(|n| (format!("n{n}"), "x".to_owned()));
-    let cases: [Case<'_>; 15] = [
+    let cases: [Case<'_>; 17] = [
         ("parameters.", &|plan| {
             plan.parameters.insert(String::new(), long(1));
         }),
@@ -236,6 +237,14 @@ fn inputs_of_a_plan_are_checked() {
             let feed = &mut feeds(plan)[0];
             (feed.unique, feed.cycles, feed.prepares) = (true, false, false);
             feed.rows = 1;
+        }),
+        ("script.feeds[1].stops", &|plan| {
+            feeds(plan)[1].stops = true;
+        }),
+        ("script.feeds[0].stops", &|plan| {
+            let feed = &mut feeds(plan)[0];
+            (feed.unique, feed.cycles, feed.stops) = (true, false, true);
+            feed.tasks = Vec::new();
         }),
         ("script.feeds[1].name", &|plan| {
             let twin = feeds(plan)[0].clone();

@@ -2,6 +2,7 @@
 
 mod inputs;
 mod replay;
+mod rows_end;
 mod shards;
 mod think_times;
 mod workload;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use loadpilot_engine::schedule::workload::{DueTimes, Workload};
+use loadpilot_engine::schedule::due_times::DueTimes;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::plan::{Arrivals, Plan};
 use proptest::prelude::*;
 

@@ -107,6 +107,9 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     others = options.target.others if is_valid else ()
     overrides = replace(options.overrides, other_targets=others)
     compiled = compile_scenario(loaded, cls, url, overrides)
+    found = json.loads(_native.check_plan(compiled.plan_json(), options.seed))
+    if found:
+        raise Refused([rule(one["field"], one["rule"], one["value"]) for one in found])
     allow.check(compiled, options.allow_target, options.target.place)
     if options.aborts:
         gates = json.loads(_native.plan_gates(compiled.plan_json()))
@@ -138,6 +141,8 @@ def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
     if users is None:
         load_text = f"{count(facts['planned'])} arrivals in {length}, "
         load_text += f"peak {number(facts['peak_rps'])} arrivals/s"
+        if facts["rows_end"] is not None:
+            load_text += f"; {safe(facts['rows_end'])}"
     else:
         load_text = f"{closed_loop(compiled.plan)} for {length}"
     say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")

@@ -37,7 +37,7 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     yield f"  load       {_load(compiled)}"
     total = seconds(duration_us(profile))
     warm_up = f", of which warm-up {seconds(plan['warm_up_us'])}" if plan["warm_up_us"] else ""
-    yield f"  duration   {total}{warm_up}"
+    yield f"  duration   {total}{warm_up}{_ends(plan)}"
     yield f"  on         {_agents(options)}"
     words = connections_text(plan.get("connections", {}))
     if words:
@@ -58,6 +58,13 @@ def setting_lines(compiled: Compiled) -> Iterator[str]:
     for line in current().lines(compiled.settings):
         yield f"{head}{line}"
         head = " " * len(head)
+
+
+def _ends(plan: Mapping[str, Any]) -> str:
+    """Write which feeds may end the run before."""
+    feeds = plan.get("script", plan.get("code", {})).get("feeds", [])
+    names = [f"feed {safe(feed['name'])}" for feed in feeds if feed.get("stops")]
+    return f", or until {' or '.join(names)} has no row left" if names else ""
 
 
 def _execution(plan: Mapping[str, Any]) -> str:

@@ -62,6 +62,10 @@ def ending_lines(report: Report) -> Iterator[tuple[str, str]]:
     elif ending is not None and ending != "completed":
         after = f" after {seconds(stopped_at_us)}" if stopped_at_us is not None else ""
         yield "ended", f"{ending.replace('_', ' ')}{after}"
+    used_up = run.get("rows_used_up")
+    if used_up is not None:
+        at, planned = seconds(used_up["at_us"]), seconds(used_up["profile_us"])
+        yield "stopped", f"feed {safe(used_up['feed'])} has no row left at {at} of {planned}"
     failure = run.get("failure")
     if failure is not None:
         first, *more = failure["reason"].split("\n")

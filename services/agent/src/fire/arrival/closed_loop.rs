@@ -78,6 +78,11 @@ impl ClosedLoop {
         })
     }
 
+    /// The length of the run, in µs.
+    pub(crate) fn duration_us(&self) -> u64 {
+        self.workload.duration_us()
+    }
+
     /// Replaces what is held. A user that is held no longer ends its iteration and stops.
     pub(crate) fn replace(&self, holds: Vec<CoreHold>) {
         if !self.closed.get() {

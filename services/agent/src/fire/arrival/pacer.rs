@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_engine::schedule::rate_change::RateChange;
-use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::Timestamp;
@@ -87,6 +86,14 @@ impl Source {
         }
     }
 
+    /// The length of the run in µs; a change of the rate may move the end that a feed gives it.
+    fn duration_us(&self) -> u64 {
+        match self {
+            Self::Schedule(cursor) => cursor.duration_us(),
+            Self::Users(closed_loop) => closed_loop.duration_us(),
+        }
+    }
+
     /// Waits until that is earlier without a command.
     async fn earlier(&self) {
         match self {
@@ -100,7 +107,6 @@ impl Source {
 pub(crate) struct Pacer<W> {
     slots: Rc<Slots<W>>,
     source: Source,
-    duration_us: u64,
     timer: Timer,
     armed: Option<MonoTime>,
     stopped_at: Option<MonoTime>,
@@ -113,16 +119,10 @@ pub(crate) struct Pacer<W> {
 }
 
 impl<W: Wire> Pacer<W> {
-    pub(crate) fn new(
-        slots: Rc<Slots<W>>,
-        workload: &Workload,
-        source: Source,
-        timer: Timer,
-    ) -> Self {
+    pub(crate) fn new(slots: Rc<Slots<W>>, source: Source, timer: Timer) -> Self {
         Self {
             slots,
             source,
-            duration_us: workload.duration_us(),
             timer,
             armed: None,
             stopped_at: None,
@@ -281,7 +281,8 @@ impl<W: Wire> Pacer<W> {
         let pacing_done = match self.slots.start() {
             None => self.stopped_at.is_some(),
             Some(start) => {
-                let over = now >= start.plus_us(self.duration_us) || self.stopped_at.is_some();
+                let over =
+                    now >= start.plus_us(self.source.duration_us()) || self.stopped_at.is_some();
                 let next = self.source.next_us();
                 over && next.is_none_or(|next_us| start.plus_us(next_us) > until)
             }
@@ -294,7 +295,7 @@ impl<W: Wire> Pacer<W> {
         let stopped = self.slots.stopped().is_some();
         let pacing = self.slots.start().filter(|_| !stopped);
         let next_us = self.source.next_us();
-        let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.duration_us)));
+        let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.source.duration_us())));
         // The end of the run needs the timer only while it is ahead.
         let ended = next_us.is_none() && next.is_some_and(|at| at <= now);
         let next = next.filter(|_| !ended);

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use loadpilot_engine::schedule::due_times::DueTimes;
 use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::share::Share;
-use loadpilot_engine::schedule::workload::{DueTimes, Workload};
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::RowKey;
 use loadpilot_events::log::assign::Generation;
 
@@ -109,6 +110,11 @@ impl ScheduleCursor {
             end: held.next,
         }));
         self.head = self.find_head();
+    }
+
+    /// The length of the run in µs, by the present rate.
+    pub(crate) fn duration_us(&self) -> u64 {
+        self.workload.duration_us()
     }
 
     /// The arrival due next.

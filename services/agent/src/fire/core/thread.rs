@@ -279,7 +279,7 @@ fn fire(
         None => Source::Schedule(ScheduleCursor::new(Arc::clone(&setup.workload))),
     };
     let slots = Rc::new(Slots::new(runner, limits, closed_loop, signals.idle));
-    let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, source, timer);
+    let pacer = Pacer::new(Rc::clone(&slots), source, timer);
     let ended = runtime.block_on(async move {
         tokio::task::spawn_local(async move {
             let preconnected = slots.wire().preconnect().await;

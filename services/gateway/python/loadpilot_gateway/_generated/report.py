@@ -404,6 +404,10 @@ class FeedFacts(BaseModel):
     """
     Number of rows.
     """
+    stops: bool | None = None
+    """
+    Whether the run ends where a row after the last would be taken.
+    """
     taken: Annotated[int, Field(ge=0)]
     """
     Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
@@ -1220,6 +1224,29 @@ class Reuse1(BaseModel):
         extra="forbid",
     )
     share_ppm: Annotated[int, Field(ge=0)]
+
+
+class RowsUsedUp(BaseModel):
+    """
+    End of a run before the end of its profile, as its plan says: a feed had no row left.
+    """
+
+    at_us: Annotated[int, Field(ge=0)]
+    """
+    End of the run, in µs after the start: an arrival that had no row would have been due then.
+    """
+    feed: str
+    """
+    Name of the feed.
+    """
+    profile_us: Annotated[int, Field(ge=0)]
+    """
+    Length of the profile in µs.
+    """
+    rows: Annotated[int, Field(ge=0)]
+    """
+    Number of its rows, each of which one planned arrival took.
+    """
 
 
 class Rules(StrEnum):
@@ -2351,7 +2378,7 @@ class RunFacts(BaseModel):
     """
     profile_us: Annotated[int, Field(ge=0)]
     """
-    Length of the profile in µs.
+    Length of the profile in µs; less where a feed without a row ends the run.
     """
     refused: list[Problem]
     """
@@ -2360,6 +2387,10 @@ class RunFacts(BaseModel):
     rest: Rest1 | Rest2 | Rest3 | Rest4 | None = None
     """
     Think time of those users between two tasks. Absent: none.
+    """
+    rows_used_up: RowsUsedUp | None = None
+    """
+    Feed without a row left, where it ended the run. Absent: no feed did.
     """
     rules: Rules | None = None
     """
