@@ -13,11 +13,13 @@ from tests.tidy.tracked import ROOT, lines, tracked
 
 ALLOWED_UNDER_PROTO = {
     "base64",
+    "brotli-decompressor",
     "bytes",
     "flate2",
     "hdrhistogram",
     "memchr",
     "postcard",
+    "ruzstd",
     "schemars",
     "serde",
     "serde_json",
@@ -32,6 +34,7 @@ FUZZ = "services/agent/fuzz"
 """The one crate that is no member: cargo-fuzz builds it, with a nightly compiler."""
 
 ALLOWED_BENEATH = {
+    *("alloc-no-stdlib", "alloc-stdlib", "twox-hash"),
     *("adler2", "byteorder", "cobs", "crc32fast", "miniz_oxide", "nom", "simd-adler32"),
     *("block-buffer", "const-oid", "cpufeatures", "crypto-common", "digest", "hybrid-array"),
     *("cfg-if", "dyn-clone", "itoa", "num-traits", "ref-cast", "serde_core"),

@@ -34,7 +34,8 @@ mod user;
 
 pub use inputs::Sources;
 pub use program::Program;
+pub use requests::body_encoding::{Decoded, decoded};
 pub use requests::cookies::Clock;
-pub use requests::response::{decoded, has_header};
+pub use requests::response::has_header;
 pub use user::CompiledUser;
 pub use values::exceptions::{Exception, Kind};

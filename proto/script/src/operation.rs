@@ -17,6 +17,9 @@ use loadpilot_events::log::metrics::MetricValue;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::{Method, Stream};
 
+/// Maximum bytes of bodies that tasks of a process hold at a time, incomplete ones included.
+pub const BODIES_BYTES_MAX: usize = 512 << 20;
+
 /// A part of a user's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -194,6 +197,30 @@ impl Counted {
         self.total = Some(total);
         self.bytes += bytes;
     }
+
+    /// Takes more bytes of the same total.
+    ///
+    /// # Errors
+    /// There are not that many left.
+    pub fn more(&self, bytes: usize) -> Result<Self, &'static str> {
+        let mut more = Self::default();
+        if let Some(total) = self.total {
+            reserve(total, bytes)?;
+            more.add(total, bytes);
+        }
+        Ok(more)
+    }
+}
+
+/// Adds bytes of a body to the total of all bodies that tasks hold.
+///
+/// # Errors
+/// The total would be more than [`BODIES_BYTES_MAX`].
+pub fn reserve(total: &AtomicUsize, bytes: usize) -> Result<(), &'static str> {
+    let room = |held: usize| Some(held + bytes).filter(|&held| held <= BODIES_BYTES_MAX);
+    let found = total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room);
+    found.map_err(|_| "the answers that tasks hold on this agent are 512 MiB, its limit")?;
+    Ok(())
 }
 
 impl Drop for Counted {

@@ -1,8 +1,10 @@
 //! Responses, for Python. A body is copied on first use only.
 
+use std::sync::OnceLock;
+
 use jiter::{PythonParse, StringCacheMode};
 use loadpilot_agent::users::script::Response;
-use loadpilot_script::{decoded, has_header};
+use loadpilot_script::{Decoded, has_header};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,6 +17,7 @@ const READING: &str = "loadpilot.play.response_text";
 #[pyclass(name = "Response", module = "loadpilot._native", frozen)]
 pub(crate) struct PyResponse {
     response: Response,
+    decoded: OnceLock<Result<Option<Decoded>, String>>,
     content: PyOnceLock<Py<PyBytes>>,
     headers: PyOnceLock<Py<PyAny>>,
 }
@@ -24,8 +27,18 @@ impl PyResponse {
     pub(super) fn new(response: Response) -> Self {
         Self {
             response,
+            decoded: OnceLock::new(),
             content: PyOnceLock::new(),
             headers: PyOnceLock::new(),
+        }
+    }
+
+    /// The body without its content codings, which are decoded once.
+    fn plain(&self) -> PyResult<&[u8]> {
+        match self.decoded.get_or_init(|| self.response.decode()) {
+            Ok(Some(decoded)) => Ok(decoded.content()),
+            Ok(None) => Ok(&self.response.body),
+            Err(why) => Err(PyValueError::new_err(why.clone())),
         }
     }
 
@@ -57,11 +70,7 @@ impl PyResponse {
     /// The body without its content encoding.
     #[getter]
     fn content(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let content = || {
-            let decoded =
-                decoded(&self.response.head, &self.response.body).map_err(PyValueError::new_err)?;
-            Ok::<_, PyErr>(PyBytes::new(py, &decoded).unbind())
-        };
+        let content = || Ok::<_, PyErr>(PyBytes::new(py, self.plain()?).unbind());
         Ok(self.content.get_or_try_init(py, content)?.clone_ref(py))
     }
 
@@ -83,14 +92,13 @@ impl PyResponse {
     }
 
     pub(super) fn json(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let decoded =
-            decoded(&self.response.head, &self.response.body).map_err(PyValueError::new_err)?;
+        let plain = self.plain()?;
         let parser = PythonParse {
             allow_inf_nan: true,
             cache_mode: StringCacheMode::Keys,
             ..PythonParse::default()
         };
-        match parser.python_parse(py, &decoded) {
+        match parser.python_parse(py, plain) {
             Ok(value) => Ok(value.unbind()),
             // The standard library reads other encodings too, and raises Python's own errors.
             Err(_) => {

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NOT_COMPARED = {"user-agent", "accept", "accept-encoding", "connection", "host", "x-request-id"}
 """Headers that each client adds in its own name."""
+Answers = dict[str, tuple[str, bytes]]
+"""Content coding and body by path."""
 BOUNDARY, RANDOM = re.compile(rb"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{32}")
 
 
@@ -25,6 +27,7 @@ class Echo(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     received: list[tuple[str, str, list[tuple[str, str]], bytes]]
+    answers: Answers
 
     def do(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -38,7 +41,7 @@ class Echo(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do  # noqa: N815
     do_DELETE = do_OPTIONS = do_HEAD = do  # noqa: N815
 
-    def answer(self) -> None:
+    def answer(self) -> None:  # noqa: C901  (a path each)
         path = self.path.partition("?")[0]
         status, headers, body = 200, [("X-Twice", "1"), ("X-Twice", "2")], b'{"ok": true}'
         if path == "/set-cookies":
@@ -57,6 +60,9 @@ class Echo(BaseHTTPRequestHandler):
         elif path.startswith("/redirect-to/"):
             status = 302
             headers.append(("Location", unquote(path.split("/")[2])))
+        elif path in self.answers:
+            coding, body = self.answers[path]
+            headers.append(("Content-Encoding", coding))
         elif path == "/gzip":
             headers.append(("Content-Encoding", "gzip"))
             body = gzip.compress(b"packed " * 100)
@@ -79,10 +85,12 @@ class Echo(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def echo(tls: SSLContext | None = None) -> Iterator[tuple[str, list[Any]]]:
+def echo(
+    tls: SSLContext | None = None, answers: Answers | None = None
+) -> Iterator[tuple[str, list[Any]]]:
     """A server of its own, over TLS if there is a context, and the requests it received."""
     received: list[Any] = []
-    handler = type("Handler", (Echo,), {"received": received})
+    handler = type("Handler", (Echo,), {"received": received, "answers": answers or {}})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

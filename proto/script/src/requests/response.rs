@@ -1,24 +1,22 @@
 //! A response as compiled code reads it: each part is parsed on first use, and once.
 
 use std::cell::{Cell, OnceCell};
-use std::io::Read as _;
 
-use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use memchr::memchr_iter;
 
+use super::body_encoding::Decoded;
 use crate::operation::Response;
 use crate::values::exceptions::{Exception, Kind, unsupported, value_error};
 use crate::values::json;
 use crate::values::value::Value;
-
-/// Maximum bytes of a decoded body: a small encoded one may expand to very many.
-const DECODED_BYTES_MAX: u64 = 64 << 20;
 
 /// A response with what was parsed of it so far.
 #[derive(Debug)]
 pub(crate) struct ResponseView {
     response: Response,
     header_lines: OnceCell<Vec<(String, String)>>,
+    /// The decoded body; `None` if it is not encoded.
+    decoded: OnceCell<Result<Option<Decoded>, String>>,
     json: OnceCell<Result<Value, Exception>>,
     /// Whether one value of its JSON was read without parsing the rest.
     skimmed: Cell<bool>,
@@ -29,6 +27,7 @@ impl ResponseView {
         Self {
             response,
             header_lines: OnceCell::new(),
+            decoded: OnceCell::new(),
             json: OnceCell::new(),
             skimmed: Cell::new(false),
         }
@@ -44,8 +43,13 @@ impl ResponseView {
         self.response.elapsed_us
     }
 
-    fn content(&self) -> Result<std::borrow::Cow<'_, [u8]>, String> {
-        decoded(&self.response.head, &self.response.body)
+    /// The body without its content codings, which are decoded once.
+    fn content(&self) -> Result<&[u8], String> {
+        match self.decoded.get_or_init(|| self.response.decode()) {
+            Ok(Some(decoded)) => Ok(decoded.content()),
+            Ok(None) => Ok(&self.response.body),
+            Err(why) => Err(why.clone()),
+        }
     }
 
     /// Its body as JSON; errors have the text of Python 3.`minor`.
@@ -55,7 +59,7 @@ impl ResponseView {
     pub(crate) fn json(&self, minor: u8) -> Result<Value, Exception> {
         let read = || {
             let content = self.content().map_err(value_error)?;
-            json::loads(&content, minor)
+            json::loads(content, minor)
         };
         self.json.get_or_init(read).clone()
     }
@@ -66,7 +70,7 @@ impl ResponseView {
         if self.json.get().is_some() || self.skimmed.replace(true) {
             return None;
         }
-        json::at(&self.content().ok()?, path, minor)
+        json::at(self.content().ok()?, path, minor)
     }
 
     /// Its body as text, in the charset of its `Content-Type`.
@@ -77,7 +81,7 @@ impl ResponseView {
         let content = self.content().map_err(value_error)?;
         let kind = self.header("content-type").unwrap_or_default();
         match charset(&kind.to_ascii_lowercase())? {
-            "utf-8" | "utf8" => Ok(Value::text(&String::from_utf8_lossy(&content))),
+            "utf-8" | "utf8" => Ok(Value::text(&String::from_utf8_lossy(content))),
             "iso-8859-1" | "latin-1" | "latin1" => {
                 let text: String = content.iter().copied().map(char::from).collect();
                 Ok(Value::text(&text))
@@ -176,42 +180,6 @@ pub(crate) fn stripped(text: &str) -> &str {
     text.trim_matches(|c: char| matches!(c, '\t'..='\r' | '\u{1c}'..=' ' | '\u{85}' | '\u{a0}'))
 }
 
-/// The body without its content encoding (RFC 9110, section 8.4).
-///
-/// # Errors
-/// The encoding is unknown, the body invalid, or longer than 64 MiB when decoded.
-pub fn decoded<'a>(head: &[u8], body: &'a [u8]) -> Result<std::borrow::Cow<'a, [u8]>, String> {
-    use std::borrow::Cow;
-    if body.is_empty() {
-        // Responses to HEAD and of status 304 have none, whatever their heads say.
-        return Ok(Cow::Borrowed(body));
-    }
-    let coding = last_header(head, "content-encoding").unwrap_or_default();
-    let plain: Box<dyn std::io::Read> = match coding.as_str() {
-        "" | "identity" => return Ok(Cow::Borrowed(body)),
-        "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(body)),
-        // Most servers send zlib data as deflate, some raw deflate.
-        "deflate" if ZlibDecoder::new(body).read(&mut [0]).is_ok() => {
-            Box::new(ZlibDecoder::new(body))
-        }
-        "deflate" => Box::new(DeflateDecoder::new(body)),
-        other => {
-            return Err(format!(
-                "the answer is encoded as {other}, which is not decoded here"
-            ));
-        }
-    };
-    let mut decoded = Vec::new();
-    let read = plain.take(DECODED_BYTES_MAX + 1).read_to_end(&mut decoded);
-    read.map_err(|error| format!("the answer is not {coding}: {error}"))?;
-    if decoded.len() as u64 > DECODED_BYTES_MAX {
-        return Err(format!(
-            "the answer is longer than 64 MiB when its {coding} is decoded"
-        ));
-    }
-    Ok(Cow::Owned(decoded))
-}
-
 /// Whether a head has a header; `name` in any case.
 #[must_use]
 pub fn has_header(head: &[u8], name: &str) -> bool {
@@ -220,19 +188,4 @@ pub fn has_header(head: &[u8], name: &str) -> bool {
         let line = &head[end + 1..];
         line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name)
     })
-}
-
-/// The last value of a header, in lower case.
-fn last_header(head: &[u8], name: &str) -> Option<String> {
-    if !has_header(head, name) {
-        return None;
-    }
-    let lines = head.split(|&byte| byte == b'\n').skip(1);
-    let values = lines.filter_map(|line| {
-        let (found, value) = line.split_at_checked(name.len())?;
-        let value = value.strip_prefix(b":")?;
-        let is_it = found.eq_ignore_ascii_case(name.as_bytes());
-        is_it.then(|| String::from_utf8_lossy(value).trim().to_ascii_lowercase())
-    });
-    values.last()
 }

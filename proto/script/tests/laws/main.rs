@@ -1,5 +1,6 @@
 //! The laws of compiled scenarios, held against computations that are written another way.
 
+mod body_encoding;
 mod json_path;
 mod request_cache;
 mod rows;

@@ -3,6 +3,7 @@
 //!
 //! - [`answer`]: an HTTP/1.1 answer.
 //! - [`tokens`]: the body of a streamed answer.
+//! - [`encoding`]: the body of an answer with a content coding.
 //! - [`record`]: a place of a ring, as a killed process may have left it.
 //! - [`cuts`]: the ways in which bytes are cut.
 //! - [`delta`], [`histogram`], [`columns`]: a delta in the log, and what is encoded in it.
@@ -13,6 +14,7 @@
 mod answer;
 mod cuts;
 mod delta;
+mod encoding;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -20,5 +22,6 @@ mod tokens;
 
 pub use answer::answer;
 pub use delta::{columns, delta, histogram};
+pub use encoding::encoding;
 pub use record::record;
 pub use tokens::tokens;

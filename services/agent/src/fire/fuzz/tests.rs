@@ -97,7 +97,7 @@ macro_rules! targets {
     )*};
 }
 
-targets! { answer tokens record delta histogram columns }
+targets! { answer tokens encoding record delta histogram columns }
 
 /// Broken if a target had no program or no test, or a corpus no target.
 #[test]
@@ -121,6 +121,7 @@ fn every_target_has_its_corpus_and_its_program() {
         "answer",
         "columns",
         "delta",
+        "encoding",
         "histogram",
         "record",
         "tokens",

@@ -2,15 +2,12 @@
 //!
 //! One body has a limit, and so have all bodies of the process together, whatever a target sends.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
-use loadpilot_script::operation::Counted;
+use loadpilot_script::operation::{Counted, reserve};
 
 /// Maximum bytes of a body.
 const BODY_BYTES_MAX: usize = 64 << 20;
-
-/// Maximum bytes of bodies that tasks of this process hold at a time, incomplete ones included.
-const TOTAL_BYTES_MAX: usize = 512 << 20;
 
 /// Bytes of bodies held now.
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
@@ -45,10 +42,7 @@ impl ResponseCapture {
         if self.body.len() + bytes > BODY_BYTES_MAX {
             return Err("the answer is longer than 64 MiB, more than a task can read");
         }
-        let room = |held: usize| (held + bytes <= TOTAL_BYTES_MAX).then_some(held + bytes);
-        total
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
-            .map_err(|_| "the answers that tasks hold on this agent are 512 MiB, its limit")?;
+        reserve(total, bytes)?;
         self.counted.add(total, bytes);
         Ok(())
     }
@@ -56,14 +50,18 @@ impl ResponseCapture {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
+    use loadpilot_script::operation::BODIES_BYTES_MAX;
+
     use super::*;
 
     /// Broken if a target that answers many users with large bodies fills the memory, or if the
     /// room of released bodies is not given back.
     #[test]
     fn all_together_stay_within_their_limit() {
-        static SUM: AtomicUsize = AtomicUsize::new(TOTAL_BYTES_MAX - 100);
-        let held = || SUM.load(Ordering::Relaxed) + 100 - TOTAL_BYTES_MAX;
+        static SUM: AtomicUsize = AtomicUsize::new(BODIES_BYTES_MAX - 100);
+        let held = || SUM.load(Ordering::Relaxed) + 100 - BODIES_BYTES_MAX;
         let (mut one, mut other) = (ResponseCapture::default(), ResponseCapture::default());
         one.add(&[1; 60], &SUM);
         other.add(&[2; 41], &SUM);
