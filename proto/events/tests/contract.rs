@@ -99,6 +99,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-pool.v1.json",
             "plan-prepared.v1.json",
             "plan-proxy.v1.json",
+            "plan-redirect-origins.v1.json",
             "plan-redirects.v1.json",
             "plan-replay.v2.json",
             "plan-row-files.v1.json",

@@ -68,6 +68,8 @@ class Connections(TypedDict, total=False):
     """Environment variable of the command with ``user:password`` for the proxy."""
     redirects: int
     """Maximum number of redirects that a call follows within its target's origin; default 0."""
+    redirect_to: Sequence[str]
+    """Further origins that redirects may lead to, such as ``https://login.example``."""
 
 
 class TimeOuts(TypedDict, total=False):

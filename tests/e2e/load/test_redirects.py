@@ -11,6 +11,7 @@ from tests.e2e.support.echo import echo
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
 
 RPS = 40
 SCENE = """
@@ -65,6 +66,36 @@ def test_another_origin_is_not_followed(
     assert report["generator"].get("redirects_not_followed", 0) == left
     said = f"followed: 0; {left} not followed, beyond the limit or to another origin"
     assert (said in finished.stdout) == bool(left)
+
+
+def test_a_named_origin_is_followed_without_credentials(loadpilot: Loadpilot) -> None:
+    """Broken if a redirect to a named origin is not followed, or carries the secret there.
+
+    Costs 3 s.
+    """
+    with echo() as (url, received), echo() as (other, elsewhere):
+        path = f"/redirect-to/{quote(f'{other}/in', safe='')}"
+        finished = loadpilot.run(SCENE.format(path=path), url, "--redirect-to", other)
+    assert finished.judged == 0, finished.stderr
+    assert (len(received), seen(elsewhere)) == (RPS, {"GET /in": RPS})
+    names = {name for _, _, headers, _ in elsewhere for name, _ in headers}
+    assert "authorization" not in names
+    report = finished.report
+    assert report["status"] == {"200": RPS}
+    assert report["generator"]["redirects"] == RPS
+    assert report["run"]["connections"]["redirect_origins"] == [other]
+    assert f"also to {other}" in finished.stdout
+
+
+def test_an_origin_of_redirects_passes_the_target_policy(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a target could lead agents where their operators let no run go. 1 s."""
+    flags = ("--redirect-to", "http://169.254.169.254")
+    finished = loadpilot.run(SCENE.format(path="/"), oracle.url, *flags)
+    assert finished.code == 2
+    assert "redirect_to: not allowed: cloud metadata address" in finished.stderr
+    assert oracle.requests() == []
 
 
 def test_a_task_that_looks_at_answers_follows_by_itself(loadpilot: Loadpilot) -> None:

@@ -16,6 +16,9 @@ const STREAMS_MAX: u32 = 65_536;
 /// Maximum number of redirects that a call follows, as browsers have it.
 const REDIRECTS_MAX: u32 = 20;
 
+/// Maximum number of origins that redirects may lead to beside those of the targets.
+const REDIRECT_ORIGINS_MAX: usize = 16;
+
 /// Maximum number of targets of a run.
 const TARGETS_MAX: usize = 64;
 
@@ -27,6 +30,11 @@ const USER_WAIT_US_MIN: u64 = 1_000;
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
+    let is_https_somewhere = is_https
+        || settings
+            .redirect_origins
+            .iter()
+            .any(|origin| origin.starts_with("https:"));
     other_targets(checker, plan);
     numbers(checker, settings);
     pool(checker, plan);
@@ -37,7 +45,7 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     let tls = &settings.tls;
     let says_tls = tls.insecure || tls.roots_pem.is_some() || tls.identity.is_some();
     checker.require(
-        is_https || !says_tls,
+        is_https_somewhere || !says_tls,
         "connections.tls",
         "must be left out: the target is http, not https",
         &plan.target,
@@ -192,6 +200,58 @@ fn redirects(checker: &mut Checker<'_>, plan: &Plan) {
          client.get(…, follow_redirects=True) says it of each request",
         plan.connections.redirects_max.unwrap_or_default(),
     );
+    redirect_origins(checker, plan);
+}
+
+/// Each origin has connections of its own, so that limits of one target would not hold.
+fn redirect_origins(checker: &mut Checker<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let origins = &settings.redirect_origins;
+    if origins.is_empty() {
+        return;
+    }
+    for (place, origin) in origins.iter().enumerate() {
+        let field = format!("connections.redirect_origins[{place}]");
+        target::url(checker, &field, origin);
+        checker.require(
+            split(origin).1.is_empty(),
+            &*field,
+            "must be an origin without a path, such as https://login.example",
+            origin,
+        );
+        let is_new = !origins[..place].contains(origin);
+        let is_other = plan.targets().all(|target| split(target).0 != origin);
+        checker.require(
+            is_new && is_other,
+            field,
+            "must be named once, and not be the origin of a target",
+            origin,
+        );
+    }
+    checker.require(
+        origins.len() <= REDIRECT_ORIGINS_MAX,
+        "connections.redirect_origins",
+        &format!("must be at most {REDIRECT_ORIGINS_MAX}"),
+        origins.len(),
+    );
+    checker.require(
+        settings.redirects_max.is_some(),
+        "connections.redirect_origins",
+        "must be together with redirects_max: without it no redirect is followed",
+        origins.len(),
+    );
+    checker.require(
+        settings.max.is_none(),
+        "connections.max",
+        "must be left out with redirects to other origins: calls would wait for the busiest one",
+        settings.max.unwrap_or_default(),
+    );
+    checker.require(
+        settings.connect_to.is_none(),
+        "connections.connect_to",
+        "must be left out with redirects to other origins: its address is that of one target",
+        settings.connect_to.as_deref().unwrap_or_default(),
+    );
 }
 
 /// A call must never wait inside the HTTP engine for a connection: the wait would look like the
@@ -240,7 +300,10 @@ fn family(checker: &mut Checker<'_>, plan: &Plan) {
     // The one that agents connect to: a proxy chooses by itself how it reaches the target.
     let places: Vec<&str> = match proxy.or(settings.connect_to.as_deref()) {
         Some(place) => vec![place],
-        None => plan.targets().map(authority).collect(),
+        None => {
+            let origins = settings.redirect_origins.iter().map(String::as_str);
+            plan.targets().chain(origins).map(authority).collect()
+        }
     };
     for place in places {
         let fits = literal(place).is_none_or(|address| ip.has(address));

@@ -321,6 +321,11 @@ impl TargetPolicy {
                 return Err(Problem::new(field, denied.to_string(), url));
             }
         }
+        for (index, origin) in plan.connections.redirect_origins.iter().enumerate() {
+            let field = format!("connections.redirect_origins[{index}]");
+            let judged = self.judge_place(authority(origin));
+            judged.map_err(|denied| Problem::new(field, denied.to_string(), origin))?;
+        }
         Ok(())
     }
 

@@ -60,9 +60,13 @@ pub struct Connections {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
     /// Maximum number of redirects that a call of a step follows, within the origin of its target
-    /// and before its time-out. Absent: none is followed.
+    /// and `redirect_origins`, before its time-out. Absent: none is followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirects_max: Option<u32>,
+    /// Further origins that redirects may lead to, `https://login.example`, without headers with
+    /// credentials and never from https to http. Absent: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redirect_origins: Vec<String>,
     /// TLS settings of an https target.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: TlsSettings,

@@ -971,10 +971,15 @@ class Connections(TypedDict, closed=True):
     """
     Proxy through which all connections to the target are opened. Absent: none.
     """
+    redirect_origins: NotRequired[list[str]]
+    """
+    Further origins that redirects may lead to, `https://login.example`, without headers with
+    credentials and never from https to http. Absent: none.
+    """
     redirects_max: NotRequired[int | None]
     """
     Maximum number of redirects that a call of a step follows, within the origin of its target
-    and before its time-out. Absent: none is followed.
+    and `redirect_origins`, before its time-out. Absent: none is followed.
     """
     requests_max: NotRequired[int | None]
     """

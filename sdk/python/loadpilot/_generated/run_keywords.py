@@ -199,6 +199,12 @@ class RunKeywords(TypedDict, total=False):
     response.
     """
 
+    redirect_to: Sequence[str] | None
+    """
+    `--redirect-to`: Further origin that --redirects may lead to, such as
+    https://login.example. It gets no headers with credentials. Repeatable.
+    """
+
     insecure: bool | None
     """
     `--insecure`: Do not verify the certificate of an https target; the report says so.

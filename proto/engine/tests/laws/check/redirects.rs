@@ -1,5 +1,7 @@
 //! How many redirects a step may follow, and where no step says it.
 
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_events::plan::Plan;
 use serde_json::{Value, json};
 
 use crate::check::plan::{good, problems};
@@ -34,4 +36,80 @@ fn redirects_are_few_and_of_steps() {
     let one = found.iter().find(|problem| problem.field == settings);
     let one = one.expect("a problem of the setting");
     assert!(one.rule.contains("follow_redirects=True"), "{}", one.rule);
+}
+
+/// Broken if a redirect may lead where the plan cannot say how to connect, or where the policy of
+/// an agent does not look.
+#[test]
+fn origins_of_redirects_are_named_and_judged() {
+    let with = |settings: Value| {
+        let mut plan = good();
+        plan["connections"] = settings;
+        plan
+    };
+    let to = |origins: &[&str]| json!({"redirects_max": 2, "redirect_origins": origins});
+    let sound = to(&["https://login.example", "http://b:81"]);
+    assert_eq!(problems(with(sound)), []);
+    let many: Vec<String> = (0..17).map(|n| format!("http://h{n}")).collect();
+    let cases = [
+        (
+            to(&["http://b/in"]),
+            "redirect_origins[0]",
+            "without a path",
+        ),
+        (
+            to(&["ftp://b"]),
+            "redirect_origins[0]",
+            "must be http://host",
+        ),
+        (
+            to(&["http://b", "http://b"]),
+            "redirect_origins[1]",
+            "named once",
+        ),
+        (
+            to(&["http://localhost:8080"]),
+            "redirect_origins[0]",
+            "origin of a target",
+        ),
+        (
+            json!({"redirects_max": 2, "redirect_origins": many}),
+            "redirect_origins",
+            "at most 16",
+        ),
+        (
+            json!({"redirect_origins": ["http://b"]}),
+            "redirect_origins",
+            "together with redirects_max",
+        ),
+        (
+            json!({"redirects_max": 2, "redirect_origins": ["http://b"], "max": 5}),
+            "max",
+            "busiest one",
+        ),
+        (
+            json!({"redirects_max": 2, "redirect_origins": ["http://b"], "connect_to": "c:80"}),
+            "connect_to",
+            "of one target",
+        ),
+        (
+            json!({"redirects_max": 2, "redirect_origins": ["http://10.0.0.1"], "ip": "6"}),
+            "ip",
+            "address family of 10.0.0.1",
+        ),
+    ];
+    for (settings, field, rule) in cases {
+        let found = problems(with(settings));
+        let field = format!("connections.{field}");
+        assert!(
+            matches!(&found[..], [one] if one.field == field && one.rule.contains(rule)),
+            "{field}: {found:?}"
+        );
+    }
+    let closed = with(to(&["http://127.0.0.1:1", "http://169.254.169.254"]));
+    let plan: Plan = serde_json::from_value(closed).expect("a plan");
+    let denied = TargetPolicy::local()
+        .judge_plan(&plan)
+        .expect_err("metadata");
+    assert_eq!(denied.field, "connections.redirect_origins[1]");
 }

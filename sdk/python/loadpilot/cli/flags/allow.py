@@ -27,13 +27,14 @@ def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
         raise Refused([rule(one["field"], one["rule"], one["value"]) for one in wrong]) from None
     places = {"target": target}
     places |= {f"connections.{name}": name for name in ("connect_to", "proxy")}
-    if found:
-        raise Refused(
-            [
-                Problem(places.get(one["field"], target), f"{one['rule']} (got {one['value']!r})")
-                for one in found
-            ]
-        )
+    places["connections.redirect_origins"] = "redirect_to"
+    problems = []
+    for one in found:
+        field, _, _ = one["field"].partition("[")
+        what = f"{one['rule']} (got {one['value']!r})"
+        problems.append(Problem(places.get(field, target), what))
+    if problems:
+        raise Refused(problems)
 
 
 def proxy_arguments(plan: Mapping[str, Any]) -> list[str]:

@@ -104,6 +104,15 @@ class ConnectionFlags(connections.ConnectionFlags):
             default="0",
         ),
     ] = None
+    redirect_to: Annotated[
+        tuple[str, ...],
+        flag(
+            TARGET,
+            "ORIGIN",
+            "Further origin that --redirects may lead to, such as https://login.example. It gets "
+            "no headers with credentials. Repeatable.",
+        ),
+    ] = ()
     insecure: Annotated[
         bool,
         flag(TARGET, "", "Do not verify the certificate of an https target; the report says so."),

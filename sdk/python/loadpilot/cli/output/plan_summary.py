@@ -58,6 +58,7 @@ TEXTS: dict[str, Callable[[Any], str]] = {
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
     "proxy": _proxy,
     "redirects_max": lambda most: f"at most {plural(most, 'redirect')} followed in a call",
+    "redirect_origins": lambda origins: f"also to {safe(', '.join(origins))}",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }
 """The text for each setting of the plan's ``connections``, in the order of the line."""

@@ -26,9 +26,18 @@ PEM_BYTES_MAX = 256 << 10
 """Maximum size of a certificate or key file, in bytes."""
 FLAGS = {"max": "--connections", "sources": "--source"}
 """Flags whose name differs from that of their setting."""
-FIELDS = {"age_us_max": "age_max", "resolve_us": "resolve_every", "redirects_max": "redirects"}
+FIELDS = {
+    "age_us_max": "age_max",
+    "resolve_us": "resolve_every",
+    "redirects_max": "redirects",
+    "redirect_origins": "redirect_to",
+}
 """Settings whose name differs from that of their field in the plan."""
-LISTS = {"sources": '["10.0.0.7"]', "other_targets": '["http://other:8000"]'}
+LISTS = {
+    "sources": '["10.0.0.7"]',
+    "other_targets": '["http://other:8000"]',
+    "redirect_to": '["https://login.example"]',
+}
 """An example of each setting that is a list."""
 PROXY_RULE = "http://host:port or socks5://host:port, without user and password"
 REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
@@ -48,6 +57,7 @@ class ConnectionFlags:
     proxy: str | None = None
     proxy_credentials_env: str | None = None
     redirects: str | None = None
+    redirect_to: tuple[str, ...] = ()
     insecure: bool = False
     cacert: str | None = None
     cert: str | None = None
@@ -72,6 +82,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
         "resolve_us": reader.duration("resolve_every"),
         "proxy": reader.proxy(secrets),
         "redirects_max": reader.whole("redirects", least=0),
+        "redirect_origins": reader.texts("redirect_to"),
         "tls": reader.tls(secrets),
     }
     reader.refuse_unknown()

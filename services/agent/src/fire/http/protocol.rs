@@ -18,6 +18,7 @@ use crate::fire::clock::MonoTime;
 use crate::fire::futures::join_all;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Stage, Trace};
+use crate::fire::request::target::Role;
 use crate::fire::request::tls::Offer;
 
 /// The engine of one core.
@@ -55,8 +56,12 @@ impl Engine {
         }
     }
 
-    fn of_target(program: Arc<Program>, target: u16, quota: ConnectionQuota) -> Self {
+    fn of_target(program: Arc<Program>, target: u16, mut quota: ConnectionQuota) -> Self {
         let dialer = Rc::new(Dialer::new(Arc::clone(&program), target));
+        if dialer.target().role == Role::RedirectOrigin {
+            // Whether a redirect leads there is unknown.
+            quota.open_first = 0;
+        }
         let is_tls = dialer.target().tls.is_some();
         match program.connections.http {
             Http::V2 => Self::Http2(Http2::new(program, dialer, quota)),

@@ -20,7 +20,7 @@ use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text
 
 use super::debug_exchange;
 use super::redaction::Redactor;
-use super::target::Target;
+use super::target::{Role, Target};
 use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
@@ -34,7 +34,8 @@ pub type Bodies = BTreeMap<String, Bytes>;
 /// Request templates of all tasks of a plan, and their targets.
 #[derive(Debug)]
 pub struct Program {
-    /// At least one, in the order in which arrivals take them.
+    /// At least one, in the order in which arrivals take them; then the origins that redirects may
+    /// lead to.
     pub(crate) targets: Vec<Target>,
     /// Which addresses its connections may lead to.
     pub(crate) policy: TargetPolicy,
@@ -55,7 +56,7 @@ pub struct Program {
 /// What the requests of a plan have in common.
 #[derive(Debug)]
 pub(crate) struct RequestDefaults {
-    /// By target.
+    /// By target; those that redirects may lead to have a role of their own.
     origins: Vec<Origin>,
     agent: HeaderValue,
     id_header: Option<(String, HeaderName)>,
@@ -73,6 +74,8 @@ struct Origin {
     /// Base path of the target, may be empty.
     base: String,
     scheme: Scheme,
+    /// Present where redirects may lead to it from another origin.
+    redirect_origin: Option<url::Origin>,
 }
 
 /// One call, complete but for its id.
@@ -166,9 +169,14 @@ impl Program {
         bodies: &Bodies,
         policy: TargetPolicy,
     ) -> Result<Self, Fault> {
-        let targets = plan.targets().map(|url| Target::of(url, plan, secrets));
+        let places: Vec<(Role, &str)> = places(plan).collect();
+        let targets = places.iter().map(|&place| Target::of(place, plan, secrets));
         let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
-        let origin = |(url, target): (&str, &Target)| Origin {
+        let origin = |(&(role, url), target): (&(Role, &str), &Target)| Origin {
+            redirect_origin: (role == Role::RedirectOrigin)
+                .then(|| url::Url::parse(url).ok())
+                .flatten()
+                .map(|url| url.origin()),
             host: target.authority.clone(),
             base: target::split(url).1.to_owned(),
             scheme: match url.starts_with("https:") {
@@ -176,7 +184,7 @@ impl Program {
                 false => Scheme::HTTP,
             },
         };
-        let origins = plan.targets().zip(&targets).map(origin).collect();
+        let origins = places.iter().zip(&targets).map(origin).collect();
         policy.judge_proxy(plan).map_err(Fault::NotAllowed)?;
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
@@ -197,7 +205,7 @@ impl Program {
             redactor: Redactor::new(secrets.values()),
         };
         let tasks = (0_u16..)
-            .zip(&targets)
+            .zip(plan.targets())
             .map(|(place, _)| compiler.tasks(place));
         let tasks = tasks.collect::<Result<_, _>>()?;
         Ok(Self {
@@ -214,6 +222,13 @@ impl Program {
     }
 }
 
+/// The targets of a plan, then the origins that redirects may lead to.
+fn places(plan: &Plan) -> impl Iterator<Item = (Role, &str)> {
+    let origins = plan.connections.redirect_origins.iter();
+    let origins = origins.map(|origin| (Role::RedirectOrigin, origin.as_str()));
+    plan.targets().map(|url| (Role::Target, url)).chain(origins)
+}
+
 impl Program {
     /// Maximum number of redirects that a call of a step follows.
     pub(crate) fn redirects_max(&self) -> u32 {
@@ -223,7 +238,7 @@ impl Program {
     /// The calls of an arrival's task, to the target whose turn it is.
     pub(crate) fn calls(&self, id: ArrivalId, task: u16) -> &[Call] {
         let (user, number) = id.user_and_number();
-        let target = target::turn(user, number, self.targets.len());
+        let target = target::turn(user, number, self.tasks.len());
         &self.tasks[target][usize::from(task)]
     }
 }
@@ -244,6 +259,13 @@ impl RequestDefaults {
     pub(crate) fn is_secret(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         is_secret_name(&name) || self.secret_headers.contains(&name)
+    }
+
+    /// Index and Host of an origin that redirects may lead to.
+    pub(crate) fn redirect_origin(&self, wanted: &url::Origin) -> Option<(u16, &HeaderValue)> {
+        let mut origins = (0_u16..).zip(&self.origins);
+        let found = origins.find(|(_, origin)| origin.redirect_origin.as_ref() == Some(wanted));
+        found.map(|(place, origin)| (place, &origin.host))
     }
 
     /// Path on the wire of one that is relative to the target with this index.
@@ -387,7 +409,13 @@ impl Compiler<'_> {
         let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
         let body_bytes = parts.body.len() as u64;
         let follows = self.plan.connections.redirects_max.is_some();
-        let redirects = follows.then(|| Box::new(RedirectParts::new(step.method, &parts)));
+        let is_secret = |name: &str| {
+            let header = step.headers.iter().find(|header| header.name == *name);
+            let is_handle = |header: &Header| matches!(header.value, Text::Secret { .. });
+            defaults.is_secret(name) || header.is_some_and(is_handle)
+        };
+        let redirects =
+            follows.then(|| Box::new(RedirectParts::new(step.method, &parts, is_secret)));
         let debug_lines = match self.plan.debug_requests {
             0 => Vec::new(),
             _ => debug_lines(step, &parts, &self.redactor),

@@ -1,17 +1,18 @@
 //! The request that a redirect of a step leads to (RFC 9110, section 15.4; methods, headers and
 //! addresses as browsers treat them).
 //!
-//! Must never lead to another origin: secrets of a scenario are for its target.
+//! Must never lead to an origin that the plan does not name, nor carry credentials to another one:
+//! secrets of a scenario are for its target.
 
 use bytes::Bytes;
-use http::header::{self, HeaderName};
-use http::uri::PathAndQuery;
+use http::header::{self, HeaderName, HeaderValue};
+use http::uri::{PathAndQuery, Scheme};
 use loadpilot_events::limits::PATH_BYTES_MAX;
 use loadpilot_events::plan::Method;
-use url::{Position, Url};
+use url::{Origin, Position, Url};
 
 use super::program::{Call, RequestDefaults};
-use super::template::{RedirectParts, RequestParts};
+use super::template::{RedirectLine, RedirectParts, RequestParts};
 
 /// Headers of a body, which a request without it must not have (Fetch, request-body-header name).
 const HEADERS_OF_BODY: [HeaderName; 5] = [
@@ -43,6 +44,12 @@ pub(crate) struct RedirectChain<'a> {
     parts: &'a RedirectParts,
     /// Address of the last request.
     url: Url,
+    /// Index and Host of its target.
+    place: (u16, HeaderValue),
+    /// Origin of the step.
+    first: Origin,
+    /// Whether it left the origin of the step, where all headers belong.
+    has_left: bool,
     method: Method,
     has_body: bool,
 }
@@ -57,13 +64,17 @@ impl<'a> RedirectChain<'a> {
         Some(Self {
             call,
             parts,
+            first: Url::parse(&url).ok()?.origin(),
             url: Url::parse(&url).ok()?,
+            place: (call.target, parts.host.clone()),
+            has_left: false,
             method: parts.method,
             has_body: true,
         })
     }
 
-    /// The next request; `None` when `location` is no address of the same origin.
+    /// The next request; `None` when `location` is no address of the same origin or of another one
+    /// that the plan names, or leads from https to http.
     pub(crate) fn next(
         &mut self,
         status: u16,
@@ -72,8 +83,11 @@ impl<'a> RedirectChain<'a> {
     ) -> Option<Call> {
         let url = self.url.join(std::str::from_utf8(location).ok()?).ok()?;
         let path = &url[Position::BeforePath..Position::AfterQuery];
-        if url.origin() != self.url.origin() || path.len() > PATH_BYTES_MAX {
+        if path.len() > PATH_BYTES_MAX {
             return None;
+        }
+        if url.origin() != self.url.origin() {
+            self.leave(&url, defaults)?;
         }
         let path = PathAndQuery::try_from(path).ok()?;
         let becomes_get = match status {
@@ -88,16 +102,34 @@ impl<'a> RedirectChain<'a> {
         self.compose(path, defaults)
     }
 
+    /// Goes to another origin; credentials do not come back with a redirect back.
+    fn leave(&mut self, to: &Url, defaults: &RequestDefaults) -> Option<()> {
+        let is_downgrade = self.url.scheme() == "https" && to.scheme() != "https";
+        let (target, host) = match to.origin() == self.first {
+            true => (self.call.target, &self.parts.host),
+            false => defaults.redirect_origin(&to.origin())?,
+        };
+        (!is_downgrade).then(|| {
+            self.place = (target, host.clone());
+            self.has_left = true;
+        })
+    }
+
     fn compose(&self, path: PathAndQuery, defaults: &RequestDefaults) -> Option<Call> {
-        let is_kept = |name: &HeaderName| self.has_body || !HEADERS_OF_BODY.contains(name);
-        let lines = self.parts.lines.iter();
-        let lines = lines.filter(|(_, name, _)| is_kept(name));
-        let lines = lines.map(|(text, name, value)| (text.as_str(), name.clone(), value.clone()));
+        let is_kept = |line: &&RedirectLine| {
+            let is_of_body = HEADERS_OF_BODY.contains(&line.name);
+            (self.has_body || !is_of_body) && !(self.has_left && line.is_secret)
+        };
+        let lines = self.parts.lines.iter().filter(is_kept);
+        let lines = lines.map(|line| (line.text.as_str(), line.name.clone(), line.value.clone()));
         let parts = RequestParts {
             method: self.method.name(),
-            scheme: self.parts.scheme.clone(),
+            scheme: match self.url.scheme() {
+                "https" => Scheme::HTTPS,
+                _ => Scheme::HTTP,
+            },
             path,
-            host: self.parts.host.clone(),
+            host: self.place.1.clone(),
             lines: lines.collect(),
             id_header: defaults.id_header(),
             body: match self.has_body {
@@ -107,7 +139,7 @@ impl<'a> RedirectChain<'a> {
         };
         let (http1, http2) = defaults.forms(&parts).ok()?;
         Some(Call {
-            target: self.call.target,
+            target: self.place.0,
             number: self.call.number,
             timeout_us: self.call.timeout_us,
             stream: self.call.stream,

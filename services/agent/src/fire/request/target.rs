@@ -15,6 +15,7 @@ use crate::fire::fault::Fault;
 /// One target of a plan.
 #[derive(Debug)]
 pub(crate) struct Target {
+    pub role: Role,
     /// As the user wrote it, for the Host header.
     pub authority: HeaderValue,
     /// Address to connect to: that of the proxy, if there is one.
@@ -27,6 +28,15 @@ pub(crate) struct Target {
     pub tls: Option<Tls>,
 }
 
+/// What a target is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Arrivals take it in turn.
+    Target,
+    /// Redirects may lead to it. It gets no credentials of the target.
+    RedirectOrigin,
+}
+
 /// A listening address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Endpoint {
@@ -37,13 +47,13 @@ pub(crate) enum Endpoint {
 }
 
 impl Target {
-    /// The target at `url`, one of a plan: `http://host[:port][/path]`, or the same with https.
+    /// The target at `url`, `http://host[:port][/path]` or the same with https, one of a plan.
     ///
     /// # Errors
     /// A [`Fault`]: a part of the plan is invalid, a secret has no value, or this machine has no
     /// certificate roots for https.
     pub(crate) fn of(
-        url: &str,
+        (role, url): (Role, &str),
         plan: &Plan,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Self, Fault> {
@@ -60,7 +70,8 @@ impl Target {
         };
         let host = without_brackets(authority.host());
         let settings = &plan.connections;
-        let tls = is_https.then(|| tls(host, settings, secrets)).transpose()?;
+        let tls = is_https.then(|| tls(role, host, settings, secrets));
+        let tls = tls.transpose()?;
         let port = authority.port_u16().unwrap_or(default_port);
         let place = match &settings.connect_to {
             Some(text) => Endpoint::parse(text)?,
@@ -76,6 +87,7 @@ impl Target {
             None => (place, None),
         };
         Ok(Self {
+            role,
             authority: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
             place,
             proxy,
@@ -140,12 +152,16 @@ fn sources(settings: &Connections) -> Result<Vec<Source>, Fault> {
 }
 
 fn tls(
+    role: Role,
     host: &str,
     settings: &Connections,
     secrets: &BTreeMap<String, String>,
 ) -> Result<Tls, Fault> {
-    let settings = &settings.tls;
+    let mut settings = settings.tls.clone();
+    if role == Role::RedirectOrigin {
+        settings.identity = None;
+    }
     let identity = settings.identity.as_ref();
     let key_pem = identity.and_then(|identity| secrets.get(&identity.key_secret));
-    Tls::new(host, settings, key_pem.map(String::as_str))
+    Tls::new(host, &settings, key_pem.map(String::as_str))
 }

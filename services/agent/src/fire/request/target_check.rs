@@ -12,7 +12,7 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 
 use super::program::Program;
-use super::target::{Endpoint, Target};
+use super::target::{Endpoint, Role, Target};
 use crate::fire::fault::Fault;
 
 /// Timeout for the resolution of one name; the calls of the run try again.
@@ -52,9 +52,10 @@ async fn check_target(program: &Program, target: &Target) -> Result<(), Fault> {
         return Ok(());
     };
     let place = format!("{host}:{port}");
-    let field = match target.proxy {
-        Some(_) => "connections.proxy",
-        None => "target",
+    let field = match (&target.proxy, target.role) {
+        (Some(_), _) => "connections.proxy",
+        (None, Role::Target) => "target",
+        (None, Role::RedirectOrigin) => "connections.redirect_origins",
     };
     Err(Fault::NotAllowed(Problem::new(
         field,

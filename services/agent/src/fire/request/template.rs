@@ -28,15 +28,34 @@ pub(crate) struct RedirectParts {
     pub(crate) scheme: Scheme,
     pub(crate) host: HeaderValue,
     pub(crate) path: PathAndQuery,
-    pub(crate) lines: Vec<(String, HeaderName, HeaderValue)>,
+    pub(crate) lines: Vec<RedirectLine>,
     pub(crate) body: Bytes,
 }
 
+/// A header line of a step's request.
+pub(crate) struct RedirectLine {
+    /// The name as the scenario wrote it.
+    pub(crate) text: String,
+    pub(crate) name: HeaderName,
+    pub(crate) value: HeaderValue,
+    /// Whether it is for the step's own origin only.
+    pub(crate) is_secret: bool,
+}
+
 impl RedirectParts {
-    pub(crate) fn new(method: plan::Method, parts: &RequestParts<'_>) -> Self {
+    /// Those of a request, of whose headers `is_secret` tells by name which hold credentials.
+    pub(crate) fn new(
+        method: plan::Method,
+        parts: &RequestParts<'_>,
+        is_secret: impl Fn(&str) -> bool,
+    ) -> Self {
         let lines = parts.lines.iter();
-        let lines =
-            lines.map(|(text, name, value)| ((*text).to_owned(), name.clone(), value.clone()));
+        let lines = lines.map(|(text, name, value)| RedirectLine {
+            text: (*text).to_owned(),
+            name: name.clone(),
+            value: value.clone(),
+            is_secret: is_secret(text),
+        });
         Self {
             method,
             scheme: parts.scheme.clone(),

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use h2::server::Builder;
 use loadpilot_events::log::delta::Phase;
-use loadpilot_events::plan::connections::{Http, Reuse};
+use loadpilot_events::plan::connections::{Http, Reuse, TlsIdentity};
 use loadpilot_events::plan::{Body, Header, Method, Plan, Stream, Text};
 use loadpilot_events::{Cause, DropReason, Outcome};
 use tokio::sync::watch;
 
+use crate::support::certificates::{Authority, Manner};
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
 use crate::support::peer::{Act, Call, Door, Peer};
 
@@ -121,10 +122,6 @@ async fn method_and_body_are_those_of_browsers() {
             if !matches!(method, Get | Head) {
                 step.body = Some(Body::Text("{}".to_owned()));
             }
-            let header = |name: &str, value: &str| Header {
-                name: name.to_owned(),
-                value: Text::Literal(value.to_owned()),
-            };
             step.headers = vec![header("Authorization", "me"), header("Content-Type", "x/y")];
             drop(run(plan).await);
             let seen = peer.seen();
@@ -237,4 +234,107 @@ async fn tokens_are_those_of_the_last_answer() {
     let counted = run(plan).await;
     assert_eq!(counted.phase(0, Phase::FirstToken).len(), ARRIVALS);
     assert_eq!(counted.phase(0, Phase::TokenGap).len(), ARRIVALS);
+}
+
+fn header(name: &str, value: &str) -> Header {
+    Header {
+        name: name.to_owned(),
+        value: Text::Literal(value.to_owned()),
+    }
+}
+
+/// Broken if a redirect to an origin that the plan names is not followed, carries credentials
+/// there, or brings them back.
+#[tokio::test]
+async fn a_named_origin_gets_no_credentials() {
+    for http in [Http::V1, Http::V2] {
+        let (back, to_back) = watch::channel(String::new());
+        let other = peer(http, move |_| to(&to_back.borrow()));
+        let there = format!("{}/in?a=1", other.url());
+        let peer = peer(http, move |call| match call.uri.path() {
+            "/shop/only" => to(&there),
+            _ => Act::Answer(200),
+        });
+        back.send_replace(format!("{}/last", peer.url()));
+        let mut plan = following(&peer, http, Some(2));
+        plan.connections.redirect_origins = vec![other.url()];
+        plan.connections.open_first = Some(1);
+        plan.tasks[0].steps[0].headers = vec![
+            header("Authorization", "me"),
+            header("Cookie", "sid=1"),
+            header("X-Api-Key", "k"),
+            header("Accept", "x/y"),
+        ];
+        let counted = run(plan).await;
+        assert_eq!(counted.redirects(), (2 * ARRIVALS, 0));
+        assert_eq!(counted.statuses(), BTreeMap::from([(200, ARRIVALS)]));
+        let (here, elsewhere) = (peer.seen(), other.seen());
+        let last = here.calls.iter().filter(|call| call.uri.path() == "/last");
+        let followed: Vec<&Call> = last.chain(&elsewhere.calls).collect();
+        assert_eq!(followed.len() as u64, 2 * ARRIVALS);
+        for call in followed {
+            for secret in ["authorization", "cookie", "x-api-key"] {
+                assert_eq!(call.header(secret), None, "{}", call.uri);
+            }
+            assert_eq!(call.header("accept"), Some("x/y"));
+            assert!(call.id().starts_with(RUN));
+        }
+        let first = here
+            .calls
+            .iter()
+            .find(|call| call.uri.path() == "/shop/only");
+        let first = first.expect("the step's own request");
+        assert_eq!(first.header("authorization"), Some("me"));
+        let asked = &elsewhere.calls[0];
+        let path = asked.uri.path_and_query().expect("a path").to_string();
+        assert_eq!(path, "/in?a=1");
+        let place = other.address.to_string();
+        let authority = asked.uri.authority().map(ToString::to_string);
+        let named = authority.or_else(|| asked.header("host").map(str::to_owned));
+        assert_eq!(named, Some(place));
+    }
+}
+
+/// Broken if what was encrypted goes on in the clear, or a client certificate is shown to another
+/// origin than the target.
+#[tokio::test]
+async fn a_named_origin_is_as_well_protected() {
+    let authority = Authority::new();
+    let secure = |asks_for_certificate: bool, location: Option<String>| {
+        let manner = Manner {
+            asks_for_certificate,
+            ..Manner::BOTH
+        };
+        let door = Door::Tls(authority.server("localhost", manner));
+        Peer::start(door, move |_| match &location {
+            Some(location) => to(location),
+            None => Act::Answer(200),
+        })
+    };
+    let at = |peer: &Peer| format!("https://localhost:{}", peer.address.port());
+    let plain = peer(Http::V1, |_| Act::Answer(200));
+    let (asking, other) = (secure(true, None), secure(false, None));
+    let identity = authority.issue("client");
+    let secrets = BTreeMap::from([("key".to_owned(), identity.key_pem.clone())]);
+    for (origin, outcome, status) in [
+        (plain.url(), Outcome::Ok, Some(302)),
+        (at(&asking), Outcome::Tls, None),
+        (at(&other), Outcome::Ok, Some(200)),
+    ] {
+        let first = secure(true, Some(format!("{origin}/")));
+        let mut plan = following(&first, Http::V1, Some(1));
+        plan.target = at(&first);
+        plan.connections.redirect_origins = vec![origin];
+        plan.connections.tls.roots_pem = Some(authority.pem());
+        plan.connections.tls.identity = Some(TlsIdentity {
+            certificate_pem: identity.certificate_pem.clone(),
+            key_secret: "key".to_owned(),
+        });
+        let mut cores = Cores::with_secrets(plan, &secrets, 1, 20).start();
+        let counted = cores.finish().await;
+        assert_eq!(counted.outcomes(), BTreeMap::from([(outcome, ARRIVALS)]));
+        let statuses = status.map(|status| (status, ARRIVALS));
+        assert_eq!(counted.statuses(), statuses.into_iter().collect());
+    }
+    assert_eq!(plain.seen().accepted, 0);
 }

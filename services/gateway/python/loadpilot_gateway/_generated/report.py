@@ -1754,10 +1754,15 @@ class Connections(BaseModel):
     """
     Proxy through which all connections to the target are opened. Absent: none.
     """
+    redirect_origins: list[str] | None = None
+    """
+    Further origins that redirects may lead to, `https://login.example`, without headers with
+    credentials and never from https to http. Absent: none.
+    """
     redirects_max: Annotated[int | None, Field(ge=0)] = None
     """
     Maximum number of redirects that a call of a step follows, within the origin of its target
-    and before its time-out. Absent: none is followed.
+    and `redirect_origins`, before its time-out. Absent: none is followed.
     """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
