@@ -27,6 +27,7 @@ export function connectionTexts(settings: Connections | undefined): string[] {
     settings.proxy != null && proxyText(settings.proxy),
     settings.redirects_max != null &&
       `at most ${count(settings.redirects_max)} redirects followed in a request`,
+    settings.redirect_origins?.length && `also to ${settings.redirect_origins.join(", ")}`,
     tls?.insecure && "the target's certificate is NOT verified",
     tls?.roots_pem != null && "certificates trusted as given",
     tls?.identity != null && "with a client certificate",

@@ -986,7 +986,7 @@ export interface RunFacts {
    */
   plan_hash: string;
   /**
-   * Length of the profile in µs.
+   * Length of the profile in µs; less where a feed without a row ends the run.
    */
   profile_us: number;
   /**
@@ -997,6 +997,10 @@ export interface RunFacts {
    * Think time of those users between two tasks. Absent: none.
    */
   rest?: Rest | null;
+  /**
+   * Feed without a row left, where it ended the run. Absent: no feed did.
+   */
+  rows_used_up?: RowsUsedUp | null;
   /**
    * Version of the rules by which the run is judged. Absent: rules 1.
    */
@@ -1108,8 +1112,13 @@ export interface Connections {
    */
   proxy?: Proxy | null;
   /**
+   * Further origins that redirects may lead to, `https://login.example`, without headers with
+   * credentials and never from https to http. Absent: none.
+   */
+  redirect_origins?: string[];
+  /**
    * Maximum number of redirects that a call of a step follows, within the origin of its target
-   * and before its time-out. Absent: none is followed.
+   * and `redirect_origins`, before its time-out. Absent: none is followed.
    */
   redirects_max?: number | null;
   /**
@@ -1214,6 +1223,10 @@ export interface FeedFacts {
    * Number of rows.
    */
   rows: number;
+  /**
+   * Whether the run ends where a row after the last would be taken.
+   */
+  stops?: boolean;
   /**
    * Number of planned arrivals that take a row, up to a stop; in a closed loop of arrivals that
    * took one. Number of users, if that is greater.
@@ -1351,6 +1364,27 @@ export interface Problem {
    * Value of the field, cut at [`crate::limits::PROBLEM_VALUE_CHARS_MAX`] characters.
    */
   value: string;
+}
+/**
+ * End of a run before the end of its profile, as its plan says: a feed had no row left.
+ */
+export interface RowsUsedUp {
+  /**
+   * End of the run, in µs after the start: an arrival that had no row would have been due then.
+   */
+  at_us: number;
+  /**
+   * Name of the feed.
+   */
+  feed: string;
+  /**
+   * Length of the profile in µs.
+   */
+  profile_us: number;
+  /**
+   * Number of its rows, each of which one planned arrival took.
+   */
+  rows: number;
 }
 /**
  * One change that a user made to a running run.

@@ -161,7 +161,7 @@ export function VerdictBanner(props: VerdictBannerProps) {
 
 /** How a run ended that did not run to its end, and why. */
 function Ending({ run }: Pick<Report, "run">) {
-  const { ending, stopped_at_us: stopped, failure, unanswered } = run;
+  const { ending, stopped_at_us: stopped, rows_used_up: used, failure, unanswered } = run;
   const causes = Object.entries(unanswered?.causes ?? {});
   return (
     <>
@@ -171,6 +171,7 @@ function Ending({ run }: Pick<Report, "run">) {
           {stopped != null && ` after ${duration(stopped)}`}
         </p>
       )}
+      {used && <p>No row left in feed {used.feed}</p>}
       {failure && <p class="failure">{failure.reason}</p>}
       {unanswered && (
         <p>
