@@ -1,4 +1,4 @@
-//! Searches for bytes that break the law of `encoding`: the body of an answer with a content coding.
+//! Searches for bytes that break the law of `encoding`: the encoded body of an answer.
 
 #![no_main]
 

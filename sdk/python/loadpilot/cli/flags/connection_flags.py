@@ -108,7 +108,7 @@ class ConnectionFlags(connections.ConnectionFlags):
         tuple[str, ...],
         flag(
             TARGET,
-            "ORIGIN",
+            "URL",
             "Further origin that --redirects may lead to, such as https://login.example. It gets "
             "no headers with credentials. Repeatable.",
         ),
