@@ -26,11 +26,16 @@ pub const NOTE_CHARS_MAX: usize = 2_000;
 pub const NOTES_MAX: usize = 100;
 /// Maximum number of tasks of a plan.
 pub const TASKS_MAX: usize = 1_000;
+/// Maximum number of user types of a plan.
+pub const USER_TYPES_MAX: usize = 100;
+/// Maximum share of a user type.
+pub const TYPE_SHARE_MAX: u32 = 1_000_000;
 /// Maximum number of steps of one task.
 pub const STEPS_MAX: usize = 100;
 /// Maximum number of calls (steps of all tasks) of a plan.
 pub const CALLS_MAX: usize = 2_000;
-/// Maximum sum of task weights: the length of one block of the task permutation.
+/// Maximum sum of task weights, in a mix brought to a common measure: the length of one block of
+/// the task permutation.
 pub const WEIGHT_SUM_MAX: u64 = 1 << 20;
 /// Maximum number of pieces of a profile.
 pub const PIECES_MAX: usize = 10_000;

@@ -121,6 +121,7 @@ impl PyPlayer {
             bundle: Bytes::new(),
             file: String::new(),
             scenario: plan.scenario.clone(),
+            types: Vec::new(),
             tasks: Vec::new(),
             target: plan.target.clone(),
             parameters: Secrets::default(),

@@ -85,6 +85,7 @@ impl PyRehearsal {
             bundle,
             file,
             scenario: &plan.scenario,
+            types: &[],
             tasks: &tasks,
             target: &plan.target,
             parameters: &parameters.collect::<BTreeMap<_, _>>(),

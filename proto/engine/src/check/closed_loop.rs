@@ -11,7 +11,7 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     if let Some(rest) = plan.rest {
         let rule = "must be used with users: arrivals on schedule do not rest";
         checker.require(plan.users.is_some(), "rest", rule, "no users");
-        self::rest(checker, rest);
+        self::rest(checker, "rest", rest);
     }
     if let Some(stages) = &plan.user_stages {
         self::stages(checker, plan, stages);
@@ -102,25 +102,35 @@ fn stages(checker: &mut Checker<'_>, plan: &Plan, stages: &[UserStage]) {
     }
 }
 
-fn rest(checker: &mut Checker<'_>, rest: Rest) {
+/// Checks the think time at `at`.
+pub(super) fn rest(checker: &mut Checker<'_>, at: &str, rest: Rest) {
     let day = "must be longer than 0 and at most a day";
     match rest {
-        Rest::Pacing { every_us } => within(checker, "rest.pacing", day, (every_us, every_us)),
-        Rest::Wait { from_us, to_us } => within(checker, "rest.wait", day, (from_us, to_us)),
+        Rest::Pacing { every_us } => {
+            within(checker, &format!("{at}.pacing"), day, (every_us, every_us))
+        }
+        Rest::Wait { from_us, to_us } => {
+            within(checker, &format!("{at}.wait"), day, (from_us, to_us))
+        }
         Rest::Exponential { median_us } => {
             let rule = "must have a median longer than 0 and at most 3 h 36 min, which is a mean \
                         of 5 h 11 min: then 99 of 100 think times are at most a day";
             let fits = (1..=limits::REST_EXPONENTIAL_MEDIAN_MAX_US).contains(&median_us);
-            checker.require(fits, "rest.exponential", rule, format!("{median_us} µs"));
+            checker.require(
+                fits,
+                format!("{at}.exponential"),
+                rule,
+                format!("{median_us} µs"),
+            );
         }
         Rest::Lognormal { median_us, p99_us } => {
             let value = format!("median {median_us} µs, p99 {p99_us} µs");
             let rule = "must have a median longer than 0, and a p99 of at most a day";
             let fits = median_us > 0 && p99_us <= limits::REST_MAX_US;
-            checker.require(fits, "rest.lognormal", rule, &value);
+            checker.require(fits, format!("{at}.lognormal"), rule, &value);
             let rule = "must have a p99 above the median; a constant think time has neither, such \
                         as wait=\"2s\"";
-            checker.require(median_us < p99_us, "rest.lognormal", rule, value);
+            checker.require(median_us < p99_us, format!("{at}.lognormal"), rule, value);
         }
     }
 }

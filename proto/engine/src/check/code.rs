@@ -45,17 +45,18 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     let rule = "must be as many as the plan has tasks";
     checker.require(same, "code.tasks", rule, code.tasks.len());
     let metrics = &mut BTreeMap::new();
-    for (name, value) in &code.constants {
-        let mut code_checker =
-            CodeChecker::new(checker, code, metrics, format!("code.constants.{name}"));
-        code_checker.literal(value, 0);
+    let same = code.types.len() == plan.types.len();
+    let rule = "must be as many as the plan has types";
+    checker.require(same, "code.types", rule, code.types.len());
+    for (place, own) in code.types.iter().enumerate() {
+        checker.name(&format!("code.types[{place}].file"), &own.file);
     }
-    for (hook, routine) in [("on_start", &code.on_start), ("on_stop", &code.on_stop)] {
-        if let Some(routine) = routine {
-            let mut code_checker = CodeChecker::new(checker, code, metrics, format!("code.{hook}"));
-            code_checker.may_keep = hook == "on_start";
-            code_checker.routine(routine, 0);
-        }
+    for (place, own) in code.by_type().iter().enumerate() {
+        let field = match code.types.is_empty() {
+            true => "code".to_owned(),
+            false => format!("code.types[{place}]"),
+        };
+        own_parts(checker, own, metrics, &field);
     }
     for (place, task) in code.tasks.iter().enumerate() {
         let field = format!("code.tasks[{place}]");
@@ -74,6 +75,28 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     let few = metrics.len() <= limits::METRICS_MAX;
     let rule = "must add to at most 100 metrics";
     checker.require(few, "code.tasks", rule, metrics.len());
+}
+
+/// Checks the constants and hooks of a scenario.
+fn own_parts(
+    checker: &mut Checker<'_>,
+    code: &Code,
+    metrics: &mut BTreeMap<String, Metric>,
+    field: &str,
+) {
+    for (name, value) in &code.constants {
+        let mut code_checker =
+            CodeChecker::new(checker, code, metrics, format!("{field}.constants.{name}"));
+        code_checker.literal(value, 0);
+    }
+    for (hook, routine) in [("on_start", &code.on_start), ("on_stop", &code.on_stop)] {
+        if let Some(routine) = routine {
+            let mut code_checker =
+                CodeChecker::new(checker, code, metrics, format!("{field}.{hook}"));
+            code_checker.may_keep = hook == "on_start";
+            code_checker.routine(routine, 0);
+        }
+    }
 }
 
 /// Checks one function.

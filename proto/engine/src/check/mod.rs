@@ -28,6 +28,7 @@ mod secrecy;
 mod target;
 pub mod target_policy;
 mod thresholds;
+mod user_types;
 
 /// Maximum wait for agents, in µs: every state of a run has an end.
 const WAIT_US_MAX: u64 = 86_400_000_000;
@@ -170,6 +171,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         );
     }
     closed_loop::plan(&mut checker, plan);
+    user_types::plan(&mut checker, plan);
     connections::plan(&mut checker, plan);
     times(&mut checker, plan);
     let fits = plan.max_in_flight != Some(0);

@@ -11,6 +11,8 @@ use super::body;
 use super::checker::Checker;
 use crate::schedule::feed::rows_taken;
 use crate::schedule::pace::Pace;
+use crate::schedule::run_weights::run_weights;
+use crate::schedule::user_types::users_of_feed;
 use crate::schedule::workload::Workload;
 
 pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
@@ -137,14 +139,11 @@ pub(super) fn rows_beyond_warm_up(checker: &mut Checker<'_>, plan: &Plan, seed: 
 /// The number of rows that a run takes at least, whatever its seed: that of its whole blocks of
 /// tasks.
 fn rows_needed(plan: &Plan, feed: &Feed) -> u64 {
-    let weights = plan.tasks.iter().map(|task| u64::from(task.weight));
-    let block = weights.sum::<u64>().max(1);
+    let weights = run_weights(plan).unwrap_or_default();
+    let block = weights.iter().sum::<u64>().max(1);
     let blocks = Pace::new(&plan.profile).planned() / block;
-    let users = plan.scenario_users().unwrap_or(0);
-    let of_task = |task: usize| {
-        let weight = plan.tasks.get(task).map_or(0, |task| task.weight);
-        blocks * u64::from(weight)
-    };
+    let users = users_of_feed(plan, feed);
+    let of_task = |task: usize| blocks * weights.get(task).copied().unwrap_or(0);
     rows_taken(feed, users, of_task)
 }
 

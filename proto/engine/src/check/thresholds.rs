@@ -36,10 +36,16 @@ pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
             threshold.limit,
         );
         if let Some(task) = &threshold.task {
-            let known = plan.tasks.iter().any(|known| known.name == *task);
-            let names: Vec<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
-            let rule = format!("must name a task of the scenario ({})", names.join(", "));
-            checker.require(known, &field, &rule, task);
+            let types = plan.types.iter().map(|one| one.name.as_str());
+            let tasks = plan.tasks.iter().map(|task| task.name.as_str());
+            let names: Vec<&str> = types.chain(tasks).collect();
+            let kind = if plan.types.is_empty() {
+                "a task"
+            } else {
+                "a user type or a task"
+            };
+            let rule = format!("must name {kind} of the scenario ({})", names.join(", "));
+            checker.require(plan.tasks_named(task).is_some(), &field, &rule, task);
         }
         measurable(checker, plan, threshold, &field);
     }

@@ -26,6 +26,7 @@ use crate::report::figures::holders::holders;
 use crate::report::figures::percentiles::{ms, packed_percentiles_us};
 use crate::report::figures::rows_end::rows_used_up;
 use crate::report::figures::streams::streams;
+use crate::report::figures::task_range::EVERY;
 use crate::report::state::{digested, run_state};
 use crate::report::{certificate, timeline, verdict};
 use crate::schedule::workload::Workload;
@@ -148,6 +149,7 @@ fn nothing_planned(plan: &Plan) -> Plan {
         users: None,
         user_stages: None,
         rest: None,
+        types: Vec::new(),
         tasks: Vec::new(),
         thresholds: Vec::new(),
         warm_up_us: 0,
@@ -193,7 +195,7 @@ impl Closing<'_> {
         let all = self.sum(|_, _| true);
         let ok = self.sum(|_, outcome| outcome == Outcome::Ok);
         let failed = self.sum(|_, outcome| outcome.is_error());
-        let raises = self.raises(None);
+        let raises = self.raises(&EVERY);
         let finished = all.count + raises.without_call;
         let errors = failed.count + raises.more_errors();
         let measured_us = self.measured_us();
@@ -236,14 +238,15 @@ impl Closing<'_> {
                 arrivals: self.planned_before(&accounts, self.measured_from_us().min(part_us)),
                 calls: self.count(Window::WarmUp),
             },
+            types: self.types(&accounts),
             tasks: self.tasks(&accounts),
             series: Vec::new(),
             load_curve: None,
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
             task_raises: (!raises.is_none()).then_some(raises),
-            checks: self.checks(None),
-            metrics: self.metrics(None),
+            checks: self.checks(&EVERY),
+            metrics: self.metrics(&EVERY),
             gaps: self.gaps(&accounts),
             exchanges: self.data.exchanges.iter().cloned().collect(),
             story: timeline::lines(self.control),

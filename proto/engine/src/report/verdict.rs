@@ -4,8 +4,8 @@
 //! pass even without thresholds. Must never read anything but the report and the plan.
 
 use loadpilot_events::answers::report::{
-    ArrivalCounts, Checks, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult,
-    Verdict,
+    ArrivalCounts, Checks, Ladder, MetricsReport, Report, RunState, StreamReport, TaskReport,
+    ThresholdResult, Verdict,
 };
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::delta::TaskRaises;
@@ -52,12 +52,55 @@ pub fn verdict(plan: &Plan, report: &Report) -> Verdict {
     }
 }
 
+/// The figures of a part of the run that a gate names: a task, or a user type of a mix.
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    arrivals: &'a ArrivalCounts,
+    errors: u64,
+    finished: u64,
+    unconnected: u64,
+    task_raises: Option<TaskRaises>,
+    response: &'a Option<Ladder>,
+    streams: Option<&'a StreamReport>,
+    checks: Option<Checks>,
+    metrics: Option<&'a MetricsReport>,
+}
+
+impl<'a> Part<'a> {
+    fn named(name: &str, report: &'a Report) -> Option<Self> {
+        macro_rules! part {
+            ($one:expr) => {
+                Self {
+                    arrivals: &$one.arrivals,
+                    errors: $one.errors,
+                    finished: $one.finished,
+                    unconnected: $one.unconnected,
+                    task_raises: $one.task_raises,
+                    response: &$one.response,
+                    streams: $one.streams.as_ref(),
+                    checks: $one.checks,
+                    metrics: $one.metrics.as_ref(),
+                }
+            };
+        }
+        let task = report.tasks.iter().find(|task| task.name == name);
+        let of_type = || report.types.iter().find(|one| one.name == name);
+        task.map(|task| part!(task))
+            .or_else(|| of_type().map(|one| part!(one)))
+    }
+}
+
 /// Fails for tasks that raised without a gate on such errors.
 fn task_errors(plan: &Plan, report: &Report) -> Option<String> {
     let is_gated = |task: &TaskReport| {
         plan.thresholds.iter().any(|gate| {
             let of_errors = matches!(gate.metric, Metric::TaskErrors | Metric::ErrorRate);
-            of_errors && gate.task.as_ref().is_none_or(|name| *name == task.name)
+            let of_type = |name: &String| {
+                let one = report.types.iter().find(|one| one.name == *name);
+                one.is_some_and(|one| one.tasks.contains(&task.name))
+            };
+            let names = |name: &String| *name == task.name || of_type(name);
+            of_errors && gate.task.as_ref().is_none_or(names)
         })
     };
     let tasks = report.tasks.iter().filter(|task| !is_gated(task));
@@ -168,18 +211,17 @@ fn reasons(report: &Report) -> Vec<String> {
 
 fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
     let operator = threshold.operator();
-    let named = |name: &String| report.tasks.iter().find(|task| task.name == *name);
     let (actual, reason) = match (&threshold.own, &threshold.task) {
         (Some(own), None) => measured_or_reason(figure(own, report.metrics.as_ref())),
         (Some(own), Some(name)) => {
-            let task = named(name);
-            let figure = figure(own, task.and_then(|task| task.metrics.as_ref()));
+            let part = Part::named(name, report);
+            let figure = figure(own, part.and_then(|part| part.metrics));
             measured_or_reason(figure.map_err(|reason| format!("task {name}: {reason}")))
         }
         (None, None) => (of_run(threshold.metric, report), None),
         (None, Some(name)) => {
-            let task = named(name);
-            let actual = task.and_then(|task| of_task(threshold.metric, task, report));
+            let part = Part::named(name, report);
+            let actual = part.and_then(|part| of_part(threshold.metric, &part, report));
             (actual, None)
         }
     };
@@ -209,8 +251,8 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
 fn measures_no_server(threshold: &Threshold, report: &Report) -> bool {
     let (response, unconnected) = match &threshold.task {
         None => (&report.latency.response, report.latency.unconnected),
-        Some(name) => match report.tasks.iter().find(|task| task.name == *name) {
-            Some(task) => (&task.response, task.unconnected),
+        Some(name) => match Part::named(name, report) {
+            Some(part) => (part.response, part.unconnected),
             None => return false,
         },
     };
@@ -261,14 +303,14 @@ fn has_no_meaning(metric: Metric, report: &Report) -> bool {
     report.run.users.is_some() && metric.needs_schedule()
 }
 
-fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
+fn of_part(metric: Metric, task: &Part<'_>, report: &Report) -> Option<f64> {
     match metric {
         _ if has_no_meaning(metric, report) => None,
-        Metric::TaskErrors => raised(report, &task.arrivals, task.task_raises),
+        Metric::TaskErrors => raised(report, task.arrivals, task.task_raises),
         Metric::ErrorRate => (task.finished > 0).then(|| percent(task.errors, task.finished)),
-        Metric::DroppedRate => dropped_rate(&task.arrivals),
+        Metric::DroppedRate => dropped_rate(task.arrivals),
         Metric::Shortfall => {
-            let wanted = wanted(&task.arrivals);
+            let wanted = wanted(task.arrivals);
             let short = wanted.saturating_sub(task.arrivals.started);
             (wanted > 0).then(|| percent(short, wanted))
         }
@@ -279,7 +321,7 @@ fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
             (seconds > 0.0).then(|| started / seconds)
         }
         Metric::Checks => of_checks(task.checks),
-        _ if is_of_streams(metric) => of_streams(metric, task.streams.as_ref()?),
+        _ if is_of_streams(metric) => of_streams(metric, task.streams?),
         _ => of_ladder(metric, task.response.as_ref()?),
     }
 }

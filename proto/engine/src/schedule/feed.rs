@@ -13,6 +13,7 @@ use loadpilot_events::plan::script::Feed;
 
 use crate::schedule::hash::{Purpose, shuffled};
 use crate::schedule::random::DrawScope;
+use crate::schedule::task_order::TaskOrder;
 use crate::schedule::workload::Workload;
 
 /// Maximum number of arrivals scope turns are cached. Each user of a closed loop has blocks of its
@@ -39,6 +40,10 @@ pub struct Feeder {
     is_shuffled: bool,
     /// By task: whether it takes rows of this feed.
     takes: Vec<bool>,
+    /// In a closed loop with a mix: the number of users of the same type before each user.
+    places: Option<Vec<u32>>,
+    /// Number of users of each type of a closed loop.
+    users: Vec<u32>,
     /// By block number: for each arrival that takes a row, the number of such arrivals before it in
     /// the block; `None` for an arrival that takes none.
     blocks: BTreeMap<u64, Vec<Option<u32>>>,
@@ -55,6 +60,8 @@ impl Feeder {
         });
         Self {
             takes: takes.collect(),
+            places: workload.places_in_types(),
+            users: workload.users_of_types(),
             workload,
             number: number as u64,
             rows: feed.rows.max(1),
@@ -90,51 +97,63 @@ impl Feeder {
     }
 
     /// The number of rows taken before `scope`: of a schedule in the order of due times, of users
-    /// by their numbers. A closed loop counts as if its users alternated, since which of them is
-    /// faster is unknown in advance.
+    /// by their numbers among those of their type. A closed loop counts as if its users alternated,
+    /// since which of them is faster is unknown in advance.
     fn turn(&mut self, scope: DrawScope) -> Option<u64> {
         match scope {
-            DrawScope::Arrival(n) => self.turn_in_blocks(0, n),
+            DrawScope::Arrival(n) => self.turn_in_blocks(None, n),
             DrawScope::Iteration { user, k } => {
-                let first_block = Workload::first_block_of(user);
-                let turn = self.turn_in_blocks(first_block, k)?;
-                let users = u64::from(self.workload.users().unwrap_or(1));
-                Some(turn.wrapping_mul(users).wrapping_add(u64::from(user)))
+                let turn = self.turn_in_blocks(Some(user), k)?;
+                let users = self.users.get(self.workload.type_of_user(user));
+                let users = u64::from(users.copied().unwrap_or(1).max(1));
+                Some(turn.wrapping_mul(users).wrapping_add(self.place_of(user)))
             }
-            DrawScope::Start(user) | DrawScope::Stop(user) => Some(u64::from(user)),
+            DrawScope::Start(user) | DrawScope::Stop(user) => Some(self.place_of(user)),
         }
     }
 
-    /// The turn at position `n` of the sequence scope first block has number `first_block`.
-    fn turn_in_blocks(&mut self, first_block: u64, n: u64) -> Option<u64> {
-        if self.takes.len() <= 1 {
-            return self.takes.first()?.then_some(n);
+    /// The number of a user among those of its type.
+    fn place_of(&self, user: u32) -> u64 {
+        let places = self.places.as_ref();
+        let place = places.and_then(|places| places.get(user as usize));
+        place.copied().unwrap_or(user).into()
+    }
+
+    /// The turn at position `n` of the sequence of a user of a closed loop, or of all arrivals.
+    fn turn_in_blocks(&mut self, user: Option<u32>, n: u64) -> Option<u64> {
+        let tasks = match user {
+            None => self.workload.tasks_of_run(),
+            Some(user) => self.workload.tasks_of(user),
+        };
+        let first_block = user.map_or(0, Workload::first_block_of);
+        if tasks.tasks() <= 1 {
+            return self.takes.get(usize::from(tasks.first()))?.then_some(n);
         }
-        let len = self.workload.block_len();
+        let len = tasks.block_len();
         let block = first_block.wrapping_add(n / len);
         if !self.blocks.contains_key(&block) {
             if self.blocks.len() as u64 * len >= CACHED_MAX {
                 self.blocks.clear();
             }
-            let turns = self.turns(block, len);
+            let turns = self.turns(tasks, block);
             self.blocks.insert(block, turns);
         }
         let place = usize::try_from(n % len).ok()?;
         let before = (*self.blocks.get(&block)?.get(place)?)?;
-        let each: u64 = self.workload.weights(&self.takes);
+        let each = tasks.weight_of(&self.takes);
         Some((n / len) * each + u64::from(before))
     }
 
-    fn turns(&self, block: u64, len: u64) -> Vec<Option<u32>> {
+    fn turns(&self, tasks: &TaskOrder, block: u64) -> Vec<Option<u32>> {
         let mut count = 0;
         let turn = |place| {
-            let task = usize::from(self.workload.task_at(block, place));
+            let task = usize::from(tasks.task_at(block, place));
             self.takes[task].then(|| {
                 count += 1;
                 count - 1
             })
         };
-        (0..len).map(turn).collect()
+        (0..tasks.block_len()).map(turn).collect()
     }
 }
 

@@ -36,6 +36,10 @@ pub enum Purpose {
     Rest = 13,
     /// The parts of a run that a sample of a comparison is drawn from.
     Bootstrap = 14,
+    /// The keys of the order in which users have types.
+    TypeKey = 15,
+    /// The coin flips of that order.
+    TypeFlip = 16,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

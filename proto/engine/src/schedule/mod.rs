@@ -8,9 +8,12 @@
 //! - [`rate_change`]: another rate from a tick on
 //! - [`user_stages`]: the users of a closed loop that are active at a moment
 //! - `think_time`: the rests of a closed loop's users that follow a distribution
+//! - [`user_types`]: the scenarios of a mix, with their tasks and users
 //! - [`share`]: the arrivals of some shards
-//! - `task_order`: the tasks of a run in blocks
+//! - [`run_weights`]: the weights of tasks among all arrivals of a run
+//! - `task_order`: tasks in blocks
 //! - `rows_end`: the end of a run whose feed has no row left
+//! - `closed_loop`: the users of a closed loop, their types and rests
 //! - [`workload`]: all arrivals of a run, with their due times and tasks
 //! - [`due_times`]: those due times for a caller that reads neighbours
 //!
@@ -19,16 +22,19 @@
 //! - [`random`]: the values that a scenario draws
 //! - [`feed`]: the rows of data that arrivals take
 
+mod closed_loop;
 pub mod due_times;
 pub mod pace;
 pub mod rate_change;
 pub mod replay;
 mod rows_end;
+pub mod run_weights;
 pub mod scale;
 pub mod share;
 mod task_order;
 mod think_time;
 pub mod user_stages;
+pub mod user_types;
 pub mod workload;
 
 pub mod feed;

@@ -1,29 +1,51 @@
-//! The tasks of a run in blocks: every block of W arrivals holds every task exactly as often as its
-//! weight says, in a seeded order of its own; W is the sum of the weights.
+//! Tasks in blocks: every block of W arrivals, where W is the sum of the weights, holds every task
+//! exactly as often as its weight says, in a seeded order of its own. The tasks are those of a run,
+//! or of the users of one type.
 
 use loadpilot_events::plan::Plan;
 
 use crate::schedule::hash::{Purpose, shuffled};
+use crate::schedule::run_weights::run_weights;
 
-/// The weights of the tasks, and the seed that orders them.
+/// The weights of some consecutive tasks, and the seed that orders them.
 #[derive(Debug, Clone)]
-pub(super) struct TaskOrder {
+pub(crate) struct TaskOrder {
     seed: u64,
-    /// `weight_ends[t]` is the sum of the weights of tasks 0..=t.
+    first: u16,
+    /// `weight_ends[t]` is the sum of the weights up to the t-th of these tasks.
     weight_ends: Vec<u64>,
 }
 
 impl TaskOrder {
-    pub(super) fn new(plan: &Plan, seed: u64) -> Self {
-        let weights = plan.tasks.iter().map(|task| u64::from(task.weight));
-        let ends = weights.scan(0, |sum, weight| {
-            *sum += weight;
+    /// The tasks from `first` on with these weights.
+    pub(super) fn new(seed: u64, first: u16, weights: impl Iterator<Item = u64>) -> Self {
+        let ends = weights.scan(0_u64, |sum, weight| {
+            *sum = sum.saturating_add(weight);
             Some(*sum)
         });
         Self {
             seed,
+            first,
             weight_ends: ends.collect(),
         }
+    }
+
+    /// All tasks of a plan, with the weights that they have among its arrivals.
+    pub(super) fn of_run(plan: &Plan, seed: u64) -> Self {
+        let own = || {
+            plan.tasks
+                .iter()
+                .map(|task| u64::from(task.weight))
+                .collect()
+        };
+        // A checked plan of a schedule has them. In a closed loop no arrival is drawn from them.
+        let weights: Vec<u64> = run_weights(plan).unwrap_or_else(own);
+        Self::new(seed, 0, weights.into_iter())
+    }
+
+    /// The first task.
+    pub(super) fn first(&self) -> u16 {
+        self.first
     }
 
     /// The task at a position of a block.
@@ -31,7 +53,7 @@ impl TaskOrder {
         let keys = (Purpose::TaskKey, Purpose::TaskFlip);
         let place = shuffled(self.seed, keys, block, place, self.block_len());
         let task = self.weight_ends.partition_point(|&end| end <= place);
-        u16::try_from(task).unwrap_or(u16::MAX)
+        u16::try_from(task).map_or(u16::MAX, |task| self.first.saturating_add(task))
     }
 
     /// Number of arrivals in one block: the sum of the weights.
@@ -51,9 +73,11 @@ impl TaskOrder {
         both.map(|(end, begin)| end - begin)
     }
 
-    /// The sum of the weights of the tasks that are marked.
+    /// The sum of the weights of the tasks that are marked, by their positions in the plan.
     pub(super) fn weight_of(&self, marked: &[bool]) -> u64 {
-        let weights = self.weights().zip(marked);
+        let weights = self
+            .weights()
+            .zip(marked.iter().skip(usize::from(self.first)));
         weights
             .filter_map(|(weight, is)| is.then_some(weight))
             .sum()

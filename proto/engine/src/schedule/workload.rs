@@ -15,8 +15,8 @@ use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
 use crate::schedule::rate_change::RateChange;
 use crate::schedule::rows_end::FirstWithoutRow;
 use crate::schedule::task_order::TaskOrder;
-use crate::schedule::think_time;
 use crate::schedule::user_stages::ActiveUsers;
+use crate::schedule::user_types::UserTypes;
 
 /// Number of arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;
@@ -32,13 +32,14 @@ pub struct Workload {
     /// The segments of Λ in which Poisson points are drawn: one, and one more for each change of
     /// the rate.
     segments: Vec<Segment>,
-    users: Option<u32>,
+    pub(super) users: Option<u32>,
     /// Absent: all users are active for the whole run.
     active: Option<ActiveUsers>,
-    rest: Option<Rest>,
+    pub(super) types: UserTypes,
     arrivals: Arrivals,
-    seed: u64,
+    pub(super) seed: u64,
     tick_us: u64,
+    /// All tasks, with the weights that they have among the arrivals of the run.
     order: TaskOrder,
     samples_ppm: u32,
     /// Absent: no feed ends the run.
@@ -89,7 +90,7 @@ impl Workload {
     /// The workload of a plan that [`crate::check`] has accepted.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let order = TaskOrder::new(plan, seed);
+        let order = TaskOrder::of_run(plan, seed);
         let pace = Pace::new(&plan.profile);
         let whole = Segment {
             first: 0,
@@ -101,7 +102,7 @@ impl Workload {
             segments: vec![whole],
             users: plan.users,
             active: plan.user_stages.as_deref().map(ActiveUsers::new),
-            rest: plan.rest,
+            types: UserTypes::new(plan, seed),
             arrivals: plan.arrivals,
             seed,
             tick_us: plan.tick_us,
@@ -205,49 +206,6 @@ impl Workload {
         if is_over { 0 } else { self.pace.rate_at(t_us) }
     }
 
-    /// Whether users of a closed loop rest between two tasks.
-    #[must_use]
-    pub fn rests(&self) -> bool {
-        self.rest.is_some()
-    }
-
-    /// The delay of a user's first task, in µs: the users of a closed loop begin evenly spread over
-    /// a rest.
-    #[must_use]
-    pub fn begin_us_of_user(&self, user: u32) -> u64 {
-        let over_us = match self.rest {
-            None => return 0,
-            Some(Rest::Wait { from_us, to_us }) => from_us.midpoint(to_us),
-            Some(Rest::Exponential { median_us } | Rest::Lognormal { median_us, .. }) => median_us,
-            Some(Rest::Pacing { every_us }) => every_us,
-        };
-        let users = u128::from(self.users.unwrap_or(1).max(1));
-        let share = u128::from(over_us) * u128::from(user) / users;
-        u64::try_from(share).unwrap_or(over_us)
-    }
-
-    /// When a user starts its next task after task `k`, which began at `began_us` and ended at
-    /// `ended_us`; all in µs after the start.
-    #[must_use]
-    pub fn next_start_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
-        let drawn = || draw(self.seed, Purpose::Rest, u64::from(user), k);
-        let think_us = match self.rest {
-            None => 0,
-            Some(Rest::Pacing { every_us }) => {
-                return ended_us.max(began_us.saturating_add(every_us));
-            }
-            Some(Rest::Wait { from_us, to_us }) => {
-                let spread = to_us.saturating_sub(from_us).saturating_add(1);
-                from_us + below(spread, drawn())
-            }
-            Some(Rest::Exponential { median_us }) => think_time::exponential(median_us, drawn()),
-            Some(Rest::Lognormal { median_us, p99_us }) => {
-                think_time::lognormal(median_us, p99_us, drawn())
-            }
-        };
-        ended_us.saturating_add(think_us)
-    }
-
     /// The seed of every random choice.
     #[must_use]
     pub fn seed(&self) -> u64 {
@@ -326,35 +284,30 @@ impl Workload {
     /// sum of the weights. Every block holds every task exactly as often as its weight says.
     #[must_use]
     pub fn task_of(&self, n: u64) -> u16 {
-        self.task_in_blocks(0, n)
+        self.task_in_blocks(&self.order, 0, n)
     }
 
-    /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop. Each user has a seeded
-    /// permutation of its own for each block of W iterations: the weights hold for every user in
-    /// every block, and users do not run in step.
+    /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop, one of its type. Each user
+    /// has a seeded permutation of its own for each block of W iterations: the weights hold for
+    /// every user in every block, and users do not run in step.
     #[must_use]
     pub fn task_of_user(&self, user: u32, k: u64) -> u16 {
-        self.task_in_blocks(Self::first_block_of(user), k)
+        self.task_in_blocks(self.tasks_of(user), Self::first_block_of(user), k)
     }
 
     /// The task at position `n` of a sequence whose first block has number `first_block`.
-    fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
-        if self.order.tasks() <= 1 || bug(Bug::FirstTaskOnly) {
-            return 0;
+    fn task_in_blocks(&self, tasks: &TaskOrder, first_block: u64, n: u64) -> u16 {
+        if tasks.tasks() <= 1 || bug(Bug::FirstTaskOnly) {
+            return tasks.first();
         }
-        let block_len = self.block_len();
+        let block_len = tasks.block_len();
         let block = first_block.wrapping_add(n / block_len);
-        self.task_at(block, n % block_len)
+        tasks.task_at(block, n % block_len)
     }
 
-    /// The task at a position of a block.
-    pub(crate) fn task_at(&self, block: u64, place: u64) -> u16 {
-        self.order.task_at(block, place)
-    }
-
-    /// Number of arrivals in one block of the task permutation: the sum of the weights.
-    pub(crate) fn block_len(&self) -> u64 {
-        self.order.block_len()
+    /// The tasks that arrivals are drawn from.
+    pub(crate) fn tasks_of_run(&self) -> &TaskOrder {
+        &self.order
     }
 
     /// The first block of the task permutation of a user.
@@ -365,11 +318,6 @@ impl Workload {
     /// Number of tasks.
     pub(crate) fn tasks(&self) -> usize {
         self.order.tasks()
-    }
-
-    /// The sum of the weights of the tasks that are marked.
-    pub(crate) fn weights(&self, marked: &[bool]) -> u64 {
-        self.order.weight_of(marked)
     }
 
     /// The draw, in 0..1,000,000, that decides whether a call may use an open connection. The call
@@ -430,8 +378,8 @@ impl Workload {
     /// Number of arrivals of each task among the numbers `range`.
     #[must_use]
     pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
-        let block_len = self.block_len();
-        let mut counts = vec![0; self.order.tasks()];
+        let block_len = self.order.block_len();
+        let mut counts = vec![0; self.tasks()];
         let mut n = range.start;
         while n < range.end {
             let whole_blocks = (range.end - n) / block_len;

@@ -5,6 +5,7 @@ use loadpilot_events::id::{AgentId, BootId, Holder};
 use loadpilot_events::log::assign::AgentsWanted;
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::plan::connections::Connections;
+use loadpilot_events::plan::user_types::UserType;
 use loadpilot_events::plan::{
     Arrivals, Method, PhaseTimeouts, Piece, Plan, PlanSchema, Profile, Shape, Step, Task,
 };
@@ -39,6 +40,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         users: None,
         user_stages: None,
         rest: None,
+        types: Vec::new(),
         tasks,
         warm_up_us,
         timeout_us: 1_000_000,
@@ -58,6 +60,38 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         tags: std::collections::BTreeMap::new(),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
+    plan
+}
+
+/// A plan, for one of four seeds as a mix.
+pub(crate) fn some(dice: &mut Dice, seed: u64) -> Plan {
+    let plan = plan(dice);
+    match seed % 4 {
+        0 => mixed(plan, &mut Dice::new(seed)),
+        _ => plan,
+    }
+}
+
+/// The plan as a mix of user types, to which its tasks belong.
+pub(crate) fn mixed(mut plan: Plan, dice: &mut Dice) -> Plan {
+    plan.schema = PlanSchema::V2;
+    let mut left = plan.tasks.as_mut_slice();
+    while !left.is_empty() {
+        let count = dice.pick(1..left.len() as u64 + 1);
+        let name = format!("type-{}", plan.types.len());
+        let (own, others) = left.split_at_mut(usize::try_from(count).expect("few"));
+        for task in own {
+            task.name = format!("{name}/{}", task.name);
+        }
+        left = others;
+        plan.types.push(UserType {
+            name,
+            share: u32::try_from(dice.pick(1..9)).expect("small"),
+            tasks: u16::try_from(count).expect("few"),
+            rest: None,
+        });
+    }
+    assert_eq!(check::plan(&plan), [], "the mixes of the laws are sound");
     plan
 }
 

@@ -9,6 +9,7 @@ use loadpilot_engine::control::run_state::RunState;
 use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::log::assign::{Loss, LossReason};
 use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::plan::capability::Capability;
 use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::News;
 
@@ -80,7 +81,7 @@ impl Coordinator {
         let seen = LastSeen {
             at,
             predecessor_dead,
-            has: BTreeSet::new(),
+            has: BTreeSet::from([Capability::user_types()]),
             recovering: recovering.clone(),
         };
         self.hearing.agents.insert(holder.clone(), seen);

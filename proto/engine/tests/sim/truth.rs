@@ -9,7 +9,7 @@ use loadpilot_events::log::ctl::{Decision, Ending, RunSealed};
 use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::evt::What;
 use loadpilot_events::log::hist;
-use loadpilot_events::plan::Arrivals;
+use loadpilot_events::plan::{Arrivals, Plan, Task};
 use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::News;
 
@@ -27,12 +27,7 @@ pub(crate) fn schedule(run: &Run) {
             assert!(off.abs() < 1e-3, "arrival {n} is due {off} arrivals off");
         }
     }
-    let weights: Vec<u64> = run
-        .plan
-        .tasks
-        .iter()
-        .map(|task| task.weight.into())
-        .collect();
+    let weights = weights(&run.plan);
     let block: u64 = weights.iter().sum();
     for first in (0..run.dues_us.len() as u64).step_by(block as usize) {
         let mut counts = vec![0; weights.len()];
@@ -44,6 +39,27 @@ pub(crate) fn schedule(run: &Run) {
             "weights do not hold from arrival {first} on"
         );
     }
+}
+
+/// How often a block of arrivals has each task; of a mix a block that holds all shares exactly.
+fn weights(plan: &Plan) -> Vec<u64> {
+    let own = |task: &Task| u64::from(task.weight);
+    if plan.types.is_empty() {
+        return plan.tasks.iter().map(own).collect();
+    }
+    let shares: u64 = plan.types.iter().map(|one| u64::from(one.share)).sum();
+    let types = plan.tasks_of_types().map(|(one, tasks)| {
+        let tasks = &plan.tasks[usize::from(tasks.start)..usize::from(tasks.end)];
+        let sum: u64 = tasks.iter().map(own).sum();
+        (u64::from(one.share), tasks, sum)
+    });
+    let types: Vec<_> = types.collect();
+    let block = shares * types.iter().map(|(.., sum)| sum).product::<u64>();
+    let of_type = types.iter().flat_map(|(share, tasks, sum)| {
+        let part = block / shares * share / sum;
+        tasks.iter().map(move |task| part * own(task))
+    });
+    of_type.collect()
 }
 
 /// Arrivals planned before `t_us`, as a trapezium for each piece.

@@ -141,7 +141,7 @@ impl World {
             true => count as u32 + 1,
             false => dice.pick(1..count + 1) as u32,
         };
-        let plan = plans::plan(&mut dice);
+        let plan = plans::some(&mut dice, seed);
         let mut request = plans::request(plan, want, 1, &mut dice);
         request.agents.wait_us += 2_000_000;
         // Long enough to hear of the start before it is there, unless something breaks.

@@ -1,10 +1,12 @@
 //! Answers computed from a log: the report, the live view and answers to questions about a run.
 //!
 //! - [`report`]: the closed report of a run
+//! - [`arrival_counts`]: what became of arrivals
 //! - [`certificate`]: whether the figures can be trusted
 //! - [`latency`]: percentiles, corrected and uncorrected
 //! - [`load_curve`]: latency by level of the load, and the knee
 //! - [`streams`]: streamed responses
+//! - [`user_types`]: results of the user types of a mix
 //! - [`generator_health`]: load of the generator itself
 //! - [`gaps`]: lost, excess and late data
 //! - [`timeline`]: decisions and facts as text
@@ -18,6 +20,7 @@
 
 pub mod agent_stats;
 pub mod annotations;
+pub mod arrival_counts;
 pub mod certificate;
 pub mod compare;
 pub mod failures;
@@ -30,4 +33,5 @@ pub mod report;
 pub mod slice;
 pub mod streams;
 pub mod timeline;
+pub mod user_types;
 pub mod what_if;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::answers::arrival_counts::ArrivalCounts;
 pub use crate::answers::certificate::{Certificate, Finding, FindingKind, Grade};
 pub use crate::answers::gaps::{Gaps, LostInterval, Quarantined};
 pub use crate::answers::generator_health::GeneratorReport;
@@ -18,6 +19,7 @@ pub use crate::answers::load_curve::{
 };
 pub use crate::answers::streams::StreamReport;
 pub use crate::answers::timeline::StoryLine;
+pub use crate::answers::user_types::UserTypeReport;
 pub use crate::log::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
 pub use crate::plan::script::{Checks, FeedFacts, Raised, RaisedBy, RowsUsedUp};
 
@@ -29,7 +31,7 @@ use crate::log::ctl::{Ending, Unanswered};
 use crate::log::delta::{Phase, TaskRaises};
 use crate::log::evt::FailureCause;
 use crate::log::exchange::ExchangeSeen;
-use crate::log::outcome::{DropReason, Outcome};
+use crate::log::outcome::Outcome;
 use crate::log::req::Breach;
 use crate::log::steer::Steered;
 use crate::plan::connections::Connections;
@@ -99,6 +101,10 @@ pub struct Report {
     pub bytes: Bytes,
     /// What the warm-up left out.
     pub warm_up: WarmUp,
+    /// Results of each user type of a mix, in the order of the plan; calls and latency in the
+    /// measured time. Absent: no mix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<UserTypeReport>,
     /// Results of each task, in the order of the plan; calls and latency in the measured time.
     pub tasks: Vec<TaskReport>,
     /// Results of each due tick, warm-up included.
@@ -181,7 +187,8 @@ pub struct RunFacts {
     /// Absent: all are active for the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_stages: Option<Vec<UserStage>>,
-    /// Think time of those users between two tasks. Absent: none.
+    /// Think time of those users between two tasks. Absent: none, or a mix, whose types have their
+    /// own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
     /// Length of the profile in µs; less where a feed without a row ends the run.
@@ -295,7 +302,7 @@ pub struct ThresholdResult {
     pub key: String,
     /// Metric that was measured.
     pub metric: Metric,
-    /// Name of the task that was measured. Null: the whole run.
+    /// Name of the task, or of the user type, that was measured. Null: the whole run.
     pub task: Option<String>,
     /// Which side of the limit passes.
     pub operator: Operator,
@@ -308,32 +315,6 @@ pub struct ThresholdResult {
     /// Why nothing was measured, as text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
-/// there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ArrivalCounts {
-    /// Number of planned arrivals, computed from the log and never summed from agents.
-    pub planned: u64,
-    /// Number of arrivals whose first call was dispatched.
-    pub started: u64,
-    /// Number of arrivals that never started, by reason.
-    pub dropped: BTreeMap<DropReason, u64>,
-    /// Number of arrivals of holders that did not report them: see `gaps.lost`.
-    pub lost: u64,
-    /// Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
-    pub waiting: u64,
-    /// Number of started arrivals that raised an error or had a call that was not ok.
-    pub task_errors: u64,
-}
-
-impl ArrivalCounts {
-    /// Number of all dropped arrivals.
-    #[must_use]
-    pub fn dropped_total(&self) -> u64 {
-        self.dropped.values().sum()
-    }
 }
 
 /// Calls: `attempted = Σ outcomes`.
@@ -397,7 +378,7 @@ pub struct WarmUp {
 pub struct TaskReport {
     /// Name of the task.
     pub name: String,
-    /// Weight of the task.
+    /// Weight of the task; in a mix among the tasks of its type.
     pub weight: u32,
     /// Its arrivals in the whole run.
     pub arrivals: ArrivalCounts,

@@ -16,6 +16,9 @@ use crate::refusal::Problem;
 /// Capability of agents that run scenarios in Python.
 const PYTHON: &str = "python";
 
+/// Capability of agents that know user types.
+const USER_TYPES: &str = "user-types";
+
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
@@ -30,6 +33,12 @@ impl Capability {
     #[must_use]
     pub fn python() -> Self {
         Self(PYTHON.to_owned())
+    }
+
+    /// The capability to play a mix of user types, which agents of earlier versions lack.
+    #[must_use]
+    pub fn user_types() -> Self {
+        Self(USER_TYPES.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -81,7 +90,9 @@ impl Plan {
     /// Capabilities that the plan requires of agents.
     #[must_use]
     pub fn needs(&self) -> BTreeSet<Capability> {
-        self.script.iter().map(|_| Capability::python()).collect()
+        let python = self.script.iter().map(|_| Capability::python());
+        let types = self.types.first().map(|_| Capability::user_types());
+        python.chain(types).collect()
     }
 }
 
@@ -100,6 +111,7 @@ mod tests {
         for (text, is_label, is_name) in [
             ("zone=eu-1", true, true),
             ("python", false, true),
+            ("user-types", false, true),
             ("gpu_8", false, true),
             ("zone=", false, false),
             ("=eu", false, false),

@@ -9,9 +9,11 @@
 //! - `method`: HTTP methods
 //! - `object`: content stored outside of the plan
 //! - `profile`: the offered rate, or the number of active users, over time
+//! - `think_time`: think times of users
 //! - [`script`]: a scenario that runs in Python on the agents
 //! - [`code`]: a scenario compiled to data, which any agent can play
 //! - [`threshold`]: limits on measured figures
+//! - [`user_types`]: the scenarios of a mix
 //! - [`capability`]: what a run requires of its agents
 
 pub mod capability;
@@ -22,13 +24,17 @@ mod object;
 mod profile;
 pub mod script;
 pub mod target;
+mod think_time;
 pub mod threshold;
+pub mod user_types;
 
 pub use method::Method;
 pub use object::{Object, hex};
 pub use profile::{Curve, Piece, Profile, Shape, UserStage};
+pub use think_time::Rest;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +45,7 @@ use crate::plan::code::Code;
 use crate::plan::connections::Connections;
 use crate::plan::script::{Feed, Prepared, Script};
 use crate::plan::threshold::Threshold;
+use crate::plan::user_types::UserType;
 
 /// Version of the plan format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +54,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, and with think times of the exponential or lognormal distribution. A
-    /// plan with none of them stays at the first version, so that readers of the first version read
-    /// it.
+    /// with `user_stages`, with `types`, and with think times of the exponential or lognormal
+    /// distribution. A plan with none of them stays at the first version, so that readers of the
+    /// first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -76,7 +83,8 @@ pub struct Plan {
     /// Absent: all users are active for the whole run. From the second version of the format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_stages: Option<Vec<UserStage>>,
-    /// Think time of those users between two tasks. Absent: none, the next task starts at once.
+    /// Think time of those users between two tasks. Absent: none, the next task starts at once; in
+    /// a mix each type has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
     /// Distribution of due times inside the profile.
@@ -88,6 +96,10 @@ pub struct Plan {
     /// Tags by which people distinguish runs; they change nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// User types of a mix. The weights of tasks then count among those of their type. Absent: all
+    /// users are of one type. From the second version of the format.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<UserType>,
     /// Tasks of the scenario; at least one.
     pub tasks: Vec<Task>,
     /// Length of the warm-up in µs after the start. Arrivals due in it are offered and counted, but
@@ -134,48 +146,28 @@ pub struct Plan {
     pub code: Option<Code>,
 }
 
-/// Think time of a user of a closed loop between two tasks. Users start spread evenly over the
-/// first think time, of a distribution its median, so that they do not run in step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Rest {
-    /// Think time after each task, drawn from a uniform distribution by the seed.
-    Wait {
-        /// Minimum, in µs.
-        from_us: u64,
-        /// Maximum, in µs.
-        to_us: u64,
-    },
-    /// Think time after each task, drawn from an exponential distribution by the seed; a day at
-    /// most. From the second version of the format.
-    Exponential {
-        /// Median, in µs; the mean is 1/ln 2 = 1.4427 times as long.
-        median_us: u64,
-    },
-    /// Think time after each task, drawn from a lognormal distribution by the seed; a day at most.
-    /// From the second version of the format.
-    Lognormal {
-        /// Median, in µs.
-        median_us: u64,
-        /// 99th percentile, in µs; above the median.
-        p99_us: u64,
-    },
-    /// Fixed time between the starts of two tasks; a task that took longer is followed at once.
-    Pacing {
-        /// Interval, in µs.
-        every_us: u64,
-    },
-}
-
-impl Rest {
-    /// Whether readers of the first version of the format know it.
-    #[must_use]
-    pub fn is_of_first_version(self) -> bool {
-        matches!(self, Self::Wait { .. } | Self::Pacing { .. })
-    }
-}
-
 impl Plan {
+    /// The user types, each with the indexes of its tasks; none without a mix.
+    pub fn tasks_of_types(&self) -> impl Iterator<Item = (&UserType, Range<u16>)> {
+        self.types.iter().scan(0_u16, |first, one| {
+            let tasks = *first..first.saturating_add(one.tasks);
+            *first = tasks.end;
+            Some((one, tasks))
+        })
+    }
+
+    /// The indexes of the tasks that a gate names: of a task, or of all tasks of a user type.
+    #[must_use]
+    pub fn tasks_named(&self, name: &str) -> Option<Range<u16>> {
+        let mut tasks = self.tasks.iter();
+        if let Some(place) = tasks.position(|task| task.name == name) {
+            let place = u16::try_from(place).unwrap_or(u16::MAX);
+            return Some(place..place.saturating_add(1));
+        }
+        let mut types = self.tasks_of_types();
+        types.find_map(|(one, tasks)| (one.name == name).then_some(tasks))
+    }
+
     /// All targets, at least one, in the order in which arrivals take them.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         let others = self.connections.other_targets.iter().map(String::as_str);
@@ -200,7 +192,8 @@ pub enum Arrivals {
 pub struct Task {
     /// Name, unique in the plan.
     pub name: String,
-    /// Share of the task: its weight out of the sum of all weights; at least 1.
+    /// Share of the task: its weight out of the sum of all weights, in a mix of those of its type;
+    /// at least 1.
     pub weight: u32,
     /// Calls in order; at least one, except in a scenario with a script or code.
     pub steps: Vec<Step>,

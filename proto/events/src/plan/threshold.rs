@@ -170,7 +170,7 @@ impl fmt::Display for Operator {
 pub struct Threshold {
     /// What is measured.
     pub metric: Metric,
-    /// Name of the task that is measured. Absent: the whole run.
+    /// Name of the task, or of the user type, that is measured. Absent: the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// Limit in milliseconds, percent or arrivals per second, depending on the metric; finite and ≥

@@ -690,7 +690,7 @@ class ThresholdResult(TypedDict):
     """
     task: NotRequired[str | None]
     """
-    Name of the task that was measured. Null: the whole run.
+    Name of the task, or of the user type, that was measured. Null: the whole run.
     """
 
 
@@ -1545,7 +1545,74 @@ class TaskReport(TypedDict):
     """
     weight: int
     """
-    Weight of the task.
+    Weight of the task; in a mix among the tasks of its type.
+    """
+
+
+class UserTypeReport(TypedDict):
+    """
+    Results of one user type: those of its tasks together.
+    """
+
+    arrivals: ArrivalCounts
+    """
+    Its arrivals in the whole run.
+    """
+    checks: NotRequired[Checks | None]
+    """
+    Its checks; null when none examined a response.
+    """
+    errors: int
+    """
+    Number of errors in the measured time, counted as in `errors_total`.
+    """
+    finished: int
+    """
+    Number of its finished calls in the measured time, counted as those of a task.
+    """
+    metrics: NotRequired[MetricsReport | None]
+    """
+    Its own metrics; null without any.
+    """
+    name: str
+    """
+    Name of the type.
+    """
+    response: NotRequired[Ladder | None]
+    """
+    Response time of its calls, each call by itself.
+    """
+    rest: NotRequired[Rest1 | Rest2 | Rest3 | Rest4 | None]
+    """
+    Think time of those users between two tasks. Absent: none.
+    """
+    service: NotRequired[Ladder | None]
+    """
+    Service time of its calls, each call by itself.
+    """
+    share: int
+    """
+    Share of the type, out of the sum of all shares.
+    """
+    streams: NotRequired[StreamReport | None]
+    """
+    Its streamed responses; null without any.
+    """
+    task_raises: NotRequired[TaskRaises | None]
+    """
+    Number of its arrivals of the measured time that raised an error; null without any.
+    """
+    tasks: list[str]
+    """
+    Names of its tasks.
+    """
+    unconnected: NotRequired[int]
+    """
+    Number of its finished calls without a connection for a request, in the measured time.
+    """
+    users: NotRequired[int | None]
+    """
+    Number of its users in a closed loop. Absent: arrivals on schedule.
     """
 
 
@@ -1680,7 +1747,8 @@ class RunFacts(TypedDict):
     """
     rest: NotRequired[Rest1 | Rest2 | Rest3 | Rest4 | None]
     """
-    Think time of those users between two tasks. Absent: none.
+    Think time of those users between two tasks. Absent: none, or a mix, whose types have their
+    own.
     """
     rows_used_up: NotRequired[RowsUsedUp | None]
     """
@@ -1882,6 +1950,11 @@ class Report(TypedDict):
     tasks: list[TaskReport]
     """
     Results of each task, in the order of the plan; calls and latency in the measured time.
+    """
+    types: NotRequired[list[UserTypeReport]]
+    """
+    Results of each user type of a mix, in the order of the plan; calls and latency in the
+    measured time. Absent: no mix.
     """
     verdict: Verdict
     """

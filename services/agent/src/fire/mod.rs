@@ -21,7 +21,7 @@ mod arrival_id;
 mod clock;
 pub(crate) mod core;
 mod fault;
-mod futures;
+pub(crate) mod futures;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub(crate) mod http;

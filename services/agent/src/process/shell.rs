@@ -59,11 +59,17 @@ impl Shell {
         self
     }
 
-    /// Its capabilities: labels, and Python if there is an interpreter.
+    /// Its capabilities: labels, mixes of user types, and Python if there is an interpreter.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {
         let python = self.scripting.iter().map(|_| Capability::python());
-        self.labels.iter().cloned().chain(python).collect()
+        let types = [Capability::user_types()];
+        self.labels
+            .iter()
+            .cloned()
+            .chain(python)
+            .chain(types)
+            .collect()
     }
 }
 

@@ -213,6 +213,7 @@ fn virtual_users(
         bundle,
         file,
         scenario: plan.scenario.clone(),
+        types: plan.types.iter().map(|one| one.name.clone()).collect(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
         parameters: parameters(plan, secrets),

@@ -12,6 +12,7 @@ use loadpilot_events::plan::code::Code;
 use loadpilot_script::rows::RowReader;
 use loadpilot_script::{CompiledUser, Program, Sources};
 
+use crate::users::mix::MixedScenario;
 use crate::users::row_file::Cursor;
 use crate::users::script::{
     Completion, MetricSample, Occasion, Operation, Part, Scenario, Scripting, Source, User,
@@ -43,7 +44,6 @@ impl Scripting for Compiled {
     }
 
     fn load(&self, source: &Source<'_>) -> Result<Box<dyn Scenario>, String> {
-        let program = Program::new(&self.0, source.scenario).map_err(|error| error.text)?;
         let feeds = source.feeds.iter().enumerate();
         let feeder = |(index, feed)| Feeder::new(Arc::clone(source.workload), index, feed);
         let (seed, minor) = (source.workload.seed(), self.0.python_minor);
@@ -53,11 +53,27 @@ impl Scripting for Compiled {
             Some(Box::new(cursor) as Box<dyn RowReader>)
         });
         let sources = Sources::new(seed, feeders, source.bundle, readers.collect(), minor);
-        Ok(Box::new(CompiledScenario {
-            program: Rc::new(program),
-            sources: Rc::new(sources.map_err(|error| error.text)?),
-            target: source.target.to_owned(),
-        }))
+        let sources = Rc::new(sources.map_err(|error| error.text)?);
+        // Of a mix each type has a program of its own, with the tasks of all.
+        let scenarios = self
+            .0
+            .by_type()
+            .into_iter()
+            .enumerate()
+            .map(|(place, code)| {
+                let class = source
+                    .types
+                    .get(place)
+                    .map_or(source.scenario, String::as_str);
+                let program = Program::new(&code, class).map_err(|error| error.text)?;
+                Ok(Box::new(CompiledScenario {
+                    program: Rc::new(program),
+                    sources: Rc::clone(&sources),
+                    target: source.target.to_owned(),
+                }) as Box<dyn Scenario>)
+            });
+        let scenarios = scenarios.collect::<Result<Vec<_>, String>>()?;
+        Ok(MixedScenario::of(scenarios, source.workload))
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Source<'a> {
     pub file: &'a str,
     /// Name of its class.
     pub scenario: &'a str,
+    /// Names of the classes of a mix, in the order of the plan; none without a mix.
+    pub types: &'a [String],
     /// Names of its tasks, in the order of the plan.
     pub tasks: &'a [String],
     /// Target of the load: `http://host[:port][/path]`.

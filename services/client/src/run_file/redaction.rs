@@ -125,6 +125,11 @@ fn redacted_plan(plan: &Value) -> Value {
         code.constants.clear();
         code.lines.clear();
         (code.on_start, code.on_stop) = (None, None);
+        for own in &mut code.types {
+            own.constants.clear();
+            own.lines.clear();
+            (own.on_start, own.on_stop) = (None, None);
+        }
         for task in &mut code.tasks {
             task.body.does.clear();
             if let Some(check) = &mut task.check {

@@ -3,7 +3,8 @@
 //! - [`percentiles`]: the only place that reads a percentile
 //! - `latency`, `streams`: how long calls took, and where the time went
 //! - [`load_curve`]: latency by level of the load, and the knee
-//! - `tasks`, `raises`: figures of each task and of the errors that it raised
+//! - `tasks`, `user_types`: figures of each task and of each user type, by `task_range`
+//! - `raises`: figures of the errors that tasks raised
 //! - `drops`: dropped arrivals by reason
 //! - `rows_end`: the end of a run by a feed
 //! - `generator_health`, `holders`: figures of the generator and of its processes
@@ -15,7 +16,9 @@ mod latency;
 pub(crate) mod streams;
 
 mod raises;
+pub(crate) mod task_range;
 pub(crate) mod tasks;
+mod user_types;
 
 pub(crate) mod drops;
 pub(crate) mod rows_end;

@@ -3,7 +3,7 @@
 //!
 //! Must never change a figure of a run that is judged by the first version.
 
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
@@ -18,14 +18,14 @@ use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 
 impl Closing<'_> {
-    /// Arrivals of the measured time whose task raised, of one task or of all; none by the first
-    /// version of the rules.
-    pub(crate) fn raises(&self, task: Option<u16>) -> TaskRaises {
+    /// Arrivals of the measured time whose task raised, of some tasks; none by the first version of
+    /// the rules.
+    pub(crate) fn raises(&self, of: &Range<u16>) -> TaskRaises {
         let mut recorded = TaskRaises::default();
         if self.rules == Rules::V1 {
             return recorded;
         }
-        for sums in self.measured_sums_of(task) {
+        for sums in self.measured_sums_of(of) {
             recorded.add(sums.raises);
         }
         if self.control.rules() >= Rules::V2 {
@@ -33,16 +33,15 @@ impl Closing<'_> {
         }
         let tasks = 0..u16::try_from(self.plan.tasks.len()).unwrap_or(u16::MAX);
         let mut sum = TaskRaises::default();
-        for one in tasks.filter(|one| task.is_none_or(|task| task == *one)) {
+        for one in tasks.filter(|one| of.contains(one)) {
             sum.add(self.proven_raises(one));
         }
         sum
     }
 
-    /// The arrivals of the measured time of one task or of each.
-    pub(crate) fn measured_sums_of(&self, task: Option<u16>) -> impl Iterator<Item = &ArrivalSums> {
-        let sums = self.measured_sums.iter();
-        let sums = sums.filter(move |(of, _)| task.is_none_or(|task| task == **of));
+    /// The arrivals of the measured time of each of some tasks.
+    pub(crate) fn measured_sums_of(&self, of: &Range<u16>) -> impl Iterator<Item = &ArrivalSums> {
+        let sums = self.measured_sums.range(of.clone());
         sums.map(|(_, sums)| sums)
     }
 

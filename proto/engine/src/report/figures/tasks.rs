@@ -19,6 +19,7 @@ use crate::report::figures::generator_health::anatomy;
 use crate::report::figures::percentiles::{ladder, ladders};
 use crate::report::figures::streams::streams;
 use crate::schedule::feed::rows_taken;
+use crate::schedule::user_types::users_of_feed;
 use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
@@ -30,7 +31,6 @@ fn number(place: usize) -> u16 {
 impl Closing<'_> {
     /// The feeds of a scenario, and the number of rows taken of each by the plan.
     pub(crate) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
-        let users = self.plan.scenario_users().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
             // Arrivals due after a stop took no rows.
@@ -43,7 +43,7 @@ impl Closing<'_> {
         let facts = |feed: &Feed| FeedFacts {
             name: feed.name.clone(),
             rows: feed.rows,
-            taken: rows_taken(feed, users, of_task),
+            taken: rows_taken(feed, users_of_feed(self.plan, feed), of_task),
             cycles: feed.cycles,
             unique: feed.unique,
             stops: feed.stops,
@@ -69,13 +69,11 @@ impl Closing<'_> {
         arrivals: ArrivalCounts,
         steps: Range<usize>,
     ) -> TaskReport {
-        let is_own = |call: &CallId| match call {
-            CallId::Planned(number) => steps.contains(&usize::from(*number)),
-            CallId::Named { task, .. } => *task == place,
-        };
+        let tasks = place..place + 1;
+        let is_own = self.calls_of(&tasks);
         let all = self.sum(|call, _| is_own(call));
         let failed = self.sum(|call, outcome| is_own(call) && outcome.is_error());
-        let raises = self.raises(Some(place));
+        let raises = self.raises(&tasks);
         let planned = task.steps.iter().zip(steps.clone());
         let planned = planned.map(|(step, n)| (step.name.as_str(), CallId::Planned(number(n))));
         let named = self.named(place);
@@ -87,17 +85,30 @@ impl Closing<'_> {
             errors: failed.count + raises.more_errors(),
             finished: all.count + raises.without_call,
             task_raises: (!raises.is_none()).then_some(raises),
-            unconnected: self.unconnected(is_own),
+            unconnected: self.unconnected(&is_own),
             response: ladder(&all.response),
             service: ladder(&all.service),
-            streams: streams(&anatomy(self.data, is_own)),
-            checks: self.checks(Some(place)),
-            metrics: self.metrics(Some(place)),
+            streams: streams(&anatomy(self.data, &is_own)),
+            checks: self.checks(&tasks),
+            metrics: self.metrics(&tasks),
             raised: raised(self.data, place),
             calls: planned
                 .chain(named)
                 .map(|(name, call)| self.call(name, &call))
                 .collect(),
+        }
+    }
+
+    /// Whether a call is one of some consecutive tasks.
+    pub(crate) fn calls_of(&self, tasks: &Range<u16>) -> impl Fn(&CallId) -> bool {
+        let steps = |tasks: &[Task]| tasks.iter().map(|task| task.steps.len()).sum::<usize>();
+        let (first, end) = (usize::from(tasks.start), usize::from(tasks.end));
+        let before = steps(&self.plan.tasks[..first]);
+        let steps = before..before + steps(&self.plan.tasks[first..end]);
+        let tasks = tasks.clone();
+        move |call| match call {
+            CallId::Planned(number) => steps.contains(&usize::from(*number)),
+            CallId::Named { task, .. } => tasks.contains(task),
         }
     }
 
@@ -111,21 +122,21 @@ impl Closing<'_> {
         named.collect()
     }
 
-    /// The checks of a task, or of all tasks; `None` when no check was called.
-    pub(crate) fn checks(&self, task: Option<u16>) -> Option<Checks> {
+    /// The checks of some tasks; `None` when no check was called.
+    pub(crate) fn checks(&self, of: &Range<u16>) -> Option<Checks> {
         let mut checks = Checks::default();
-        for sums in self.measured_sums_of(task) {
+        for sums in self.measured_sums_of(of) {
             checks.passed += sums.checks.passed;
             checks.failed += sums.checks.failed;
         }
         (checks != Checks::default()).then_some(checks)
     }
 
-    /// The own metrics of a task, or of all tasks.
-    pub(crate) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
+    /// The own metrics of some tasks.
+    pub(crate) fn metrics(&self, of: &Range<u16>) -> Option<MetricsReport> {
         let mut sums = MetricSums::default();
-        for ((window, of), more) in &self.data.metrics {
-            if *window == Window::Measured && task.is_none_or(|task| task == *of) {
+        for ((window, task), more) in &self.data.metrics {
+            if *window == Window::Measured && of.contains(task) {
                 sums.add(more);
             }
         }

@@ -11,6 +11,7 @@ use loadpilot_events::plan::threshold::{Metric, Threshold};
 
 use crate::fold::index::Key;
 use crate::report::figures::percentiles::{ms, percentile_us};
+use crate::report::figures::task_range::EVERY;
 use crate::report::slice::{CallPlaces, Indexed};
 use crate::report::verdict::passes;
 use crate::tally::packed_histogram::Precision;
@@ -58,7 +59,7 @@ pub(super) fn broke_at_us(
     broke
 }
 
-/// Walks the ticks of one task, or of all of them.
+/// Walks the ticks of one task or user type, or of all of them.
 fn of_task(
     run: Indexed<'_>,
     plan: &Plan,
@@ -67,18 +68,12 @@ fn of_task(
     ticks: &Range<u32>,
 ) -> Vec<Option<u32>> {
     let places = CallPlaces::of(Some(plan));
+    let named = task.map_or(EVERY, |name| plan.tasks_named(name).unwrap_or_default());
     let is_wanted = |call| {
         let (place, _) = places.of_call(call);
-        let name = plan
-            .tasks
-            .get(usize::from(place))
-            .map(|task| task.name.as_str());
-        task.is_none() || task == name
+        named.contains(&place)
     };
     let wanted: Vec<bool> = run.index.calls().iter().map(is_wanted).collect();
-    let of_tasks = plan.tasks.iter();
-    let of_tasks = of_tasks.map(|one| task.is_none_or(|name| one.name == name));
-    let of_tasks: Vec<bool> = of_tasks.collect();
     let mut broke = vec![None; gates.len()];
     let mut so_far = SoFar {
         finished: 0,
@@ -100,7 +95,7 @@ fn of_task(
             if let Key::Raises {
                 task: place, last, ..
             } = entry.key
-                && of_tasks.get(usize::from(place)).copied().unwrap_or(false)
+                && named.contains(&place)
             {
                 so_far.raises.count(last, entry.count);
             }

@@ -192,3 +192,26 @@ fn old_requests_need_what_their_plan_needs() {
     let created = state.created.expect("it was created");
     assert_eq!(created.needed(), BTreeSet::from([Capability::python()]));
 }
+
+/// Broken if a shard of a mix could go to an agent of an earlier version, at first or when others
+/// are lost: it cannot read the plan.
+#[test]
+fn a_mix_needs_agents_that_know_user_types() {
+    let plan = plans::plan(&mut Dice::new(1));
+    assert_eq!(plan.needs(), BTreeSet::new());
+    let mix = plans::mixed(plan, &mut Dice::new(1));
+    assert_eq!(mix.needs(), BTreeSet::from([Capability::user_types()]));
+    let request = plans::request(mix, 1, 1, &mut Dice::new(1));
+    let able = BTreeSet::from([Capability::user_types()]);
+    let agents = [
+        (plans::holder(1, 0), BTreeSet::new()),
+        (plans::holder(2, 0), able),
+    ];
+    let state = offered(request, &agents);
+    let decided = decide(&state, &observed(&agents, NOW), &Policy::default(), NOW);
+    let Some(Decision::ShardsAssigned(assigned)) = decided else {
+        panic!("the able agent gets the shards: {decided:?}");
+    };
+    let holders = assigned.holdings.iter().map(|holding| &holding.holder);
+    assert_eq!(holders.collect::<Vec<_>>(), [&agents[1].0]);
+}

@@ -3,7 +3,7 @@
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::report;
-use loadpilot_events::answers::report::Report;
+use loadpilot_events::answers::report::{Ladder, Report, TaskReport};
 use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
@@ -44,6 +44,46 @@ pub(crate) fn balances(report: &Report) {
     for counts in tasks.chain([&report.arrivals]) {
         let settled = counts.started + counts.dropped_total() + counts.lost + counts.waiting;
         assert_eq!(counts.planned, settled, "{counts:?}");
+    }
+    for one in &report.types {
+        let tasks = report
+            .tasks
+            .iter()
+            .filter(|task| one.tasks.contains(&task.name));
+        let tasks: Vec<_> = tasks.collect();
+        let figures = (
+            one.arrivals.planned,
+            one.arrivals.started,
+            one.arrivals.lost,
+        );
+        let sum = |of: fn(&TaskReport) -> u64| tasks.iter().map(|task| of(task)).sum::<u64>();
+        let planned = sum(|task| task.arrivals.planned);
+        let started = sum(|task| task.arrivals.started);
+        let lost = sum(|task| task.arrivals.lost);
+        assert_eq!(figures, (planned, started, lost), "{}", one.name);
+        let dropped = sum(|task| task.arrivals.dropped_total());
+        assert_eq!(one.arrivals.dropped_total(), dropped, "{}", one.name);
+        let calls = (one.errors, one.finished, one.unconnected);
+        let unconnected = sum(|task| task.unconnected);
+        let of_tasks = (
+            sum(|task| task.errors),
+            sum(|task| task.finished),
+            unconnected,
+        );
+        assert_eq!(calls, of_tasks, "{}", one.name);
+        let count = |ladder: &Option<Ladder>| ladder.as_ref().map_or(0, |ladder| ladder.count);
+        let responses: u64 = tasks.iter().map(|task| count(&task.response)).sum();
+        assert_eq!(count(&one.response), responses, "{}", one.name);
+        let longest = tasks
+            .iter()
+            .filter_map(|task| task.response.as_ref()?.max_us.into())
+            .max();
+        assert_eq!(
+            one.response.as_ref().map(|ladder| ladder.max_us),
+            longest,
+            "{}",
+            one.name
+        );
     }
     let planned: u64 = report.tasks.iter().map(|task| task.arrivals.planned).sum();
     assert_eq!(planned, report.arrivals.planned, "the tasks are the run");

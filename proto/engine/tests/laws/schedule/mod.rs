@@ -5,4 +5,5 @@ mod replay;
 mod rows_end;
 mod shards;
 mod think_times;
+mod user_types;
 mod workload;

@@ -119,7 +119,7 @@ impl Map {
 impl History {
     /// The history of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Self::of(seed, plans::plan)
+        Self::of(seed, |dice| plans::some(dice, seed))
     }
 
     /// The history of a seed with a plan of its own.

@@ -14,10 +14,13 @@ use crate::plan::object::Object;
 use crate::plan::script::Feed;
 
 mod operators;
+mod user_types;
 
 pub use operators::{
     Binary, Comparison, Extra, Function, Kind, Literal, Metric, Part, Pause, Raisable, Takes,
 };
+
+pub use user_types::TypeCode;
 
 /// Scenario that any agent can play, with or without Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +56,10 @@ pub struct Code {
     /// Source lines that errors show, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
+    /// Own code of each user type of a mix, in the order of the plan; constants, hooks and lines
+    /// are then here only. Absent: no mix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<TypeCode>,
 }
 
 /// One source line of the file.

@@ -228,6 +228,7 @@ mod tests {
             users: None,
             user_stages: None,
             rest: None,
+            types: Vec::new(),
             tasks: vec![Task {
                 name: "only".to_owned(),
                 weight: 1,

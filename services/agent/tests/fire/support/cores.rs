@@ -65,6 +65,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         users: None,
         user_stages: None,
         rest: None,
+        types: Vec::new(),
         tasks,
         warm_up_us: 0,
         timeout_us: 5_000_000,

@@ -281,6 +281,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         users: None,
         user_stages: None,
         rest: None,
+        types: Vec::new(),
         debug_requests: 0,
         connections: Connections::default(),
         samples_ppm: None,

@@ -1446,7 +1446,7 @@ class ThresholdResult(BaseModel):
     """
     task: str | None = None
     """
-    Name of the task that was measured. Null: the whole run.
+    Name of the task, or of the user type, that was measured. Null: the whole run.
     """
 
 
@@ -2258,7 +2258,74 @@ class TaskReport(BaseModel):
     """
     weight: Annotated[int, Field(ge=0)]
     """
-    Weight of the task.
+    Weight of the task; in a mix among the tasks of its type.
+    """
+
+
+class UserTypeReport(BaseModel):
+    """
+    Results of one user type: those of its tasks together.
+    """
+
+    arrivals: ArrivalCounts
+    """
+    Its arrivals in the whole run.
+    """
+    checks: Checks | None = None
+    """
+    Its checks; null when none examined a response.
+    """
+    errors: Annotated[int, Field(ge=0)]
+    """
+    Number of errors in the measured time, counted as in `errors_total`.
+    """
+    finished: Annotated[int, Field(ge=0)]
+    """
+    Number of its finished calls in the measured time, counted as those of a task.
+    """
+    metrics: MetricsReport | None = None
+    """
+    Its own metrics; null without any.
+    """
+    name: str
+    """
+    Name of the type.
+    """
+    response: Ladder | None = None
+    """
+    Response time of its calls, each call by itself.
+    """
+    rest: Rest1 | Rest2 | Rest3 | Rest4 | None = None
+    """
+    Think time of those users between two tasks. Absent: none.
+    """
+    service: Ladder | None = None
+    """
+    Service time of its calls, each call by itself.
+    """
+    share: Annotated[int, Field(ge=0)]
+    """
+    Share of the type, out of the sum of all shares.
+    """
+    streams: StreamReport | None = None
+    """
+    Its streamed responses; null without any.
+    """
+    task_raises: TaskRaises | None = None
+    """
+    Number of its arrivals of the measured time that raised an error; null without any.
+    """
+    tasks: list[str]
+    """
+    Names of its tasks.
+    """
+    unconnected: Annotated[int | None, Field(ge=0)] = None
+    """
+    Number of its finished calls without a connection for a request, in the measured time.
+    """
+    users: Annotated[int | None, Field(ge=0)] = None
+    """
+    Number of its users in a closed loop. Absent: arrivals on schedule.
     """
 
 
@@ -2391,7 +2458,8 @@ class RunFacts(BaseModel):
     """
     rest: Rest1 | Rest2 | Rest3 | Rest4 | None = None
     """
-    Think time of those users between two tasks. Absent: none.
+    Think time of those users between two tasks. Absent: none, or a mix, whose types have their
+    own.
     """
     rows_used_up: RowsUsedUp | None = None
     """
@@ -2589,6 +2657,11 @@ class Report(BaseModel):
     tasks: list[TaskReport]
     """
     Results of each task, in the order of the plan; calls and latency in the measured time.
+    """
+    types: list[UserTypeReport] | None = None
+    """
+    Results of each user type of a mix, in the order of the plan; calls and latency in the
+    measured time. Absent: no mix.
     """
     verdict: Verdict
     """

@@ -409,7 +409,7 @@ class ThresholdResult(BaseModel):
     """
     task: str | None = None
     """
-    Name of the task that was measured. Null: the whole run.
+    Name of the task, or of the user type, that was measured. Null: the whole run.
     """
 
 

@@ -30,6 +30,8 @@ pub struct VirtualUsersSetup {
     pub file: String,
     /// The class of the scenario.
     pub scenario: String,
+    /// The classes of a mix, in the order of the plan; none without a mix.
+    pub types: Vec<String>,
     /// Names of its tasks, in the order of the plan.
     pub tasks: Vec<String>,
     /// The target of the load.
@@ -92,6 +94,7 @@ impl VirtualUsers {
             bundle: &setup.bundle,
             file: &setup.file,
             scenario: &setup.scenario,
+            types: &setup.types,
             tasks: &setup.tasks,
             target: &setup.target,
             parameters: &setup.parameters.0,

@@ -248,6 +248,11 @@ export interface Report {
    * Results of each task, in the order of the plan; calls and latency in the measured time.
    */
   tasks: TaskReport[];
+  /**
+   * Results of each user type of a mix, in the order of the plan; calls and latency in the
+   * measured time. Absent: no mix.
+   */
+  types?: UserTypeReport[];
   verdict: Verdict;
   warm_up: WarmUp;
 }
@@ -994,7 +999,8 @@ export interface RunFacts {
    */
   refused: Problem[];
   /**
-   * Think time of those users between two tasks. Absent: none.
+   * Think time of those users between two tasks. Absent: none, or a mix, whose types have their
+   * own.
    */
   rest?: Rest | null;
   /**
@@ -1617,7 +1623,7 @@ export interface TaskReport {
    */
   unconnected?: number;
   /**
-   * Weight of the task.
+   * Weight of the task; in a mix among the tasks of its type.
    */
   weight: number;
 }
@@ -1736,6 +1742,99 @@ export interface Raised {
   trace?: string | null;
 }
 /**
+ * Results of one user type: those of its tasks together.
+ */
+export interface UserTypeReport {
+  arrivals: ArrivalCounts2;
+  /**
+   * Its checks; null when none examined a response.
+   */
+  checks?: Checks | null;
+  /**
+   * Number of errors in the measured time, counted as in `errors_total`.
+   */
+  errors: number;
+  /**
+   * Number of its finished calls in the measured time, counted as those of a task.
+   */
+  finished: number;
+  /**
+   * Its own metrics; null without any.
+   */
+  metrics?: MetricsReport | null;
+  /**
+   * Name of the type.
+   */
+  name: string;
+  /**
+   * Response time of its calls, each call by itself.
+   */
+  response?: Ladder | null;
+  /**
+   * Think time of those users between two tasks. Absent: none.
+   */
+  rest?: Rest | null;
+  /**
+   * Service time of its calls, each call by itself.
+   */
+  service?: Ladder | null;
+  /**
+   * Share of the type, out of the sum of all shares.
+   */
+  share: number;
+  /**
+   * Its streamed responses; null without any.
+   */
+  streams?: StreamReport | null;
+  /**
+   * Number of its arrivals of the measured time that raised an error; null without any.
+   */
+  task_raises?: TaskRaises | null;
+  /**
+   * Names of its tasks.
+   */
+  tasks: string[];
+  /**
+   * Number of its finished calls without a connection for a request, in the measured time.
+   */
+  unconnected?: number;
+  /**
+   * Number of its users in a closed loop. Absent: arrivals on schedule.
+   */
+  users?: number | null;
+}
+/**
+ * Its arrivals in the whole run.
+ */
+export interface ArrivalCounts2 {
+  /**
+   * Number of arrivals that never started, by reason.
+   */
+  dropped: {
+    [k: string]: number;
+  };
+  /**
+   * Number of arrivals of holders that did not report them: see `gaps.lost`.
+   */
+  lost: number;
+  /**
+   * Number of planned arrivals, computed from the log and never summed from agents.
+   */
+  planned: number;
+  /**
+   * Number of arrivals whose first call was dispatched.
+   */
+  started: number;
+  /**
+   * Number of started arrivals that raised an error or had a call that was not ok.
+   */
+  task_errors: number;
+  /**
+   * Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
+   */
+  waiting: number;
+}
+/**
  * Pass or fail of the thresholds.
  */
 export interface Verdict {
@@ -1807,7 +1906,7 @@ export interface ThresholdResult {
    */
   reason?: string | null;
   /**
-   * Name of the task that was measured. Null: the whole run.
+   * Name of the task, or of the user type, that was measured. Null: the whole run.
    */
   task?: string | null;
 }

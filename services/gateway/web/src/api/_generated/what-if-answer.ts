@@ -369,7 +369,7 @@ export interface ThresholdResult {
    */
   reason?: string | null;
   /**
-   * Name of the task that was measured. Null: the whole run.
+   * Name of the task, or of the user type, that was measured. Null: the whole run.
    */
   task?: string | null;
 }

@@ -12,13 +12,13 @@ import {
 import { Dot } from "../layout/icons";
 import { Scroll } from "../layout/panel";
 import { Figure, FigureCell } from "../layout/figures";
-import type { CallReport, Report, TaskReport } from "../../api/_generated/report";
+import type { CallReport, Report, TaskReport, UserTypeReport } from "../../api/_generated/report";
 import type { Percentiles } from "../../api/answers";
 import { NOT_MEASURED, count, latency, passedShare, percent } from "../../format/numbers";
 import { OUTCOMES, outcome, spaced } from "../../format/labels";
 
 interface TasksProps {
-  report: Pick<Report, "tasks" | "warm_up" | "run">;
+  report: Pick<Report, "types" | "tasks" | "warm_up" | "run">;
   chosen?: { task: string | null; step: string | null };
   /** Called with the selected task and call; absent: nothing can be selected. */
   onChoose?: (task: string | null, step: string | null) => void;
@@ -57,6 +57,14 @@ export function TaskTable({ report, chosen = NOTHING, onChoose }: TasksProps) {
             </tr>
           </thead>
           <tbody>
+            {report.types?.map((one, at) => (
+              <tr key={one.name}>
+                <th scope="row">
+                  {one.name} <small>share {one.share}</small>
+                </th>
+                <TaskCells of={`types.${at}`} {...{ one, closedLoop }} />
+              </tr>
+            ))}
             {listedTasks(report.tasks, order, text).map((one) => (
               <TaskRows key={one.task.name} {...one} {...{ report, chosen, onChoose }} />
             ))}
@@ -116,15 +124,7 @@ function TaskRows({ task, at, calls, report, chosen, onChoose }: RowsProps) {
           />
           <small>weight {task.weight}</small>
         </th>
-        <FigureCell of={`${of}.arrivals.started`} text={count(task.arrivals.started)} />
-        <FigureCell of={`${of}.finished`} text={count(task.finished)} />
-        <FailedCell of={`${of}.errors`} bad={task.errors} finished={task.finished} />
-        <PercentileCells
-          of={of}
-          response={task.response}
-          service={task.service}
-          {...{ closedLoop }}
-        />
+        <TaskCells one={task} {...{ of, closedLoop }} />
       </tr>
       {calls.map(({ call, place }) => {
         const selected = open && chosen.step === call.name;
@@ -152,6 +152,23 @@ function TaskRows({ task, at, calls, report, chosen, onChoose }: RowsProps) {
           </tr>
         );
       })}
+    </>
+  );
+}
+
+interface TaskCellsProps {
+  of: string;
+  one: TaskReport | UserTypeReport;
+  closedLoop: boolean;
+}
+
+function TaskCells({ of, one, closedLoop }: TaskCellsProps) {
+  return (
+    <>
+      <FigureCell of={`${of}.arrivals.started`} text={count(one.arrivals.started)} />
+      <FigureCell of={`${of}.finished`} text={count(one.finished)} />
+      <FailedCell of={`${of}.errors`} bad={one.errors} finished={one.finished} />
+      <PercentileCells response={one.response} service={one.service} {...{ of, closedLoop }} />
     </>
   );
 }
