@@ -160,6 +160,7 @@ def scenario(cls: C, /) -> C: ...
 @overload
 def scenario(
     *,
+    share: int | None = None,
     rps: RateLike | None = None,
     users: int | None = None,
     user_stages: Sequence[UserStage] | None = None,
@@ -194,6 +195,11 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
 
     Defaults are in parentheses.
 
+    ``share``
+        Share of this user type where several scenarios run together: a whole number, relative to
+        those of the others; 0 leaves it out. Each arrival, or user of a closed loop, is of one
+        type, and draws from the tasks of that type. Settings of the load are those of the whole
+        run and set once; ``wait``, ``pacing`` and ``thresholds`` are the type's own.
     ``rps`` (10)
         The peak rate, in arrivals per second, or text such as ``"3000/m"``.
     ``users``
@@ -289,6 +295,7 @@ def _complete(marked: type) -> None:
 
 
 SETTINGS = (
+    "share",
     "rps",
     "users",
     "user_stages",

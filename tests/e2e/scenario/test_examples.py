@@ -67,6 +67,8 @@ CATALOGUE = {
     ("load_profiles", "Guests"): ("--user-stages", "1s:20,1s:0", "--wait", "0"),
     ("load_profiles", "Readers"): ("--duration", f"{SECS}s", "--wait", "0"),
     ("connections", "Moved"): ("--duration", f"{SECS}s"),
+    ("mix_of_users", "Browsing"): ("--duration", f"{SECS}s", "--wait", "50ms"),
+    ("mix_of_users", "Ordering"): ("--duration", f"{SECS}s", "--wait", "0", "--users", "5"),
 }
 """Scenarios that only look and order, with what makes a run of each short. 3 s each."""
 HOOKS = {"/auth/logout", "/admin/products", "/admin/clear"}
@@ -163,6 +165,19 @@ def test_an_example_of_the_catalogue_requests_all_that_its_tasks_name(
     assert redirects == sum(n for route, n in seen.items() if route.endswith(" 302"))
     assert sum(seen.values()) == report["calls"]["attempted"] + redirects
     assert all(task["finished"] for task in report["tasks"]), seen
+
+
+def test_an_example_of_several_user_types_has_their_shares(loadpilot: Loadpilot) -> None:
+    """Broken if the example of a mix runs one of its scenarios only, or by other shares."""
+    with stub("shop") as url:
+        flags = ("--duration", f"{SECS}s", "--wait", "100ms")
+        finished = loadpilot.run(EXAMPLES / "mix_of_users.py", url, *flags)
+        seen = counts(url)
+    assert finished.judged in {0, 1}, finished.stderr
+    types = {one["name"]: one for one in finished.report["types"]}
+    assert {name: one["users"] for name, one in types.items()} == {"Browsing": 14, "Ordering": 6}
+    assert types["Ordering"]["finished"] == seen["POST /api/orders 201"] > 0
+    assert types["Browsing"]["finished"] == sum(seen.values()) - seen["POST /api/orders 201"] > 0
 
 
 def test_every_example_is_run() -> None:

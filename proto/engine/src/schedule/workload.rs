@@ -6,7 +6,7 @@
 //! on the agent or on earlier calls.
 
 use loadpilot_events::limits::RATE_MAX_URPS;
-use loadpilot_events::plan::{Arrivals, Plan, Rest};
+use loadpilot_events::plan::{Arrivals, Plan};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};

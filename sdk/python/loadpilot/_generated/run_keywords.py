@@ -48,7 +48,13 @@ class RunKeywords(TypedDict, total=False):
 
     scenario: str | None
     """
-    `--scenario`: Scenario to run; needed when the file defines several.
+    `--scenario`: Scenario to run alone; needed when the file defines several without shares.
+    """
+
+    share: Sequence[str] | None
+    """
+    `--share`: Share of a scenario that runs together with others, relative to theirs:
+    Browse=70. Repeatable; 0 leaves the scenario out.
     """
 
     max: bool | None

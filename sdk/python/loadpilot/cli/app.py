@@ -21,6 +21,7 @@ from .flags.shared_flags import (
     Agents,
     File,
     Json,
+    MoreFiles,
     RunId,
     Scenario,
     Server,
@@ -82,21 +83,21 @@ NO_FILES = ResultFlags()
 AS_PLANNED = VerdictFlags()
 
 
-@app.command(group=RUN, usage="Usage: loadpilot run [OPTIONS] [FILE]")
+@app.command(group=RUN, usage="Usage: loadpilot run [OPTIONS] [FILE...]")
 def run(
     file: File = None,
     /,
-    *,
+    *more: MoreFiles,
     flags: Annotated[RunFlags, Parameter(name="*")] = DEFAULTS,
 ) -> ExitCode:
-    """Run a scenario: show it live, then print its summary.
+    """Run a scenario, or several together: show it live, then print its summary.
 
     Without FILE it asks at the terminal for a file of the folder scenarios, or of
     this directory without one, for one of its scenarios, and for the target.
     """
     from .commands.run import run as execute
 
-    return execute(file, flags)
+    return execute(file, flags, more)
 
 
 @app.command(group=PROJECT, usage="Usage: loadpilot explain [OPTIONS] FILE")

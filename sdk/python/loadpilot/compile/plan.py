@@ -127,12 +127,13 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     tasks = Tasks(loaded.sources, secrets)
     own_reason = Reason(settings.place("compile"), "compile=False is set")
     tasks.compile(cls, at, None if settings.may_compile() else own_reason)
-    plan = _plan(cls, settings, tasks, target)
+    plan = plan_of(cls.__name__, settings, tasks, target)
+    plan["thresholds"] = settings.thresholds(measurable(cls, runs_in_python=bool(tasks.reasons)))
     plan |= parameters(loaded.parameters, overrides.env, secrets, parameter_problems)
-    hooks = _submitter_hooks(loaded, cls, settings, at)
+    hooks = submitter_hooks_of(loaded, cls, settings, at)
     problems = [*parameter_problems, *settings.problems, *tasks.problems]
     if problems:
-        raise Refused(_deduplicated(problems))
+        raise Refused(deduplicated(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(
         plan,
@@ -152,7 +153,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         compiled = replace(compiled, bundle=bundle(loaded))
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
-        raise Refused(_deduplicated([_translated(one, settings, tasks) for one in found]))
+        problems = [translated(one, settings, tasks.lines) for one in found]
+        raise Refused(deduplicated(problems))
     return compiled
 
 
@@ -165,7 +167,7 @@ def _with_logic(
     plan, hooks, secrets = compiled.plan, compiled.hooks, tasks.secrets
     feeds, files, problems = plan_feeds(loaded, cls, task_names(cls))
     if problems:
-        raise Refused(_deduplicated(problems))
+        raise Refused(deduplicated(problems))
     if any("file" in feed for feed in feeds):
         folder = Path(loaded.file.path).resolve().parent
         compiled = replace(compiled, row_folder=folder)
@@ -251,13 +253,13 @@ def _prepared_here(
     compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> Compiled:
     """Let the submitter prepare the users, unless the scenario sets ``prepare``."""
-    hooks = _submitter_hooks(loaded, cls, settings, at, here=True)
+    hooks = submitter_hooks_of(loaded, cls, settings, at, here=True)
     if settings.problems:
-        raise Refused(_deduplicated(settings.problems))
+        raise Refused(deduplicated(settings.problems))
     return replace(compiled, hooks=hooks)
 
 
-def _submitter_hooks(
+def submitter_hooks_of(
     loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
 ) -> SubmitterHooks | None:
     """Find the hooks that the submitter runs; most scenarios have none.
@@ -288,8 +290,15 @@ def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
     return {"secret_headers": names} if names else {}
 
 
-def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
-    """Build the plan in the order of its schema."""
+def measurable(cls: type, *, runs_in_python: bool) -> Measurable:
+    """List what gates of a scenario can name."""
+    names = task_names(cls)
+    checked = [name for name in names if _has_check(cls, name)]
+    return Measurable(names, checked, runs_in_python)
+
+
+def plan_of(scenario: str, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
+    """Build the plan without its thresholds."""
     timeout_us, timeouts = time_outs(settings)
     arguments = settings.spec.arguments
     stages = stages_of.of_users(settings)
@@ -301,7 +310,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     is_newer = profile["shape"] in NEWER_SHAPES or not NEWER_RESTS.isdisjoint(rest or {})
     plan: dict[str, Any] = {
         "schema": SECOND_SCHEMA if stages or is_newer else PLAN_SCHEMA,
-        "scenario": cls.__name__,
+        "scenario": scenario,
         "target": target,
         "profile": profile,
         **({"users": users} if closed else {}),
@@ -318,9 +327,6 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     }
     if "max_in_flight" in arguments and not closed:
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
-    names = task_names(cls)
-    checked = [name for name in names if _has_check(cls, name)]
-    plan["thresholds"] = settings.thresholds(Measurable(names, checked, bool(tasks.reasons)))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
     if settings.overrides.debug_requests:
@@ -336,15 +342,15 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     return plan
 
 
-def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Problem:
-    """Translate a problem of the plan to its line or flag."""
+def translated(found: dict[str, str], settings: Settings, lines: Mapping[str, str]) -> Problem:
+    """Translate a problem of the plan to its line or flag; ``lines`` are those of the tasks."""
     path, must, value = found["field"], found["rule"], found["value"]
     if path in FLAGS:
         return rule(FLAGS[path], must, value)
     step = STEP.fullmatch(path)
-    if step is not None and step[1] in tasks.lines:
+    if step is not None and step[1] in lines:
         what = f"{step[2]} {must}" if step[2] else must
-        return rule(tasks.lines[step[1]], what, value)
+        return rule(lines[step[1]], what, value)
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     if root == "tags":
         flagged = {path.removeprefix("tags."), value} & settings.overrides.tags.keys()
@@ -383,6 +389,6 @@ def _profile_place(path: str, settings: Settings) -> str:
     return settings.place("rps" if flagged else "duration")
 
 
-def _deduplicated(problems: list[Problem]) -> list[Problem]:
+def deduplicated(problems: list[Problem]) -> list[Problem]:
     """Drop repetitions: two pieces of a profile break the same rule with the same value."""
     return list(dict.fromkeys(problems))

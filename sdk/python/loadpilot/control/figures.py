@@ -26,24 +26,29 @@ def closed_loop(load: Mapping[str, Any]) -> str:
     ``load`` is a plan, or the facts of a run: ``users``, of stages the maximum; ``user_stages``;
     and ``rest``, the pacing or think time between two tasks.
     """
-    users, rest, stages = plural(load["users"], "user"), load.get("rest"), load.get("user_stages")
+    users, stages = plural(load["users"], "user"), load.get("user_stages")
     text = f"closed loop, {users}"
     if stages:
         text = f"closed loop, up to {users} in {plural(len(stages), 'stage')}"
+    return text + think_time(load.get("rest"))
+
+
+def think_time(rest: Mapping[str, Any] | None) -> str:
+    """Write the pause of a user between two tasks: ``, thinking 2 s``; empty without one."""
     match rest:
         case {"pacing": {"every_us": every_us}}:
-            return f"{text}, each begins every {seconds(every_us)}"
+            return f", each begins every {seconds(every_us)}"
         case {"wait": {"from_us": from_us, "to_us": to_us}} if from_us == to_us:
-            return f"{text}, thinking {seconds(to_us)}"
+            return f", thinking {seconds(to_us)}"
         case {"wait": {"from_us": from_us, "to_us": to_us}}:
-            return f"{text}, thinking {seconds(from_us)} to {seconds(to_us)}"
+            return f", thinking {seconds(from_us)} to {seconds(to_us)}"
         case {"exponential": {"median_us": median_us}}:
-            return f"{text}, thinking {seconds(median_us)} in the median (exponential)"
+            return f", thinking {seconds(median_us)} in the median (exponential)"
         case {"lognormal": {"median_us": median_us, "p99_us": p99_us}}:
             times = f"{seconds(median_us)} in the median, {seconds(p99_us)} at p99"
-            return f"{text}, thinking {times} (lognormal)"
+            return f", thinking {times} (lognormal)"
         case _:
-            return text
+            return ""
 
 
 def number(value: float) -> str:

@@ -95,7 +95,10 @@ def choose(loaded: Loaded, name: str | None) -> type:
         return loaded.scenarios[name]
     listed = ", ".join(names)
     if name is None:
-        what = f"defines {len(names)} scenarios, choose one with --scenario: {listed}"
+        what = (
+            f"defines {len(names)} scenarios, choose one with --scenario: {listed}; to run several "
+            "together, give each a share with @scenario(share=…) or --share NAME=INT"
+        )
     else:
         what = f"defines no scenario {name!r}; it defines {listed}"
     raise Refused([Problem(loaded.file.shown, what)])

@@ -29,19 +29,28 @@ from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
 from ...problem import Problem, Refused, rule
-from ...scenario_file.load import choose, load
+from ...scenario_file.load import load
 from ...scenario_file.load_model.scenario import scenario_path
+from ...scenario_file.user_types import chosen
 from ..configuration.sources import current
 from ..flags import allow
 from ..flags.breach_flags import unknown_gates
 from ..flags.options import MISSING, read
 from ..flags.run_flags import JSON
 from ..output.log_unavailable import report_log_unavailable
-from ..output.opening import execution, hook_lines, input_lines, opening, setting_lines
+from ..output.opening import (
+    execution,
+    hook_lines,
+    input_lines,
+    opening,
+    setting_lines,
+    type_lines,
+)
 from ..output.refusal import refuse
 from .scenario_selection import is_interactive, select
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ..._generated.report import Report
@@ -58,7 +67,7 @@ DETACH_SECS = 15.0
 DETACH_POLL_SECS = 0.2
 
 
-def run(file: str | None, flags: RunFlags) -> ExitCode:
+def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode:
     """Run the command; with JSON for a result, what the scenario prints goes to standard error."""
     Notes.are_shown = not flags.quiet
     stdout = sys.stdout
@@ -71,14 +80,14 @@ def run(file: str | None, flags: RunFlags) -> ExitCode:
             if isinstance(chosen, ExitCode):
                 return chosen
             file, flags = chosen
-        return _run(file, flags, stdout)
+        return _run((file, *more), flags, stdout)
 
 
-def _run(file: str | None, flags: RunFlags, stdout: TextIO) -> ExitCode:
+def _run(files: Sequence[str | None], flags: RunFlags, stdout: TextIO) -> ExitCode:
     sources = current()
     for line in sources.warnings:
         note(f"warning: {line}")
-    options, problems = read(file, flags, sources.environ)
+    options, problems = read(files[0], flags, sources.environ, files[1:])
     try:
         compiled = _compiled(options, problems)
     except Refused as refused:
@@ -98,15 +107,21 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     """Compile the scenario; raises Refused, also without a scenario file."""
     if options is None:
         raise Refused([])
-    path = scenario_path(options.file, ROOT)
-    loaded = load(path, ParameterSource(os.environ, options.overrides.env))
-    cls = choose(loaded, options.scenario)
+    parameters = ParameterSource(os.environ, options.overrides.env)
+    paths = [scenario_path(path, ROOT) for path in (options.file, *options.more_files)]
+    files = [load(path, parameters) for path in paths]
+    types = chosen(files, options.scenario, options.shares)
     # The checker of the plan must not refuse an invalid target a second time.
     is_valid = not any(problem.place == options.target.place for problem in problems)
     url = options.target.url if is_valid else "http://localhost"
     others = options.target.others if is_valid else ()
     overrides = replace(options.overrides, other_targets=others)
-    compiled = compile_scenario(loaded, cls, url, overrides)
+    if len(types) == 1:
+        compiled = compile_scenario(types[0].loaded, types[0].cls, url, overrides)
+    else:
+        from ...compile.user_types import compile_together
+
+        compiled = compile_together(types, url, overrides)
     found = json.loads(_native.check_plan(compiled.plan_json(), options.seed))
     if found:
         raise Refused([rule(one["field"], one["rule"], one["value"]) for one in found])
@@ -146,6 +161,8 @@ def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
     else:
         load_text = f"{closed_loop(compiled.plan)} for {length}"
     say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")
+    for line in type_lines(compiled.plan):
+        say(f"  {line}")
     names = [task["name"] for task in compiled.plan["tasks"]]
     for name, planned in zip(names, facts["planned_per_task"], strict=True):
         if users is None:

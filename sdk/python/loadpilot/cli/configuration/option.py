@@ -26,8 +26,8 @@ OWN_VARIABLES = frozenset({"env"})
 """Options without a variable: each parameter is a variable with a name of its own."""
 FILE = "file"
 """Key of the scenario file, the one argument that can be configured."""
-PAIRED = frozenset({"NAME=VALUE", "KEY=LIMIT"})
-KEYED = "NAME=VALUE"
+PAIRED = frozenset({"NAME=VALUE", "NAME=INT", "KEY=LIMIT"})
+KEYED = frozenset({"NAME=VALUE", "NAME=INT"})
 
 LOOP = ("users", "user_stages", "max", "wait")
 REPLAY = ("replay_curve", "replay_run", "scale")
@@ -148,7 +148,7 @@ class Option:
         if self.kind is not Kind.PAIRS:
             return higher
         names = set()
-        if self.argument.parameter.metavar == KEYED:
+        if self.argument.parameter.metavar in KEYED:
             names = {text.partition("=")[0] for text in higher}
         return (*(one for one in lower if one.partition("=")[0] not in names), *higher)
 

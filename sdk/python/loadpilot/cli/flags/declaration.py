@@ -37,6 +37,7 @@ Value = Literal[
     "KIND=URI",
     "MODE",
     "NAME",
+    "NAME=INT",
     "NAME=VALUE",
     "NUMBER",
     "PERCENT",

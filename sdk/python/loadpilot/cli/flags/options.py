@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +78,10 @@ class Options:
     """Whether the report is printed in place of the summary."""
     allow_target: tuple[str, ...] = ()
     """Targets that are open beside those that always are."""
+    more_files: tuple[Path, ...] = ()
+    """Files of further scenarios that run together with those of the first."""
+    shares: Mapping[str, str] = field(default_factory=dict)
+    """Shares of scenarios that run together, by name, unread."""
 
     @property
     def agents_flag(self) -> str:
@@ -86,7 +90,10 @@ class Options:
 
 
 def read(
-    file: str | None, flags: RunFlags, environ: Mapping[str, str]
+    file: str | None,
+    flags: RunFlags,
+    environ: Mapping[str, str],
+    more_files: Sequence[str | None] = (),
 ) -> tuple[Options | None, list[Problem]]:
     """Read the flags; returns no options when no scenario file was named, and all problems."""
     found = target.resolve(flags.target, current().place(target.FLAG))
@@ -174,6 +181,8 @@ def read(
         flags.quiet,
         flags.output == JSON,
         tuple(flags.allow_target),
+        tuple(Path(one) for one in more_files if one is not None),
+        pairs_of("--share", flags.share, "Browse=70", problems),
     )
     return options, problems
 

@@ -95,6 +95,16 @@ class RunFlags:
     ] = ()
 
     scenario: Scenario = None
+    share: Annotated[
+        tuple[str, ...],
+        flag(
+            LOAD,
+            "NAME=INT",
+            "Share of a scenario that runs together with others, relative to theirs: Browse=70. "
+            "Repeatable; 0 leaves the scenario out.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = ()
     max: Annotated[
         bool,
         flag(

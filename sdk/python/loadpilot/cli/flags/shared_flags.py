@@ -11,6 +11,9 @@ from .run_completion import known_runs
 from .server_flags import ServerFlags
 
 File = Annotated[str | None, Parameter(help="Scenario file.")]
+MoreFiles = Annotated[
+    str, Parameter(help="Further scenario files: all scenarios run together by their shares.")
+]
 RunId = Annotated[
     str,
     Parameter(
@@ -26,7 +29,7 @@ Scenario = Annotated[
     flag(
         LOAD,
         "NAME",
-        "Scenario to run; needed when the file defines several.",
+        "Scenario to run alone; needed when the file defines several without shares.",
         "--scenario",
         "-s",
     ),

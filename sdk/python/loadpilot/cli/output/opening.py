@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...compile.scenario.profile import duration_us, peak_urps
-from ...control.figures import closed_loop, count, number, plural, seconds
+from ...control.figures import (
+    closed_loop,
+    count,
+    number,
+    percent,
+    plural,
+    seconds,
+    think_time,
+)
 from ...control.terminal import safe
 from ..configuration.sources import current
 from ..flags.target import FLAG as TARGET_FLAG
@@ -37,6 +45,7 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     yield f"  load       {_load(compiled)}"
     total = seconds(duration_us(profile))
     warm_up = f", of which warm-up {seconds(plan['warm_up_us'])}" if plan["warm_up_us"] else ""
+    yield from (f"  {line}" for line in type_lines(plan))
     yield f"  duration   {total}{warm_up}{_ends(plan)}"
     yield f"  on         {_agents(options)}"
     words = connections_text(plan.get("connections", {}))
@@ -123,6 +132,17 @@ def _agents(options: Options) -> str:
     else:
         text = f"{plural(agents.want, 'agent')}{needs} of the fleet at {safe(fleet.server.place)}"
     return text + (least if agents.least < agents.want else "")
+
+
+def type_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Write the user types of a mix with their shares and think times, a line each."""
+    types = plan.get("types", [])
+    shares = sum(one["share"] for one in types)
+    head = "types      "
+    for one in types:
+        share = percent(one["share"] * 100 / shares)
+        yield f"{head}{safe(one['name'])} {share}{think_time(one.get('rest'))}"
+        head = " " * len(head)
 
 
 def input_lines(plan: Mapping[str, Any]) -> Iterator[str]:

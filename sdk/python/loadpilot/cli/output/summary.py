@@ -9,7 +9,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
+from ...control.figures import (
+    closed_loop,
+    count,
+    millis,
+    number,
+    percent,
+    plural,
+    seconds,
+    size,
+    think_time,
+)
 from ...control.outcome import requests_per_sec
 from ...control.terminal import inert, safe
 from .plan_summary import connections_text, pairs
@@ -45,6 +55,8 @@ PERCENTILES: tuple[tuple[str, Rung], ...] = (
 """The percentiles: label and field of the report."""
 VERBOSE_PERCENTILES = frozenset({"p75", "p99.99"})
 """Percentiles that only the full summary shows."""
+HEADS = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
+"""Columns of the rows of user types, tasks and calls."""
 TASKS_SHOWN_MAX = 6
 """Maximum number of tasks with rows in the short summary."""
 
@@ -67,6 +79,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
         _streams(report),
         _offered(report),
         _load_curve(report, verbose=verbose),
+        _types(report),
         _tasks(report, calls=verbose) if verbose or few else (),
         _foot(report) if verbose else (),
         _which(report, verbose=verbose),
@@ -282,10 +295,28 @@ def _task_errors(report: Report) -> Iterator[str]:
     yield labelled("task_error", f"{count(ok + failed + none)} tasks raised an error: {text}")
 
 
+def _types(report: Report) -> Iterator[str]:
+    """Write a row per user type of a mix, and its share or its number of users."""
+    types = report.get("types", [])
+    if not types:
+        return
+    yield f"{'user type, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in HEADS)
+    for one in types:
+        yield _row(safe(one["name"]), one["finished"], one["errors"], one.get("response"))
+    shares = sum(one["share"] for one in types)
+    for place, one in enumerate(types):
+        users, started = one.get("users"), count(one["arrivals"]["started"])
+        of = f"{plural(users, 'user')}{think_time(one.get('rest'))}" if users is not None else ""
+        if users is None:
+            of = f"of {count(one['arrivals']['planned'])} planned"
+        share = percent(one["share"] * 100 / shares)
+        text = f"{safe(one['name'])}: share {share}, {started} arrivals started, {of}"
+        yield labelled("" if place else "mix", text)
+
+
 def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
     """Write a row per task, and with ``calls`` one per call of a task with several."""
-    heads = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
-    yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in heads)
+    yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in HEADS)
     for task in report["tasks"]:
         yield _row(safe(task["name"]), task["finished"], task["errors"], task.get("response"))
         if calls and len(task["calls"]) > 1:

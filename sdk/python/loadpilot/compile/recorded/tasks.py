@@ -49,6 +49,8 @@ class Tasks:
     problems: list[Problem] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     """Reasons why the tasks cannot be recorded; with any, no task has steps."""
+    first: int = 0
+    """Index in the plan of the first task."""
     lines: dict[str, str] = field(default_factory=dict)
     """Places of tasks and steps by field of the plan, ``tasks[0].steps[1]``."""
 
@@ -94,7 +96,7 @@ class Tasks:
 
     def task(self, name: str, function: object, at: str) -> None:
         """Compile one task."""
-        place = f"tasks[{len(self.tasks)}]"
+        place = f"tasks[{self.first + len(self.tasks)}]"
         if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
             what = f"task {name}: must be a plain method, not {type(function).__name__}"
             self.problems.append(Problem(at, what))

@@ -146,12 +146,14 @@ class Settings:
     """Folder of the scenario's file, where relative paths start."""
     ramp_cut_from_us: int | None = None
     """Duration of the ramp before it was cut to a shorter total duration; else None."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """File and line of settings that another scenario of a mix makes."""
 
     def place(self, name: str) -> str:
         """Return the place of a setting: its flag, or the scenario's line."""
         if name in FLAG_SETTINGS and getattr(self.overrides, name) is not None:
             return f"--{name.replace('_', '-')}"
-        return f"{self.at}: {name}"
+        return f"{self.places.get(name, self.at)}: {name}"
 
     def value(self, name: str) -> Any:
         """Return the value of a setting: that of its flag, else the scenario's or the default."""
@@ -348,9 +350,8 @@ class Settings:
     def own(self, replaced: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Write the settings that the scenario makes and no flag replaces, each with its line."""
         for name, value in self.spec.arguments.items():
-            place = self.place(name)
-            if name not in replaced and place.startswith(self.at):
-                yield f"{name}={value!r}", self.at
+            if name not in replaced and not self.place(name).startswith("--"):
+                yield f"{name}={value!r}", self.places.get(name, self.at)
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""
@@ -385,6 +386,17 @@ class Settings:
 
     def thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of scenario and flags."""
+        return self.with_flagged(self.own_thresholds(gated), gated)
+
+    def with_flagged(
+        self, own: Iterable[dict[str, Any]], gated: Measurable
+    ) -> list[dict[str, Any]]:
+        """Read the gates of flags; they replace those of the same key."""
+        flagged = assigned(self.overrides.thresholds, self.problems)
+        return overriding(own, self._built("--threshold", flagged, gated))
+
+    def own_thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
+        """Read the gates of the scenario."""
         value = self.spec.get("thresholds")
         if value is not None and not isinstance(value, Mapping):
             must = 'must be a dict such as {"p99_ms": 500}'
@@ -395,8 +407,7 @@ class Settings:
         keys = [key_of(one) for one in own]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         self.problems += [Problem(place, f"must have {key} once") for key in twice]
-        flagged = assigned(self.overrides.thresholds, self.problems)
-        return overriding(own, self._built("--threshold", flagged, gated))
+        return own
 
     def _built(
         self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Measurable
