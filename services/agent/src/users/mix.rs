@@ -128,6 +128,11 @@ impl User for AllTypes {
     fn take_samples(&mut self) -> Vec<MetricSample> {
         self.users[self.playing].take_samples()
     }
+
+    fn has_check(&self, task: u16) -> bool {
+        let user = self.users.get(self.workload.type_of_task(task));
+        user.is_some_and(|user| user.has_check(task))
+    }
 }
 
 #[cfg(test)]
@@ -162,6 +167,10 @@ mod tests {
                 raised,
                 ..PartResult::default()
             })
+        }
+
+        fn has_check(&self, _: u16) -> bool {
+            false
         }
     }
 
