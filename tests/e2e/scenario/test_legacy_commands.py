@@ -115,7 +115,7 @@ TABLE = (
         "a file of several scenarios",
         "run scenarios/flows.py",
         2,
-        (r"error: scenarios/flows\.py: defines 2 scenarios.*--scenario: LightFlow, HeavyFlow",),
+        (r"error: scenarios/flows\.py: defines 2 scenarios.*--scenario: LightFlow, HeavyFlow.*",),
     ),
     Row(
         "one of several scenarios",
