@@ -82,7 +82,7 @@ def test_a_model_is_a_compiled_scenario(tmp_path: Path) -> None:
     ]
     assert "code" in plan
     assert "script" not in plan
-    assert (tmp_path / "models" / "shop.py").read_text().startswith('"""Written from shop.toml."""')
+    assert (tmp_path / "models" / "shop.py").read_text().startswith('# Written from "shop.toml".')
 
 
 def lines() -> Iterator[str]:

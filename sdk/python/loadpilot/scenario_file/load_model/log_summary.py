@@ -74,7 +74,7 @@ class Derived:
 
     def _lines(self) -> Iterator[str]:
         sessions, wait = self.sessions, self.wait
-        yield f"# A load model, derived from {self.log} by `loadpilot model from-log`."
+        yield f"# A load model, derived from {quoted(self.log)} by `loadpilot model from-log`."
         yield f"# Requests: {sessions.requests:,} of {sessions.count:,} sessions,"
         yield f"# from {_instant(sessions.first)} to {_instant(sessions.last)}."
         if sessions.lengths.total:

@@ -28,7 +28,13 @@ def python_source(model: LoadModel, origin: str) -> str:
     has_feeds = any(len(action.paths) > 1 for one in model.types for action in one.actions)
     names = {"LoadClient", "VUser", "scenario", "task", *waits, *(["feed"] if has_feeds else [])}
     ordered = sorted(names, key=lambda name: (name[0].islower(), name))
-    lines = [f'"""Written from {origin}."""', "", f"from loadpilot import {', '.join(ordered)}", ""]
+    # A name is quoted, so that no file name is code.
+    lines = [
+        f"# Written from {quoted(origin)}.",
+        "",
+        f"from loadpilot import {', '.join(ordered)}",
+        "",
+    ]
     for one in model.types:
         lines += ["", *_user_type(model, one)]
     return "\n".join(lines) + "\n"
