@@ -142,8 +142,8 @@ proptest! {
             let distance = (count * shares).abs_diff(u64::from(users) * u64::from(one.share));
             prop_assert!(distance < shares, "{}: {count} of {users}", &one.name);
         }
-        let told: Vec<u64> = workload.users_of_types().into_iter().map(u64::from).collect();
-        prop_assert_eq!(&counts, &told);
+        let stated: Vec<u64> = workload.users_of_types().into_iter().map(u64::from).collect();
+        prop_assert_eq!(&counts, &stated);
         // Every stage of users has the mix: whole blocks of them are exact.
         for block in drawn.chunks_exact(shares as usize) {
             for (number, one) in plan.types.iter().enumerate() {

@@ -6,8 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from ...problem import Problem, Refused
-from .model import read
-from .python_source import python_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +21,9 @@ def scenario_path(path: Path, root: Path) -> Path:
     """
     if path.suffix != ENDING:
         return path
+    from .model import read  # noqa: PLC0415  (start-up is a promise)
+    from .python_source import python_source  # noqa: PLC0415
+
     written = root / FOLDER / f"{path.stem}.py"
     text = python_source(read(path), path.name)
     draft = written.with_name(f".{written.name}.{os.getpid()}")
