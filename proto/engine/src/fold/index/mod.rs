@@ -20,15 +20,17 @@ use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
 mod block;
+mod paged_blocks;
 mod stored_entries;
 
 pub use block::{Entries, Entry, Key};
 pub use stored_entries::StoredEntry;
 
 use block::{Merging, PHASES, Sums};
+use paged_blocks::PagedBlocks;
 
-/// Number of ticks in a block of each level.
-const SPANS: [u32; 4] = [1, 16, 256, 4_096];
+/// Number of ticks in a block of each level above the ticks.
+const SPANS: [u32; 3] = [16, 256, 4_096];
 
 /// The gauges of an agent in the deltas of one tick: the maximum of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,12 +63,13 @@ impl AgentGauges {
 pub struct Index {
     calls: Vec<CallId>,
     agents: Vec<AgentId>,
-    /// By level, then by block. The lowest level is only appended to, so that an entry may be in
-    /// several parts there. Higher levels hold whole blocks only, each rebuilt from below when its
-    /// content has changed.
-    levels: [BTreeMap<u32, Bytes>; 4],
+    /// By tick. They are only appended to, so that an entry may be in several parts.
+    ticks: PagedBlocks,
+    /// By level, then by block: whole blocks only, each rebuilt from below when its content has
+    /// changed.
+    levels: [BTreeMap<u32, Bytes>; SPANS.len()],
     /// Blocks to be rebuilt, by level.
-    stale: [BTreeSet<u32>; 4],
+    stale: [BTreeSet<u32>; SPANS.len()],
     /// The scenario's own metrics, by due tick and task.
     metrics: BTreeMap<(u32, u16), MetricSums>,
     /// Gauges by agent and the tick in the middle of the delta's window.
@@ -167,11 +170,8 @@ impl Index {
     fn push(&mut self, tick: u32, key: Key, sums: &Sums) {
         let mut entry = Vec::new();
         sums.write(key, &mut entry);
-        let block = self.levels[0].entry(tick).or_default();
-        // Exactly: there are as many blocks as ticks, and a block grows by few entries.
-        block.0.reserve_exact(entry.len());
-        block.0.extend_from_slice(&entry);
-        for (level, span) in SPANS.iter().enumerate().skip(1) {
+        self.ticks.append(tick, &entry);
+        for (level, span) in SPANS.iter().enumerate() {
             let block = tick / span;
             if self.stale[level].insert(block) {
                 self.levels[level].remove(&block);
@@ -182,19 +182,30 @@ impl Index {
     /// Merges what was added since the last time into the higher levels, for faster queries with
     /// the same answers.
     pub fn compact(&mut self) {
-        for level in 1..SPANS.len() {
-            let children = SPANS[level] / SPANS[level - 1];
+        for level in 0..SPANS.len() {
             for block in std::mem::take(&mut self.stale[level]) {
-                let mut merging = Merging::default();
-                let first = block * children;
-                let below = self.levels[level - 1].range(first..first.saturating_add(children));
-                for (_, bytes) in below {
-                    Entries::new(&bytes.0).for_each(|entry| merging.add(entry));
-                }
-                let merged = Bytes(merging.close());
+                let merged = Bytes(self.merged(level, block));
                 self.levels[level].insert(block, merged);
             }
         }
+    }
+
+    /// A block, from those of the level below.
+    fn merged(&self, level: usize, block: u32) -> Vec<u8> {
+        let mut merging = Merging::default();
+        let mut add = |bytes| Entries::new(bytes).for_each(|entry| merging.add(entry));
+        let below = level.checked_sub(1);
+        let children = SPANS[level] / below.map_or(1, |below| SPANS[below]);
+        let first = block * children;
+        let range = first..first.saturating_add(children);
+        match below {
+            Some(below) => {
+                let blocks = self.levels[below].range(range);
+                blocks.for_each(|(_, bytes)| add(&bytes.0));
+            }
+            None => self.ticks.pieces(range).for_each(|(_, bytes)| add(bytes)),
+        }
+        merging.close()
     }
 
     /// Calls `each` with every entry of the ticks in `range`; one key may come in parts, which add
@@ -208,11 +219,16 @@ impl Index {
                     && at.checked_add(span).is_some_and(|end| end <= range.end)
                     && self.levels[*level].contains_key(&(at / span))
             };
-            let level = (1..SPANS.len()).rev().find(fits).unwrap_or(0);
-            if let Some(bytes) = self.levels[level].get(&(at / SPANS[level])) {
-                Entries::new(&bytes.0).for_each(&mut each);
+            if let Some(level) = (0..SPANS.len()).rev().find(fits) {
+                if let Some(bytes) = self.levels[level].get(&(at / SPANS[level])) {
+                    Entries::new(&bytes.0).for_each(&mut each);
+                }
+                at += SPANS[level];
+            } else {
+                let pieces = self.ticks.pieces(at..at.saturating_add(1));
+                pieces.for_each(|(_, bytes)| Entries::new(bytes).for_each(&mut each));
+                at += 1;
             }
-            at += SPANS[level];
         }
     }
 
@@ -250,7 +266,7 @@ impl Index {
     /// The first tick after all entries.
     #[must_use]
     pub fn end(&self) -> u32 {
-        let rows = self.levels[0].last_key_value().map(|(&tick, _)| tick);
+        let rows = self.ticks.last();
         let metrics = self.metrics.last_key_value().map(|(&(tick, _), _)| tick);
         rows.max(metrics).map_or(0, |tick| tick.saturating_add(1))
     }
@@ -259,7 +275,7 @@ impl Index {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let levels = self.levels.iter().flat_map(BTreeMap::values);
-        levels.map(|block| block.0.len()).sum()
+        self.ticks.len() + levels.map(|block| block.0.len()).sum::<usize>()
     }
 }
 

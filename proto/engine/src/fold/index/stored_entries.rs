@@ -17,6 +17,12 @@ pub struct StoredEntry(Part);
 enum Part {
     Call(CallId),
     Agent(AgentId),
+    /// A part of a tick's rows.
+    Tick {
+        tick: u32,
+        bytes: Bytes,
+    },
+    /// A block of a level above the ticks.
     Block {
         level: u8,
         number: u32,
@@ -41,6 +47,7 @@ impl Index {
         let Self {
             calls,
             agents,
+            ticks,
             levels,
             stale: _,
             metrics,
@@ -48,6 +55,10 @@ impl Index {
         } = self;
         let calls = calls.iter().cloned().map(Part::Call);
         let agents = agents.iter().cloned().map(Part::Agent);
+        let ticks = ticks.all().map(|(tick, bytes)| Part::Tick {
+            tick,
+            bytes: Bytes(bytes.to_vec()),
+        });
         let levels = (0_u8..).zip(levels);
         let blocks = levels.flat_map(|(level, blocks)| {
             blocks.iter().map(move |(&number, bytes)| Part::Block {
@@ -70,6 +81,7 @@ impl Index {
         });
         let names = calls.chain(agents);
         names
+            .chain(ticks)
             .chain(blocks)
             .chain(metrics)
             .chain(gauges)
@@ -82,6 +94,7 @@ impl Index {
         match entry.0 {
             Part::Call(call) => self.calls.push(call),
             Part::Agent(agent) => self.agents.push(agent),
+            Part::Tick { tick, bytes } => self.ticks.append(tick, &bytes.0),
             Part::Block {
                 level,
                 number,
