@@ -33,6 +33,22 @@ P99_US = 1_470_000
 """Of 450 arrivals 225 are due in the freeze, evenly: the fifth longest waits so long."""
 
 
+def knee_point(curve: dict[str, Any]) -> dict[str, Any] | None:
+    """The knee as the results file has it in one object."""
+    if curve["knee"] is None:
+        return None
+    held = curve["knee"]["held"]
+    level = curve["levels"][held]
+    return {
+        "step": held + 1,
+        "rps": level["rate_rps"],
+        "p99_ms": level["response"]["p99_us"] / 1000,
+        "error_rate_pct": level["error_rate_pct"],
+        "total_steps": len(curve["levels"]),
+        "max_rps": max(level["rate_rps"] for level in curve["levels"]),
+    }
+
+
 def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[str, dict[str, Any], str]:
     """A run, its curve as the report prints it from the log, and the line of the knee."""
     oracle.delay(DELAY_MS)
@@ -40,6 +56,7 @@ def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[str, dict[str, Any],
     finished = loadpilot.run(SCENE, oracle.url)
     assert finished.judged == 0, finished.stderr
     curve = finished.report["load_curve"]
+    assert finished.report.get("knee_point") == knee_point(curve)
     printed = loadpilot.call("report", "last", "--json")
     assert json.loads(printed.stdout)["load_curve"] == curve
     levels = curve["levels"]

@@ -23,6 +23,7 @@ use crate::fold::progress::ticks_reached;
 use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
 use crate::report::figures::holders::holders;
+use crate::report::figures::load_curve::knee_point;
 use crate::report::figures::percentiles::{ms, packed_percentiles_us};
 use crate::report::figures::rows_end::rows_used_up;
 use crate::report::figures::streams::streams;
@@ -79,6 +80,7 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     let load_curve = closing.load_curve(&accounts);
     let mut report = closing.judged(accounts);
     report.series = series;
+    report.knee_point = load_curve.as_ref().and_then(knee_point);
     report.load_curve = load_curve;
     Ok(digested(report))
 }
@@ -242,6 +244,7 @@ impl Closing<'_> {
             tasks: self.tasks(&accounts),
             series: Vec::new(),
             load_curve: None,
+            knee_point: None,
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
             task_raises: (!raises.is_none()).then_some(raises),

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::control::Control;
 
 /// SHA-256 in hex of the canonical JSON of a report, with an empty digest, without the count of
-/// late deltas and without the load curve, which earlier versions did not compute: the digest of a
-/// sealed run never changes.
+/// late deltas and without load curve and knee, which earlier versions did not compute: the digest
+/// of a sealed run never changes.
 #[must_use]
 pub fn digest(report: &Report) -> String {
     digested(report.clone()).digest
@@ -22,9 +22,11 @@ pub(crate) fn digested(mut report: Report) -> Report {
     report.digest.clear();
     let late_deltas = std::mem::take(&mut report.gaps.late_deltas);
     let load_curve = report.load_curve.take();
+    let knee_point = report.knee_point.take();
     let json = serde_json::to_vec(&report).expect("a report has a JSON form");
     report.gaps.late_deltas = late_deltas;
     report.load_curve = load_curve;
+    report.knee_point = knee_point;
     report.digest = hex(&Sha256::digest(json));
     report
 }

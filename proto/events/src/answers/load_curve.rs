@@ -78,6 +78,23 @@ pub struct Knee {
     pub broke: u32,
 }
 
+/// The knee in one object: the highest level that held the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KneePoint {
+    /// Number of the level in the order of time, from 1.
+    pub step: u32,
+    /// Its rate by the plan, in arrivals per second.
+    pub rps: f64,
+    /// Its 99th percentile of the response time in ms; null when no call finished.
+    pub p99_ms: Option<f64>,
+    /// Its errors in percent of finished calls; null without any.
+    pub error_rate_pct: Option<f64>,
+    /// Number of levels that the run reached.
+    pub total_steps: u32,
+    /// Highest rate of a level by the plan, in arrivals per second.
+    pub max_rps: f64,
+}
+
 /// Why a load curve has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

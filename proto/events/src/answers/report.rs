@@ -15,7 +15,7 @@ pub use crate::answers::gaps::{Gaps, LostInterval, Quarantined};
 pub use crate::answers::generator_health::GeneratorReport;
 pub use crate::answers::latency::{Ladder, Latency, Omission, OmissionOrigin};
 pub use crate::answers::load_curve::{
-    Knee, LevelLatency, LevelLimit, LoadCurve, LoadLevel, NoKnee,
+    Knee, KneePoint, LevelLatency, LevelLimit, LoadCurve, LoadLevel, NoKnee,
 };
 pub use crate::answers::streams::StreamReport;
 pub use crate::answers::timeline::StoryLine;
@@ -113,6 +113,9 @@ pub struct Report {
     /// Computed from the log, and outside of the digest: earlier versions did not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_curve: Option<LoadCurve>,
+    /// The knee of the load curve as one object; null without a knee. Outside of the digest, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee_point: Option<KneePoint>,
     /// Health of the load generator.
     pub generator: GeneratorReport,
     /// Streamed responses of all tasks, in the measured time; null without any.

@@ -7,14 +7,14 @@
 use std::ops::Range;
 
 use loadpilot_events::answers::report::{
-    Knee, LevelLatency, LevelLimit, LoadCurve, LoadLevel, NoKnee,
+    Knee, KneePoint, LevelLatency, LevelLimit, LoadCurve, LoadLevel, NoKnee,
 };
 use loadpilot_events::plan::{Plan, Shape};
 use loadpilot_events::units::Rate;
 
 use crate::fold::arrival_counts::Accounts;
 use crate::report::close::{Closing, per_second};
-use crate::report::figures::percentiles::percentile_us;
+use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::report::timeline;
 use crate::tally::packed_histogram::{HistogramSum, Precision};
 use crate::tally::ratio::percent;
@@ -115,6 +115,22 @@ pub fn knee(levels: &[LoadLevel]) -> Result<Knee, NoKnee> {
     Ok(Knee {
         held: index(held),
         broke: index(broke),
+    })
+}
+
+/// The knee as one object; `None` without a knee.
+#[must_use]
+pub fn knee_point(curve: &LoadCurve) -> Option<KneePoint> {
+    let held = curve.knee?.held;
+    let level = curve.levels.get(usize::try_from(held).ok()?)?;
+    let rates = curve.levels.iter().map(|level| level.rate_rps);
+    Some(KneePoint {
+        step: held + 1,
+        rps: level.rate_rps,
+        p99_ms: level.response.map(|response| ms(response.p99_us)),
+        error_rate_pct: level.error_rate_pct,
+        total_steps: u32::try_from(curve.levels.len()).unwrap_or(u32::MAX),
+        max_rps: rates.fold(0.0, f64::max),
     })
 }
 

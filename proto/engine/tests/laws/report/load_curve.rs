@@ -1,6 +1,6 @@
 //! The load curve: a level has the calls that were due in it, and the knee follows its rule.
 
-use loadpilot_engine::report::figures::load_curve::{exceeded, knee, levels};
+use loadpilot_engine::report::figures::load_curve::{exceeded, knee, knee_point, levels};
 use loadpilot_events::answers::report::{Knee, LevelLatency, LevelLimit, LoadLevel, NoKnee};
 use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::plan::{Piece, Plan, Profile, Shape};
@@ -233,6 +233,9 @@ fn a_level_is_a_time_of_one_rate() {
 fn the_digest_leaves_the_curve_out() {
     let history = History::of(3, steps);
     let mut report = fold(&history, &history.control, &history.data);
-    assert!(report.load_curve.take().is_some());
+    let mut curve = report.load_curve.take().expect("three rates");
+    curve.knee = Some(Knee { held: 1, broke: 2 });
+    report.knee_point = knee_point(&curve);
+    assert_eq!(report.knee_point.as_ref().map(|point| point.step), Some(2));
     assert_eq!(loadpilot_engine::report::digest(&report), report.digest);
 }
