@@ -211,6 +211,37 @@ class Knee(TypedDict):
     """
 
 
+class KneePoint(TypedDict):
+    """
+    The knee in one object: the highest level that held the load.
+    """
+
+    error_rate_pct: NotRequired[float | None]
+    """
+    Its errors in percent of finished calls; null without any.
+    """
+    max_rps: float
+    """
+    Highest rate of a level by the plan, in arrivals per second.
+    """
+    p99_ms: NotRequired[float | None]
+    """
+    Its 99th percentile of the response time in ms; null when no call finished.
+    """
+    rps: float
+    """
+    Its rate by the plan, in arrivals per second.
+    """
+    step: int
+    """
+    Number of the level in the order of time, from 1.
+    """
+    total_steps: int
+    """
+    Number of levels that the run reached.
+    """
+
+
 class Ladder(TypedDict):
     """
     Percentiles of a distribution, in µs.
@@ -1864,6 +1895,10 @@ class Report(TypedDict):
     generator: GeneratorReport
     """
     Health of the load generator.
+    """
+    knee_point: NotRequired[KneePoint | None]
+    """
+    The knee of the load curve as one object; null without a knee. Outside of the digest, too.
     """
     latency: Latency
     """

@@ -553,6 +553,37 @@ class Knee(BaseModel):
     """
 
 
+class KneePoint(BaseModel):
+    """
+    The knee in one object: the highest level that held the load.
+    """
+
+    error_rate_pct: float | None = None
+    """
+    Its errors in percent of finished calls; null without any.
+    """
+    max_rps: float
+    """
+    Highest rate of a level by the plan, in arrivals per second.
+    """
+    p99_ms: float | None = None
+    """
+    Its 99th percentile of the response time in ms; null when no call finished.
+    """
+    rps: float
+    """
+    Its rate by the plan, in arrivals per second.
+    """
+    step: Annotated[int, Field(ge=0)]
+    """
+    Number of the level in the order of time, from 1.
+    """
+    total_steps: Annotated[int, Field(ge=0)]
+    """
+    Number of levels that the run reached.
+    """
+
+
 class Ladder(BaseModel):
     """
     Percentiles of a distribution, in µs.
@@ -2571,6 +2602,10 @@ class Report(BaseModel):
     generator: GeneratorReport
     """
     Health of the load generator.
+    """
+    knee_point: KneePoint | None = None
+    """
+    The knee of the load curve as one object; null without a knee. Outside of the digest, too.
     """
     latency: Latency
     """
