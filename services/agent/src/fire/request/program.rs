@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,15 +16,18 @@ use loadpilot_engine::check::is_secret_name;
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::connections::{Connections, Http};
+use loadpilot_events::plan::requests::RequestRow;
 use loadpilot_events::plan::target;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::debug_exchange;
 use super::redaction::Redactor;
+use super::request_rows::RequestList;
 use super::target::{Role, Target};
 use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
+use crate::users::row_file::RowFile;
 
 /// The default User-Agent, up to the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
@@ -51,6 +55,8 @@ pub struct Program {
     pub(crate) debug_requests: u64,
     /// Masks secrets in those texts.
     pub(crate) redactor: Redactor,
+    /// Requests that the plan lists in a file; arrivals then perform no other calls.
+    pub(crate) requests: Option<RequestList>,
 }
 
 /// What the requests of a plan have in common.
@@ -189,24 +195,27 @@ impl Program {
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
+        let defaults = RequestDefaults {
+            origins,
+            agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
+                .expect("a run id is letters and digits"),
+            id_header: id_header.transpose()?,
+            http: plan.connections.http,
+            timeout_us: plan.timeout_us,
+            secret_headers: plan.secret_headers().to_vec(),
+        };
+        let redactor = Redactor::new(secrets.values());
         let compiler = Compiler {
-            plan,
-            defaults: RequestDefaults {
-                origins,
-                agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
-                    .expect("a run id is letters and digits"),
-                id_header: id_header.transpose()?,
-                http: plan.connections.http,
-                timeout_us: plan.timeout_us,
-                secret_headers: plan.secret_headers().to_vec(),
-            },
+            defaults: &defaults,
             secrets,
             bodies,
-            redactor: Redactor::new(secrets.values()),
+            redactor: &redactor,
+            follows: plan.connections.redirects_max.is_some(),
+            is_debugged: plan.debug_requests > 0,
         };
         let tasks = (0_u16..)
             .zip(plan.targets())
-            .map(|(place, _)| compiler.tasks(place));
+            .map(|(place, _)| compiler.tasks(plan, place));
         let tasks = tasks.collect::<Result<_, _>>()?;
         Ok(Self {
             targets,
@@ -214,11 +223,42 @@ impl Program {
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,
-            has_ids: compiler.defaults.id_header.is_some(),
-            defaults: compiler.defaults,
+            has_ids: defaults.id_header.is_some(),
+            defaults,
             debug_requests: plan.debug_requests.into(),
-            redactor: compiler.redactor,
+            redactor,
+            requests: RequestList::of(plan, secrets, bodies),
         })
+    }
+
+    /// Takes the files of the plan's feeds, in their order, which a list of requests is in.
+    #[must_use]
+    pub(crate) fn with_row_files(mut self, files: &[Option<Arc<RowFile>>]) -> Self {
+        if let (Some(list), Some(file)) = (&mut self.requests, files.first()) {
+            list.file.clone_from(file);
+        }
+        self
+    }
+
+    /// Compiles the request of a row of the list.
+    ///
+    /// # Errors
+    /// Why it cannot be sent; without its values.
+    pub(crate) fn call_of_row(&self, row: RequestRow) -> Result<Call, String> {
+        let list = self.requests.as_ref().ok_or("the plan has no list")?;
+        let number = row.step;
+        let step = list.steps.get(usize::from(number));
+        let step = step.ok_or("names a step that the task does not have")?;
+        let compiler = Compiler {
+            defaults: &self.defaults,
+            secrets: &list.secrets,
+            bodies: &list.bodies,
+            redactor: &self.redactor,
+            follows: self.connections.redirects_max.is_some(),
+            is_debugged: self.debug_requests > 0,
+        };
+        let call = compiler.call(&row.request(step), step.target, number, "request");
+        call.map_err(|fault| fault.to_string())
     }
 }
 
@@ -360,18 +400,21 @@ impl RequestDefaults {
 
 /// Turns the steps of a plan into templates.
 struct Compiler<'a> {
-    plan: &'a Plan,
-    defaults: RequestDefaults,
+    defaults: &'a RequestDefaults,
     secrets: &'a BTreeMap<String, String>,
     bodies: &'a Bodies,
-    redactor: Redactor,
+    redactor: &'a Redactor,
+    /// Whether calls follow redirects.
+    follows: bool,
+    /// Whether exchanges are reported as text.
+    is_debugged: bool,
 }
 
 impl Compiler<'_> {
     /// The calls of all tasks to the target with this index.
-    fn tasks(&self, target: u16) -> Result<Vec<Vec<Call>>, Fault> {
+    fn tasks(&self, plan: &Plan, target: u16) -> Result<Vec<Vec<Call>>, Fault> {
         let mut numbers = 0_u16..;
-        let tasks = self.plan.tasks.iter().enumerate().map(|(t, task)| {
+        let tasks = plan.tasks.iter().enumerate().map(|(t, task)| {
             let steps = task.steps.iter().enumerate().zip(&mut numbers);
             let calls = steps.map(|((s, step), number)| {
                 self.call(step, target, number, &format!("tasks[{t}].steps[{s}]"))
@@ -403,22 +446,22 @@ impl Compiler<'_> {
             let place = why.header.map_or(String::new(), |h| format!("[{h}]"));
             Fault::unsendable(&format!("{field}.headers{place}"), why.rule)
         };
-        let defaults = &self.defaults;
+        let defaults = self.defaults;
         let parts = defaults.parts(target, (step.method, path), lines, body);
         let parts = parts.map_err(unsendable)?;
         let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
         let body_bytes = parts.body.len() as u64;
-        let follows = self.plan.connections.redirects_max.is_some();
         let is_secret = |name: &str| {
             let header = step.headers.iter().find(|header| header.name == *name);
             let is_handle = |header: &Header| matches!(header.value, Text::Secret { .. });
             defaults.is_secret(name) || header.is_some_and(is_handle)
         };
-        let redirects =
-            follows.then(|| Box::new(RedirectParts::new(step.method, &parts, is_secret)));
-        let debug_lines = match self.plan.debug_requests {
-            0 => Vec::new(),
-            _ => debug_lines(step, &parts, &self.redactor),
+        let redirects = self
+            .follows
+            .then(|| Box::new(RedirectParts::new(step.method, &parts, is_secret)));
+        let debug_lines = match self.is_debugged {
+            true => debug_lines(step, &parts, self.redactor),
+            false => Vec::new(),
         };
         Ok(Call {
             target,
