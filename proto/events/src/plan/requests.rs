@@ -49,7 +49,8 @@ impl RequestRow {
             request.headers = headers;
         }
         if let Some(body) = self.body {
-            request.body = Some(body).filter(|body| !matches!(body, Body::Text(text) if text.is_empty()));
+            request.body =
+                Some(body).filter(|body| !matches!(body, Body::Text(text) if text.is_empty()));
         }
         request
     }

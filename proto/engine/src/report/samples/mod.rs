@@ -20,8 +20,8 @@ use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::samples::{self, NotSamples, Sample};
-use loadpilot_events::plan::{Plan, Profile, Shape, Step};
 use loadpilot_events::plan::target::{full_path, split, turn};
+use loadpilot_events::plan::{Plan, Profile, Shape, Step};
 use loadpilot_events::refusal::Refusal;
 
 use crate::control::Control;
