@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
+
 from ....inputs.units import Wrong, duration_us, rate_urps
 from ....problem import Problem, rule, without
 from ...flags.declaration import MOST_USED, REQUESTS, flag
@@ -37,6 +39,7 @@ class AttackFlags:
             "File with requests in a format of vegeta; they are sent in turn. - is standard input.",
             default="standard input, without a URL",
         ),
+        Parameter(allow_leading_hyphen=True),
     ] = None
     format: Annotated[
         str | None,

@@ -14,7 +14,7 @@ from ...flags.target import FLAG, Target
 from ...output.refusal import refuse
 from ..run import run_prepared
 from .attack_flags import SETTINGS, with_load
-from .requests import opened
+from .requests import URL, opened
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,8 @@ class Attack:
     def prepare(self, options: Options, _problems: list[Problem]) -> tuple[Options, Compiled]:
         """Read and compile the list; raises :class:`Refused` with all problems."""
         problems = list(self._problems)
+        if problems and self._targets.name == URL:
+            raise Refused(problems)
         try:
             survey = Survey.of(self._targets)
         except Refused as refused:
@@ -72,7 +74,7 @@ class Attack:
         if compiled.row_folder is not None:
             file = compiled.plan["requests"]["rows"]["file"]
             self._rows = compiled.row_folder / file["name"]
-        place = FLAG if self._targets.name == "URL" else self._targets.name
+        place = FLAG if self._targets.name == URL else self._targets.name
         target = Target(compiled.plan["target"], place, tuple(survey.origins)[1:])
         return replace(options, target=target), compiled
 

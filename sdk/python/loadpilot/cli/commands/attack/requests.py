@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ....scenario_file.targets.targets_file import Form
     from .attack_flags import AttackFlags
 
+URL = "URL"
+"""Name of a list that is a URL."""
 STANDARD_INPUT = "-"
 BODY_BYTES_MAX = 64 * 1024 * 1024
 """Maximum size of a body, in bytes."""
@@ -36,7 +38,7 @@ def opened(url: str | None, flags: AttackFlags, problems: list[Problem]) -> Iter
     if url is not None:
         _refuse_beside_url(flags, problems)
         content = _of_url(url, flags, problems)
-        yield TargetsFile(io.BytesIO(content), "URL", Path(), "json", headers, body)
+        yield TargetsFile(io.BytesIO(content), URL, Path(), "json", headers, body)
         return
     if flags.method is not None:
         problems.append(Problem("--method", "is that of the URL; a list has one for each request"))
@@ -74,7 +76,7 @@ def _file(name: str | None, problems: list[Problem]) -> Iterator[tuple[BinaryIO,
         return
     if name is None and sys.stdin.isatty():
         what = "name a URL, or a file of requests with --targets FILE, or pipe requests in"
-        raise Refused([*problems, Problem("URL", what)])
+        raise Refused([*problems, Problem(URL, what)])
     yield _copy(sys.stdin.buffer), "standard input", Path()
 
 
@@ -88,7 +90,7 @@ def _copy(file: BinaryIO) -> BinaryIO:
 def _of_url(url: str, flags: AttackFlags, problems: list[Problem]) -> bytes:
     """Write a URL as a list of one request."""
     method = flags.method or ("GET" if flags.body is None else "POST")
-    for place, check, text in (("URL", read_url, url), ("--method", checked_method, method)):
+    for place, check, text in ((URL, read_url, url), ("--method", checked_method, method)):
         try:
             check(text)
         except Invalid as invalid:
