@@ -10,7 +10,7 @@
 //! - `object`: content stored outside of the plan
 //! - `profile`: the offered rate, or the number of active users, over time
 //! - `think_time`: think times of users
-//! - [`requests`]: requests in a file, which arrivals send in turn
+//! - [`requests`], [`request_row`]: requests in a file, which arrivals send in turn
 //! - [`script`]: a scenario that runs in Python on the agents
 //! - [`code`]: a scenario compiled to data, which any agent can play
 //! - [`threshold`]: limits on measured figures
@@ -23,6 +23,7 @@ pub mod connections;
 mod method;
 mod object;
 mod profile;
+pub mod request_row;
 pub mod requests;
 pub mod script;
 pub mod target;
@@ -57,9 +58,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, with `types`, with `requests`, and with think times of the exponential or
-    /// lognormal distribution. A plan with none of them stays at the first version, so that readers of the
-    /// first version read it.
+    /// with `user_stages`, with `types`, with `requests`, and with think times of the exponential
+    /// or lognormal distribution. A plan with none of them stays at the first version, so that
+    /// readers of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }

@@ -1,8 +1,8 @@
 //! Sampled calls as results of vegeta: the twelve columns of its `encode --to csv`.
 //!
 //! A result begins when its call was due, and its latency is the response time from there, so that
-//! vegeta's figures are the corrected ones of the report. Its attack is the task; where the rate has
-//! several levels, the rate. Body and headers are empty: samples have none.
+//! vegeta's figures are the corrected ones of the report. Its attack is the task; where the rate
+//! has several levels, the rate. Body and headers are empty: samples have none.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

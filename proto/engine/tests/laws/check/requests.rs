@@ -3,7 +3,7 @@
 use loadpilot_engine::check;
 use loadpilot_engine::check::changes::{Changes, adjust};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::requests::RequestRow;
+use loadpilot_events::plan::request_row::RequestRow;
 use loadpilot_events::refusal::Problem;
 use serde_json::{Value, json};
 

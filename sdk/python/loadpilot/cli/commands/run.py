@@ -12,29 +12,23 @@ import json
 import os
 import sys
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from ... import _native
-from ...compile.plan import Compiled, compile_scenario, row_files
+from ...compile.plan import Compiled, row_files
 from ...compile.scenario.settings import Overrides
 from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
-from ...inputs.params import ParameterSource
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
-from ...problem import Problem, Refused, rule
-from ...scenario_file.load import load
-from ...scenario_file.load_model.scenario import scenario_path
-from ...scenario_file.user_types import chosen
+from ...problem import Problem, Refused
 from ..configuration.sources import current
 from ..flags import allow
-from ..flags.breach_flags import unknown_gates
 from ..flags.options import MISSING, read
 from ..flags.run_flags import TEXT
 from ..output.log_unavailable import report_log_unavailable
@@ -47,6 +41,7 @@ from ..output.opening import (
     type_lines,
 )
 from ..output.refusal import refuse
+from ..plan_check import check, of_files
 from ..scenario_selection import is_interactive, select
 
 if TYPE_CHECKING:
@@ -80,7 +75,7 @@ def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode
             if isinstance(chosen, ExitCode):
                 return chosen
             file, flags = chosen
-        return _run((file, *more), flags, stdout, _of_files)
+        return _run((file, *more), flags, stdout, of_files)
 
 
 def run_prepared(name: str, flags: RunFlags, prepare: Prepare) -> ExitCode:
@@ -108,7 +103,7 @@ def _run(
     try:
         # Without options there is no scenario file, which is among the problems.
         options, compiled = prepare(options, problems) if options else _refused()
-        _check(compiled, options)
+        check(compiled, options)
     except Refused as refused:
         return refuse([*problems, *refused.problems])
     if problems:
@@ -126,52 +121,6 @@ def _run(
 
 def _refused() -> NoReturn:
     raise Refused([])
-
-
-def _of_files(options: Options, problems: list[Problem]) -> tuple[Options, Compiled]:
-    """Compile the scenarios of the files; raises Refused."""
-    parameters = ParameterSource(os.environ, options.overrides.env)
-    paths = [scenario_path(path, ROOT) for path in (options.file, *options.more_files)]
-    files = [load(path, parameters) for path in paths]
-    types = chosen(files, options.scenario, options.shares)
-    # The checker of the plan must not refuse an invalid target a second time.
-    is_valid = not any(problem.place == options.target.place for problem in problems)
-    url = options.target.url if is_valid else "http://localhost"
-    others = options.target.others if is_valid else ()
-    overrides = replace(options.overrides, other_targets=others)
-    if len(types) == 1:
-        compiled = compile_scenario(types[0].loaded, types[0].cls, url, overrides)
-    else:
-        from ...compile.user_types import compile_together
-
-        compiled = compile_together(types, url, overrides)
-    return options, compiled
-
-
-def _check(compiled: Compiled, options: Options) -> None:
-    """Check what plan and flags say together; raises Refused."""
-    found = json.loads(_native.check_plan(compiled.plan_json(), options.seed))
-    if found:
-        raise Refused([rule(one["field"], one["rule"], one["value"]) for one in found])
-    allow.check(compiled, options.allow_target, options.target.place)
-    if options.aborts:
-        gates = json.loads(_native.plan_gates(compiled.plan_json()))
-        unknown = unknown_gates(options.aborts, gates)
-        if unknown:
-            raise Refused(unknown)
-    users = compiled.plan.get("users")
-    if users is not None and options.agents.want > users:
-        must = f"must be at most the users of the closed loop, {users}: each agent holds one"
-        raise Refused([rule(options.agents_flag, must, options.agents.want)])
-    hooks = compiled.hooks
-    if hooks is not None and options.fleet is not None and options.fleet.detach:
-        needed = "; ".join(hook_lines(hooks))
-        raise Refused([Problem("--detach", f"leaves, and this command is needed: {needed}")])
-    if hooks is not None and hooks.start is not None:
-        users = compiled.plan["script"]["users"]
-        if options.agents.want > users:
-            must = f"must be at most the users that are prepared, {users}: each exists once"
-            raise Refused([rule(options.agents_flag, must, options.agents.want)])
 
 
 def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -16,18 +15,16 @@ use loadpilot_engine::check::is_secret_name;
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::connections::{Connections, Http};
-use loadpilot_events::plan::requests::RequestRow;
 use loadpilot_events::plan::target;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::debug_exchange;
 use super::redaction::Redactor;
-use super::request_rows::RequestList;
+use super::request_list::RequestList;
 use super::target::{Role, Target};
 use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
-use crate::users::row_file::RowFile;
 
 /// The default User-Agent, up to the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
@@ -230,36 +227,6 @@ impl Program {
             requests: RequestList::of(plan, secrets, bodies),
         })
     }
-
-    /// Takes the files of the plan's feeds, in their order, which a list of requests is in.
-    #[must_use]
-    pub(crate) fn with_row_files(mut self, files: &[Option<Arc<RowFile>>]) -> Self {
-        if let (Some(list), Some(file)) = (&mut self.requests, files.first()) {
-            list.file.clone_from(file);
-        }
-        self
-    }
-
-    /// Compiles the request of a row of the list.
-    ///
-    /// # Errors
-    /// Why it cannot be sent; without its values.
-    pub(crate) fn call_of_row(&self, row: RequestRow) -> Result<Call, String> {
-        let list = self.requests.as_ref().ok_or("the plan has no list")?;
-        let number = row.step;
-        let step = list.steps.get(usize::from(number));
-        let step = step.ok_or("names a step that the task does not have")?;
-        let compiler = Compiler {
-            defaults: &self.defaults,
-            secrets: &list.secrets,
-            bodies: &list.bodies,
-            redactor: &self.redactor,
-            follows: self.connections.redirects_max.is_some(),
-            is_debugged: self.debug_requests > 0,
-        };
-        let call = compiler.call(&row.request(step), step.target, number, "request");
-        call.map_err(|fault| fault.to_string())
-    }
 }
 
 /// The targets of a plan, then the origins that redirects may lead to.
@@ -399,15 +366,15 @@ impl RequestDefaults {
 }
 
 /// Turns the steps of a plan into templates.
-struct Compiler<'a> {
-    defaults: &'a RequestDefaults,
-    secrets: &'a BTreeMap<String, String>,
-    bodies: &'a Bodies,
-    redactor: &'a Redactor,
+pub(super) struct Compiler<'a> {
+    pub(super) defaults: &'a RequestDefaults,
+    pub(super) secrets: &'a BTreeMap<String, String>,
+    pub(super) bodies: &'a Bodies,
+    pub(super) redactor: &'a Redactor,
     /// Whether calls follow redirects.
-    follows: bool,
+    pub(super) follows: bool,
     /// Whether exchanges are reported as text.
-    is_debugged: bool,
+    pub(super) is_debugged: bool,
 }
 
 impl Compiler<'_> {
@@ -424,7 +391,13 @@ impl Compiler<'_> {
         tasks.collect()
     }
 
-    fn call(&self, step: &Step, target: u16, number: u16, field: &str) -> Result<Call, Fault> {
+    pub(super) fn call(
+        &self,
+        step: &Step,
+        target: u16,
+        number: u16,
+        field: &str,
+    ) -> Result<Call, Fault> {
         let full = self.defaults.full_path(target, &step.path);
         let path = PathAndQuery::try_from(full.as_str())
             .ok()

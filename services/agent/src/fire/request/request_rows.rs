@@ -2,19 +2,15 @@
 //! its row. Those of a small file are kept. Must never show a row: it may name private data.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use loadpilot_engine::schedule::feed::Feeder;
 use loadpilot_engine::schedule::random::DrawScope;
 use loadpilot_engine::schedule::workload::Workload;
-use loadpilot_events::plan::requests::RequestRow;
-use loadpilot_events::plan::script::Feed;
-use loadpilot_events::plan::{Plan, Step};
+use loadpilot_events::plan::request_row::RequestRow;
 use loadpilot_script::rows::{Row, RowReader};
 
-use super::program::{Bodies, Call, Program};
+use super::program::{Call, Compiler, Program};
 use crate::fire::arrival_id::ArrivalId;
 use crate::users::row_file::{Cursor, RowFile};
 
@@ -23,39 +19,35 @@ const KEPT_ROWS_MAX: u64 = 16_384;
 /// Maximum bytes of a file whose compiled calls one core keeps.
 const KEPT_BYTES_MAX: u64 = 4 << 20;
 
-/// What the rows of a plan have in common, for all cores.
-pub(crate) struct RequestList {
-    rows: Feed,
-    /// Steps of the only task.
-    pub(super) steps: Vec<Step>,
-    pub(super) secrets: BTreeMap<String, String>,
-    pub(super) bodies: Bodies,
-    /// Absent before it was fetched.
-    pub(super) file: Option<Arc<RowFile>>,
-}
-
-impl fmt::Debug for RequestList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It holds secrets.
-        write!(f, "RequestList({} rows)", self.rows.rows)
+impl Program {
+    /// Takes the files of the plan's feeds, in their order, which a list of requests is in.
+    #[must_use]
+    pub(crate) fn with_row_files(mut self, files: &[Option<Arc<RowFile>>]) -> Self {
+        if let (Some(list), Some(file)) = (&mut self.requests, files.first()) {
+            list.file.clone_from(file);
+        }
+        self
     }
-}
 
-impl RequestList {
-    /// That of a plan, if it has one.
-    pub(super) fn of(
-        plan: &Plan,
-        secrets: &BTreeMap<String, String>,
-        bodies: &Bodies,
-    ) -> Option<Self> {
-        let requests = plan.requests.as_ref()?;
-        Some(Self {
-            rows: requests.rows.clone(),
-            steps: plan.tasks.first()?.steps.clone(),
-            secrets: secrets.clone(),
-            bodies: bodies.clone(),
-            file: None,
-        })
+    /// Compiles the request of a row of the list.
+    ///
+    /// # Errors
+    /// Why it cannot be sent; without its values.
+    pub(crate) fn call_of_row(&self, row: RequestRow) -> Result<Call, String> {
+        let list = self.requests.as_ref().ok_or("the plan has no list")?;
+        let number = row.step;
+        let step = list.steps.get(usize::from(number));
+        let step = step.ok_or("names a step that the task does not have")?;
+        let compiler = Compiler {
+            defaults: &self.defaults,
+            secrets: &list.secrets,
+            bodies: &list.bodies,
+            redactor: &self.redactor,
+            follows: self.connections.redirects_max.is_some(),
+            is_debugged: self.debug_requests > 0,
+        };
+        let call = compiler.call(&row.request(step), step.target, number, "request");
+        call.map_err(|fault| fault.to_string())
     }
 }
 
