@@ -20,7 +20,7 @@ use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text
 
 use super::debug_exchange;
 use super::redaction::Redactor;
-use super::request_list::RequestList;
+use super::request_rows::request_list::RequestList;
 use super::target::{Role, Target};
 use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
 use crate::fire::arrival_id::ArrivalId;

@@ -12,13 +12,13 @@ use crate::users::row_file::RowFile;
 
 /// What the rows of a plan have in common, for all cores.
 pub(crate) struct RequestList {
-    pub(super) rows: Feed,
+    pub(crate) rows: Feed,
     /// Steps of the only task.
-    pub(super) steps: Vec<Step>,
-    pub(super) secrets: BTreeMap<String, String>,
-    pub(super) bodies: BTreeMap<String, Bytes>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) secrets: BTreeMap<String, String>,
+    pub(crate) bodies: BTreeMap<String, Bytes>,
     /// Absent before it was fetched.
-    pub(super) file: Option<Arc<RowFile>>,
+    pub(crate) file: Option<Arc<RowFile>>,
 }
 
 impl fmt::Debug for RequestList {
@@ -30,7 +30,7 @@ impl fmt::Debug for RequestList {
 
 impl RequestList {
     /// That of a plan, if it has one.
-    pub(super) fn of(
+    pub(crate) fn of(
         plan: &Plan,
         secrets: &BTreeMap<String, String>,
         bodies: &BTreeMap<String, Bytes>,

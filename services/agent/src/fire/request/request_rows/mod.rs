@@ -1,6 +1,8 @@
 //! The requests of a plan that lists them in a file of rows: each is compiled when an arrival takes
 //! its row. Those of a small file are kept. Must never show a row: it may name private data.
 
+pub(super) mod request_list;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 
