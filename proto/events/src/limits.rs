@@ -1,5 +1,7 @@
 //! Size limits of the formats, by name. Settings that users may change are in the plan.
 
+/// Maximum number of secrets that the rows of a list of requests name.
+pub const REQUEST_SECRETS_MAX: usize = 100;
 /// Maximum length of a value that a refusal quotes, in characters.
 pub const PROBLEM_VALUE_CHARS_MAX: usize = 120;
 /// Maximum number of problems shown of one request; further ones are counted.

@@ -102,6 +102,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-redirect-origins.v1.json",
             "plan-redirects.v1.json",
             "plan-replay.v2.json",
+            "plan-requests.v2.json",
             "plan-row-files.v1.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",

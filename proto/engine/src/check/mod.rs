@@ -23,6 +23,7 @@ mod code;
 mod connections;
 mod inputs;
 mod proxy_policy;
+mod requests;
 mod script;
 mod secrecy;
 mod target;
@@ -179,6 +180,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     inputs::inputs(&mut checker, plan);
     tasks(&mut checker, plan);
     script::script(&mut checker, plan);
+    requests::plan(&mut checker, plan);
     code::code(&mut checker, plan);
     debug_requests(&mut checker, plan);
     body::objects(&mut checker, plan);
@@ -409,8 +411,7 @@ fn header(checker: &mut Checker<'_>, field: &str, header: &Header) {
 }
 
 fn debug_requests(checker: &mut Checker<'_>, plan: &Plan) {
-    let calls = plan.tasks.iter().map(|task| task.steps.len()).max();
-    let calls = u32::try_from(calls.unwrap_or(1).max(1)).unwrap_or(u32::MAX);
+    let calls = u32::try_from(plan.steps_per_arrival().max(1)).unwrap_or(u32::MAX);
     let most = limits::DEBUG_REQUESTS_MAX / calls;
     let rule = format!("must be at most {most}: an arrival may make {calls} requests");
     let fits = plan.debug_requests <= most;

@@ -127,12 +127,11 @@ pub(super) fn rows_beyond_warm_up(checker: &mut Checker<'_>, plan: &Plan, seed: 
         "must last longer than the warm-up, {until}: feed {name} ends the run at {at}, and nothing \
          would be measured"
     );
-    let list = if plan.script.is_some() {
-        "script"
-    } else {
-        "code"
+    let field = match (&plan.requests, &plan.script) {
+        (Some(_), _) => "requests.rows[0].rows".to_owned(),
+        (None, Some(_)) => format!("script.feeds[{}].rows", end.feed),
+        (None, None) => format!("code.feeds[{}].rows", end.feed),
     };
-    let field = format!("{list}.feeds[{}].rows", end.feed);
     checker.require(end.at_us > warm_up_us, field, &rule, feed.rows);
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         samples_ppm: Some(1_000_000),
         script: None,
         code: None,
+        requests: None,
         parameters: std::collections::BTreeMap::new(),
         tags: std::collections::BTreeMap::new(),
     };
@@ -144,6 +145,7 @@ fn task(number: u64, dice: &mut Dice) -> Task {
         name: format!("GET /{number}/{place}"),
         method: Method::Get,
         path: format!("/{number}/{place}"),
+        target: 0,
         headers: Vec::new(),
         body: None,
         timeout_us: None,

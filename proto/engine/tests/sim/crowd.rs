@@ -26,6 +26,7 @@ fn plan(dice: &mut Dice) -> Plan {
         name: format!("GET /{number}"),
         method: Method::Get,
         path: format!("/{number}"),
+        target: 0,
         headers: Vec::new(),
         body: None,
         timeout_us: None,

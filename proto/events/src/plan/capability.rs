@@ -19,6 +19,9 @@ const PYTHON: &str = "python";
 /// Capability of agents that know user types.
 const USER_TYPES: &str = "user-types";
 
+/// Capability of agents that send requests in files of rows.
+const REQUEST_ROWS: &str = "request-rows";
+
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
@@ -39,6 +42,12 @@ impl Capability {
     #[must_use]
     pub fn user_types() -> Self {
         Self(USER_TYPES.to_owned())
+    }
+
+    /// The capability to send requests in files of rows, which agents of earlier versions lack.
+    #[must_use]
+    pub fn request_rows() -> Self {
+        Self(REQUEST_ROWS.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -92,7 +101,8 @@ impl Plan {
     pub fn needs(&self) -> BTreeSet<Capability> {
         let python = self.script.iter().map(|_| Capability::python());
         let types = self.types.first().map(|_| Capability::user_types());
-        python.chain(types).collect()
+        let rows = self.requests.iter().map(|_| Capability::request_rows());
+        python.chain(types).chain(rows).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::defaults::is_default;
 pub struct Connections {
     /// Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
     /// by their ordinals, the plan's target first; a user of a scenario stays with that of its own
-    /// number.
+    /// number, and each request of a list names its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_targets: Vec<String>,
     /// Version of HTTP.

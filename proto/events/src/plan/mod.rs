@@ -10,6 +10,7 @@
 //! - `object`: content stored outside of the plan
 //! - `profile`: the offered rate, or the number of active users, over time
 //! - `think_time`: think times of users
+//! - [`requests`], [`request_row`]: requests in a file, which arrivals send in turn
 //! - [`script`]: a scenario that runs in Python on the agents
 //! - [`code`]: a scenario compiled to data, which any agent can play
 //! - [`threshold`]: limits on measured figures
@@ -22,6 +23,8 @@ pub mod connections;
 mod method;
 mod object;
 mod profile;
+pub mod request_row;
+pub mod requests;
 pub mod script;
 pub mod target;
 mod think_time;
@@ -43,6 +46,7 @@ use sha2::{Digest, Sha256};
 use crate::defaults::is_default;
 use crate::plan::code::Code;
 use crate::plan::connections::Connections;
+use crate::plan::requests::Requests;
 use crate::plan::script::{Feed, Prepared, Script};
 use crate::plan::threshold::Threshold;
 use crate::plan::user_types::UserType;
@@ -54,9 +58,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, with `types`, and with think times of the exponential or lognormal
-    /// distribution. A plan with none of them stays at the first version, so that readers of the
-    /// first version read it.
+    /// with `user_stages`, with `types`, with `requests`, and with think times of the exponential
+    /// or lognormal distribution. A plan with none of them stays at the first version, so that
+    /// readers of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -144,6 +148,10 @@ pub struct Plan {
     /// code in place of steps. Absent: no code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+    /// List of requests: each arrival performs one step of the only task, the one that its row
+    /// names. Absent: it performs all steps. From the second version of the format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Requests>,
 }
 
 impl Plan {
@@ -209,6 +217,10 @@ pub struct Step {
     pub method: Method,
     /// Path with query, starting with `/`.
     pub path: String,
+    /// Index of its target, the plan's own first; only with `requests`. Absent: the target whose
+    /// turn it is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub target: u16,
     /// Headers, sent in this order after Host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<Header>,
@@ -313,6 +325,17 @@ impl Plan {
         tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
     }
 
+    /// Maximum number of steps that one arrival performs.
+    #[must_use]
+    pub fn steps_per_arrival(&self) -> usize {
+        let steps = self.tasks.iter().map(|task| task.steps.len()).max();
+        let most = steps.unwrap_or(0);
+        match self.requests {
+            Some(_) => most.min(1),
+            None => most,
+        }
+    }
+
     /// Content stored outside of the plan, sorted, without duplicates: large bodies, scripts,
     /// states and feed rows.
     pub fn objects(&self) -> BTreeSet<&Object> {
@@ -338,6 +361,9 @@ impl Plan {
     /// Feeds of the scenario.
     #[must_use]
     pub fn feeds(&self) -> &[Feed] {
+        if let Some(requests) = &self.requests {
+            return std::slice::from_ref(&requests.rows);
+        }
         let script = self.script.as_ref().map(|script| &script.feeds);
         let feeds = script.or(self.code.as_ref().map(|code| &code.feeds));
         feeds.map_or(&[], Vec::as_slice)
@@ -387,7 +413,9 @@ impl Plan {
         let proxy = self.connections.proxy.as_ref();
         let login = proxy.and_then(|proxy| proxy.credentials_secret.clone());
         let states = self.prepared().map(|prepared| prepared.key_secret.clone());
-        let mut names: Vec<String> = in_texts.chain(key).chain(login).chain(states).collect();
+        let rows = self.requests.iter().flat_map(|requests| &requests.secrets);
+        let others = key.into_iter().chain(login).chain(states);
+        let mut names: Vec<String> = in_texts.chain(others).chain(rows.cloned()).collect();
         names.sort();
         names.dedup();
         names

@@ -996,7 +996,7 @@ class Connections(TypedDict, closed=True):
     """
     Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
     by their ordinals, the plan's target first; a user of a scenario stays with that of its own
-    number.
+    number, and each request of a list names its own.
     """
     proxy: NotRequired[Proxy | None]
     """

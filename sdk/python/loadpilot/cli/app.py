@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from .attack_command import attack
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
@@ -98,6 +99,9 @@ def run(
     from .commands.run import run as execute
 
     return execute(file, flags, more)
+
+
+app.command(attack, group=RUN, usage="Usage: loadpilot attack [OPTIONS] [URL]")
 
 
 @app.command(group=PROJECT, usage="Usage: loadpilot explain [OPTIONS] FILE")

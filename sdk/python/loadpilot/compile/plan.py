@@ -191,8 +191,15 @@ def _with_logic(
 
 def row_files(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """List the files that the feeds of a plan read rows from."""
+    return [feed["file"] for feed in feeds_in(plan) if "file" in feed]
+
+
+def feeds_in(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the feeds of a plan."""
+    if "requests" in plan:
+        return [plan["requests"]["rows"]]
     logic = plan.get("script") or plan.get("code") or {}
-    return [feed["file"] for feed in logic.get("feeds", ()) if "file" in feed]
+    return list(logic.get("feeds", ()))
 
 
 def _encode(

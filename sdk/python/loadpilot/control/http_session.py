@@ -114,6 +114,10 @@ class HttpSession:
         """Raise Fault: the single calls of a run are not available over HTTP."""
         raise _native.Fault(f"{path}: the calls of {run} are not available at {self._api.place}")
 
+    def read_samples(self, run: str, _slice_json: str, _form: str) -> _native.Samples:
+        """Raise Fault: the single calls of a run are not available over HTTP."""
+        raise _native.Fault(f"the calls of {run} are not available at {self._api.place}")
+
     def ledger(self, run: str, claimant: str) -> HttpLedger:
         """Open what a run owes, for a command of this name."""
         return HttpLedger(self, run, claimant)

@@ -5,7 +5,7 @@ Types and timeouts only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +90,11 @@ class Session(Protocol):
 
     def samples(self, run: str, path: Path) -> str:
         """Write every call to a file; returns how many, as JSON."""
+
+    def read_samples(
+        self, run: str, slice_json: str, form: Literal["table", "vegeta", "json"]
+    ) -> _native.Samples:
+        """Open every call of a slice; raises Fault where only reports are known."""
 
     def ledger(self, run: str, claimant: str) -> _native.Ledger | HttpLedger:
         """Open the teardown record of a run, for the command with this claimant id."""

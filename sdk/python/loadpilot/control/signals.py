@@ -6,8 +6,12 @@ is short and checks the count.
 
 from __future__ import annotations
 
+import os
+import select
 import signal
-from typing import TYPE_CHECKING, Self
+import stat
+import threading
+from typing import TYPE_CHECKING, Self, TextIO
 
 from .exit_code import ExitCode
 
@@ -37,6 +41,20 @@ class Interruptions:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def watch_pipe(self, stream: TextIO) -> None:
+        """Count the end of the reader of a pipe as an interruption."""
+        poll = select.poll()
+        # Without an event of its own: only an error wakes it, which a pipe has without a reader.
+        poll.register(stream.fileno(), 0)
+
+        def wait() -> None:
+            poll.poll()
+            self.first = self.first or ExitCode.INTERRUPTED
+            self.count += 1
+
+        if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            threading.Thread(target=wait, name="reader of the output", daemon=True).start()
 
     def any(self) -> bool:
         """Whether there was any."""

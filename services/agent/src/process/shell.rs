@@ -63,7 +63,7 @@ impl Shell {
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {
         let python = self.scripting.iter().map(|_| Capability::python());
-        let types = [Capability::user_types()];
+        let types = [Capability::user_types(), Capability::request_rows()];
         self.labels
             .iter()
             .cloned()

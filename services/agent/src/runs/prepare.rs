@@ -113,6 +113,7 @@ pub(super) async fn prepare(
     let row_files = row_files::fetch(shell, plan).await?;
     let policy = fire::with_own_servers(&shell.targets).await;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
+    let program = program.with_row_files(&row_files);
     fire::check_targets(&program).await?;
     let workload = Arc::new(Workload::new(plan, created.seed));
     let mut users_setup = virtual_users(shell, (created, &workload), holds, &bodies, &secrets)?;

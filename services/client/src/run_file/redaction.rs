@@ -114,6 +114,7 @@ fn redacted_plan(plan: &Value) -> Value {
     plan.parameters.values_mut().for_each(redact_text);
     for step in plan.tasks.iter_mut().flat_map(|task| &mut task.steps) {
         step.body = None;
+        step.target = 0;
         // A query often holds what the scenario's data is about.
         if let Some((path, _)) = step.path.split_once('?') {
             step.path = path.to_owned();

@@ -1,7 +1,7 @@
 //! Time limits for the holders of a run: to get ready, and to end what they started. Pure
 //! arithmetic over the plan; a limit must never be shorter than what the plan allows a call.
 
-use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::{Plan, Step, Task};
 
 /// Time, in µs, that each byte of the bodies beside a plan adds to the time for getting ready: it
 /// requires 1 MB/s to each agent, and of the disk that a file of rows is on.
@@ -16,11 +16,14 @@ pub const SCRIPT_TIMEOUTS: u64 = 10;
 
 /// The maximum time, in µs, from the due time of an arrival to its end.
 pub(crate) fn longest_arrival_us(plan: &Plan) -> u64 {
-    let steps = |task: &loadpilot_events::plan::Task| -> u64 {
-        task.steps
-            .iter()
-            .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
-            .sum()
+    let steps = |task: &Task| -> u64 {
+        let of_step = |step: &Step| step.timeout_us.unwrap_or(plan.timeout_us);
+        let timeouts = task.steps.iter().map(of_step);
+        match plan.requests {
+            // An arrival performs one of them.
+            Some(_) => timeouts.max().unwrap_or(0),
+            None => timeouts.sum(),
+        }
     };
     let calls_us = match plan.scenario_users() {
         // The number of calls of such a task is unknown. One more time-out, for the call in flight

@@ -20,8 +20,8 @@ use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::samples::{self, NotSamples, Sample};
-use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::target::{full_path, split, turn};
+use loadpilot_events::plan::{Plan, Profile, Shape, Step};
 use loadpilot_events::refusal::Refusal;
 
 use crate::control::Control;
@@ -74,6 +74,9 @@ pub struct SampleRow<'a> {
     pub sample: &'a Sample,
     /// When it was due.
     pub due: Timestamp,
+    /// Planned rate of its level in millionths of an arrival per second, if the plan is a stair of
+    /// several levels.
+    pub level_urps: Option<u64>,
     /// Name of its task.
     pub task: &'a str,
     /// Its name.
@@ -94,6 +97,8 @@ pub struct SampleTable {
     start_at: Timestamp,
     workload: Workload,
     calls: Vec<NamedCall>,
+    /// Whether the rate of the plan is a stair of several levels.
+    has_levels: bool,
     query: Query,
 }
 
@@ -110,19 +115,25 @@ impl SampleTable {
         let start = control.state.start.as_ref();
         let start_at = start.ok_or(NoSamples::NeverStarted)?.start_at;
         let workload = Workload::new(&plan, created.seed).steered(&control.state.steering.rates);
+        let url = |target: &str, step: &Step| {
+            let (origin, base) = split(target);
+            format!("{origin}{}", full_path(base, &step.path))
+        };
+        let urls = |step: &Step| match plan.requests {
+            Some(_) => {
+                let target = plan.targets().nth(step.target.into());
+                target.map(|target| url(target, step)).into_iter().collect()
+            }
+            None => plan.targets().map(|target| url(target, step)).collect(),
+        };
         let calls = plan.calls().map(|(task, step)| NamedCall {
             task: u16::try_from(task).unwrap_or(u16::MAX),
             name: step.name.clone(),
             method: step.method.name(),
-            urls: plan
-                .targets()
-                .map(|target| {
-                    let (origin, base) = split(target);
-                    format!("{origin}{}", full_path(base, &step.path))
-                })
-                .collect(),
+            urls: urls(step),
         });
         let calls = calls.collect();
+        let has_levels = has_levels(&plan.profile);
         let query = query(&control, &Slice::default()).map_err(|_| NoSamples::NeverStarted)?;
         Ok(Self {
             control,
@@ -130,6 +141,7 @@ impl SampleTable {
             start_at,
             workload,
             calls,
+            has_levels,
             query,
         })
     }
@@ -186,6 +198,9 @@ impl SampleTable {
             each(&SampleRow {
                 sample,
                 due: self.start_at.plus_us(sample.due_us),
+                level_urps: self
+                    .has_levels
+                    .then(|| self.workload.pace().rate_at(sample.due_us)),
                 task: task.map_or("", |task| &task.name),
                 call: call.map_or("", |call| &call.name),
                 method: call.map_or("", |call| call.method),
@@ -208,10 +223,24 @@ impl SampleTable {
         if self.workload.users().is_some() {
             return None;
         }
-        let micro = self.workload.pace().rate_at(due_us);
-        let text = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
-        Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+        Some(rate_text(self.workload.pace().rate_at(due_us)))
     }
+}
+
+/// A rate in millionths of an arrival per second as a number of arrivals per second.
+fn rate_text(urps: u64) -> String {
+    let text = format!("{}.{:06}", urps / 1_000_000, urps % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Whether a profile is a stair: constant pieces, of more than one rate. A recorded load has a
+/// piece for each second, which is no level.
+fn has_levels(profile: &Profile) -> bool {
+    let pieces = &profile.pieces;
+    let is_stair = matches!(profile.shape, Shape::Step | Shape::Stages);
+    let are_constant = pieces.iter().all(|piece| piece.from == piece.to);
+    let first = pieces.first().map(|piece| piece.from);
+    is_stair && are_constant && pieces.iter().any(|piece| Some(piece.from) != first)
 }
 
 /// A slice, checked against a run of which no delta was read.

@@ -61,7 +61,9 @@ impl SampleText {
     pub fn line(&mut self, table: &SampleTable, row: &SampleRow<'_>, text: &mut String) {
         match self {
             Self::Table => table_line(table, row, text),
-            Self::Vegeta(order) => vegeta::line(row, order.number(row), text),
+            Self::Vegeta(order) => {
+                vegeta::line(row, table.plan.tasks.len(), order.number(row), text);
+            }
             Self::JsonLines => {
                 let line = JsonLine::of(table, row);
                 text.push_str(&serde_json::to_string(&line).expect("a row has a JSON form"));

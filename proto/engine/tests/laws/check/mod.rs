@@ -7,5 +7,6 @@ mod hang_up;
 mod plan;
 mod proxies;
 mod redirects;
+mod requests;
 mod target_policy;
 mod targets;

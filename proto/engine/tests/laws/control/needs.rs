@@ -8,8 +8,8 @@ use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::evt::{CapacityOffered, Fact, What};
 use loadpilot_events::log::req::{Request, RunRequested};
-use loadpilot_events::plan::Object;
 use loadpilot_events::plan::script::Script;
+use loadpilot_events::plan::{Object, Plan};
 use loadpilot_events::{Capability, Holder, Rate, Timestamp};
 use proptest::prelude::*;
 
@@ -201,6 +201,9 @@ fn a_mix_needs_agents_that_know_user_types() {
     assert_eq!(plan.needs(), BTreeSet::new());
     let mix = plans::mixed(plan, &mut Dice::new(1));
     assert_eq!(mix.needs(), BTreeSet::from([Capability::user_types()]));
+    let list = include_str!("../../../../golden/plan-requests.v2.json");
+    let list: Plan = serde_json::from_str(list).expect("a plan");
+    assert_eq!(list.needs(), BTreeSet::from([Capability::request_rows()]));
     let request = plans::request(mix, 1, 1, &mut Dice::new(1));
     let able = BTreeSet::from([Capability::user_types()]);
     let agents = [

@@ -72,7 +72,7 @@ def resume(
         problems: list[Problem] = []
         place = read_place(server, api, current().environ, problems)
         files = flags.results.read(problems)
-        stdout = StandardOutput(quiet=False, prints_report=False)
+        stdout = StandardOutput(quiet=False, product=None)
         outs = read_outs(flags.out, flags.results.written(), stdout, problems)
         problems += trust_problems(trust)
         if problems:

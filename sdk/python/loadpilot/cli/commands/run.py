@@ -11,32 +11,26 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import redirect_stdout
-from dataclasses import replace
+from contextlib import contextmanager, redirect_stdout
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from ... import _native
-from ...compile.plan import Compiled, compile_scenario, row_files
+from ...compile.plan import Compiled, row_files
 from ...compile.scenario.settings import Overrides
 from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
-from ...inputs.params import ParameterSource
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
-from ...problem import Problem, Refused, rule
-from ...scenario_file.load import load
-from ...scenario_file.load_model.scenario import scenario_path
-from ...scenario_file.user_types import chosen
+from ...problem import Problem, Refused
 from ..configuration.sources import current
 from ..flags import allow
-from ..flags.breach_flags import unknown_gates
 from ..flags.options import MISSING, read
-from ..flags.run_flags import JSON
+from ..flags.run_flags import TEXT
 from ..output.log_unavailable import report_log_unavailable
 from ..output.opening import (
     execution,
@@ -47,10 +41,11 @@ from ..output.opening import (
     type_lines,
 )
 from ..output.refusal import refuse
-from .scenario_selection import is_interactive, select
+from ..plan_check import check, of_files
+from ..scenario_selection import is_interactive, select
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ..._generated.report import Report
@@ -62,6 +57,8 @@ if TYPE_CHECKING:
     from ..flags.run_flags import RunFlags
 
 
+Prepare: TypeAlias = "Callable[[Options, list[Problem]], tuple[Options, Compiled]]"
+"""Compiles what the options name; gets the problems found so far. Raises Refused."""
 DETACH_SECS = 15.0
 """Timeout of a detached run for a coordinator to take it."""
 DETACH_POLL_SECS = 0.2
@@ -69,9 +66,7 @@ DETACH_POLL_SECS = 0.2
 
 def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode:
     """Run the command; with JSON for a result, what the scenario prints goes to standard error."""
-    Notes.are_shown = not flags.quiet
-    stdout = sys.stdout
-    with redirect_stdout(sys.stderr if flags.output == JSON else stdout):
+    with _product(flags) as stdout:
         if not file and is_interactive():
             # A mistake in a flag is named before anything is asked for.
             _, problems = read(None, flags, current().environ)
@@ -80,71 +75,52 @@ def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode
             if isinstance(chosen, ExitCode):
                 return chosen
             file, flags = chosen
-        return _run((file, *more), flags, stdout)
+        return _run((file, *more), flags, stdout, of_files)
 
 
-def _run(files: Sequence[str | None], flags: RunFlags, stdout: TextIO) -> ExitCode:
+def run_prepared(name: str, flags: RunFlags, prepare: Prepare) -> ExitCode:
+    """Run what ``prepare`` compiles in place of scenario files; ``name`` stands for them."""
+    with _product(flags) as stdout:
+        return _run((name,), flags, stdout, prepare)
+
+
+@contextmanager
+def _product(flags: RunFlags) -> Iterator[TextIO]:
+    """Give standard output to the result; what a scenario prints goes elsewhere beside data."""
+    Notes.are_shown = not flags.quiet
+    stdout = sys.stdout
+    with redirect_stdout(stdout if flags.output == TEXT else sys.stderr):
+        yield stdout
+
+
+def _run(
+    files: Sequence[str | None], flags: RunFlags, stdout: TextIO, prepare: Prepare
+) -> ExitCode:
     sources = current()
     for line in sources.warnings:
         note(f"warning: {line}")
     options, problems = read(files[0], flags, sources.environ, files[1:])
     try:
-        compiled = _compiled(options, problems)
+        # Without options there is no scenario file, which is among the problems.
+        options, compiled = prepare(options, problems) if options else _refused()
+        check(compiled, options)
     except Refused as refused:
         return refuse([*problems, *refused.problems])
-    if options is None or problems:
+    if problems:
         return refuse(problems)
     if options.dry_run:
         return _dry_run(compiled, options, stdout)
     with Interruptions() as interruptions:
+        if options.calls is not None:
+            interruptions.watch_pipe(stdout)
         try:
             return Run(compiled, options, interruptions, stdout).execute()
         except KeyboardInterrupt:
             return interruptions.first or ExitCode.INTERRUPTED
 
 
-def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
-    """Compile the scenario; raises Refused, also without a scenario file."""
-    if options is None:
-        raise Refused([])
-    parameters = ParameterSource(os.environ, options.overrides.env)
-    paths = [scenario_path(path, ROOT) for path in (options.file, *options.more_files)]
-    files = [load(path, parameters) for path in paths]
-    types = chosen(files, options.scenario, options.shares)
-    # The checker of the plan must not refuse an invalid target a second time.
-    is_valid = not any(problem.place == options.target.place for problem in problems)
-    url = options.target.url if is_valid else "http://localhost"
-    others = options.target.others if is_valid else ()
-    overrides = replace(options.overrides, other_targets=others)
-    if len(types) == 1:
-        compiled = compile_scenario(types[0].loaded, types[0].cls, url, overrides)
-    else:
-        from ...compile.user_types import compile_together
-
-        compiled = compile_together(types, url, overrides)
-    found = json.loads(_native.check_plan(compiled.plan_json(), options.seed))
-    if found:
-        raise Refused([rule(one["field"], one["rule"], one["value"]) for one in found])
-    allow.check(compiled, options.allow_target, options.target.place)
-    if options.aborts:
-        gates = json.loads(_native.plan_gates(compiled.plan_json()))
-        unknown = unknown_gates(options.aborts, gates)
-        if unknown:
-            raise Refused(unknown)
-    users = compiled.plan.get("users")
-    if users is not None and options.agents.want > users:
-        must = f"must be at most the users of the closed loop, {users}: each agent holds one"
-        raise Refused([rule(options.agents_flag, must, options.agents.want)])
-    hooks = compiled.hooks
-    if hooks is not None and options.fleet is not None and options.fleet.detach:
-        needed = "; ".join(hook_lines(hooks))
-        raise Refused([Problem("--detach", f"leaves, and this command is needed: {needed}")])
-    if hooks is not None and hooks.start is not None:
-        users = compiled.plan["script"]["users"]
-        if options.agents.want > users:
-            must = f"must be at most the users that are prepared, {users}: each exists once"
-            raise Refused([rule(options.agents_flag, must, options.agents.want)])
-    return compiled
+def _refused() -> NoReturn:
+    raise Refused([])
 
 
 def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
@@ -408,11 +384,13 @@ class Run:
         end = RunEnd.of(report, self.interruptions.first, strict=options.strict)
         if not self.write_samples(session, run):
             end = end.lacking("--samples")
+        if not self.write_calls(session, run):
+            end = end.lacking("--output")
         if not self.save_baseline(session, run):
             end = end.lacking("--save-baseline")
         end = options.files.publish(end, Reported(report_json, session, run))
         # Rows of an output are all of standard output.
-        has_rows = any(out.is_standard_output for out in options.outs)
+        has_rows = options.calls is not None or any(out.is_standard_output for out in options.outs)
         product = sys.stderr if has_rows else self.stdout
         write_product(self.result(report_json, report), product)
         return end.code
@@ -459,6 +437,23 @@ class Run:
             note(results.write_samples(path, session, run))
         except (OSError, _native.Fault, _native.Refused) as error:
             say(f"error: --samples: {path} could not be written: {safe_lines(str(error))}")
+            return False
+        return True
+
+    def write_calls(self, session: Session, run: str) -> bool:
+        """Write the calls to standard output if --output wants them; False when that failed."""
+        from ..output import results
+
+        form = self.options.calls
+        if form is None:
+            return True
+        try:
+            note(results.write_calls(self.stdout, session, run, form))
+        except BrokenPipeError:
+            # Its reader has what it wanted.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+        except (OSError, _native.Fault, _native.Refused) as error:
+            say(f"error: --output: the calls could not be written: {safe_lines(str(error))}")
             return False
         return True
 

@@ -121,7 +121,7 @@ def watch(
 def _outs(texts: Sequence[str]) -> tuple[Out, ...]:
     """Read the outputs; raises Refused."""
     problems: list[Problem] = []
-    stdout = StandardOutput(quiet=False, prints_report=False)
+    stdout = StandardOutput(quiet=False, product=None)
     outs = read_outs(texts, {}, stdout, problems)
     if problems:
         raise Refused(problems)

@@ -37,7 +37,8 @@ class Configuration:
     """The arguments of ``loadpilot run``, which has every option."""
     shared: Callable[[tuple[str, ...]], frozenset[str]]
     """Keys of the options that another command takes from a configuration."""
-    command: str = "run"
+    commands: frozenset[tuple[str, ...]] = frozenset({("run",), ("attack",)})
+    """Commands that have every option."""
 
     def __call__(self, _app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """Fill in what is configured; raises Refused."""
@@ -45,7 +46,7 @@ class Configuration:
         remember(sources)
         options = options_of(arguments)
         known = options
-        if commands != (self.command,):
+        if commands not in self.commands:
             keys = self.shared(commands)
             options = {key: option for key, option in options.items() if key in keys}
             if not options:

@@ -103,6 +103,8 @@ def _shown(option: Option, text: str) -> str:
         return HIDDEN
     if option.key == "env":
         return f"{text.partition('=')[0]}=…"
+    if option.key == "header":
+        return f"{text.partition(':')[0]}: …"
     if option.key == "out":
         return shown(text) if "://" in text else text
     return ",".join(map(shown, text.split(","))) if option.key.endswith("_url") else text

@@ -9,6 +9,7 @@ from typing import Literal
 
 from cyclopts import Group, Parameter
 
+REQUESTS = Group("Requests", sort_key=0)
 MOST_USED = Group("Most used", sort_key=1)
 LOAD = Group("Load", sort_key=2)
 TARGET = Group("Target and connections", sort_key=3)
@@ -37,6 +38,7 @@ Value = Literal[
     "KIND=URI",
     "MODE",
     "NAME",
+    "NAME: VALUE",
     "NAME=INT",
     "NAME=VALUE",
     "NUMBER",
@@ -49,7 +51,9 @@ Value = Literal[
     "URL",
     "WHAT",
     "always|never|SHARE",
+    "START:STOP:STEP",
     "text|json",
+    "text|json|csv|ndjson",
 ]
 """Types of values, as users know them."""
 

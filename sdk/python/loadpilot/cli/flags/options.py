@@ -13,7 +13,7 @@ from ...control.coordinator_address import Api
 from ...control.nats_settings import Server
 from ...inputs.units import parse_int
 from ...local.baseline import BASELINE
-from ...problem import Problem, rule, without
+from ...problem import Problem, one_of, rule, without
 from ..configuration.sources import current
 from ..output import results
 from ..sinks.outs import FLAG as OUT
@@ -24,12 +24,12 @@ from .breach_flags import FLAG as ABORT_ON_BREACH
 from .breach_flags import read_aborts
 from .fleet import Fleet, read_fleet
 from .listen_flags import Listen, read_listen
-from .run_flags import DEBUG_REQUESTS_MAX, JSON, TEXT
+from .run_flags import CALL_FORMS, DEBUG_REQUESTS_MAX, JSON, RESULTS, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .run_flags import RunFlags
+    from .run_flags import CallForm, RunFlags
 
 AGENTS_MAX = 256
 """Maximum number of agents of a local stack: each is a process."""
@@ -76,6 +76,8 @@ class Options:
     """Whether only verdict and certificate are printed of the summary."""
     prints_report: bool
     """Whether the report is printed in place of the summary."""
+    calls: CallForm | None = None
+    """Form of the calls on standard output; None without them."""
     allow_target: tuple[str, ...] = ()
     """Targets that are open beside those that always are."""
     more_files: tuple[Path, ...] = ()
@@ -111,6 +113,7 @@ def read(
     if fleet is not None and isinstance(fleet.server, Api):
         of_log = {
             "--samples": flags.samples,
+            "--output": flags.output if flags.output in CALL_FORMS else None,
             ABORT_ON_BREACH: " ".join(aborts) or None,
             OUT: " ".join(flags.out) or None,
         }
@@ -120,8 +123,8 @@ def read(
         problems += _not_when_detached(flags)
     if flags.json and not flags.dry_run:
         problems.append(Problem("--json", "is for --dry-run; a run has --output json"))
-    if flags.output not in {TEXT, JSON}:
-        problems.append(rule("--output", f"must be {TEXT} or {JSON}", flags.output))
+    if flags.output not in RESULTS:
+        problems.append(one_of("--output", RESULTS, flags.output))
     if flags.quiet and flags.verbose:
         problems.append(Problem("--quiet", "cannot be used with --verbose"))
     if not file:
@@ -180,6 +183,7 @@ def read(
         flags.verbose,
         flags.quiet,
         flags.output == JSON,
+        CALL_FORMS.get(flags.output),
         tuple(flags.allow_target),
         tuple(Path(one) for one in more_files if one is not None),
         pairs_of("--share", flags.share, "Browse=70", problems),
@@ -226,7 +230,8 @@ SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.0
 
 
 def _outs(flags: RunFlags, problems: list[Problem]) -> tuple[Out, ...]:
-    stdout = StandardOutput(flags.quiet, flags.output == JSON)
+    has_product = flags.output if flags.output != TEXT else None
+    stdout = StandardOutput(flags.quiet, has_product)
     others = {**flags.results.written(), "--samples": flags.samples}
     return read_outs(flags.out, others, stdout, problems)
 
@@ -250,8 +255,9 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
     if flags.out:
         what = "is written while a command follows the run, and --detach leaves; then: watch RUN"
         problems.append(Problem(OUT, f"{what} {OUT} KIND=URI"))
-    if flags.output == JSON:
-        what = "is printed at the end, and --detach leaves; then: report RUN --json"
+    if flags.output != TEXT:
+        then = "report RUN --json" if flags.output == JSON else "dump RUN --what samples"
+        what = f"is printed at the end, and --detach leaves; then: {then}"
         problems.append(Problem("--output", what))
     if flags.save_baseline:
         problems.append(Problem("--save-baseline", "is done at the end, and --detach leaves"))
@@ -273,10 +279,12 @@ def _debug_requests(flags: RunFlags, problems: list[Problem]) -> int:
 
 def _samples_ppm(flags: RunFlags, problems: list[Problem]) -> int | None:
     """Read the share of calls that the log keeps one by one, in millionths; None for none."""
+    has_calls = flags.samples is not None or flags.output in CALL_FORMS
     if flags.samples_share is None:
-        return SHARE_PPM if flags.samples is not None else None
-    if flags.samples is None:
-        problems.append(Problem("--samples-share", "needs a file to write; add --samples FILE"))
+        return SHARE_PPM if has_calls else None
+    if not has_calls:
+        what = "needs a place to write to; add --samples FILE or --output csv"
+        problems.append(Problem("--samples-share", what))
     try:
         share_ppm = round(float(flags.samples_share) * SHARE_PPM)
     except (ValueError, OverflowError):

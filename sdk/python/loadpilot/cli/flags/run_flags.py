@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
@@ -25,6 +25,10 @@ from .shared_flags import (  # cyclopts evaluates annotations
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
 TEXT, JSON = "text", "json"
+CallForm: TypeAlias = Literal["vegeta", "json"]
+CALL_FORMS: dict[str, CallForm] = {"csv": "vegeta", "ndjson": "json"}
+"""Forms of the calls on standard output, each with the native module's name of it."""
+RESULTS = (TEXT, JSON, *CALL_FORMS)
 """Forms of the result on standard output."""
 SCENARIO_DEFAULT = "the scenario's"
 """The default of each flag that replaces a setting of the scenario."""
@@ -378,8 +382,9 @@ class RunFlags:
         str,
         flag(
             OUTPUT,
-            "text|json",
-            "Result on standard output: the summary, or the full report and nothing else.",
+            "text|json|csv|ndjson",
+            "Result on standard output: the summary; or nothing else than the full report (json), "
+            "or every call, as `dump --what samples` writes them (csv, ndjson).",
             default=TEXT,
         ),
     ] = TEXT

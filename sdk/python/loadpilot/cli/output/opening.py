@@ -149,6 +149,9 @@ def input_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     """Write the parameters, feeds and tags of a plan, a line each."""
     parameters, tags = plan.get("parameters", {}), plan.get("tags", {})
     feeds = plan.get("script", {}).get("feeds", [])
+    if "requests" in plan:
+        calls = plural(len(plan["tasks"][0]["steps"]), "call")
+        yield f"requests   {count(plan['requests']['rows']['rows'])} in turn, reported as {calls}"
     if parameters:
         yield f"parameters {pairs(parameters)}"
     if feeds:

@@ -8,7 +8,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ... import _native
 from ...control.figures import count
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...control.protocols import Session
+    from ..flags.run_flags import CallForm
     from .run_end import RunEnd
 
 LABELS = {
@@ -124,6 +125,25 @@ def write_samples(path: Path, session: Session, run: str) -> str:
     with draft(path) as file:
         counts = json.loads(session.samples(run, file))
     text = f"samples {path}: {count(counts['rows'])} calls"
+    if counts["dropped"]:
+        text += f"; {count(counts['dropped'])} more found no room in the log"
+    if counts["unreadable"]:
+        text += f"; those of {count(counts['unreadable'])} deltas cannot be read"
+    return text
+
+
+def write_calls(stream: TextIO, session: Session, run: str, form: CallForm) -> str:
+    """Write all calls of a run to a stream; returns a line about them.
+
+    Raises OSError, Refused when the log of the run has no calls, Fault.
+    """
+    samples = session.read_samples(run, "{}", form)
+    for piece in iter(samples.text, None):
+        shown = safe_lines(piece) if stream.isatty() else piece
+        stream.buffer.write(shown.encode("utf-8", "backslashreplace"))
+    stream.buffer.flush()
+    counts = json.loads(samples.read())
+    text = f"calls on standard output: {count(counts['rows'])}"
     if counts["dropped"]:
         text += f"; {count(counts['dropped'])} more found no room in the log"
     if counts["unreadable"]:

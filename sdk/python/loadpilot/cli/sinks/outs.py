@@ -71,13 +71,13 @@ class StandardOutput:
 
     quiet: bool
     """Whether there is no live view."""
-    prints_report: bool
-    """Whether the report is the product of the command."""
+    product: str | None
+    """Form of the data that are the product of the command; None for the summary."""
 
     def problem(self) -> str | None:
         """Say why an output cannot be there; None when it can."""
-        if self.prints_report:
-            return "standard output has the report (--output json); name a file"
+        if self.product is not None:
+            return f"standard output has the result (--output {self.product}); name a file"
         if not self.quiet and _is_same(sys.stdout, sys.stderr):
             return "would mix with the live view; name a file, redirect it, or add --quiet"
         return None

@@ -134,6 +134,11 @@ def without_secrets(path: str) -> str:
     return base + question + "&".join(kept) if question and any(kept) else base
 
 
+def route_of(path: str) -> str:
+    """Return the route of a path by its looks alone: parts that look like ids are parameters."""
+    return "/".join(_parameter(segment) or segment for segment in path.split("/"))
+
+
 def _parameter(segment: str) -> str | None:
     """Return the parameter that a segment looks like; None for a plain text."""
     return next((name for name, form in PARAMETERS if form.fullmatch(segment)), None)

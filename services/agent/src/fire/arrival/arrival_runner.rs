@@ -18,6 +18,7 @@ use loadpilot_events::id::RunId;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::connections::Reuse;
+use loadpilot_events::plan::script::RaisedBy;
 
 use crate::bugs::{Bug, bug};
 
@@ -32,6 +33,7 @@ use crate::fire::request::call_registry::CallRegistry;
 use crate::fire::request::failure_examples::FailureExamples;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Trace};
+use crate::fire::request::request_rows::RequestRows;
 use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
 
@@ -54,6 +56,8 @@ pub(crate) struct ArrivalRunner<W> {
     /// An arrival's task panicked: its calls are lost, so the counts are wrong.
     panicked: Cell<bool>,
     pub(crate) failures: RefCell<FailureExamples>,
+    /// Requests in a file, of which each arrival sends one.
+    rows: Option<RequestRows>,
 }
 
 /// How an exchange ended.
@@ -98,8 +102,10 @@ impl<W: Wire> ArrivalRunner<W> {
         recorder: Recorder,
         (place, lease): ((u32, u32), Lease),
     ) -> Self {
+        let rows = RequestRows::of(&program, &workload);
         Self {
             run,
+            rows,
             workload,
             program,
             wire,
@@ -215,7 +221,21 @@ impl<W: Wire> ArrivalRunner<W> {
         trace.phases.schedule_lag_us = Some(arrival.reached.since_us(arrival.due));
         trace.phases.queue_us = Some(dispatched.since_us(arrival.reached));
         let mut all_ok = true;
-        let calls = self.program.calls(arrival.id, arrival.key.task);
+        let of_row;
+        let calls = match &self.rows {
+            None => self.program.calls(arrival.id, arrival.key.task),
+            Some(rows) => match rows.call(&self.program, arrival.id) {
+                Ok(call) => {
+                    of_row = call;
+                    std::slice::from_ref(&*of_row)
+                }
+                Err(why) => {
+                    self.count_raised(arrival, RaisedBy::Task, &why, None);
+                    self.count_task_raised(arrival, None);
+                    return dispatched;
+                }
+            },
+        };
         for (step, call) in calls.iter().enumerate() {
             if step > 0 && self.barred(begin.dispatched).is_some() {
                 all_ok = false;

@@ -204,6 +204,7 @@ mod tests {
             name: "GET /".to_owned(),
             method: Method::Get,
             path: "/".to_owned(),
+            target: 0,
             headers: Vec::new(),
             body: None,
             timeout_us: None,
@@ -248,6 +249,7 @@ mod tests {
             samples_ppm: None,
             script: None,
             code: None,
+            requests: None,
             parameters: std::collections::BTreeMap::new(),
             tags: std::collections::BTreeMap::new(),
         };

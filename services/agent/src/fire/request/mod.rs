@@ -3,6 +3,7 @@
 //!
 //! - [`target`], [`proxy`], [`target_check`], [`tls`]: where the load goes, and whether it may.
 //! - [`program`], [`template`]: the plan's requests, compiled before the start.
+//! - [`request_rows`]: requests that the plan lists in a file.
 //! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
 //! - [`scratch`], [`progress`]: buffers of a seat, and the progress of its exchange.
 //! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: what is read of an answer.
@@ -19,6 +20,8 @@ pub(crate) mod proxy;
 pub(crate) mod redaction;
 pub(crate) mod redirect;
 pub(crate) mod request_builder;
+
+pub(crate) mod request_rows;
 pub(crate) mod response_capture;
 pub(crate) mod scratch;
 pub(crate) mod stream_tokens;

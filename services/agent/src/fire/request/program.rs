@@ -20,6 +20,7 @@ use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text
 
 use super::debug_exchange;
 use super::redaction::Redactor;
+use super::request_rows::request_list::RequestList;
 use super::target::{Role, Target};
 use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
 use crate::fire::arrival_id::ArrivalId;
@@ -51,6 +52,8 @@ pub struct Program {
     pub(crate) debug_requests: u64,
     /// Masks secrets in those texts.
     pub(crate) redactor: Redactor,
+    /// Requests that the plan lists in a file; arrivals then perform no other calls.
+    pub(crate) requests: Option<RequestList>,
 }
 
 /// What the requests of a plan have in common.
@@ -189,24 +192,27 @@ impl Program {
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
+        let defaults = RequestDefaults {
+            origins,
+            agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
+                .expect("a run id is letters and digits"),
+            id_header: id_header.transpose()?,
+            http: plan.connections.http,
+            timeout_us: plan.timeout_us,
+            secret_headers: plan.secret_headers().to_vec(),
+        };
+        let redactor = Redactor::new(secrets.values());
         let compiler = Compiler {
-            plan,
-            defaults: RequestDefaults {
-                origins,
-                agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
-                    .expect("a run id is letters and digits"),
-                id_header: id_header.transpose()?,
-                http: plan.connections.http,
-                timeout_us: plan.timeout_us,
-                secret_headers: plan.secret_headers().to_vec(),
-            },
+            defaults: &defaults,
             secrets,
             bodies,
-            redactor: Redactor::new(secrets.values()),
+            redactor: &redactor,
+            follows: plan.connections.redirects_max.is_some(),
+            is_debugged: plan.debug_requests > 0,
         };
         let tasks = (0_u16..)
             .zip(plan.targets())
-            .map(|(place, _)| compiler.tasks(place));
+            .map(|(place, _)| compiler.tasks(plan, place));
         let tasks = tasks.collect::<Result<_, _>>()?;
         Ok(Self {
             targets,
@@ -214,10 +220,11 @@ impl Program {
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,
-            has_ids: compiler.defaults.id_header.is_some(),
-            defaults: compiler.defaults,
+            has_ids: defaults.id_header.is_some(),
+            defaults,
             debug_requests: plan.debug_requests.into(),
-            redactor: compiler.redactor,
+            redactor,
+            requests: RequestList::of(plan, secrets, bodies),
         })
     }
 }
@@ -359,19 +366,22 @@ impl RequestDefaults {
 }
 
 /// Turns the steps of a plan into templates.
-struct Compiler<'a> {
-    plan: &'a Plan,
-    defaults: RequestDefaults,
-    secrets: &'a BTreeMap<String, String>,
-    bodies: &'a Bodies,
-    redactor: Redactor,
+pub(super) struct Compiler<'a> {
+    pub(super) defaults: &'a RequestDefaults,
+    pub(super) secrets: &'a BTreeMap<String, String>,
+    pub(super) bodies: &'a Bodies,
+    pub(super) redactor: &'a Redactor,
+    /// Whether calls follow redirects.
+    pub(super) follows: bool,
+    /// Whether exchanges are reported as text.
+    pub(super) is_debugged: bool,
 }
 
 impl Compiler<'_> {
     /// The calls of all tasks to the target with this index.
-    fn tasks(&self, target: u16) -> Result<Vec<Vec<Call>>, Fault> {
+    fn tasks(&self, plan: &Plan, target: u16) -> Result<Vec<Vec<Call>>, Fault> {
         let mut numbers = 0_u16..;
-        let tasks = self.plan.tasks.iter().enumerate().map(|(t, task)| {
+        let tasks = plan.tasks.iter().enumerate().map(|(t, task)| {
             let steps = task.steps.iter().enumerate().zip(&mut numbers);
             let calls = steps.map(|((s, step), number)| {
                 self.call(step, target, number, &format!("tasks[{t}].steps[{s}]"))
@@ -381,7 +391,13 @@ impl Compiler<'_> {
         tasks.collect()
     }
 
-    fn call(&self, step: &Step, target: u16, number: u16, field: &str) -> Result<Call, Fault> {
+    pub(super) fn call(
+        &self,
+        step: &Step,
+        target: u16,
+        number: u16,
+        field: &str,
+    ) -> Result<Call, Fault> {
         let full = self.defaults.full_path(target, &step.path);
         let path = PathAndQuery::try_from(full.as_str())
             .ok()
@@ -403,22 +419,22 @@ impl Compiler<'_> {
             let place = why.header.map_or(String::new(), |h| format!("[{h}]"));
             Fault::unsendable(&format!("{field}.headers{place}"), why.rule)
         };
-        let defaults = &self.defaults;
+        let defaults = self.defaults;
         let parts = defaults.parts(target, (step.method, path), lines, body);
         let parts = parts.map_err(unsendable)?;
         let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
         let body_bytes = parts.body.len() as u64;
-        let follows = self.plan.connections.redirects_max.is_some();
         let is_secret = |name: &str| {
             let header = step.headers.iter().find(|header| header.name == *name);
             let is_handle = |header: &Header| matches!(header.value, Text::Secret { .. });
             defaults.is_secret(name) || header.is_some_and(is_handle)
         };
-        let redirects =
-            follows.then(|| Box::new(RedirectParts::new(step.method, &parts, is_secret)));
-        let debug_lines = match self.plan.debug_requests {
-            0 => Vec::new(),
-            _ => debug_lines(step, &parts, &self.redactor),
+        let redirects = self
+            .follows
+            .then(|| Box::new(RedirectParts::new(step.method, &parts, is_secret)));
+        let debug_lines = match self.is_debugged {
+            true => debug_lines(step, &parts, self.redactor),
+            false => Vec::new(),
         };
         Ok(Call {
             target,

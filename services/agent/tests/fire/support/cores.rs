@@ -29,6 +29,7 @@ pub(crate) fn step(path: &str) -> Step {
         name: format!("GET {path}"),
         method: Method::Get,
         path: path.to_owned(),
+        target: 0,
         headers: Vec::new(),
         body: None,
         timeout_us: None,
@@ -81,6 +82,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         samples_ppm: None,
         script: None,
         code: None,
+        requests: None,
         parameters: BTreeMap::new(),
         tags: BTreeMap::new(),
     }

@@ -74,6 +74,7 @@ impl Ask {
             name: self.path.clone(),
             method: self.method,
             path: self.path.clone(),
+            target: 0,
             headers: Vec::new(),
             body: (self.body_bytes > 0).then(|| Body::Text("x".repeat(self.body_bytes))),
             timeout_us: Some(u64::try_from(self.timeout.as_micros()).expect("seconds")),
@@ -287,6 +288,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         samples_ppm: None,
         script: None,
         code: None,
+        requests: None,
         parameters: BTreeMap::new(),
         tags: BTreeMap::new(),
     }

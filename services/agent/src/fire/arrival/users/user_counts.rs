@@ -65,7 +65,7 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 
     /// Counts an arrival whose task raised, by the outcome of its last call.
-    pub(super) fn count_task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
+    pub(crate) fn count_task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
         let last = match last {
             Some(Outcome::Ok) => LastCall::Ok,
             Some(_) => LastCall::Failed,
@@ -76,7 +76,7 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 
     /// Counts an error by its text, cut to its limit and without secrets of the plan.
-    pub(super) fn count_raised(
+    pub(crate) fn count_raised(
         &self,
         arrival: &Arrival,
         by: RaisedBy,

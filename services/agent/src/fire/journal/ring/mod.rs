@@ -231,16 +231,18 @@ pub fn file_name(owner: &RingOwner) -> String {
 /// At most a quarter of the records are seats. The halves have room for what the plan can do, which
 /// is unknown for a closed loop.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
-    let texts = match plan.scenario_users() {
-        Some(_) => TEXTS_BYTES.min(bytes_max / 4),
-        None => 0,
+    // A row that cannot be read is an error with a text.
+    let has_texts = plan.scenario_users().is_some() || plan.requests.is_some();
+    let texts = match has_texts {
+        true => TEXTS_BYTES.min(bytes_max / 4),
+        false => 0,
     };
     let others = texts + layout::HEADER_BYTES as u64;
     let records = bytes_max.saturating_sub(others) / RECORD_BYTES as u64;
     let records = records.max(4);
     let seats = u64::from(max_in_flight).clamp(1, records / 4);
     let half_max = (records - seats) / 2;
-    let steps = plan.tasks.iter().map(|task| task.steps.len() as u64).max();
+    let steps = plan.steps_per_arrival() as u64;
     let a_tick = u128::from(plan.profile.peak().0) * u128::from(plan.tick_us) / 1_000_000_000_000;
     let a_tick = u64::try_from(a_tick).unwrap_or(u64::MAX).saturating_add(1);
     let wanted = match plan.users {
@@ -248,7 +250,7 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
         // The number of calls of a task that reads answers is unknown.
         None if plan.scenario_users().is_some() => half_max,
         // One more for an arrival that is dropped or does not go well.
-        None => a_tick.saturating_mul(HALF_TICKS * (steps.unwrap_or(1) + 1)),
+        None => a_tick.saturating_mul(HALF_TICKS * (steps + 1)),
     };
     let half = wanted.max(HALF_RECORDS_MIN).min(half_max);
     Layout {

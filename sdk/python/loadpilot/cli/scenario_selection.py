@@ -15,14 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...control.exit_code import ExitCode
-from ...control.terminal import note, safe, say
-from ...scenario_file.scenario_list import FOLDER, scenario_files
+from ..control.exit_code import ExitCode
+from ..control.terminal import note, safe, say
+from ..scenario_file.scenario_list import FOLDER, scenario_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..flags.run_flags import RunFlags
+    from .flags.run_flags import RunFlags
 
 
 def is_interactive() -> bool:
@@ -39,7 +39,7 @@ def select(flags: RunFlags) -> tuple[str, RunFlags] | ExitCode:
         where = FOLDER if (directory / FOLDER).is_dir() else directory
         say(f"error: no scenario file in {safe(str(where))}; write `loadpilot run scenario.py`")
         return ExitCode.USAGE
-    from ..scenario_browser import ScenarioBrowser
+    from .scenario_browser import ScenarioBrowser
 
     with _environment():
         browser = ScenarioBrowser(

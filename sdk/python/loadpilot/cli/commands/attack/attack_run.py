@@ -1,0 +1,84 @@
+"""Runs a URL or a list of requests: it is compiled to a plan, and the rest is a run's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ....compile.request_list import ListedScenario, compile_list
+from ....local.folders import ROOT
+from ....problem import Problem, Refused
+from ....scenario_file.targets.request_list import Survey
+from ...configuration.sources import current
+from ...flags.target import FLAG, Target
+from ...output.refusal import refuse
+from ..run import run_prepared
+from .attack_flags import SETTINGS, with_load
+from .requests import URL, opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ....compile.plan import Compiled
+    from ....control.exit_code import ExitCode
+    from ....scenario_file.targets.targets_file import TargetsFile
+    from ...flags.options import Options
+    from ...flags.run_flags import RunFlags
+    from .attack_flags import AttackFlags
+
+FOLDER = "targets"
+"""Folder below that of the logs for the rows of a run."""
+
+
+def attack(url: str | None, own: AttackFlags, flags: RunFlags) -> ExitCode:
+    """Run the command."""
+    problems: list[Problem] = []
+    if flags.target and current().place(FLAG) == FLAG:
+        problems.append(Problem(FLAG, "is for scenarios; the URLs of requests name their targets"))
+    # A configured target is that of scenarios.
+    flags = replace(with_load(own, flags, problems), target=())
+    try:
+        with opened(url, own, problems) as targets:
+            attack = Attack(targets, own, problems)
+            try:
+                return run_prepared(own.name, flags, attack.prepare)
+            finally:
+                attack.remove_rows()
+    except Refused as refused:
+        return refuse(refused.problems)
+
+
+class Attack:
+    """One list of requests, and the file of rows that is written of it."""
+
+    def __init__(self, targets: TargetsFile, flags: AttackFlags, problems: list[Problem]) -> None:
+        """Take an open list and the problems of the flags."""
+        self._targets = targets
+        self._flags = flags
+        self._problems = problems
+        self._rows: Path | None = None
+
+    def prepare(self, options: Options, _problems: list[Problem]) -> tuple[Options, Compiled]:
+        """Read and compile the list; raises :class:`Refused` with all problems."""
+        problems = list(self._problems)
+        if problems and self._targets.name == URL:
+            raise Refused(problems)
+        try:
+            survey = Survey.of(self._targets)
+        except Refused as refused:
+            raise Refused([*problems, *refused.problems]) from None
+        if problems:
+            raise Refused(problems)
+        scenario = ListedScenario(self._flags.name, SETTINGS, ROOT / FOLDER)
+        compiled = compile_list(self._targets, survey, scenario, options.overrides)
+        if compiled.row_folder is not None:
+            file = compiled.plan["requests"]["rows"]["file"]
+            self._rows = compiled.row_folder / file["name"]
+        place = FLAG if self._targets.name == URL else self._targets.name
+        target = Target(compiled.plan["target"], place, tuple(survey.origins)[1:])
+        return replace(options, target=target), compiled
+
+    def remove_rows(self) -> None:
+        """Delete the file of rows: the log of the run has it, or its agents are gone."""
+        if self._rows is not None:
+            self._rows.unlink(missing_ok=True)
