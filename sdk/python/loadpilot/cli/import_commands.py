@@ -50,7 +50,7 @@ def curl(
     A file has one command or many, with quotes, continued lines and variables
     of a shell. Nothing is executed. Browsers have "Copy as cURL" (bash).
     """
-    from ..scenario_file.imports.readers.curl import read_curl
+    from ..scenario_file.imports.readers.curl.reader import read_curl
     from .commands.project.import_scenario import import_scenario as execute
 
     return execute(file, output, read_curl)
@@ -75,3 +75,75 @@ def har(
     from .commands.project.import_scenario import import_scenario as execute
 
     return execute(file, output, lambda source: read_har(source, with_assets=with_assets))
+
+
+@import_app.command
+def jmx(
+    file: Annotated[str, Parameter(name="FILE", help="Test plan of JMeter; -: stdin.")],
+    /,
+    *,
+    output: ScenarioOutput = None,
+) -> ExitCode:
+    """Write a scenario from a test plan of JMeter.
+
+    A thread group is a user type of a closed loop. HTTP samplers, defaults,
+    headers, timers, data sets, variables and simple assertions are carried over.
+    """
+    from ..scenario_file.imports.readers.jmx.reader import read_jmx
+    from .commands.project.import_scenario import import_scenario as execute
+
+    return execute(file, output, read_jmx)
+
+
+@import_app.command
+def k6(
+    file: Annotated[str, Parameter(name="FILE", help="Script or archive of k6; -: stdin.")],
+    /,
+    *,
+    output: ScenarioOutput = None,
+) -> ExitCode:
+    """Write a scenario from a script of k6, or an archive of `k6 archive`.
+
+    Requests, checks, groups, sleeps, constants and options are carried over.
+    Nothing is executed: what only a run would tell becomes a parameter.
+    """
+    from ..scenario_file.imports.readers.k6.reader import read_k6
+    from .commands.project.import_scenario import import_scenario as execute
+
+    return execute(file, output, read_k6)
+
+
+@import_app.command
+def openapi(
+    file: Annotated[str, Parameter(name="FILE", help="Description, JSON or YAML; -: stdin.")],
+    /,
+    *,
+    output: ScenarioOutput = None,
+) -> ExitCode:
+    """Write a scenario from an OpenAPI description, 3.0 or 3.1: a task per operation.
+
+    Parameters and bodies have the examples of the description, or values that
+    its schemas allow. Credentials become secret parameters.
+    """
+    from ..scenario_file.imports.readers.openapi.reader import read_openapi
+    from .commands.project.import_scenario import import_scenario as execute
+
+    return execute(file, output, read_openapi)
+
+
+@import_app.command
+def postman(
+    file: Annotated[str, Parameter(name="FILE", help="Collection, version 2.1; -: stdin.")],
+    /,
+    *,
+    output: ScenarioOutput = None,
+) -> ExitCode:
+    """Write a scenario from a Postman collection: a task per folder.
+
+    Variables become parameters. Of test scripts, statuses and values that are
+    kept from a response are carried over.
+    """
+    from ..scenario_file.imports.readers.postman.reader import read_postman
+    from .commands.project.import_scenario import import_scenario as execute
+
+    return execute(file, output, read_postman)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ....problem import nearest
-from ..bodies import FORM_TYPE, body_of
-from ..imported_scenario import (
+from .....problem import nearest
+from ...bodies import FORM_TYPE, body_of
+from ...imported_scenario import (
     FileBody,
     Imported,
     MultipartBody,
@@ -24,13 +24,13 @@ from ..imported_scenario import (
     joined,
     plain,
 )
-from ..names import class_of_file, words_of_route
-from .curl_options import ALIASES, IGNORED, NOTED, SHORT, VALUED
+from ...names import class_of_file, words_of_route
+from .options import ALIASES, IGNORED, NOTED, SHORT, VALUED
 from .shell_parser import commands_of
 
 if TYPE_CHECKING:
-    from ..imported_scenario import Body, Pairs, Text
-    from ..source import Source
+    from ...imported_scenario import Body, Pairs, Text
+    from ...source import Source
     from .shell_parser import Word
 
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -160,7 +160,7 @@ class _Parser:
             case "globoff":
                 command.is_unglobbed = True
             case "compressed":
-                command.headers.append((("Accept-Encoding",), ("gzip, deflate, br, zstd",)))
+                command.headers.append((("Accept-Encoding",), ("deflate, gzip, br, zstd",)))
             case _ if name in NOTED:
                 self.source.note(word.place, f"--{name} is not carried over: {NOTED[name]}")
             case _:

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..imported_scenario import Text, Variable, joined
+from ...imported_scenario import Text, Variable, joined
 
 if TYPE_CHECKING:
-    from ..source import Source
+    from ...source import Source
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
