@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote_plus
 
 from .....problem import nearest
 from ...bodies import FORM_TYPE, body_of
@@ -257,7 +257,7 @@ class _Parser:
             return
         if not mark:
             name, content = (), value
-        encoded = joined(*(quote(one, safe="") if isinstance(one, str) else one for one in content))
+        encoded = joined(*(quote_plus(one) if isinstance(one, str) else one for one in content))
         command.data.append(joined(name, "=" if name else "", encoded))
 
     def _form(self, command: _Command, place: str, value: Text, *, is_text: bool) -> None:
