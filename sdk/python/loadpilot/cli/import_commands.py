@@ -40,7 +40,12 @@ def import_(
 
 @import_app.command
 def curl(
-    file: Annotated[str, Parameter(name="FILE", help="File with curl commands; -: stdin.")],
+    file: Annotated[
+        str,
+        Parameter(
+            name="FILE", allow_leading_hyphen=True, help="File with curl commands; -: stdin."
+        ),
+    ],
     /,
     *,
     output: ScenarioOutput = None,
@@ -58,7 +63,9 @@ def curl(
 
 @import_app.command
 def har(
-    file: Annotated[str, Parameter(name="FILE", help="HTTP archive; -: stdin.")],
+    file: Annotated[
+        str, Parameter(name="FILE", allow_leading_hyphen=True, help="HTTP archive; -: stdin.")
+    ],
     /,
     *,
     output: ScenarioOutput = None,
@@ -79,7 +86,10 @@ def har(
 
 @import_app.command
 def jmx(
-    file: Annotated[str, Parameter(name="FILE", help="Test plan of JMeter; -: stdin.")],
+    file: Annotated[
+        str,
+        Parameter(name="FILE", allow_leading_hyphen=True, help="Test plan of JMeter; -: stdin."),
+    ],
     /,
     *,
     output: ScenarioOutput = None,
@@ -97,7 +107,12 @@ def jmx(
 
 @import_app.command
 def k6(
-    file: Annotated[str, Parameter(name="FILE", help="Script or archive of k6; -: stdin.")],
+    file: Annotated[
+        str,
+        Parameter(
+            name="FILE", allow_leading_hyphen=True, help="Script or archive of k6; -: stdin."
+        ),
+    ],
     /,
     *,
     output: ScenarioOutput = None,
@@ -115,7 +130,12 @@ def k6(
 
 @import_app.command
 def openapi(
-    file: Annotated[str, Parameter(name="FILE", help="Description, JSON or YAML; -: stdin.")],
+    file: Annotated[
+        str,
+        Parameter(
+            name="FILE", allow_leading_hyphen=True, help="Description, JSON or YAML; -: stdin."
+        ),
+    ],
     /,
     *,
     output: ScenarioOutput = None,
@@ -133,7 +153,12 @@ def openapi(
 
 @import_app.command
 def postman(
-    file: Annotated[str, Parameter(name="FILE", help="Collection, version 2.1; -: stdin.")],
+    file: Annotated[
+        str,
+        Parameter(
+            name="FILE", allow_leading_hyphen=True, help="Collection, version 2.1; -: stdin."
+        ),
+    ],
     /,
     *,
     output: ScenarioOutput = None,

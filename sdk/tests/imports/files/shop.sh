@@ -9,7 +9,7 @@ curl -X POST $BASE/api/orders \
   -H 'Content-Type: application/json' -H "X-Trace: a;b" \
   --data-raw '{"product":7,"note":"it'\''s \"fine\"","tags":["a","ü"]}'
 curl -G "$BASE/search" -d q=boots --data-urlencode "colour=dark blue & red"
-curl -d 'name=Ann' -d 'city=New York' "$BASE/profile"
+curl -d 'name=Ann' -d 'city=New+York' "$BASE/profile"
 curl --json '{"on":true}' $BASE/settings -X PATCH
 curl $'http://127.0.0.1:8000/notes' --data-binary $'line 1\nline \u0032' -H 'Content-Type: text/plain'
 curl -I $BASE/health
