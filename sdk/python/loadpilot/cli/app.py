@@ -29,6 +29,7 @@ from .flags.shared_flags import (
     Verbose,
 )
 from .flags.verdict_flags import VerdictFlags
+from .import_commands import import_app
 from .live_commands import add_live_commands
 from .project_commands import completion, doctor, init, model_app, version
 from .table_commands import dump, plot, sql
@@ -331,17 +332,6 @@ def export(
     return execute(run, file, redact=redact, sign=sign, server=server)
 
 
-@app.command(name="import", group=PAST_RUNS)
-def import_(
-    file: Annotated[str, Parameter(help="File of `loadpilot export`.")],
-    /,
-) -> ExitCode:
-    """Add the run in a file to the runs of this directory."""
-    from .commands.run_file import import_file as execute
-
-    return execute(file)
-
-
 for table_command in (dump, plot, sql):
     app.command(table_command, group=PAST_RUNS)
 
@@ -459,7 +449,9 @@ def coordinator(*words: Words) -> int:
     return execute(words)
 
 
+import_app.group = PROJECT
 model_app.group = PROJECT
+app.command(import_app)
 app.command(init, group=PROJECT)
 app.command(doctor, group=PROJECT)
 app.command(model_app)

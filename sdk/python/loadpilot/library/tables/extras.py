@@ -10,14 +10,14 @@ class MissingPackage(ImportError):
     """A command or a method needs a package that is not installed."""
 
 
-def extra(package: str, what: str) -> Any:
+def extra(package: str, what: str, installed_as: str | None = None) -> Any:
     """Import an optional package; ``what`` needs it. Raises MissingPackage.
 
-    The name of a module inside a package installs the package.
+    The name of a module inside a package installs the package, unless ``installed_as`` is another.
     """
     try:
         return import_module(package)
     except ImportError:
-        name = package.split(".", maxsplit=1)[0]
+        name = installed_as or package.split(".", maxsplit=1)[0]
         text = f"{what} needs the package {name}; install it with: pip install {name}"
         raise MissingPackage(text) from None

@@ -1,0 +1,144 @@
+"""Bodies of requests: JSON, form, multipart or text, by their content type."""
+
+from __future__ import annotations
+
+import json
+import re
+from email.message import Message
+from typing import Any
+from urllib.parse import parse_qsl
+
+from .imported_scenario import (
+    Body,
+    FormBody,
+    JsonBody,
+    MultipartBody,
+    Pairs,
+    Part,
+    RawBody,
+    Text,
+    Variable,
+    joined,
+)
+from .imported_scenario import plain as plain_text
+from .source import DEPTH_MAX, utf8
+from .urls import fields_of
+
+FORM_TYPE = "application/x-www-form-urlencoded"
+INTEGER_MAX = 2**63
+"""Integers from here on are sent as they are written."""
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Private letters around the number of a variable, while a text is read as JSON."""
+MARK = re.compile(f"{OPEN}(\\d+){CLOSE}")
+DISPOSITION = re.compile(r'[;\s](name|filename)="((?:[^"\\]|\\.)*)"')
+
+
+def body_of(content: Text, content_type: str | None) -> Body | None:
+    """Read a body; None for an empty one."""
+    if not content:
+        return None
+    kind = media_type(content_type)
+    if kind == "application/json" or kind.endswith("+json"):
+        return _json(content)
+    if kind == FORM_TYPE:
+        return _form(content)
+    if kind == "multipart/form-data":
+        return _multipart(content, content_type or "")
+    return RawBody(content)
+
+
+def media_type(content_type: str | None) -> str:
+    """Return the type without its parameters, in lower case; empty for none."""
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
+def _form(content: Text) -> Body:
+    text = plain_text(content)
+    if text is None:
+        fields = fields_of(content)
+        return FormBody(fields) if fields else RawBody(content)
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=1_000)
+    except ValueError:
+        return RawBody(content)
+    return FormBody([((utf8(name),), (utf8(value),) if value else ()) for name, value in pairs])
+
+
+def _json(content: Text) -> Body:
+    """Read JSON that can be sent as a value; else the text is sent as it is."""
+    if any(isinstance(one, str) and (OPEN in one or CLOSE in one) for one in content):
+        return RawBody(content)
+    variables = [one for one in content if isinstance(one, Variable)]
+    numbers = iter(range(len(variables)))
+    text = "".join(
+        one if isinstance(one, str) else f"{OPEN}{next(numbers)}{CLOSE}" for one in content
+    )
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        value = _with_variables(value, variables, 0)
+    except (ValueError, RecursionError):
+        return RawBody(content)
+    return RawBody(content) if value is None else JsonBody(value)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) != len({name for name, _ in pairs}):
+        raise ValueError("a name is repeated")
+    return dict(pairs)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+def _with_variables(value: Any, variables: list[Variable], depth: int) -> Any:
+    """Put variables back into texts; raises ValueError for what Python would write otherwise."""
+    if depth > DEPTH_MAX:
+        raise ValueError("nested too deep")
+    if isinstance(value, dict):
+        if any(MARK.search(name) or utf8(name) != name for name in value):
+            raise ValueError("a name holds a variable")
+        return {name: _with_variables(one, variables, depth + 1) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_variables(one, variables, depth + 1) for one in value]
+    if isinstance(value, str):
+        if utf8(value) != value:
+            raise ValueError("no UTF-8")
+        pieces = MARK.split(value)
+        if len(pieces) == 1:
+            return value
+        return joined(*(variables[int(p)] if at % 2 else p for at, p in enumerate(pieces)))
+    if isinstance(value, int) and abs(value) >= INTEGER_MAX:
+        raise ValueError("a large number")
+    if isinstance(value, float) and abs(value) == float("inf"):
+        raise ValueError("a large number")
+    return value
+
+
+def _multipart(content: Text, content_type: str) -> Body:
+    """Read fields and files of a multipart body; else the text is sent as it is."""
+    header = Message()
+    header["Content-Type"] = content_type.replace("\r", " ").replace("\n", " ")
+    boundary = header.get_param("boundary")
+    text = plain_text(content)
+    if text is None or not isinstance(boundary, str) or not boundary:
+        return RawBody(content)
+    fields: Pairs = []
+    parts: list[Part] = []
+    end = "\r\n" if f"--{boundary}\r\n" in text else "\n"
+    pieces = text.split(f"--{boundary}")[1:]
+    if not pieces or not pieces[-1].startswith("--"):
+        return RawBody(content)
+    for piece in pieces[:-1]:
+        head, blank, value = piece.removeprefix(end).partition(end * 2)
+        named = dict(DISPOSITION.findall(head))
+        if not blank or "name" not in named:
+            return RawBody(content)
+        value = value.removesuffix(end)
+        kind = re.search(r"(?im)^content-type:\s*(.+)$", head)
+        if "filename" in named:
+            part_type = kind[1].strip() if kind else None
+            parts.append(Part(named["name"], named["filename"], value, part_type))
+        else:
+            fields.append(((named["name"],), (value,) if value else ()))
+    return MultipartBody(fields, parts)

@@ -1,0 +1,1 @@
+"""Reads curl commands: ``reader``, with ``options`` and ``shell_parser``."""

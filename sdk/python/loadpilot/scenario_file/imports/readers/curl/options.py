@@ -1,0 +1,110 @@
+"""The options of curl: those with a value, and those that say nothing about the request."""
+
+from __future__ import annotations
+
+SHORT = {
+    "A": "user-agent",
+    "b": "cookie",
+    "c": "cookie-jar",
+    "d": "data",
+    "D": "dump-header",
+    "e": "referer",
+    "E": "cert",
+    "f": "fail",
+    "F": "form",
+    "g": "globoff",
+    "G": "get",
+    "H": "header",
+    "i": "include",
+    "I": "head",
+    "j": "junk-session-cookies",
+    "J": "remote-header-name",
+    "k": "insecure",
+    "K": "config",
+    "L": "location",
+    "m": "max-time",
+    "n": "netrc",
+    "N": "no-buffer",
+    "o": "output",
+    "O": "remote-name",
+    "q": "disable",
+    "r": "range",
+    "R": "remote-time",
+    "s": "silent",
+    "S": "show-error",
+    "T": "upload-file",
+    "u": "user",
+    "U": "proxy-user",
+    "v": "verbose",
+    "w": "write-out",
+    "x": "proxy",
+    "X": "request",
+    "y": "speed-time",
+    "Y": "speed-limit",
+    "z": "time-cond",
+    "0": "http1.0",
+    "4": "ipv4",
+    "6": "ipv6",
+    "#": "progress-bar",
+    "Z": "parallel",
+}
+"""Long names by their letters."""
+ALIASES = {"data-ascii": "data", "location-trusted": "location"}
+NOTED = {
+    "cacert": "use `loadpilot run --cacert`",
+    "cert": "use `loadpilot run --cert`",
+    "config": "only the command line is read",
+    "connect-to": "use `loadpilot run --connect-to`",
+    "connect-timeout": 'set timeout={"connect": …} of the scenario',
+    "digest": "there are Basic credentials only",
+    "http1.0": "the engine speaks HTTP/1.1 and HTTP/2",
+    "http2": "use `loadpilot run --http 2`",
+    "http2-prior-knowledge": "use `loadpilot run --http 2`",
+    "http3": "the engine speaks HTTP/1.1 and HTTP/2",
+    "insecure": "use `loadpilot run --insecure`",
+    "interface": "use `loadpilot run --source`",
+    "ipv4": "use `loadpilot run --ip 4`",
+    "ipv6": "use `loadpilot run --ip 6`",
+    "key": "use `loadpilot run --key`",
+    "limit-rate": "a response is read as it comes",
+    "max-redirs": "a task follows 20 redirects at most",
+    "netrc": "name the credentials with -u",
+    "netrc-file": "name the credentials with -u",
+    "ntlm": "there are Basic credentials only",
+    "proxy": "use `loadpilot run --proxy`",
+    "proxy-user": "use `loadpilot run --proxy-credentials-env`",
+    "request-target": "the path is that of the URL",
+    "resolve": "use `loadpilot run --connect-to`",
+    "retry": "a failed request is counted and not sent again",
+    "socks5": "use `loadpilot run --proxy socks5://…`",
+    "socks5-hostname": "use `loadpilot run --proxy socks5://…`",
+    "unix-socket": "use `loadpilot run --connect-to unix:…`",
+}
+"""Options that change a request, and what does the same here."""
+VALUED = frozenset(
+    {
+        *("cacert", "capath", "cert", "cert-type", "ciphers", "config", "connect-timeout"),
+        *("connect-to", "cookie", "cookie-jar", "data", "data-binary", "data-raw"),
+        *("data-urlencode", "dump-header", "form", "form-string", "header", "interface", "json"),
+        *("keepalive-time", "key", "key-type", "limit-rate", "max-redirs", "max-time"),
+        *("netrc-file", "oauth2-bearer", "output", "output-dir", "parallel-max", "pass", "proxy"),
+        *("proxy-header", "proxy-user", "range", "rate", "referer", "request", "request-target"),
+        *("resolve", "retry", "retry-delay", "retry-max-time", "socks5", "socks5-hostname"),
+        *("speed-limit", "speed-time", "stderr", "time-cond", "tls-max", "tls13-ciphers"),
+        *("trace", "trace-ascii", "unix-socket", "upload-file", "url", "url-query", "user"),
+        *("user-agent", "write-out"),
+    }
+)
+"""Options with a value."""
+IGNORED = frozenset(
+    {
+        *("alpn", "anyauth", "basic", "buffer", "create-dirs", "disable", "fail"),
+        *("fail-early", "fail-with-body", "http1.1", "include", "junk-session-cookies"),
+        *("keepalive", "no-buffer", "no-keepalive", "no-progress-meter", "parallel"),
+        *("path-as-is", "progress-bar", "progress-meter", "remote-header-name", "remote-name"),
+        *("remote-name-all", "remote-time", "retry-all-errors", "retry-connrefused", "sessionid"),
+        *("show-error", "silent", "ssl-reqd", "tcp-nodelay", "tlsv1", "tlsv1.2", "tlsv1.3"),
+        *("tr-encoding", "verbose"),
+    }
+)
+"""Options without a value that change nothing about the request."""

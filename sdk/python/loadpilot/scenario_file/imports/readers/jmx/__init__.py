@@ -1,0 +1,1 @@
+"""Reads JMeter test plans: ``reader``, with ``properties``, ``requests``, ``xml_document``."""

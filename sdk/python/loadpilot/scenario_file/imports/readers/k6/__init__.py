@@ -1,0 +1,1 @@
+"""Reads k6: ``reader``, with ``javascript``, ``statements``, ``options`` and ``archive``."""

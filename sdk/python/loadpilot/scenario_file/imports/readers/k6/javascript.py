@@ -1,0 +1,287 @@
+"""Parses JavaScript, and evaluates the constant parts of its expressions; nothing is executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .....library.tables.extras import extra
+from ...imported_scenario import Parameter, Variable, joined
+from ...source import DEPTH_MAX, utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ...imported_scenario import Imported
+    from ...source import Source
+
+SCRIPT_BYTES_MAX = 4 << 20
+"""Maximum size of a script, in bytes."""
+SNIPPET_MAX = 60
+"""Maximum length of code in a message."""
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+
+
+class Unknown:
+    """What is not known without executing the script."""
+
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = Unknown()
+Value: TypeAlias = Any
+"""A text is a str, or a tuple of pieces if it has variables; the rest is as in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonText:
+    """A value that is written as JSON."""
+
+    value: Value
+
+
+@dataclass(slots=True)
+class Code:
+    """A node of a script, with its children."""
+
+    node: Any
+    script: Script
+
+    @property
+    def kind(self) -> str:
+        """Its kind in the grammar."""
+        return str(self.node.type)
+
+    @property
+    def text(self) -> str:
+        """Its source."""
+        return utf8(self.node.text.decode("utf-8", "replace"))
+
+    @property
+    def snippet(self) -> str:
+        """Its source in one short line."""
+        return " ".join(self.text.split())[:SNIPPET_MAX]
+
+    @property
+    def place(self) -> str:
+        """Line and column, from 1 on."""
+        row, column = self.node.start_point
+        return f"line {row + 1}, column {column + 1}"
+
+    def __getitem__(self, name: str) -> Code | None:
+        """Return the child of a field; None without one."""
+        found = self.node.child_by_field_name(name)
+        return None if found is None else Code(found, self.script)
+
+    def __iter__(self) -> Iterator[Code]:
+        """List its named children, without comments."""
+        for one in self.node.named_children:
+            if one.type != "comment":
+                yield Code(one, self.script)
+
+    def note(self, what: str) -> None:
+        """Say what is not carried over."""
+        self.script.source.note(self.place, what)
+
+
+@dataclass(slots=True)
+class Script:
+    """A parsed script, and what its names stand for."""
+
+    source: Source
+    imported: Imported
+    names: dict[str, Value] = field(default_factory=dict)
+    call: Callable[[Code, int], Value] = lambda _code, _depth: UNKNOWN
+    """Evaluates calls of functions that the reader knows."""
+
+    def parse(self, text: str) -> Code:
+        """Parse the script; raises :class:`Refused` at its first mistake."""
+        content = text.encode()
+        if len(content) > SCRIPT_BYTES_MAX:
+            raise self.source.refuse("", f"is larger than {SCRIPT_BYTES_MAX >> 20} MiB")
+        tree_sitter = extra("tree_sitter", "a script of k6", "tree-sitter")
+        grammar = extra("tree_sitter_javascript", "a script of k6", "tree-sitter-javascript")
+        language = tree_sitter.Language(grammar.language())
+        root = tree_sitter.Parser(language).parse(content).root_node
+        if root.has_error:
+            row, column = _first_error(root)
+            place = f"line {row + 1}, column {column + 1}"
+            raise self.source.refuse(place, "is not JavaScript that can be read")
+        return Code(root, self)
+
+    def value(  # noqa: C901, PLR0911, PLR0912  (one for each kind)
+        self, code: Code | None, depth: int = 0
+    ) -> Value:
+        """Evaluate an expression; UNKNOWN where only execution would tell."""
+        if code is None or depth > DEPTH_MAX:
+            return UNKNOWN
+        match code.kind:
+            case "string":
+                return "".join(_letters(one) for one in code)
+            case "template_string":
+                return self._template(code, depth)
+            case "number":
+                return _number(code.text)
+            case "true" | "false":
+                return code.kind == "true"
+            case "null" | "undefined":
+                return None
+            case "array":
+                return [self.value(one, depth + 1) for one in code]
+            case "object":
+                return self._object(code, depth)
+            case "identifier":
+                return self.names.get(code.text, UNKNOWN)
+            case "parenthesized_expression" | "await_expression":
+                return self.value(next(iter(code), None), depth + 1)
+            case "member_expression":
+                return self._member(code, depth)
+            case "binary_expression":
+                return self._binary(code, depth)
+            case "call_expression":
+                return self.call(code, depth)
+        return UNKNOWN
+
+    def text(self, code: Code, value: Value) -> tuple[Any, ...]:
+        """Return a value as a text; what is not known becomes a parameter."""
+        if isinstance(value, str):
+            return (value,) if value else ()
+        if isinstance(value, tuple):
+            return value
+        if isinstance(value, bool) or value is None:
+            return ({True: "true", False: "false", None: "null"}[value],)
+        if isinstance(value, int | float):
+            return (f"{value:g}" if isinstance(value, float) else str(value),)
+        name = code.snippet
+        code.note(f"{name!r} is only known when the script runs: it becomes a parameter")
+        self.imported.variables.setdefault(name, Parameter(None))
+        return (Variable(name),)
+
+    def _template(self, code: Code, depth: int) -> Value:
+        pieces: list[Any] = []
+        for one in code:
+            if one.kind == "template_substitution":
+                inner = next(iter(one), None)
+                if inner is not None:
+                    pieces.append(self.text(inner, self.value(inner, depth + 1)))
+            else:
+                pieces.append(_letters(one))
+        return _simple(joined(*pieces))
+
+    def _object(self, code: Code, depth: int) -> Value:
+        made: dict[str, Value] = {}
+        for one in code:
+            key = one["key"]
+            if one.kind == "shorthand_property_identifier":
+                made[one.text] = self.names.get(one.text, UNKNOWN)
+            elif one.kind == "pair" and key is not None:
+                is_text = key.kind in {"string", "number"}
+                name = self.value(key, depth + 1) if is_text else key.text
+                made[str(name)] = self.value(one["value"], depth + 1)
+            elif one.kind == "spread_element":
+                inner = self.value(next(iter(one), None), depth + 1)
+                if isinstance(inner, dict):
+                    made |= inner
+                else:
+                    one.note(f"{one.snippet!r} is left out: it is only known when the script runs")
+        return made
+
+    def _member(self, code: Code, depth: int) -> Value:
+        target, member = code["object"], code["property"]
+        if target is None or member is None:
+            return UNKNOWN
+        if target.text == "__ENV":
+            self.imported.variables.setdefault(member.text, Parameter(None))
+            return (Variable(member.text),)
+        value = self.value(target, depth + 1)
+        if isinstance(value, dict):
+            return value.get(member.text, UNKNOWN)
+        return value.member(member.text) if hasattr(value, "member") else UNKNOWN
+
+    def _binary(self, code: Code, depth: int) -> Value:
+        left, right, operator = code["left"], code["right"], code["operator"]
+        if left is None or right is None or operator is None:
+            return UNKNOWN
+        one = self.value(left, depth + 1)
+        other = self.value(right, depth + 1)
+        if operator.text in {"||", "??"}:
+            return self._with_default(one, other)
+        if operator.text == "+" and (_is_text(one) or _is_text(other)):
+            return _simple(joined(self.text(left, one), self.text(right, other)))
+        are_numbers = _is_number(one) and _is_number(other)
+        if are_numbers and operator.text == "+":
+            return one + other
+        if are_numbers and operator.text == "*":
+            return one * other
+        return UNKNOWN
+
+    def _with_default(self, one: Value, other: Value) -> Value:
+        """Give a parameter the default that stands after it."""
+        if isinstance(one, tuple) and len(one) == 1 and isinstance(one[0], Variable):
+            meaning = self.imported.variables.get(one[0].name)
+            default = self.text_of(other)
+            if isinstance(meaning, Parameter) and meaning.default is None and default is not None:
+                self.imported.variables[one[0].name] = Parameter(default)
+            return one
+        return other if one is UNKNOWN or one is None or one == "" else one
+
+    @staticmethod
+    def text_of(value: Value) -> str | None:
+        """Return a text or a number as text; None for anything else."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return None
+        return str(value)
+
+
+def _first_error(root: Any) -> tuple[int, int]:
+    """Find the first mistake of a tree that has one, without recursion."""
+    node = root
+    while True:
+        broken = [one for one in node.children if one.has_error or one.is_missing]
+        if not broken or node.is_error:
+            return tuple(node.start_point)
+        node = broken[0]
+
+
+def _letters(code: Code) -> str:
+    """Read a piece of a text, or an escape in it."""
+    text = code.text
+    if code.kind != "escape_sequence":
+        return text
+    letter = text[1:2]
+    digits = text[2:].strip("{}")
+    if letter in {"x", "u"} and digits:
+        number = int(digits, 16)
+        is_letter = number <= 0x10FFFF and not 0xD800 <= number < 0xE000
+        return chr(number) if is_letter else "\ufffd"
+    if letter in {"\n", "\r", "\u2028", "\u2029"}:
+        return ""
+    return ESCAPES.get(letter, text[1:])
+
+
+def _number(text: str) -> Value:
+    try:
+        return int(text.replace("_", ""), 0)
+    except ValueError:
+        pass
+    try:
+        value = float(text.replace("_", ""))
+    except ValueError:
+        return UNKNOWN
+    return value if abs(value) < 1e300 else UNKNOWN
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, str | tuple)
+
+
+def _simple(text: tuple[Any, ...]) -> Value:
+    """Return a text without variables as such."""
+    if all(isinstance(one, str) for one in text):
+        return "".join(text)
+    return text

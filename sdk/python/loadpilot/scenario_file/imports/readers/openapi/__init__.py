@@ -1,0 +1,1 @@
+"""Reads OpenAPI descriptions: ``reader``, with ``schema_samples`` and ``yaml_document``."""

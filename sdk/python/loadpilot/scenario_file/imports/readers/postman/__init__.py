@@ -1,0 +1,1 @@
+"""Reads Postman collections: ``reader``, with ``scripts``."""
