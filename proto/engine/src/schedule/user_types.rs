@@ -91,6 +91,14 @@ impl UserTypes {
         }
     }
 
+    /// The first type alone.
+    pub(crate) fn first_alone(&self) -> Self {
+        let first = self.types.first().cloned();
+        let mut types: Vec<OneType> = first.into_iter().collect();
+        types.iter_mut().for_each(|one| one.share_end = 1);
+        Self { types }
+    }
+
     /// Whether there is more than one type.
     pub(crate) fn is_mix(&self) -> bool {
         self.types.len() > 1

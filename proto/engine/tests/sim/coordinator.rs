@@ -81,7 +81,7 @@ impl Coordinator {
         let seen = LastSeen {
             at,
             predecessor_dead,
-            has: BTreeSet::from([Capability::user_types()]),
+            has: BTreeSet::from([Capability::user_types(), Capability::pairs()]),
             recovering: recovering.clone(),
         };
         self.hearing.agents.insert(holder.clone(), seen);

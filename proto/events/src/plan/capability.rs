@@ -19,6 +19,9 @@ const PYTHON: &str = "python";
 /// Capability of agents that know user types.
 const USER_TYPES: &str = "user-types";
 
+/// Capability of agents that know pairs of arrivals.
+const PAIRS: &str = "pairs";
+
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
@@ -39,6 +42,13 @@ impl Capability {
     #[must_use]
     pub fn user_types() -> Self {
         Self(USER_TYPES.to_owned())
+    }
+
+    /// The capability to offer arrivals in pairs to two targets, which agents of earlier versions
+    /// lack.
+    #[must_use]
+    pub fn pairs() -> Self {
+        Self(PAIRS.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -92,7 +102,8 @@ impl Plan {
     pub fn needs(&self) -> BTreeSet<Capability> {
         let python = self.script.iter().map(|_| Capability::python());
         let types = self.types.first().map(|_| Capability::user_types());
-        python.chain(types).collect()
+        let pairs = self.paired.then(Capability::pairs);
+        python.chain(types).chain(pairs).collect()
     }
 }
 

@@ -8,12 +8,14 @@ use loadpilot_engine::report::slice::{
 };
 use loadpilot_engine::report::time_range::report_of;
 use loadpilot_engine::report::timeline;
+use loadpilot_engine::report::versus::versus;
 use loadpilot_engine::report::what_if::what_if;
 use loadpilot_events::answers::agent_stats::Attendance;
 use loadpilot_events::answers::compare::RunParts;
 use loadpilot_events::answers::failures::Errors;
 use loadpilot_events::answers::report::{Report, StoryLine};
 use loadpilot_events::answers::slice::{Heat, Histograms, Series, Slice};
+use loadpilot_events::answers::versus::Versus;
 use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
 use loadpilot_events::refusal::{Problem, Refusal};
 use serde::Serialize;
@@ -143,6 +145,17 @@ impl IndexedRun {
         let report = self.report(None).await?;
         let folded = self.as_of(None).await?;
         Ok(run_parts(folded.run(), &report)?)
+    }
+
+    /// The two targets of the run beside each other; differences up to `threshold_pct` percent
+    /// count as none.
+    ///
+    /// # Errors
+    /// When the run does not compare two targets.
+    pub async fn versus(&mut self, threshold_pct: f64) -> Result<Versus, SessionError> {
+        let report = self.report(None).await?;
+        let folded = self.as_of(None).await?;
+        Ok(versus(folded.run(), &report, threshold_pct)?)
     }
 }
 

@@ -108,7 +108,7 @@ pub fn compare(
 }
 
 /// Why the figures of a run cannot be judged.
-fn obstacles(run: &RunParts) -> Vec<String> {
+pub(super) fn obstacles(run: &RunParts) -> Vec<String> {
     let mut found = Vec::new();
     if run.grade == Grade::Invalid {
         found.push(format!("the certificate of run {} is INVALID", run.run));
@@ -219,7 +219,12 @@ fn held_change(
 }
 
 /// What a difference means. `is_beyond`: it is larger than the threshold.
-fn judged(by: f64, interval: Option<[f64; 2]>, is_beyond: bool, higher_is_better: bool) -> Change {
+pub(super) fn judged(
+    by: f64,
+    interval: Option<[f64; 2]>,
+    is_beyond: bool,
+    higher_is_better: bool,
+) -> Change {
     if by == 0.0 {
         return Change::Equal;
     }

@@ -53,7 +53,7 @@ struct NamedCall {
     name: String,
     /// Method; empty for a call of a scenario in Python: the log has its name only.
     method: &'static str,
-    /// URL by target; empty as the method.
+    /// URL by target that arrivals of its task take in turn; empty as the method.
     urls: Vec<String>,
 }
 
@@ -110,17 +110,18 @@ impl SampleTable {
         let start = control.state.start.as_ref();
         let start_at = start.ok_or(NoSamples::NeverStarted)?.start_at;
         let workload = Workload::new(&plan, created.seed).steered(&control.state.steering.rates);
-        let calls = plan.calls().map(|(task, step)| NamedCall {
-            task: u16::try_from(task).unwrap_or(u16::MAX),
-            name: step.name.clone(),
-            method: step.method.name(),
-            urls: plan
-                .targets()
-                .map(|target| {
-                    let (origin, base) = split(target);
-                    format!("{origin}{}", full_path(base, &step.path))
-                })
-                .collect(),
+        let calls = plan.calls().map(|(task, step)| {
+            let task = u16::try_from(task).unwrap_or(u16::MAX);
+            let url = |target: &str| {
+                let (origin, base) = split(target);
+                format!("{origin}{}", full_path(base, &step.path))
+            };
+            NamedCall {
+                task,
+                name: step.name.clone(),
+                method: step.method.name(),
+                urls: plan.targets_of_task(task).map(url).collect(),
+            }
         });
         let calls = calls.collect();
         let query = query(&control, &Slice::default()).map_err(|_| NoSamples::NeverStarted)?;

@@ -9,32 +9,26 @@ nothing. Modules that only the end needs are imported while the stack starts.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import redirect_stdout
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ... import _native
-from ...compile.plan import Compiled, compile_scenario, row_files
+from ...compile.plan import Compiled, row_files
 from ...compile.scenario.settings import Overrides
 from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
-from ...inputs.params import ParameterSource
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
-from ...problem import Problem, Refused, rule
-from ...scenario_file.load import load
-from ...scenario_file.load_model.scenario import scenario_path
-from ...scenario_file.user_types import chosen
+from ...problem import Refused
+from ..compile_files import compile_files
 from ..configuration.sources import current
 from ..flags import allow
-from ..flags.breach_flags import unknown_gates
 from ..flags.options import MISSING, read
 from ..flags.run_flags import JSON
 from ..output.log_unavailable import report_log_unavailable
@@ -60,6 +54,7 @@ if TYPE_CHECKING:
     from ...control.teardown_ledger import Ledger
     from ..flags.options import Options
     from ..flags.run_flags import RunFlags
+    from ..output.run_end import RunEnd
 
 
 DETACH_SECS = 15.0
@@ -80,16 +75,17 @@ def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode
             if isinstance(chosen, ExitCode):
                 return chosen
             file, flags = chosen
-        return _run((file, *more), flags, stdout)
+        return execute((file, *more), flags, stdout)
 
 
-def _run(files: Sequence[str | None], flags: RunFlags, stdout: TextIO) -> ExitCode:
+def execute(files: Sequence[str | None], flags: RunFlags, stdout: TextIO) -> ExitCode:
+    """Read the flags, compile the files, and run."""
     sources = current()
     for line in sources.warnings:
         note(f"warning: {line}")
     options, problems = read(files[0], flags, sources.environ, files[1:])
     try:
-        compiled = _compiled(options, problems)
+        compiled = compile_files(options, problems)
     except Refused as refused:
         return refuse([*problems, *refused.problems])
     if options is None or problems:
@@ -98,53 +94,17 @@ def _run(files: Sequence[str | None], flags: RunFlags, stdout: TextIO) -> ExitCo
         return _dry_run(compiled, options, stdout)
     with Interruptions() as interruptions:
         try:
-            return Run(compiled, options, interruptions, stdout).execute()
+            return _kind(options)(compiled, options, interruptions, stdout).execute()
         except KeyboardInterrupt:
             return interruptions.first or ExitCode.INTERRUPTED
 
 
-def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
-    """Compile the scenario; raises Refused, also without a scenario file."""
-    if options is None:
-        raise Refused([])
-    parameters = ParameterSource(os.environ, options.overrides.env)
-    paths = [scenario_path(path, ROOT) for path in (options.file, *options.more_files)]
-    files = [load(path, parameters) for path in paths]
-    types = chosen(files, options.scenario, options.shares)
-    # The checker of the plan must not refuse an invalid target a second time.
-    is_valid = not any(problem.place == options.target.place for problem in problems)
-    url = options.target.url if is_valid else "http://localhost"
-    others = options.target.others if is_valid else ()
-    overrides = replace(options.overrides, other_targets=others)
-    if len(types) == 1:
-        compiled = compile_scenario(types[0].loaded, types[0].cls, url, overrides)
-    else:
-        from ...compile.user_types import compile_together
+def _kind(options: Options) -> type[Run]:
+    if options.sides is None:
+        return Run
+    from .comparison.versus import VersusRun
 
-        compiled = compile_together(types, url, overrides)
-    found = json.loads(_native.check_plan(compiled.plan_json(), options.seed))
-    if found:
-        raise Refused([rule(one["field"], one["rule"], one["value"]) for one in found])
-    allow.check(compiled, options.allow_target, options.target.place)
-    if options.aborts:
-        gates = json.loads(_native.plan_gates(compiled.plan_json()))
-        unknown = unknown_gates(options.aborts, gates)
-        if unknown:
-            raise Refused(unknown)
-    users = compiled.plan.get("users")
-    if users is not None and options.agents.want > users:
-        must = f"must be at most the users of the closed loop, {users}: each agent holds one"
-        raise Refused([rule(options.agents_flag, must, options.agents.want)])
-    hooks = compiled.hooks
-    if hooks is not None and options.fleet is not None and options.fleet.detach:
-        needed = "; ".join(hook_lines(hooks))
-        raise Refused([Problem("--detach", f"leaves, and this command is needed: {needed}")])
-    if hooks is not None and hooks.start is not None:
-        users = compiled.plan["script"]["users"]
-        if options.agents.want > users:
-            must = f"must be at most the users that are prepared, {users}: each exists once"
-            raise Refused([rule(options.agents_flag, must, options.agents.want)])
-    return compiled
+    return VersusRun
 
 
 def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
@@ -405,7 +365,9 @@ class Run:
 
         options = self.options
         report = json.loads(report_json)
-        end = RunEnd.of(report, self.interruptions.first, strict=options.strict)
+        end = self.ended(
+            RunEnd.of(report, self.interruptions.first, strict=options.strict), session
+        )
         if not self.write_samples(session, run):
             end = end.lacking("--samples")
         if not self.save_baseline(session, run):
@@ -416,6 +378,10 @@ class Run:
         product = sys.stderr if has_rows else self.stdout
         write_product(self.result(report_json, report), product)
         return end.code
+
+    def ended(self, end: RunEnd, session: Session) -> RunEnd:  # noqa: ARG002  (for subclasses)
+        """Return the end of the run, with what else is judged."""
+        return end
 
     def result(self, report_json: str, report: Report) -> str:
         """Write the result in the form that was asked for."""
@@ -428,7 +394,7 @@ class Run:
 
     def save_baseline(self, session: Session, run: str) -> bool:
         """Save the parts of the run if --save-baseline is set; False when that failed."""
-        from ...local.baseline import BASELINE, NoBaseline, text_of, with_run
+        from ...local.baseline import BASELINE, NoBaseline, text_of, unfit, with_run
         from ..output import results
 
         if not self.options.save_baseline:
@@ -488,12 +454,3 @@ class Run:
 
 
 __all__ = ["Overrides", "run"]
-
-
-def unfit(parts: dict[str, Any]) -> str | None:
-    """Say why a run must not become a baseline; None when it may."""
-    if parts["ending"] != "completed":
-        return "the run did not complete"
-    if parts["grade"] == "INVALID":
-        return "its certificate is INVALID"
-    return None if parts["has_reached"] else "no call reached a server"

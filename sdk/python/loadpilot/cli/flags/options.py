@@ -14,7 +14,6 @@ from ...control.nats_settings import Server
 from ...inputs.units import parse_int
 from ...local.baseline import BASELINE
 from ...problem import Problem, rule, without
-from ..configuration.sources import current
 from ..output import results
 from ..sinks.outs import FLAG as OUT
 from ..sinks.outs import Out, StandardOutput, read_outs
@@ -29,6 +28,7 @@ from .run_flags import DEBUG_REQUESTS_MAX, JSON, TEXT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..commands.comparison.versus_flags import Sides
     from .run_flags import RunFlags
 
 AGENTS_MAX = 256
@@ -82,6 +82,8 @@ class Options:
     """Files of further scenarios that run together with those of the first."""
     shares: Mapping[str, str] = field(default_factory=dict)
     """Shares of scenarios that run together, by name, unread."""
+    sides: Sides | None = None
+    """The two targets that are compared; None for a run alone."""
 
     @property
     def agents_flag(self) -> str:
@@ -96,7 +98,7 @@ def read(
     more_files: Sequence[str | None] = (),
 ) -> tuple[Options | None, list[Problem]]:
     """Read the flags; returns no options when no scenario file was named, and all problems."""
-    found = target.resolve(flags.target, current().place(target.FLAG))
+    found = flags.found_target()
     problems = target.problems(found)
     fleet, listen, local_agents, agents = _agents(flags, environ, problems)
     seed = secrets.randbelow(SEED_MAX + 1)
@@ -116,6 +118,7 @@ def read(
         }
         problems += without(of_log, NEEDS_LOG)
     problems += _of_baseline(flags)
+    sides = flags.sides(problems)
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
     if flags.json and not flags.dry_run:
@@ -183,6 +186,7 @@ def read(
         tuple(flags.allow_target),
         tuple(Path(one) for one in more_files if one is not None),
         pairs_of("--share", flags.share, "Browse=70", problems),
+        sides,
     )
     return options, problems
 

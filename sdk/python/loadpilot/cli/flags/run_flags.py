@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ...compile.scenario.settings import USERS_OF_MAX
+from ..configuration.sources import current
 from . import target as targets
 from .connection_flags import ConnectionFlags
 from .declaration import CONFIGURATION, GATES, LOAD, MOST_USED, OUTPUT, TARGET, flag
@@ -21,6 +22,10 @@ from .shared_flags import (  # cyclopts evaluates annotations
     Strict,  # noqa: TC001
     Verbose,  # noqa: TC001
 )
+
+if TYPE_CHECKING:
+    from ...problem import Problem
+    from ..commands.comparison.versus_flags import Sides
 
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
@@ -394,3 +399,11 @@ class RunFlags:
         ),
     ] = False
     verbose: Verbose = False
+
+    def found_target(self) -> targets.Target:
+        """Return the targets that the flags name, else the default."""
+        return targets.resolve(self.target, current().place(targets.FLAG))
+
+    def sides(self, problems: list[Problem]) -> Sides | None:  # noqa: ARG002  (for `versus`)
+        """Return the two targets that are compared; None for a run alone."""
+        return None

@@ -1,0 +1,139 @@
+//! Pairs: a run that compares two targets offers every request twice, once to each.
+//!
+//! The two user types of such a plan are its sides. Arrivals 2p and 2p + 1 are pair p: the seed
+//! draws which of them is of which side, and both have the task, the rows and the values that
+//! arrival p has in a run of one side alone. Users of a closed loop are paired in the same way.
+//! Both halves of a pair are in one shard, so that a lost agent loses whole pairs. Must never
+//! depend on what a target answers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use loadpilot_events::plan::Plan;
+
+use crate::schedule::hash::{Purpose, draw};
+use crate::schedule::random::DrawScope;
+use crate::schedule::share::Share;
+use crate::schedule::workload::Workload;
+
+/// Number of sides.
+pub const SIDES: usize = 2;
+
+/// The pairs of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pairs {
+    seed: u64,
+    /// Number of tasks of each side.
+    tasks: u16,
+}
+
+impl Pairs {
+    /// The pairs of a checked plan; `None` where arrivals stand alone.
+    pub(super) fn of(plan: &Plan, seed: u64) -> Option<Self> {
+        let tasks = plan.second_from()?;
+        Some(Self { seed, tasks })
+    }
+
+    /// The task of arrival `n`, whose pair has `task` on the first side.
+    pub(super) fn task(self, n: u64, task: u16) -> u16 {
+        let first_half = draw(self.seed, Purpose::PairOrder, n / 2, 0) & 1;
+        match (n & 1) ^ first_half {
+            0 => task,
+            _ => task.saturating_add(self.tasks),
+        }
+    }
+}
+
+impl Workload {
+    /// Number of arrivals of each task among the numbers `range`.
+    #[must_use]
+    pub fn count_per_task(&self, range: Range<u64>) -> Vec<u64> {
+        if self.pairs.is_none() {
+            return self.count_in_blocks(range);
+        }
+        // Whole pairs have as many arrivals of each side; at both ends there may be half a pair.
+        let first = range.start.div_ceil(2);
+        let whole = first..first.max(range.end / 2);
+        let mut counts = self.count_in_blocks(whole.clone()).repeat(SIDES);
+        let before = range.start..range.end.min(2 * whole.start);
+        let after = range.start.max(2 * whole.end)..range.end;
+        for n in before.chain(after) {
+            counts[usize::from(self.task_of(n))] += 1;
+        }
+        counts
+    }
+
+    /// What a part of the run draws and takes from: both halves of a pair the same.
+    #[must_use]
+    pub fn draws_of(&self, scope: DrawScope) -> DrawScope {
+        if self.pairs.is_none() {
+            return scope;
+        }
+        match scope {
+            DrawScope::Arrival(n) => DrawScope::Arrival(n / 2),
+            DrawScope::Iteration { user, k } => DrawScope::Iteration { user: user / 2, k },
+            // A user that serves arrivals is one of each side.
+            DrawScope::Start(_) | DrawScope::Stop(_) if self.users.is_none() => scope,
+            DrawScope::Start(user) => DrawScope::Start(user / 2),
+            DrawScope::Stop(user) => DrawScope::Stop(user / 2),
+        }
+    }
+
+    /// The workload that [`Workload::draws_of`] refers to: of pairs the first side alone.
+    pub(super) fn drawn_from(self: &Arc<Self>) -> Arc<Self> {
+        if self.pairs.is_none() {
+            return Arc::clone(self);
+        }
+        let mut alone = Self::clone(self);
+        alone.pairs = None;
+        alone.users = alone.users.map(|users| users / 2);
+        alone.types = alone.types.first_alone();
+        Arc::new(alone)
+    }
+
+    /// The number of user `user` among those that draw on their own: of a pair both have one.
+    pub(super) fn drawing_user(&self, user: u32) -> u32 {
+        self.pairs.map_or(user, |_| user / 2)
+    }
+
+    /// The shard of arrival or user `n`.
+    ///
+    /// # Panics
+    /// `shards` is 0.
+    #[must_use]
+    pub fn shard_of(&self, n: u64, shards: u32) -> u32 {
+        shard_of(self.pairs.is_some(), n, shards)
+    }
+
+    /// The arrivals, or users, of some shards.
+    ///
+    /// # Panics
+    /// As [`Share::new`].
+    #[must_use]
+    pub fn share_of(&self, shards: u32, owned: Vec<u32>) -> Share {
+        share_of(self.pairs.is_some(), shards, owned)
+    }
+}
+
+/// The shard of arrival or user `n`; `paired` as in the plan.
+///
+/// # Panics
+/// `shards` is 0.
+#[must_use]
+pub fn shard_of(paired: bool, n: u64, shards: u32) -> u32 {
+    let unit = if paired { n / 2 } else { n };
+    u32::try_from(unit % u64::from(shards)).unwrap_or(u32::MAX)
+}
+
+/// The arrivals, or users, of some shards; `paired` as in the plan.
+///
+/// # Panics
+/// As [`Share::new`].
+#[must_use]
+pub fn share_of(paired: bool, shards: u32, owned: Vec<u32>) -> Share {
+    if !paired {
+        return Share::new(shards, owned);
+    }
+    let halves = |shard: u32| [2 * shard, 2 * shard + 1];
+    Share::new(2 * shards, owned.into_iter().flat_map(halves).collect())
+}
