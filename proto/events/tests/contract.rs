@@ -20,7 +20,7 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 20] = committed![
+const SCHEMAS: [(&str, &str); 21] = committed![
     "annotations",
     "attendance",
     "comparison",
@@ -39,6 +39,7 @@ const SCHEMAS: [(&str, &str); 20] = committed![
     "series",
     "slice",
     "snapshot",
+    "versus",
     "what-if",
     "what-if-answer",
 ];

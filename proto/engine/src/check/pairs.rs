@@ -13,7 +13,7 @@ use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::units::Rate;
 
 use super::checker::Checker;
-use crate::schedule::pairs::SIDES;
+use crate::schedule::user_types::pairs::SIDES;
 
 /// A target that is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,10 @@ fn is_same(plan: &Plan, first: &Range<u16>, second: &Range<u16>) -> bool {
     let tasks = |range: &Range<u16>| {
         let range = usize::from(range.start)..usize::from(range.end);
         let tasks = plan.tasks.get(range.clone()).unwrap_or_default();
-        let name = |name: &str| name.split_once(TYPE_SEPARATOR).map(|(_, own)| own.to_owned());
+        let name = |name: &str| {
+            name.split_once(TYPE_SEPARATOR)
+                .map(|(_, own)| own.to_owned())
+        };
         let tasks = tasks.iter();
         let tasks: Vec<_> = tasks
             .map(|task| (name(&task.name), task.weight, &task.steps))

@@ -12,8 +12,8 @@ use loadpilot_events::log::delta::Totals;
 
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
-use crate::schedule::pairs::share_of;
 use crate::schedule::share::Share;
+use crate::schedule::user_types::pairs::share_of;
 use crate::schedule::workload::Workload;
 use crate::tally::ratio::percent;
 

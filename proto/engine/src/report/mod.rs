@@ -25,7 +25,6 @@
 //!
 //! Several runs:
 //! - [`mod@compare`]: a run beside earlier ones
-//! - [`mod@versus`]: two targets of one run
 
 pub mod figures;
 pub mod timeline;
@@ -45,7 +44,6 @@ pub mod live;
 pub mod samples;
 pub mod slice;
 pub mod time_range;
-pub mod versus;
 pub mod what_if;
 mod window;
 

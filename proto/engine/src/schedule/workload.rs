@@ -12,12 +12,12 @@ use loadpilot_events::units::Rate;
 use crate::bugs::{Bug, bug};
 use crate::schedule::hash::{Purpose, below, draw};
 use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
-use crate::schedule::pairs::{Pairs, SIDES};
 use crate::schedule::rate_change::RateChange;
 use crate::schedule::rows_end::FirstWithoutRow;
 use crate::schedule::task_order::TaskOrder;
 use crate::schedule::user_stages::ActiveUsers;
 use crate::schedule::user_types::UserTypes;
+use crate::schedule::user_types::pairs::{Pairs, SIDES};
 
 /// Number of arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;

@@ -16,7 +16,6 @@
 //! - [`agent_stats`]: agents of a run over time
 //! - [`what_if`]: the verdict by other thresholds
 //! - [`compare`]: a run beside earlier ones
-//! - [`versus`]: two targets under the same load
 //! - [`annotations`]: notes about a run
 
 pub mod agent_stats;
@@ -35,5 +34,4 @@ pub mod slice;
 pub mod streams;
 pub mod timeline;
 pub mod user_types;
-pub mod versus;
 pub mod what_if;

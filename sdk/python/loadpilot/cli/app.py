@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
-from .commands.comparison.versus_flags import VersusFlags
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
 from .flags.result_flags import ResultFlags
-from .flags.run_flags import RunFlags
+from .flags.run_flags import RunFlags, VersusFlags
 from .flags.server_flags import ServerFlags
 from .flags.shared_flags import (
     NO_SERVER,

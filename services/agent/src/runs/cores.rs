@@ -243,7 +243,9 @@ impl Cores {
                 generation: hold.generation,
                 from_tick: hold.from_tick,
                 until_tick: hold.until_tick,
-                share: self.workload.share_of(self.shards, shards_at(hold, &homes, core)),
+                share: self
+                    .workload
+                    .share_of(self.shards, shards_at(hold, &homes, core)),
             };
             holds.iter().map(part).collect()
         });

@@ -4,7 +4,7 @@
 //! Must never judge more than the plan requires: the agent's own limits fit its machine.
 
 use loadpilot_engine::control::agent_view::Hold;
-use loadpilot_engine::schedule::pairs::share_of;
+use loadpilot_engine::schedule::user_types::pairs::share_of;
 use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Http, Reuse, Source};

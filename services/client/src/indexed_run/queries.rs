@@ -2,20 +2,20 @@
 
 use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::compare::run_parts::run_parts;
+use loadpilot_engine::report::compare::versus::versus;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{
     LatencyKind, heat, histogram_log, histograms, percentile_text, series,
 };
 use loadpilot_engine::report::time_range::report_of;
 use loadpilot_engine::report::timeline;
-use loadpilot_engine::report::versus::versus;
 use loadpilot_engine::report::what_if::what_if;
 use loadpilot_events::answers::agent_stats::Attendance;
 use loadpilot_events::answers::compare::RunParts;
+use loadpilot_events::answers::compare::versus::Versus;
 use loadpilot_events::answers::failures::Errors;
 use loadpilot_events::answers::report::{Report, StoryLine};
 use loadpilot_events::answers::slice::{Heat, Histograms, Series, Slice};
-use loadpilot_events::answers::versus::Versus;
 use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
 use loadpilot_events::refusal::{Problem, Refusal};
 use serde::Serialize;

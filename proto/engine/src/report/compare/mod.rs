@@ -7,10 +7,12 @@
 //! - [`run_parts`]: what is compared of a run
 //! - `bootstrap`: how far figures vary by chance
 //! - `explain`: which calls and phases a change comes from
+//! - [`mod@versus`]: two targets of one run
 
 mod bootstrap;
 mod explain;
 pub mod run_parts;
+pub mod versus;
 
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{

@@ -1,13 +1,13 @@
 //! Two targets at the same time: a difference of 5 % shows through a machine that drifts, equal
 //! targets are equal, and two runs one after the other tell neither.
 
-use loadpilot_engine::report::versus::{PairedParts, differences, versus};
+use loadpilot_engine::report::compare::versus::{PairedParts, differences, versus};
 use loadpilot_engine::report::{compare, report};
 use loadpilot_events::answers::certificate::Grade;
+use loadpilot_events::answers::compare::versus::{SideDifference, VersusFigure};
 use loadpilot_events::answers::compare::{
     Change, ComparedFigure, GroupParts, RunPart, RunParts, RunPartsSchema,
 };
-use loadpilot_events::answers::versus::{SideDifference, VersusFigure};
 use loadpilot_events::id::RunId;
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::hist;
@@ -87,7 +87,9 @@ impl Machine {
         let row = rows.find(|row| row.figure == ComparedFigure::P50Ms);
         let row = row.expect("a median");
         let base = row.baseline.expect("a median");
-        row.interval.expect("enough parts").map(|end| end / base * 100.0)
+        row.interval
+            .expect("enough parts")
+            .map(|end| end / base * 100.0)
     }
 }
 
@@ -192,7 +194,7 @@ proptest! {
     /// Broken if what was counted is not what is compared: sums and percentiles of each side are
     /// those of its type in the report.
     #[test]
-    fn sides_are_the_types_of_the_report(seed in (0..1 << 40_u64).prop_map(|seed| 4 * seed + 1)) {
+    fn sides_are_the_types_of_the_report(seed in (0..1_u64 << 40).prop_map(|seed| 4 * seed + 1)) {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
         let report = report(whole.run().control, whole.run().data).expect("a run");
@@ -232,5 +234,9 @@ fn what_cannot_be_compared_is_not_judged() {
     let parts = paired(&target, &target);
     assert!(!parts.has_spread());
     let found = differences(None, &parts, false, 0.0);
-    assert!(found.iter().all(|row| row.change == Change::Unjudged && row.interval.is_none()));
+    assert!(
+        found
+            .iter()
+            .all(|row| row.change == Change::Unjudged && row.interval.is_none())
+    );
 }

@@ -24,8 +24,8 @@ from ..run import Run, execute
 if TYPE_CHECKING:
     from ...._generated.report import Report
     from ....control.protocols import Session
+    from ...flags.run_flags import VersusFlags
     from ...output.run_end import RunEnd
-    from .versus_flags import VersusFlags
 
 COMPARED = "Comparison"
 """Name of the case of the comparison."""

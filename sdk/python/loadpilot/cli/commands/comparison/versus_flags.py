@@ -1,24 +1,19 @@
-"""The flags of ``loadpilot versus``: those of ``run``, with two targets in place of its own."""
+"""The two targets of ``loadpilot versus``, read from its flags."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from ....problem import Problem, rule
 from ...flags import target as targets
-from ...flags.declaration import GATES, MOST_USED, flag
-from ...flags.run_flags import RunFlags
+from ...flags.run_flags import FIRST, SECOND
 
 if TYPE_CHECKING:
+    from ...flags.run_flags import VersusFlags
     from ...flags.target import Target
 
-FIRST, SECOND = "--target-a", "--target-b"
 FAIL_IF_SLOWER = "--fail-if-slower"
-HIDDEN = Parameter(parse=False)
-"""Of flags of ``run`` that make no sense for two targets."""
 EQUAL_PCT = 1.0
 """Difference in percent up to which two targets count as equal, without a flag."""
 
@@ -38,66 +33,29 @@ class Sides:
         return (self.names[0], first), (self.names[1], self.second.url)
 
 
-@dataclass(frozen=True, slots=True)
-class VersusFlags(RunFlags):
-    """What was written on the command line or configured, unread."""
-
-    target_a: Annotated[
-        str | None,
-        flag(MOST_USED, "URL", "First target, http://host[:port][/path].", FIRST),
-    ] = None
-    target_b: Annotated[
-        str | None,
-        flag(MOST_USED, "URL", "Second target, which is compared with the first.", SECOND),
-    ] = None
-    name_a: Annotated[
-        str, flag(MOST_USED, "NAME", "Name of the first target in all results.", default="A")
-    ] = "A"
-    name_b: Annotated[
-        str, flag(MOST_USED, "NAME", "Name of the second target in all results.", default="B")
-    ] = "B"
-    fail_if_slower: Annotated[
-        str | None,
-        flag(
-            GATES,
-            "PERCENT",
-            "Exit with 1 if a latency, the error rate or the rate of a closed loop is worse at "
-            "the second target by more than this, and by more than chance. Without it the "
-            "comparison is only printed, and differences up to 1 % count as none.",
-        ),
-    ] = None
-    target: Annotated[tuple[str, ...], HIDDEN] = ()
-    share: Annotated[tuple[str, ...], HIDDEN] = ()
-    save_baseline: Annotated[bool, HIDDEN] = False
-    append: Annotated[bool, HIDDEN] = False
-
-    def found_target(self) -> Target:
-        """Return the first target: the plan of one target is made first."""
-        return _target(self.target_a, FIRST)
-
-    def sides(self, problems: list[Problem]) -> Sides:
-        """Read the sides; adds all problems."""
-        named = {FIRST: self.target_a, SECOND: self.target_b}
-        missing = [place for place, url in named.items() if url is None]
-        must = "must be named, such as http://localhost:8000"
-        problems += [Problem(place, must) for place in missing]
-        second = _target(self.target_b, SECOND)
-        problems += targets.problems(second)
-        if not missing and self.found_target().url == second.url:
-            problems.append(rule(SECOND, "must be another URL than --target-a", second.url))
-        if self.name_a == self.name_b:
-            problems.append(rule("--name-b", "must be another name than --name-a", self.name_b))
-        if self.fleet.detach:
-            what = "leaves, and this command compares the targets at the end of the run; drop it"
-            problems.append(Problem("--detach", what))
-        if self.fleet.api.coordinator_url:
-            what = "has no log to compare the targets from; name the server with --nats-url"
-            problems.append(Problem("--coordinator-url", what))
-        threshold_pct = EQUAL_PCT
-        if self.fail_if_slower is not None:
-            threshold_pct = _percent(self.fail_if_slower, problems)
-        names, fails = (self.name_a, self.name_b), self.fail_if_slower is not None
-        return Sides(names, second, threshold_pct, fails)
+def read_sides(flags: VersusFlags, problems: list[Problem]) -> Sides:
+    """Read the sides; adds all problems."""
+    named = {FIRST: flags.target_a, SECOND: flags.target_b}
+    missing = [place for place, url in named.items() if url is None]
+    must = "must be named, such as http://localhost:8000"
+    problems += [Problem(place, must) for place in missing]
+    second = _target(flags.target_b, SECOND)
+    problems += targets.problems(second)
+    if not missing and flags.found_target().url == second.url:
+        problems.append(rule(SECOND, "must be another URL than --target-a", second.url))
+    if flags.name_a == flags.name_b:
+        problems.append(rule("--name-b", "must be another name than --name-a", flags.name_b))
+    if flags.fleet.detach:
+        what = "leaves, and this command compares the targets at the end of the run; drop it"
+        problems.append(Problem("--detach", what))
+    if flags.fleet.api.coordinator_url:
+        what = "has no log to compare the targets from; name the server with --nats-url"
+        problems.append(Problem("--coordinator-url", what))
+    threshold_pct = EQUAL_PCT
+    if flags.fail_if_slower is not None:
+        threshold_pct = _percent(flags.fail_if_slower, problems)
+    names, fails = (flags.name_a, flags.name_b), flags.fail_if_slower is not None
+    return Sides(names, second, threshold_pct, fails)
 
 
 def _target(url: str | None, place: str) -> Target:

@@ -115,20 +115,21 @@ def _interval(row: dict[str, Any], unit: str) -> str:
 
 
 def conclusion(versus: dict[str, Any]) -> list[str]:
-    """Write what the comparison says, a line for each figure of the whole run that differs."""
+    """Write what the comparison says, a line for each figure that differs."""
     if versus["obstacles"]:
         return [f"not compared: {'; '.join(map(safe, versus['obstacles']))}"]
     first, second = (safe(side["name"]) for side in versus["sides"])
-    lines = [_sentence(row, first, second) for row in versus["figures"] if _differs(row)]
-    if lines:
-        return lines
+    differing = [row for row in versus["figures"] if row["change"] in MARKS]
+    # Tasks are named where the figures of the whole run do not say the same.
+    whole = {row["figure"]: row["change"] for row in differing if row["task"] is None}
+    named = [
+        row for row in differing if not row["task"] or whole.get(row["figure"]) != row["change"]
+    ]
+    if named:
+        return [_sentence(row, first, second) for row in named]
     median = versus["figures"][0]
     within = f"{number(versus['threshold_pct'])} %"
     return [f"no difference beyond {within} and chance (p50: {_interval(median, 'ms')})"]
-
-
-def _differs(row: dict[str, Any]) -> bool:
-    return row["change"] in MARKS
 
 
 def _sentence(row: dict[str, Any], first: str, second: str) -> str:

@@ -8,13 +8,13 @@
 
 use std::collections::BTreeMap;
 
+use loadpilot_events::answers::compare::versus::VersusFigure;
 use loadpilot_events::answers::compare::{GroupParts, RunPart};
-use loadpilot_events::answers::versus::VersusFigure;
 use loadpilot_events::log::hist::{self, NotAHistogram};
 
 use crate::report::figures::percentiles::{ms, percentiles_of};
 use crate::schedule::hash::{Purpose, below, draw};
-use crate::schedule::pairs::SIDES;
+use crate::schedule::user_types::pairs::SIDES;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 use crate::tally::ratio::percent;
 
@@ -177,7 +177,11 @@ impl PairedParts {
             let base = ours[place].filter(|&first| first != 0.0);
             let percent = difference.zip(base).map(|(by, base)| by / base * 100.0);
             Spread {
-                difference: interval(std::mem::take(&mut differences[place]), difference, widening),
+                difference: interval(
+                    std::mem::take(&mut differences[place]),
+                    difference,
+                    widening,
+                ),
                 percent: interval(std::mem::take(&mut percents[place]), percent, widening),
             }
         })

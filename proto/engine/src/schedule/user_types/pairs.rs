@@ -21,7 +21,7 @@ pub const SIDES: usize = 2;
 
 /// The pairs of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pairs {
+pub(in crate::schedule) struct Pairs {
     seed: u64,
     /// Number of tasks of each side.
     tasks: u16,
@@ -29,13 +29,13 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// The pairs of a checked plan; `None` where arrivals stand alone.
-    pub(super) fn of(plan: &Plan, seed: u64) -> Option<Self> {
+    pub(in crate::schedule) fn of(plan: &Plan, seed: u64) -> Option<Self> {
         let tasks = plan.second_from()?;
         Some(Self { seed, tasks })
     }
 
     /// The task of arrival `n`, whose pair has `task` on the first side.
-    pub(super) fn task(self, n: u64, task: u16) -> u16 {
+    pub(in crate::schedule) fn task(self, n: u64, task: u16) -> u16 {
         let first_half = draw(self.seed, Purpose::PairOrder, n / 2, 0) & 1;
         match (n & 1) ^ first_half {
             0 => task,
@@ -80,7 +80,7 @@ impl Workload {
     }
 
     /// The workload that [`Workload::draws_of`] refers to: of pairs the first side alone.
-    pub(super) fn drawn_from(self: &Arc<Self>) -> Arc<Self> {
+    pub(in crate::schedule) fn drawn_from(self: &Arc<Self>) -> Arc<Self> {
         if self.pairs.is_none() {
             return Arc::clone(self);
         }
@@ -92,7 +92,7 @@ impl Workload {
     }
 
     /// The number of user `user` among those that draw on their own: of a pair both have one.
-    pub(super) fn drawing_user(&self, user: u32) -> u32 {
+    pub(in crate::schedule) fn drawing_user(&self, user: u32) -> u32 {
         self.pairs.map_or(user, |_| user / 2)
     }
 

@@ -10,11 +10,11 @@
 mod resampling;
 
 use loadpilot_events::answers::certificate::Grade;
-use loadpilot_events::answers::compare::{Change, GroupParts, RunParts};
-use loadpilot_events::answers::report::{Report, UserTypeReport};
-use loadpilot_events::answers::versus::{
+use loadpilot_events::answers::compare::versus::{
     SideDifference, Versus, VersusFigure, VersusSchema, VersusSide,
 };
+use loadpilot_events::answers::compare::{Change, GroupParts, RunParts};
+use loadpilot_events::answers::report::{Report, UserTypeReport};
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::hist::NotAHistogram;
 use loadpilot_events::log::outcome::DropReason;
@@ -26,7 +26,7 @@ use crate::fold::project::Window;
 use crate::report::compare::run_parts::{group_of, parts_of_report};
 use crate::report::compare::{judged, obstacles};
 use crate::report::slice::{CallPlaces, Indexed};
-use crate::schedule::pairs::SIDES;
+use crate::schedule::user_types::pairs::SIDES;
 use crate::tally::ratio::percent;
 
 pub use resampling::{PARTS_MIN, PairedParts};
@@ -158,7 +158,9 @@ fn obstacles_of(
 ) -> Vec<String> {
     let of_run: RunParts = parts_of_report(report);
     let mut found = obstacles(&of_run);
-    let unreached = sides.into_iter().filter(|side| side.unconnected >= side.finished);
+    let unreached = sides
+        .into_iter()
+        .filter(|side| side.unconnected >= side.finished);
     found.extend(unreached.map(|side| format!("no request to {} reached a server", side.name)));
     if found.is_empty() && !parts.has_spread() {
         found.push(format!(

@@ -4,6 +4,10 @@
 //! the weights are brought to one measure, so that a mix is one permutation as any plan is. Every
 //! block of users holds every type as often as its share says, and the last, shorter block to
 //! within one. Must never depend on the agent that asks.
+//!
+//! - [`pairs`]: two types that are the sides of a comparison
+
+pub mod pairs;
 
 use std::ops::Range;
 
