@@ -109,6 +109,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-targets.v1.json",
             "plan-user-stages.v2.json",
             "plan-user-types.v2.json",
+            "plan-paired.v2.json",
         ],
         Envelope<Request>: [
             "run-requested.v1.json",

@@ -193,12 +193,15 @@ fn remarks(report: &Report) -> Vec<String> {
     remarks
 }
 
-/// Bytes sent and received in the measured time, of each side.
+/// Bytes sent and received by finished calls of the measured time, of each side.
 fn bytes_of(run: Indexed<'_>, plan: &Plan) -> [(u64, u64); SIDES] {
     let places = CallPlaces::of(Some(plan));
     let mut bytes = [(0_u64, 0_u64); SIDES];
     let calls = run.data.calls.iter();
-    for ((_, call, _), sums) in calls.filter(|((window, ..), _)| *window == Window::Measured) {
+    let measured = calls.filter(|((window, _, outcome), _)| {
+        *window == Window::Measured && outcome.is_finished()
+    });
+    for ((_, call, _), sums) in measured {
         let (task, _) = places.of_call(call);
         let side = usize::from(plan.second_from().is_some_and(|second| task >= second));
         let (sent, received) = &mut bytes[side];
