@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .plan import Compiled
     from .scenario.hooks import Hook
 
-BOTH = "both targets get the same requests, which takes a compiled scenario without such hooks"
+ONE_TARGET = "is played by this command, for one target; two are compared without it"
+COMPILED = "it needs Python, and two targets are compared by compiled scenarios only"
 SETTINGS = {"duration": "--duration"}
 """Flags of fields that can be refused."""
 
@@ -26,13 +27,10 @@ def compile_pairs(compiled: Compiled, sides: tuple[tuple[str, str], tuple[str, s
 
     ``sides`` are the name and the URL of each.
     """
-    problems = [
-        Problem(hook.place, f"{hook.name}() is played once, for one target; {BOTH}")
-        for hook in _hooks(compiled)
-    ]
+    problems = [Problem(hook.place, f"{hook.name}() {ONE_TARGET}") for hook in _hooks(compiled)]
     if "script" in compiled.plan:
         why = compiled.reasons[0]
-        problems.append(Problem(why.place, f"{why.what}: the scenario needs Python; {BOTH}"))
+        problems.append(Problem(why.place, f"{why.what}: {COMPILED}"))
     if problems:
         raise Refused(problems)
     try:

@@ -6,7 +6,9 @@
 //! within one. Must never depend on the agent that asks.
 //!
 //! - [`pairs`]: two types that are the sides of a comparison
+//! - `pair_draws`: what both of a pair draw
 
+mod pair_draws;
 pub mod pairs;
 
 use std::ops::Range;

@@ -50,7 +50,7 @@ class Configuration:
             options = {key: option for key, option in options.items() if key in keys}
             if not options:
                 return
-        known = {}
+        known: dict[str, Option] = {}
         for every in self.all_options():
             known = options_of(every) | known
         known |= options

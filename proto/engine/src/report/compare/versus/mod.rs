@@ -198,9 +198,8 @@ fn bytes_of(run: Indexed<'_>, plan: &Plan) -> [(u64, u64); SIDES] {
     let places = CallPlaces::of(Some(plan));
     let mut bytes = [(0_u64, 0_u64); SIDES];
     let calls = run.data.calls.iter();
-    let measured = calls.filter(|((window, _, outcome), _)| {
-        *window == Window::Measured && outcome.is_finished()
-    });
+    let measured = calls
+        .filter(|((window, _, outcome), _)| *window == Window::Measured && outcome.is_finished());
     for ((_, call, _), sums) in measured {
         let (task, _) = places.of_call(call);
         let side = usize::from(plan.second_from().is_some_and(|second| task >= second));

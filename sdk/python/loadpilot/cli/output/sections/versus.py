@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....control.figures import count, millis, number, percent, size
@@ -10,7 +11,6 @@ from ....control.terminal import safe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...._generated.report import Ladder
 
 NAMES = {
     "p50_ms": ("p50", "ms"),
@@ -69,13 +69,14 @@ def _rows(versus: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[str, Any
     yield "requests", lambda side: count(side["finished"])
     yield "errors", lambda side: f"{count(side['errors'])} ({percent(side['error_rate_pct'])})"
     for label, key in LATENCIES:
-        yield label, lambda side, key=key: _millis(side["response"], key)
+        yield label, partial(_millis, key)
     yield "sent", lambda side: size(side["sent_bytes"])
     yield "received", lambda side: size(side["received_bytes"])
 
 
-def _millis(response: Ladder | None, key: str) -> str:
-    return NONE if response is None else f"{millis(dict(response)[key])} ms"
+def _millis(key: str, side: dict[str, Any]) -> str:
+    response = side["response"]
+    return NONE if response is None else f"{millis(response[key])} ms"
 
 
 def _row(row: dict[str, Any]) -> str:
