@@ -121,7 +121,7 @@ fn of(figure: VersusFigure, found: &[SideDifference]) -> &SideDifference {
 
 /// Whether an interval in percent says that there is a difference of about 5 %.
 fn finds_five([least, most]: [f64; 2]) -> bool {
-    least > 0.0 && least <= 5.0 && most >= 5.0 && most < 10.0
+    least > 0.0 && least <= 5.0 && (5.0..10.0).contains(&most)
 }
 
 /// Broken if a machine that drifts by 10 % hides a difference of 5 % from targets under the same

@@ -111,7 +111,11 @@ proptest! {
 
     /// Broken if halves of a pair are dealt to different agents, or an arrival to none.
     #[test]
-    fn a_pair_is_in_one_shard(seed: u64, shards in 1..64_u32, owners in prop::collection::vec(0..3_u8, 64)) {
+    fn a_pair_is_in_one_shard(
+        seed: u64,
+        shards in 1..64_u32,
+        owners in prop::collection::vec(0..3_u8, 64),
+    ) {
         let (_, both) = open(seed);
         let workload = Workload::new(&both, seed);
         let mut seen = vec![None; 400];

@@ -26,7 +26,7 @@ from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
 from ...problem import Refused
-from ..compile_files import compile_files
+from ..compiled_files import compile_files
 from ..configuration.sources import current
 from ..flags import allow
 from ..flags.options import MISSING, read

@@ -5,9 +5,9 @@
 //! disturbs both alike; only the difference within a part of the run counts. Must never judge a run
 //! whose figures cannot be trusted.
 //!
-//! - `resampling`: how far a difference varies by chance
+//! - `bootstrap`: how far a difference varies by chance
 
-mod resampling;
+mod bootstrap;
 
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::versus::{
@@ -29,7 +29,7 @@ use crate::report::slice::{CallPlaces, Indexed};
 use crate::schedule::user_types::pairs::SIDES;
 use crate::tally::ratio::percent;
 
-pub use resampling::{PARTS_MIN, PairedParts};
+pub use bootstrap::{PARTS_MIN, PairedParts};
 
 /// Maximum number of tasks that are compared one by one.
 const TASKS_COMPARED_MAX: usize = 20;
