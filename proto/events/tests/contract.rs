@@ -20,7 +20,7 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 20] = committed![
+const SCHEMAS: [(&str, &str); 21] = committed![
     "annotations",
     "attendance",
     "comparison",
@@ -39,6 +39,7 @@ const SCHEMAS: [(&str, &str); 20] = committed![
     "series",
     "slice",
     "snapshot",
+    "versus",
     "what-if",
     "what-if-answer",
 ];
@@ -109,6 +110,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-targets.v1.json",
             "plan-user-stages.v2.json",
             "plan-user-types.v2.json",
+            "plan-paired.v2.json",
         ],
         Envelope<Request>: [
             "run-requested.v1.json",

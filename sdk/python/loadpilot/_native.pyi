@@ -49,6 +49,12 @@ def check_target(plan_json: str, allow_targets: list[str]) -> str:
     Raises Refused for an invalid entry of ``allow_targets``.
     """
 
+def paired_plan(plan_json: str, sides: tuple[tuple[str, str], tuple[str, str]]) -> str:
+    """Make the plan that compares two targets with the load of a valid plan; JSON.
+
+    ``sides`` are the name and the URL of each. Raises Refused for a plan that knows one target.
+    """
+
 def plan_facts(plan_json: str, seed: int) -> str:
     """Compute the figures of a valid plan.
 
@@ -663,6 +669,12 @@ class Reading:
 
     def parts(self) -> str:
         """Cut the run into parts for comparisons; JSON: proto/schema/run-parts.json."""
+
+    def versus(self, threshold_pct: float) -> str:
+        """Compare the two targets of the run; JSON: proto/schema/versus.json.
+
+        Raises Refused for a run of another kind.
+        """
 
     def verdict(self, question_json: str) -> str:
         """Judge the run by other gates or a part of it; JSON: what-if to what-if-answer."""

@@ -124,6 +124,7 @@ impl PyPlayer {
             types: Vec::new(),
             tasks: Vec::new(),
             target: plan.target.clone(),
+            type_targets: Vec::new(),
             parameters: Secrets::default(),
             feeds: plan.feeds().to_vec(),
             row_files: Vec::new(),

@@ -88,6 +88,7 @@ impl PyRehearsal {
             types: &[],
             tasks: &tasks,
             target: &plan.target,
+            type_targets: &[],
             parameters: &parameters.collect::<BTreeMap<_, _>>(),
             feeds: plan.feeds(),
             row_files: &[],

@@ -225,6 +225,10 @@ impl PyReading {
         answer!(self, py, indexed => indexed.parts())
     }
 
+    fn versus(&self, py: Python<'_>, threshold_pct: f64) -> PyResult<String> {
+        answer!(self, py, indexed => indexed.versus(threshold_pct))
+    }
+
     fn verdict(&self, py: Python<'_>, question_json: &str) -> PyResult<String> {
         let question = parse_query(question_json).map_err(|refusal| refused(py, &refusal))?;
         answer!(self, py, indexed => indexed.verdict(&question))

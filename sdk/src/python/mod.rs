@@ -57,8 +57,8 @@ pub mod _native {
     use super::nats_url::{shown_address, token_exposed_to};
     #[pymodule_export]
     use super::plans::{
-        check_plan, figure_keys, metric_keys, parse_duration_us, parse_rate_urps, plan_facts,
-        plan_gates,
+        check_plan, figure_keys, metric_keys, paired_plan, parse_duration_us, parse_rate_urps,
+        plan_facts, plan_gates,
     };
     #[pymodule_export]
     use super::programs::{agent_main, coordinator_main, supervisor_main};

@@ -1,6 +1,7 @@
 //! Checks and figures of plans, units, keys of metrics.
 
 use loadpilot_engine::check;
+use loadpilot_engine::check::pairs::{Side, paired};
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::log::metrics::Figure;
 use loadpilot_events::plan::Plan;
@@ -22,6 +23,20 @@ pub(super) fn check_plan(plan_json: &str, seed: Option<u64>) -> PyResult<String>
         (Ok(_), None) => Vec::new(),
     };
     json(&problems)
+}
+
+/// The plan that compares two targets with the load of a valid plan, as JSON. `sides` are the name
+/// and the URL of each.
+#[pyfunction]
+pub(super) fn paired_plan(
+    py: Python<'_>,
+    plan_json: &str,
+    sides: [(String, String); 2],
+) -> PyResult<String> {
+    let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
+    let sides = sides.map(|(name, target)| Side { name, target });
+    let paired = paired(&plan, &sides).map_err(|refusal| refused(py, &refusal))?;
+    Ok(paired.to_json())
 }
 
 /// Figures of a valid plan, as a JSON object.

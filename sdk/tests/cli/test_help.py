@@ -38,6 +38,8 @@ DEFAULTS = {
     "--duration": "the scenario's",
     "--http": HTTP[0],
     "--last": str(RUNS_SHOWN),
+    "--name-a": "A",
+    "--name-b": "B",
     "--reuse": "always",
     "--rps": "the scenario's",
     "--samples-share": "1",
@@ -54,7 +56,8 @@ def flags_of(command: tuple[str, ...]) -> list[Argument]:
     found = app
     for name in command:
         found = found[name]
-    return [one for one in found.assemble_argument_collection() if one.name.startswith("--")]
+    arguments = found.assemble_argument_collection()
+    return [one for one in arguments if one.parse and one.name.startswith("--")]
 
 
 def help_of(

@@ -58,7 +58,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "{'other_targets': ['https://b.example', 'https://c.example/v2']}": (
         {"other_targets": ["https://b.example", "https://c.example/v2"]},
-        "targets in turn, also https://b.example, https://c.example/v2",
+        "further targets https://b.example, https://c.example/v2",
     ),
     "{'ip': 6}": ({"ip": "6"}, "IPv6 only"),
     "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),

@@ -50,7 +50,7 @@ def test_arrivals_take_the_targets_in_turn(loadpilot: Loadpilot, tmp_path: Path)
         others = finished.report["run"]["connections"]["other_targets"]
         assert others == [oracle.url for oracle in oracles[1:]]
         assert finished.report["target_url"] == oracles[0].url
-        assert f"targets in turn, also {', '.join(others)}" in finished.stdout
+        assert f"further targets {', '.join(others)}" in finished.stdout
 
 
 def test_samples_name_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ fn other_targets(checker: &mut Checker<'_>, plan: &Plan) {
         settings.max.unwrap_or_default(),
     );
     checker.require(
-        plan.code.is_none() && plan.script.is_none(),
+        plan.paired || (plan.code.is_none() && plan.script.is_none()),
         "connections.other_targets",
         "must be left out when tasks look at answers or users have state: such users know one \
          target",

@@ -22,6 +22,7 @@ mod closed_loop;
 mod code;
 mod connections;
 mod inputs;
+pub mod pairs;
 mod proxy_policy;
 mod requests;
 mod script;
@@ -173,6 +174,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     }
     closed_loop::plan(&mut checker, plan);
     user_types::plan(&mut checker, plan);
+    pairs::plan(&mut checker, plan);
     connections::plan(&mut checker, plan);
     times(&mut checker, plan);
     let fits = plan.max_in_flight != Some(0);

@@ -13,6 +13,7 @@ use loadpilot_events::log::delta::Totals;
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
 use crate::schedule::share::Share;
+use crate::schedule::user_types::pairs::share_of;
 use crate::schedule::workload::Workload;
 use crate::tally::ratio::percent;
 
@@ -107,6 +108,7 @@ fn ticks_of<'a>(
 fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, Share)> {
     let created = control.state.created.as_ref();
     let shards = created.map_or(1, |created| created.shards);
+    let paired = created.is_some_and(|created| created.plan.paired);
     let mut held = Vec::new();
     for (place, assignment) in control.assignments.iter().enumerate() {
         let later = control.assignments[place + 1..].iter();
@@ -116,7 +118,7 @@ fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, 
         if let Some(holding) = holding.filter(|_| !range.is_empty()) {
             let owned = holding.shards.iter().copied();
             let owned = owned.filter(|&shard| shard < shards).collect();
-            held.push((range, Share::new(shards, owned)));
+            held.push((range, share_of(paired, shards, owned)));
         }
     }
     held

@@ -58,7 +58,7 @@ impl<'a> Planned<'a> {
                 for &shard in &owned {
                     map.owners[shard as usize] = Some(place);
                 }
-                let share = Share::new(shards, owned);
+                let share = workload.share_of(shards, owned);
                 map.shares.push((holding.holder.clone(), share));
             }
             map
@@ -100,8 +100,9 @@ impl<'a> Planned<'a> {
     #[must_use]
     pub fn holder_of(&self, tick: u32, n: u64) -> Option<&Holder> {
         let map = self.in_force(tick)?;
-        let shard = usize::try_from(n % map.owners.len().max(1) as u64).ok()?;
-        let place = (*map.owners.get(shard)?)?;
+        let shards = u32::try_from(map.owners.len()).ok()?.max(1);
+        let shard = self.workload.shard_of(n, shards);
+        let place = (*map.owners.get(shard as usize)?)?;
         map.shares.get(place).map(|(holder, _)| holder)
     }
 

@@ -152,6 +152,7 @@ fn nothing_planned(plan: &Plan) -> Plan {
         user_stages: None,
         rest: None,
         types: Vec::new(),
+        paired: false,
         tasks: Vec::new(),
         thresholds: Vec::new(),
         warm_up_us: 0,

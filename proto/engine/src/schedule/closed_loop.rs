@@ -34,7 +34,8 @@ impl Workload {
     /// `ended_us`; all in µs after the start.
     #[must_use]
     pub fn next_start_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
-        let drawn = || draw(self.seed, Purpose::Rest, u64::from(user), k);
+        let drawing = self.drawing_user(user);
+        let drawn = || draw(self.seed, Purpose::Rest, u64::from(drawing), k);
         let think_us = match self.rest_of(user) {
             None => 0,
             Some(Rest::Pacing { every_us }) => {

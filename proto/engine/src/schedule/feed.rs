@@ -53,6 +53,7 @@ impl Feeder {
     /// The feed at position `number` of a checked plan.
     #[must_use]
     pub fn new(workload: Arc<Workload>, number: usize, feed: &Feed) -> Self {
+        let workload = workload.drawn_from();
         let tasks = workload.tasks();
         let takes = (0..tasks).map(|task| {
             let task = u16::try_from(task).unwrap_or(u16::MAX);
@@ -71,7 +72,7 @@ impl Feeder {
         }
     }
 
-    /// The row, from 0, for `scope`.
+    /// The row, from 0, for `scope`, one that [`Workload::draws_of`] gave.
     ///
     /// # Errors
     /// Why there is none.

@@ -40,6 +40,8 @@ pub enum Purpose {
     TypeKey = 15,
     /// The coin flips of that order.
     TypeFlip = 16,
+    /// Which half of a pair of arrivals is of the first side.
+    PairOrder = 17,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

@@ -8,7 +8,7 @@
 //! - [`rate_change`]: another rate from a tick on
 //! - [`user_stages`]: the users of a closed loop that are active at a moment
 //! - `think_time`: the rests of a closed loop's users that follow a distribution
-//! - [`user_types`]: the scenarios of a mix, with their tasks and users
+//! - [`user_types`]: the scenarios of a mix, with their tasks and users; pairs of arrivals
 //! - [`share`]: the arrivals of some shards
 //! - [`run_weights`]: the weights of tasks among all arrivals of a run
 //! - `task_order`: tasks in blocks

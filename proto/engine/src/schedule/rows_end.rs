@@ -24,6 +24,8 @@ impl FirstWithoutRow {
         let ends = feeds.filter(|(_, feed)| feed.stops && plan.users.is_none());
         let ends = ends.filter_map(|(place, feed)| {
             let arrival = arrival_of_turn(feed, feed.rows, order)?;
+            // Of a pair both halves take the row.
+            let arrival = if plan.paired { 2 * arrival } else { arrival };
             Some(Self {
                 feed: place,
                 arrival,

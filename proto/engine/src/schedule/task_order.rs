@@ -30,14 +30,16 @@ impl TaskOrder {
         }
     }
 
-    /// All tasks of a plan, with the weights that they have among its arrivals.
+    /// All tasks of a plan, with the weights that they have among its arrivals; of pairs the tasks
+    /// of the first side.
     pub(super) fn of_run(plan: &Plan, seed: u64) -> Self {
-        let own = || {
-            plan.tasks
-                .iter()
-                .map(|task| u64::from(task.weight))
-                .collect()
+        let own = || -> Vec<u64> {
+            let tasks = plan.tasks.iter();
+            tasks.map(|task| u64::from(task.weight)).collect()
         };
+        if let Some(second) = plan.second_from() {
+            return Self::new(seed, 0, own().into_iter().take(usize::from(second)));
+        }
         // A checked plan of a schedule has them. In a closed loop no arrival is drawn from them.
         let weights: Vec<u64> = run_weights(plan).unwrap_or_else(own);
         Self::new(seed, 0, weights.into_iter())

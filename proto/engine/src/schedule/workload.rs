@@ -17,6 +17,7 @@ use crate::schedule::rows_end::FirstWithoutRow;
 use crate::schedule::task_order::TaskOrder;
 use crate::schedule::user_stages::ActiveUsers;
 use crate::schedule::user_types::UserTypes;
+use crate::schedule::user_types::pairs::{Pairs, SIDES};
 
 /// Number of arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;
@@ -39,8 +40,11 @@ pub struct Workload {
     arrivals: Arrivals,
     pub(super) seed: u64,
     tick_us: u64,
-    /// All tasks, with the weights that they have among the arrivals of the run.
+    /// All tasks, with the weights that they have among the arrivals of the run; of pairs the tasks
+    /// of the first side.
     order: TaskOrder,
+    /// Absent: arrivals stand alone.
+    pub(super) pairs: Option<Pairs>,
     samples_ppm: u32,
     /// Absent: no feed ends the run.
     without_row: Option<FirstWithoutRow>,
@@ -108,6 +112,7 @@ impl Workload {
             tick_us: plan.tick_us,
             without_row: FirstWithoutRow::of(plan, &order),
             order,
+            pairs: Pairs::of(plan, seed),
             samples_ppm: plan.samples_ppm.unwrap_or(0),
             rows_end: None,
         };
@@ -284,7 +289,10 @@ impl Workload {
     /// sum of the weights. Every block holds every task exactly as often as its weight says.
     #[must_use]
     pub fn task_of(&self, n: u64) -> u16 {
-        self.task_in_blocks(&self.order, 0, n)
+        match self.pairs {
+            None => self.task_in_blocks(&self.order, 0, n),
+            Some(pairs) => pairs.task(n, self.task_in_blocks(&self.order, 0, n / 2)),
+        }
     }
 
     /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop, one of its type. Each user
@@ -292,7 +300,8 @@ impl Workload {
     /// every user in every block, and users do not run in step.
     #[must_use]
     pub fn task_of_user(&self, user: u32, k: u64) -> u16 {
-        self.task_in_blocks(self.tasks_of(user), Self::first_block_of(user), k)
+        let first_block = Self::first_block_of(self.drawing_user(user));
+        self.task_in_blocks(self.tasks_of(user), first_block, k)
     }
 
     /// The task at position `n` of a sequence whose first block has number `first_block`.
@@ -317,13 +326,14 @@ impl Workload {
 
     /// Number of tasks.
     pub(crate) fn tasks(&self) -> usize {
-        self.order.tasks()
+        self.order.tasks() * self.pairs.map_or(1, |_| SIDES)
     }
 
     /// The draw, in 0..1,000,000, that decides whether a call may use an open connection. The call
     /// is step `step` of the arrival named by `block` and `index`.
     #[must_use]
     pub fn reuse_draw_ppm(&self, block: u64, index: u64, step: usize) -> u32 {
+        let block = self.pairs.map_or(block, |_| block / 2);
         let index = index.wrapping_mul(1 << 16).wrapping_add(step as u64);
         let uniform = draw(self.seed, Purpose::Reuse, block, index);
         u32::try_from(below(1_000_000, uniform)).unwrap_or(u32::MAX)
@@ -375,11 +385,10 @@ impl Workload {
         first(ticks.start)..first(ticks.end)
     }
 
-    /// Number of arrivals of each task among the numbers `range`.
-    #[must_use]
-    pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
+    /// Number of each task at the positions `range` of the sequence of tasks.
+    pub(super) fn count_in_blocks(&self, range: std::ops::Range<u64>) -> Vec<u64> {
         let block_len = self.order.block_len();
-        let mut counts = vec![0; self.tasks()];
+        let mut counts = vec![0; self.order.tasks()];
         let mut n = range.start;
         while n < range.end {
             let whole_blocks = (range.end - n) / block_len;
@@ -389,7 +398,7 @@ impl Workload {
                 }
                 n += whole_blocks * block_len;
             } else {
-                counts[usize::from(self.task_of(n))] += 1;
+                counts[usize::from(self.task_in_blocks(&self.order, 0, n))] += 1;
                 n += 1;
             }
         }

@@ -1,6 +1,7 @@
 //! Small random plans that the checker accepts.
 
 use loadpilot_engine::check;
+use loadpilot_engine::check::pairs::{Side, paired};
 use loadpilot_events::id::{AgentId, BootId, Holder};
 use loadpilot_events::log::assign::AgentsWanted;
 use loadpilot_events::log::req::RunRequested;
@@ -41,6 +42,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         user_stages: None,
         rest: None,
         types: Vec::new(),
+        paired: false,
         tasks,
         warm_up_us,
         timeout_us: 1_000_000,
@@ -64,13 +66,22 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
     plan
 }
 
-/// A plan, for one of four seeds as a mix.
+/// A plan, for one of four seeds as a mix, and for one to compare two targets.
 pub(crate) fn some(dice: &mut Dice, seed: u64) -> Plan {
     let plan = plan(dice);
     match seed % 4 {
         0 => mixed(plan, &mut Dice::new(seed)),
+        1 => paired(&plan, &sides()).expect("the plans of the laws can be compared"),
         _ => plan,
     }
+}
+
+/// Two targets to compare.
+pub(crate) fn sides() -> [Side; 2] {
+    [("A", 8080), ("B", 8081)].map(|(name, port)| Side {
+        name: name.to_owned(),
+        target: format!("http://127.0.0.1:{port}"),
+    })
 }
 
 /// The plan as a mix of user types, to which its tasks belong.

@@ -81,7 +81,11 @@ impl Coordinator {
         let seen = LastSeen {
             at,
             predecessor_dead,
-            has: BTreeSet::from([Capability::user_types(), Capability::request_rows()]),
+            has: BTreeSet::from([
+                Capability::user_types(),
+                Capability::request_rows(),
+                Capability::pairs(),
+            ]),
             recovering: recovering.clone(),
         };
         self.hearing.agents.insert(holder.clone(), seen);

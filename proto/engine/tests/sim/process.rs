@@ -227,7 +227,7 @@ impl Process {
                     && hold.until_tick.is_none_or(|until| tick < until)
                     && hold
                         .shards
-                        .binary_search(&((n % u64::from(run.shards)) as u32))
+                        .binary_search(&run.workload.shard_of(n, run.shards))
                         .is_ok();
                 if in_hold {
                     let key = RowKey {

@@ -21,6 +21,8 @@ const USER_TYPES: &str = "user-types";
 
 /// Capability of agents that send requests in files of rows.
 const REQUEST_ROWS: &str = "request-rows";
+/// Capability of agents that know pairs of arrivals.
+const PAIRS: &str = "pairs";
 
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
@@ -48,6 +50,13 @@ impl Capability {
     #[must_use]
     pub fn request_rows() -> Self {
         Self(REQUEST_ROWS.to_owned())
+    }
+
+    /// The capability to offer arrivals in pairs to two targets, which agents of earlier versions
+    /// lack.
+    #[must_use]
+    pub fn pairs() -> Self {
+        Self(PAIRS.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -102,7 +111,8 @@ impl Plan {
         let python = self.script.iter().map(|_| Capability::python());
         let types = self.types.first().map(|_| Capability::user_types());
         let rows = self.requests.iter().map(|_| Capability::request_rows());
-        python.chain(types).chain(rows).collect()
+        let pairs = self.paired.then(Capability::pairs);
+        python.chain(types).chain(rows).chain(pairs).collect()
     }
 }
 

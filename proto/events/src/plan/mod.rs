@@ -58,9 +58,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, with `types`, with `requests`, and with think times of the exponential
-    /// or lognormal distribution. A plan with none of them stays at the first version, so that
-    /// readers of the first version read it.
+    /// with `user_stages`, with `types`, with `paired`, with `requests`, and with think times of the
+    /// exponential or lognormal distribution. A plan with none of them stays at the first version,
+    /// so that readers of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -104,6 +104,11 @@ pub struct Plan {
     /// users are of one type. From the second version of the format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<UserType>,
+    /// Whether two targets are compared: the two types have the same tasks, and each has the target
+    /// at its own position. Arrivals, or users, then come in pairs of one for each type, which draw
+    /// the same task, feed rows and values. The profile has the arrivals of both.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paired: bool,
     /// Tasks of the scenario; at least one.
     pub tasks: Vec<Task>,
     /// Length of the warm-up in µs after the start. Arrivals due in it are offered and counted, but
@@ -174,6 +179,22 @@ impl Plan {
         }
         let mut types = self.tasks_of_types();
         types.find_map(|(one, tasks)| (one.name == name).then_some(tasks))
+    }
+
+    /// The first task of the second target, where two targets are compared.
+    #[must_use]
+    pub fn second_from(&self) -> Option<u16> {
+        let first = self.types.first().filter(|_| self.paired);
+        first.map(|first| first.tasks)
+    }
+
+    /// The targets that arrivals of a task take in turn: all, unless two are compared.
+    pub fn targets_of_task(&self, task: u16) -> impl Iterator<Item = &str> {
+        let own = self.second_from();
+        let own = own.map(|second| usize::from(task >= second));
+        let targets = self.targets().enumerate();
+        let targets = targets.filter(move |(place, _)| own.is_none_or(|own| own == *place));
+        targets.map(|(_, target)| target)
     }
 
     /// All targets, at least one, in the order in which arrivals take them.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::answers::agent_stats::Attendance;
 use crate::answers::annotations::Annotations;
+use crate::answers::compare::versus::Versus;
 use crate::answers::compare::{Comparison, RunParts};
 use crate::answers::failures::Errors;
 use crate::answers::live::Snapshot;
@@ -41,6 +42,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("series", schema_of::<Series>()),
         ("slice", schema_of::<Slice>()),
         ("snapshot", schema_of::<Snapshot>()),
+        ("versus", schema_of::<Versus>()),
         ("what-if", schema_of::<WhatIf>()),
         ("what-if-answer", schema_of::<WhatIfAnswer>()),
     ]

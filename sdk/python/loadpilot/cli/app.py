@@ -15,7 +15,7 @@ from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
 from .flags.result_flags import ResultFlags
-from .flags.run_flags import RunFlags
+from .flags.run_flags import RunFlags, VersusFlags
 from .flags.server_flags import ServerFlags
 from .flags.shared_flags import (
     NO_SERVER,
@@ -35,6 +35,8 @@ from .project_commands import completion, doctor, init, model_app, version
 from .table_commands import dump, plot, sql
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cyclopts.argument import ArgumentCollection
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
@@ -50,9 +52,10 @@ Exit codes:
 """
 
 
-def options_of_run() -> ArgumentCollection:
-    """Return the arguments of `loadpilot run`."""
-    return app["run"].assemble_argument_collection()
+def options_of_run() -> Iterator[ArgumentCollection]:
+    """Yield the arguments of the commands that take every option."""
+    for command in RUNNING:
+        yield app[command].assemble_argument_collection()
 
 
 def shared_options(command: tuple[str, ...]) -> frozenset[str]:
@@ -61,6 +64,8 @@ def shared_options(command: tuple[str, ...]) -> frozenset[str]:
     return frozenset([*names, "strict", *(["agents"] if command == ("ui",) else [])])
 
 
+RUNNING = ("run", "attack", "versus")
+"""Commands that take every option of a configuration; the first has the help of an option."""
 RUN = Group("Run", sort_key=1)
 PAST_RUNS = Group("Past runs", sort_key=2)
 FLEETS = Group("Fleet", sort_key=4)
@@ -75,12 +80,13 @@ app = App(
     result_action="return_value",
     exit_on_error=False,
     print_error=False,
-    config=Configuration(options_of_run, shared_options),
+    config=Configuration(options_of_run, shared_options, RUNNING),
 )
 RUNS_SHOWN = 20
 """Number of rows of `loadpilot runs` without a flag."""
 app["--help"].group = app["--version"].group = PROJECT
 DEFAULTS = RunFlags()
+TWO_TARGETS = VersusFlags()
 NO_FILES = ResultFlags()
 AS_PLANNED = VerdictFlags()
 
@@ -103,6 +109,26 @@ def run(
 
 
 app.command(attack, group=RUN, usage="Usage: loadpilot attack [OPTIONS] [URL]")
+@app.command(
+    group=RUN, usage="Usage: loadpilot versus [OPTIONS] FILE --target-a URL --target-b URL"
+)
+def versus(
+    file: File = None,
+    /,
+    *,
+    flags: Annotated[VersusFlags, Parameter(name="*")] = TWO_TARGETS,
+) -> ExitCode:
+    """Compare two targets under the same load at the same time.
+
+    Every request of the scenario goes to both: pair by pair, in an order that the
+    seed draws. Rates and users of the scenario are those of each target. What
+    disturbs the machine disturbs both alike, so that differences of a few percent
+    are found that two runs one after the other would miss. Takes at least 8 s of
+    measured time. Exit code 3 when the figures cannot be trusted or compared.
+    """
+    from .commands.comparison.versus import versus as execute
+
+    return execute(file, flags)
 
 
 @app.command(group=PROJECT, usage="Usage: loadpilot explain [OPTIONS] FILE")
@@ -240,7 +266,7 @@ def compare(
     varies as much within the runs, or between several runs of a baseline, is
     chance. Exit code 3 when a run's figures cannot be trusted.
     """
-    from .commands.compare import compare as execute
+    from .commands.comparison.compare import compare as execute
 
     return execute(
         current,

@@ -40,6 +40,10 @@ def of_files(options: Options, problems: list[Problem]) -> tuple[Options, Compil
         from ..compile.user_types import compile_together  # noqa: PLC0415  (mixes only)
 
         compiled = compile_together(types, url, overrides)
+    if options.sides is not None and not problems:
+        from ..compile.pairs import compile_pairs  # noqa: PLC0415  (two targets only)
+
+        compiled = compile_pairs(compiled, options.sides.named(url))
     return options, compiled
 
 

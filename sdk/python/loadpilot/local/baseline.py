@@ -51,3 +51,12 @@ def with_run(path: Path, parts: Parts, *, append: bool) -> list[Parts]:
 def text_of(runs: list[Parts]) -> str:
     """Write the text of a baseline."""
     return json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":")) + "\n"
+
+
+def unfit(parts: Parts) -> str | None:
+    """Say why a run must not become a baseline; None when it may."""
+    if parts["ending"] != "completed":
+        return "the run did not complete"
+    if parts["grade"] == "INVALID":
+        return "its certificate is INVALID"
+    return None if parts["has_reached"] else "no call reached a server"

@@ -59,16 +59,20 @@ impl Shell {
         self
     }
 
-    /// Its capabilities: labels, mixes of user types, and Python if there is an interpreter.
+    /// Its capabilities: labels, mixes of user types, lists of requests, pairs, and Python if there is an interpreter.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {
         let python = self.scripting.iter().map(|_| Capability::python());
-        let types = [Capability::user_types(), Capability::request_rows()];
+        let plans = [
+            Capability::user_types(),
+            Capability::request_rows(),
+            Capability::pairs(),
+        ];
         self.labels
             .iter()
             .cloned()
             .chain(python)
-            .chain(types)
+            .chain(plans)
             .collect()
     }
 }

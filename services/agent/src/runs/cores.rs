@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use loadpilot_engine::control::agent_view::Hold;
 use loadpilot_engine::schedule::rate_change::RateChange;
-use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::tally::crash_recovery::Watermark;
@@ -51,6 +50,7 @@ pub(super) struct Common {
 /// Firing threads of one run.
 pub(super) struct Cores {
     cores: Vec<Core>,
+    workload: Arc<Workload>,
     shards: u32,
     /// Files of the rings.
     rings: Vec<PathBuf>,
@@ -134,6 +134,7 @@ impl Cores {
         let homes = homes(holds, cores as usize);
         let mut sum = Self {
             cores: Vec::new(),
+            workload: Arc::clone(&common.workload),
             shards: common.shards,
             rings: Vec::new(),
         };
@@ -242,7 +243,9 @@ impl Cores {
                 generation: hold.generation,
                 from_tick: hold.from_tick,
                 until_tick: hold.until_tick,
-                share: Share::new(self.shards, shards_at(hold, &homes, core)),
+                share: self
+                    .workload
+                    .share_of(self.shards, shards_at(hold, &homes, core)),
             };
             holds.iter().map(part).collect()
         });
@@ -315,7 +318,10 @@ fn users_at(
     (index, cores): (u32, u32),
 ) -> Vec<u32> {
     let is_here = |place: usize, user: u32| match common.workload.users() {
-        Some(_) => homes.get(&(user % common.shards)) == Some(&(index as usize)),
+        Some(_) => {
+            let shard = common.workload.shard_of(user.into(), common.shards);
+            homes.get(&shard) == Some(&(index as usize))
+        }
         None => place % cores as usize == index as usize,
     };
     let placed = users.iter().enumerate();

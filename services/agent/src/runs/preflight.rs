@@ -4,7 +4,7 @@
 //! Must never judge more than the plan requires: the agent's own limits fit its machine.
 
 use loadpilot_engine::control::agent_view::Hold;
-use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::user_types::pairs::share_of;
 use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Http, Reuse, Source};
@@ -33,7 +33,10 @@ pub(super) fn check(
 ) -> Result<(), TooFewFiles> {
     let plan = &created.plan;
     let calls = match plan.users {
-        Some(users) => Some(users_of(users, created.shards, holds)),
+        Some(users) => {
+            let paired = created.plan.paired;
+            Some(users_of(users, paired, created.shards, holds))
+        }
         None => calls_of_plan(plan, shell),
     };
     let Some(connections) = connections_needed(plan, calls) else {
@@ -59,9 +62,9 @@ pub(super) fn check(
 }
 
 /// Number of `users` in the shards of `holds`.
-fn users_of(users: u32, shards: u32, holds: &[Hold]) -> u64 {
+fn users_of(users: u32, paired: bool, shards: u32, holds: &[Hold]) -> u64 {
     let held = holds.iter().flat_map(|hold| hold.shards.iter().copied());
-    Share::new(shards, held.collect()).count_below(u64::from(users))
+    share_of(paired, shards, held.collect()).count_below(u64::from(users))
 }
 
 /// Maximum number of calls of an open loop at a time, if the plan sets it. A lower limit of the
@@ -157,9 +160,9 @@ mod tests {
             until_tick: None,
             shards: shards.to_vec(),
         };
-        assert_eq!(users_of(10, 4, &[hold(&[0, 1])]), 6);
-        assert_eq!(users_of(10, 4, &[hold(&[2]), hold(&[3, 2])]), 4);
-        assert_eq!(users_of(10, 4, &[]), 0);
+        assert_eq!(users_of(10, false, 4, &[hold(&[0, 1])]), 6);
+        assert_eq!(users_of(10, false, 4, &[hold(&[2]), hold(&[3, 2])]), 4);
+        assert_eq!(users_of(10, false, 4, &[]), 0);
     }
 
     /// Broken if ports were counted that the load does not use.

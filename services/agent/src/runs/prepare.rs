@@ -200,7 +200,7 @@ fn virtual_users(
         .flat_map(|hold| &hold.shards)
         .copied()
         .collect();
-    let is_held = |user: &u32| held.contains(&(user % created.shards));
+    let is_held = |user: &u32| held.contains(&workload.shard_of((*user).into(), created.shards));
     let mut users: Vec<u32> = (0..count).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
         // Arrivals of these shards need a user, however few users the plan has.
@@ -217,6 +217,7 @@ fn virtual_users(
         types: plan.types.iter().map(|one| one.name.clone()).collect(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
+        type_targets: type_targets(plan),
         parameters: parameters(plan, secrets),
         feeds: plan.feeds().to_vec(),
         row_files: Vec::new(),
@@ -224,6 +225,12 @@ fn virtual_users(
         users,
         states: plan.prepared().map(open).transpose()?,
     }))
+}
+
+/// Target of each user type, where two targets are compared.
+fn type_targets(plan: &Plan) -> Vec<String> {
+    let targets = plan.targets().filter(|_| plan.paired);
+    targets.map(str::to_owned).collect()
 }
 
 /// Parameters of a plan by name. `secrets` contains all secrets of the plan.

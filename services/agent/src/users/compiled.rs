@@ -69,7 +69,11 @@ impl Scripting for Compiled {
                 Ok(Box::new(CompiledScenario {
                     program: Rc::new(program),
                     sources: Rc::clone(&sources),
-                    target: source.target.to_owned(),
+                    target: source
+                        .type_targets
+                        .get(place)
+                        .map_or(source.target, String::as_str)
+                        .to_owned(),
                 }) as Box<dyn Scenario>)
             });
         let scenarios = scenarios.collect::<Result<Vec<_>, String>>()?;

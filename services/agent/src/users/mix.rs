@@ -125,6 +125,10 @@ impl User for AllTypes {
         }
     }
 
+    fn playing_type(&self) -> usize {
+        self.playing
+    }
+
     fn take_samples(&mut self) -> Vec<MetricSample> {
         self.users[self.playing].take_samples()
     }

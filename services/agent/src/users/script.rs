@@ -62,6 +62,8 @@ pub struct Source<'a> {
     pub tasks: &'a [String],
     /// Target of the load: `http://host[:port][/path]`.
     pub target: &'a str,
+    /// Target of each of those classes, where two targets are compared; else none.
+    pub type_targets: &'a [String],
     /// Its parameters by name, secrets included.
     pub parameters: &'a BTreeMap<String, String>,
     /// Its feeds.
@@ -105,6 +107,11 @@ pub trait User {
 
     /// Whether a check examines the last answer of a task, by its index in the plan.
     fn has_check(&self, task: u16) -> bool;
+
+    /// Position in the plan of the user type that plays; of a user of one type 0.
+    fn playing_type(&self) -> usize {
+        0
+    }
 
     /// Takes the samples that the last task added to own metrics, whether it ended or was given
     /// up.

@@ -2,6 +2,7 @@
 
 use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::compare::run_parts::run_parts;
+use loadpilot_engine::report::compare::versus::versus;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{
     LatencyKind, heat, histogram_log, histograms, percentile_text, series,
@@ -11,6 +12,7 @@ use loadpilot_engine::report::timeline;
 use loadpilot_engine::report::what_if::what_if;
 use loadpilot_events::answers::agent_stats::Attendance;
 use loadpilot_events::answers::compare::RunParts;
+use loadpilot_events::answers::compare::versus::Versus;
 use loadpilot_events::answers::failures::Errors;
 use loadpilot_events::answers::report::{Report, StoryLine};
 use loadpilot_events::answers::slice::{Heat, Histograms, Series, Slice};
@@ -143,6 +145,17 @@ impl IndexedRun {
         let report = self.report(None).await?;
         let folded = self.as_of(None).await?;
         Ok(run_parts(folded.run(), &report)?)
+    }
+
+    /// The two targets of the run beside each other; differences up to `threshold_pct` percent
+    /// count as none.
+    ///
+    /// # Errors
+    /// When the run does not compare two targets.
+    pub async fn versus(&mut self, threshold_pct: f64) -> Result<Versus, SessionError> {
+        let report = self.report(None).await?;
+        let folded = self.as_of(None).await?;
+        Ok(versus(folded.run(), &report, threshold_pct)?)
     }
 }
 

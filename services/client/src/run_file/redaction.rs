@@ -111,6 +111,10 @@ fn redacted_plan(plan: &Value) -> Value {
     TARGET.clone_into(&mut plan.target);
     plan.tags.clear();
     plan.connections = Connections::default();
+    if plan.paired {
+        // Both targets of a comparison have to be named.
+        plan.connections.other_targets = vec![format!("{TARGET}/second")];
+    }
     plan.parameters.values_mut().for_each(redact_text);
     for step in plan.tasks.iter_mut().flat_map(|task| &mut task.steps) {
         step.body = None;

@@ -7,10 +7,12 @@
 //! - [`run_parts`]: what is compared of a run
 //! - `bootstrap`: how far figures vary by chance
 //! - `explain`: which calls and phases a change comes from
+//! - [`mod@versus`]: two targets of one run
 
 mod bootstrap;
 mod explain;
 pub mod run_parts;
+pub mod versus;
 
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{
@@ -108,7 +110,7 @@ pub fn compare(
 }
 
 /// Why the figures of a run cannot be judged.
-fn obstacles(run: &RunParts) -> Vec<String> {
+pub(super) fn obstacles(run: &RunParts) -> Vec<String> {
     let mut found = Vec::new();
     if run.grade == Grade::Invalid {
         found.push(format!("the certificate of run {} is INVALID", run.run));
@@ -219,7 +221,12 @@ fn held_change(
 }
 
 /// What a difference means. `is_beyond`: it is larger than the threshold.
-fn judged(by: f64, interval: Option<[f64; 2]>, is_beyond: bool, higher_is_better: bool) -> Change {
+pub(super) fn judged(
+    by: f64,
+    interval: Option<[f64; 2]>,
+    is_beyond: bool,
+    higher_is_better: bool,
+) -> Change {
     if by == 0.0 {
         return Change::Equal;
     }

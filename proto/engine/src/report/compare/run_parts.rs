@@ -94,8 +94,21 @@ fn held_rps(curve: &LoadCurve) -> Option<f64> {
 }
 
 fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<GroupParts, Refusal> {
+    let tasks = task.clone().map(|task| vec![task]);
+    Ok(GroupParts {
+        task,
+        ..group_of(run, tasks, measured_us)?
+    })
+}
+
+/// The parts of some tasks together, or of the whole run.
+pub(in crate::report) fn group_of(
+    run: Indexed<'_>,
+    tasks: Option<Vec<String>>,
+    measured_us: u64,
+) -> Result<GroupParts, Refusal> {
     let slice = Slice {
-        tasks: task.clone().map(|task| vec![task]),
+        tasks,
         ..Slice::default()
     };
     let query = Query::of(run, &slice)?;
@@ -120,7 +133,7 @@ fn group(run: Indexed<'_>, task: Option<String>, measured_us: u64) -> Result<Gro
         }
     });
     Ok(GroupParts {
-        task,
+        task: None,
         parts: parts.collect(),
     })
 }

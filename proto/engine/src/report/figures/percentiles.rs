@@ -55,8 +55,18 @@ pub fn packed_percentiles_us<const N: usize>(
     precision: Precision,
     percents: [f64; N],
 ) -> Option<[u64; N]> {
-    let total: u64 = packed.iter().map(|(_, count)| count).sum();
-    let mut counts = packed.iter();
+    percentiles_of(packed.iter(), precision, percents)
+}
+
+/// [`percentile_us`] of counted buckets, ascending and none empty, for each of `percents`, which
+/// are above 0 and ascend; `None` when there are none.
+#[must_use]
+pub fn percentiles_of<const N: usize>(
+    mut counts: impl Iterator<Item = (usize, u64)> + Clone,
+    precision: Precision,
+    percents: [f64; N],
+) -> Option<[u64; N]> {
+    let total: u64 = counts.clone().map(|(_, count)| count).sum();
     let (mut last, mut passed) = counts.next()?;
     Some(percents.map(|percent| {
         while passed < nearest_rank(percent, total) {

@@ -53,7 +53,7 @@ struct NamedCall {
     name: String,
     /// Method; empty for a call of a scenario in Python: the log has its name only.
     method: &'static str,
-    /// URL by target; empty as the method.
+    /// URL by target that arrivals of its task take in turn; empty as the method.
     urls: Vec<String>,
 }
 
@@ -119,18 +119,24 @@ impl SampleTable {
             let (origin, base) = split(target);
             format!("{origin}{}", full_path(base, &step.path))
         };
-        let urls = |step: &Step| match plan.requests {
+        let urls = |task: u16, step: &Step| match plan.requests {
             Some(_) => {
                 let target = plan.targets().nth(step.target.into());
                 target.map(|target| url(target, step)).into_iter().collect()
             }
-            None => plan.targets().map(|target| url(target, step)).collect(),
+            None => {
+                let targets = plan.targets_of_task(task);
+                targets.map(|target| url(target, step)).collect()
+            }
         };
-        let calls = plan.calls().map(|(task, step)| NamedCall {
-            task: u16::try_from(task).unwrap_or(u16::MAX),
-            name: step.name.clone(),
-            method: step.method.name(),
-            urls: urls(step),
+        let calls = plan.calls().map(|(task, step)| {
+            let task = u16::try_from(task).unwrap_or(u16::MAX);
+            NamedCall {
+                task,
+                name: step.name.clone(),
+                method: step.method.name(),
+                urls: urls(task, step),
+            }
         });
         let calls = calls.collect();
         let has_levels = has_levels(&plan.profile);

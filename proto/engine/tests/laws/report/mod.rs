@@ -13,4 +13,5 @@ mod samples;
 mod slices;
 mod time_range;
 mod verdict;
+mod versus;
 mod what_if;

@@ -67,7 +67,7 @@ impl Going {
     }
 
     fn holder_of(&self, n: u64) -> Holder {
-        let owner = self.map.owner(n, self.history.shards);
+        let owner = self.map.owner(n, &self.history);
         owner
             .expect("each shard of the first map has a holder")
             .clone()

@@ -107,8 +107,9 @@ pub(crate) struct History {
 
 impl Map {
     /// Who holds arrival `n`.
-    pub(crate) fn owner(&self, n: u64, shards: u32) -> Option<&Holder> {
-        let shard = u32::try_from(n % u64::from(shards)).expect("below the shard count");
+    pub(crate) fn owner(&self, n: u64, of: &History) -> Option<&Holder> {
+        let unit = if of.plan.paired { n / 2 } else { n };
+        let shard = u32::try_from(unit % u64::from(of.shards)).expect("below the shard count");
         let mut holdings = self.holdings.iter();
         holdings
             .find(|holding| holding.shards.contains(&shard))
@@ -176,7 +177,7 @@ impl History {
             }
             let tick = self.workload.tick_of(due_us);
             let map = self.in_force(tick).clone();
-            if let Some(holder) = map.owner(n, self.shards) {
+            if let Some(holder) = map.owner(n, self) {
                 let deed = self.deed(dice, n, tick, holder, map.generation, false);
                 self.deeds.push(deed);
             }
@@ -185,7 +186,7 @@ impl History {
                 .maps
                 .iter()
                 .rfind(|older| older.generation + 1 == map.generation);
-            let before = older.and_then(|older| Some((older.owner(n, self.shards)?, older)));
+            let before = older.and_then(|older| Some((older.owner(n, self)?, older)));
             if let Some((holder, older)) = before
                 && tick < map.from_tick + 2
                 && dice.chance(20)

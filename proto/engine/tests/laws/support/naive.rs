@@ -85,7 +85,7 @@ fn fate(history: &History, n: u64, tick: u32, deed: Option<&Deed>) -> Fate {
     let stop_tick = history
         .stop_us
         .map(|stop_us| history.workload.tick_of(stop_us));
-    let owner = history.in_force(tick).owner(n, history.shards);
+    let owner = history.in_force(tick).owner(n, history);
     let due_us = history.dues_us.get(n as usize).copied();
     match (deed.map(|deed| &deed.what), owner) {
         (Some(Act::Started(_)), _) => Fate::Started,

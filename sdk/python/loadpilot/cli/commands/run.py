@@ -9,7 +9,6 @@ nothing. Modules that only the end needs are imported while the stack starts.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager, redirect_stdout
 from time import monotonic
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from ...control.teardown_ledger import Ledger
     from ..flags.options import Options
     from ..flags.run_flags import RunFlags
+    from ..output.run_end import RunEnd
 
 
 Prepare: TypeAlias = "Callable[[Options, list[Problem]], tuple[Options, Compiled]]"
@@ -66,7 +66,7 @@ DETACH_POLL_SECS = 0.2
 
 def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode:
     """Run the command; with JSON for a result, what the scenario prints goes to standard error."""
-    with _product(flags) as stdout:
+    with product(flags) as stdout:
         if not file and is_interactive():
             # A mistake in a flag is named before anything is asked for.
             _, problems = read(None, flags, current().environ)
@@ -75,17 +75,17 @@ def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode
             if isinstance(chosen, ExitCode):
                 return chosen
             file, flags = chosen
-        return _run((file, *more), flags, stdout, of_files)
+        return execute((file, *more), flags, stdout, of_files)
 
 
 def run_prepared(name: str, flags: RunFlags, prepare: Prepare) -> ExitCode:
     """Run what ``prepare`` compiles in place of scenario files; ``name`` stands for them."""
-    with _product(flags) as stdout:
-        return _run((name,), flags, stdout, prepare)
+    with product(flags) as stdout:
+        return execute((name,), flags, stdout, prepare)
 
 
 @contextmanager
-def _product(flags: RunFlags) -> Iterator[TextIO]:
+def product(flags: RunFlags) -> Iterator[TextIO]:
     """Give standard output to the result; what a scenario prints goes elsewhere beside data."""
     Notes.are_shown = not flags.quiet
     stdout = sys.stdout
@@ -93,9 +93,10 @@ def _product(flags: RunFlags) -> Iterator[TextIO]:
         yield stdout
 
 
-def _run(
+def execute(
     files: Sequence[str | None], flags: RunFlags, stdout: TextIO, prepare: Prepare
 ) -> ExitCode:
+    """Read the flags, compile, and run."""
     sources = current()
     for line in sources.warnings:
         note(f"warning: {line}")
@@ -114,13 +115,21 @@ def _run(
         if options.calls is not None:
             interruptions.watch_pipe(stdout)
         try:
-            return Run(compiled, options, interruptions, stdout).execute()
+            return _kind(options)(compiled, options, interruptions, stdout).execute()
         except KeyboardInterrupt:
             return interruptions.first or ExitCode.INTERRUPTED
 
 
 def _refused() -> NoReturn:
     raise Refused([])
+
+
+def _kind(options: Options) -> type[Run]:
+    if options.sides is None:
+        return Run
+    from .comparison.versus import VersusRun
+
+    return VersusRun
 
 
 def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
@@ -381,7 +390,9 @@ class Run:
 
         options = self.options
         report = json.loads(report_json)
-        end = RunEnd.of(report, self.interruptions.first, strict=options.strict)
+        end = self.ended(
+            RunEnd.of(report, self.interruptions.first, strict=options.strict), session
+        )
         if not self.write_samples(session, run):
             end = end.lacking("--samples")
         if not self.write_calls(session, run):
@@ -395,6 +406,10 @@ class Run:
         write_product(self.result(report_json, report), product)
         return end.code
 
+    def ended(self, end: RunEnd, session: Session) -> RunEnd:  # noqa: ARG002  (for subclasses)
+        """Return the end of the run, with what else is judged."""
+        return end
+
     def result(self, report_json: str, report: Report) -> str:
         """Write the result in the form that was asked for."""
         from ..output.summary import summary
@@ -406,7 +421,7 @@ class Run:
 
     def save_baseline(self, session: Session, run: str) -> bool:
         """Save the parts of the run if --save-baseline is set; False when that failed."""
-        from ...local.baseline import BASELINE, NoBaseline, text_of, with_run
+        from ...local.baseline import BASELINE, NoBaseline, text_of, unfit, with_run
         from ..output import results
 
         if not self.options.save_baseline:
@@ -483,12 +498,3 @@ class Run:
 
 
 __all__ = ["Overrides", "run"]
-
-
-def unfit(parts: dict[str, Any]) -> str | None:
-    """Say why a run must not become a baseline; None when it may."""
-    if parts["ending"] != "completed":
-        return "the run did not complete"
-    if parts["grade"] == "INVALID":
-        return "its certificate is INVALID"
-    return None if parts["has_reached"] else "no call reached a server"

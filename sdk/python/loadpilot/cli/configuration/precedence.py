@@ -18,7 +18,7 @@ from .option import EQUIVALENT, Setting, options_of, replaced_by
 from .sources import Sources, remember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from cyclopts import App
     from cyclopts.argument import ArgumentCollection
@@ -33,25 +33,27 @@ Layer = dict[str, Setting]
 class Configuration:
     """Fills in the options that the command line does not name."""
 
-    all_options: Callable[[], ArgumentCollection]
-    """The arguments of ``loadpilot run``, which has every option."""
+    all_options: Callable[[], Iterable[ArgumentCollection]]
+    """The arguments of the commands that take every option."""
     shared: Callable[[tuple[str, ...]], frozenset[str]]
     """Keys of the options that another command takes from a configuration."""
-    commands: frozenset[tuple[str, ...]] = frozenset({("run",), ("attack",)})
-    """Commands that have every option."""
+    commands: tuple[str, ...] = ("run",)
+    """Those commands."""
 
     def __call__(self, _app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """Fill in what is configured; raises Refused."""
         sources = Sources()
         remember(sources)
         options = options_of(arguments)
-        known = options
-        if commands not in self.commands:
+        if commands not in {(command,) for command in self.commands}:
             keys = self.shared(commands)
             options = {key: option for key, option in options.items() if key in keys}
             if not options:
                 return
-            known = options_of(self.all_options())
+        known: dict[str, Option] = {}
+        for every in self.all_options():
+            known = options_of(every) | known
+        known |= options
         reader = Reader(known, dict(os.environ), Path.cwd())
         written = {key: one for key, option in options.items() if (one := option.written())}
         layers = [written, *reader.layers(written)]

@@ -29,6 +29,7 @@ from .run_flags import CALL_FORMS, DEBUG_REQUESTS_MAX, JSON, RESULTS, TEXT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..commands.comparison.versus_flags import Sides
     from .run_flags import CallForm, RunFlags
 
 AGENTS_MAX = 256
@@ -84,6 +85,8 @@ class Options:
     """Files of further scenarios that run together with those of the first."""
     shares: Mapping[str, str] = field(default_factory=dict)
     """Shares of scenarios that run together, by name, unread."""
+    sides: Sides | None = None
+    """The two targets that are compared; None for a run alone."""
 
     @property
     def agents_flag(self) -> str:
@@ -98,7 +101,7 @@ def read(
     more_files: Sequence[str | None] = (),
 ) -> tuple[Options | None, list[Problem]]:
     """Read the flags; returns no options when no scenario file was named, and all problems."""
-    found = target.resolve(flags.target, current().place(target.FLAG))
+    found = flags.found_target()
     problems = target.problems(found)
     fleet, listen, local_agents, agents = _agents(flags, environ, problems)
     seed = secrets.randbelow(SEED_MAX + 1)
@@ -119,6 +122,7 @@ def read(
         }
         problems += without(of_log, NEEDS_LOG)
     problems += _of_baseline(flags)
+    sides = flags.sides(problems)
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
     if flags.json and not flags.dry_run:
@@ -187,6 +191,7 @@ def read(
         tuple(flags.allow_target),
         tuple(Path(one) for one in more_files if one is not None),
         pairs_of("--share", flags.share, "Browse=70", problems),
+        sides,
     )
     return options, problems
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
 from ...compile.scenario.settings import USERS_OF_MAX
+from ..configuration.sources import current
 from . import target as targets
 from .connection_flags import ConnectionFlags
 from .declaration import CONFIGURATION, GATES, LOAD, MOST_USED, OUTPUT, TARGET, flag
@@ -22,6 +23,10 @@ from .shared_flags import (  # cyclopts evaluates annotations
     Verbose,  # noqa: TC001
 )
 
+if TYPE_CHECKING:
+    from ...problem import Problem
+    from ..commands.comparison.versus_flags import Sides
+
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
 TEXT, JSON = "text", "json"
@@ -30,6 +35,9 @@ CALL_FORMS: dict[str, CallForm] = {"csv": "vegeta", "ndjson": "json"}
 """Forms of the calls on standard output, each with the native module's name of it."""
 RESULTS = (TEXT, JSON, *CALL_FORMS)
 """Forms of the result on standard output."""
+FIRST, SECOND = "--target-a", "--target-b"
+HIDDEN = Parameter(parse=False)
+"""Of flags that make no sense for two targets."""
 SCENARIO_DEFAULT = "the scenario's"
 """The default of each flag that replaces a setting of the scenario."""
 
@@ -399,3 +407,55 @@ class RunFlags:
         ),
     ] = False
     verbose: Verbose = False
+
+    def found_target(self) -> targets.Target:
+        """Return the targets that the flags name, else the default."""
+        return targets.resolve(self.target, current().place(targets.FLAG))
+
+    def sides(self, problems: list[Problem]) -> Sides | None:  # noqa: ARG002  (for `versus`)
+        """Return the two targets that are compared; None for a run alone."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class VersusFlags(RunFlags):
+    """The flags of ``loadpilot versus``: those of ``run``, with two targets in place of its own."""
+
+    target_a: Annotated[
+        str | None,
+        flag(MOST_USED, "URL", "First target, http://host[:port][/path].", FIRST),
+    ] = None
+    target_b: Annotated[
+        str | None,
+        flag(MOST_USED, "URL", "Second target, which is compared with the first.", SECOND),
+    ] = None
+    name_a: Annotated[
+        str, flag(MOST_USED, "NAME", "Name of the first target in all results.", default="A")
+    ] = "A"
+    name_b: Annotated[
+        str, flag(MOST_USED, "NAME", "Name of the second target in all results.", default="B")
+    ] = "B"
+    fail_if_slower: Annotated[
+        str | None,
+        flag(
+            GATES,
+            "PERCENT",
+            "Exit with 1 if a latency, the error rate or the rate of a closed loop is worse at "
+            "the second target by more than this, and by more than chance. Without it the "
+            "comparison is only printed, and differences up to 1 % count as none.",
+        ),
+    ] = None
+    target: Annotated[tuple[str, ...], HIDDEN] = ()
+    share: Annotated[tuple[str, ...], HIDDEN] = ()
+    save_baseline: Annotated[bool, HIDDEN] = False
+    append: Annotated[bool, HIDDEN] = False
+
+    def found_target(self) -> targets.Target:
+        """Return the first target: the plan of one target is made first."""
+        return targets.resolve([] if self.target_a is None else [self.target_a], FIRST)
+
+    def sides(self, problems: list[Problem]) -> Sides:
+        """Return the two targets; adds all problems."""
+        from ..commands.comparison.versus_flags import read_sides  # noqa: PLC0415  (start-up)
+
+        return read_sides(self, problems)

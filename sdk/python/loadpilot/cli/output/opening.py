@@ -137,11 +137,24 @@ def _agents(options: Options) -> str:
 def type_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     """Write the user types of a mix with their shares and think times, a line each."""
     types = plan.get("types", [])
+    if plan.get("paired"):
+        yield from _side_lines(plan)
+        return
     shares = sum(one["share"] for one in types)
     head = "types      "
     for one in types:
         share = percent(one["share"] * 100 / shares)
         yield f"{head}{safe(one['name'])} {share}{think_time(one.get('rest'))}"
+        head = " " * len(head)
+
+
+def _side_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Write the two targets that are compared, a line each."""
+    targets = [plan["target"], *plan["connections"]["other_targets"]]
+    head = "compares   "
+    for one, target in zip(plan["types"], targets, strict=True):
+        half = f"half of the load{think_time(one.get('rest'))}"
+        yield f"{head}{safe(one['name'])} {safe(target)}, {half}"
         head = " " * len(head)
 
 

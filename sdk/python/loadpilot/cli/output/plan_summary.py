@@ -44,7 +44,7 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
 
 
 TEXTS: dict[str, Callable[[Any], str]] = {
-    "other_targets": lambda others: f"targets in turn, also {safe(', '.join(others))}",
+    "other_targets": lambda others: f"further targets {safe(', '.join(others))}",
     "http": lambda version: HTTP.get(version, ""),
     "max": lambda most: f"at most {plural(most, 'connection')} an agent",
     "open_first": lambda first: f"{plural(first, 'connection')} an agent opened before the start",

@@ -40,7 +40,7 @@ use crate::fire::request::stream_tokens::Tokens;
 /// The sending side of one core: its engine, its requests, its counters.
 pub(crate) struct ArrivalRunner<W> {
     pub(crate) run: RunId,
-    workload: Arc<Workload>,
+    pub(crate) workload: Arc<Workload>,
     pub(crate) program: Arc<Program>,
     wire: W,
     pub(crate) tally: RefCell<Tally>,

@@ -230,6 +230,7 @@ mod tests {
             user_stages: None,
             rest: None,
             types: Vec::new(),
+            paired: false,
             tasks: vec![Task {
                 name: "only".to_owned(),
                 weight: 1,

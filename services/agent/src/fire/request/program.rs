@@ -44,6 +44,8 @@ pub struct Program {
     pub(crate) timeouts: PhaseTimeouts,
     /// Calls by target, task and step.
     pub(crate) tasks: Vec<Vec<Vec<Call>>>,
+    /// Of two targets that are compared: the first task of the second one.
+    second_from: Option<u16>,
     /// Defaults that requests composed during the run need, too.
     pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
@@ -220,6 +222,7 @@ impl Program {
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,
+            second_from: plan.second_from(),
             has_ids: defaults.id_header.is_some(),
             defaults,
             debug_requests: plan.debug_requests.into(),
@@ -242,10 +245,24 @@ impl Program {
         self.connections.redirects_max.unwrap_or(0)
     }
 
-    /// The calls of an arrival's task, to the target whose turn it is.
+    /// Index of the target of a task: the first, unless two are compared.
+    pub(crate) fn target_of_task(&self, task: u16) -> u16 {
+        u16::from(self.second_from.is_some_and(|second| task >= second))
+    }
+
+    /// Index of the target of a user type: the first, unless two are compared.
+    pub(crate) fn target_of_type(&self, number: impl FnOnce() -> usize) -> u16 {
+        let number = self.second_from.map_or(0, |_| number());
+        u16::try_from(number).unwrap_or(u16::MAX)
+    }
+
+    /// The calls of an arrival's task: to the task's target, or to the one whose turn it is.
     pub(crate) fn calls(&self, id: ArrivalId, task: u16) -> &[Call] {
         let (user, number) = id.user_and_number();
-        let target = target::turn(user, number, self.tasks.len());
+        let target = match self.second_from {
+            None => target::turn(user, number, self.tasks.len()),
+            Some(_) => self.target_of_task(task).into(),
+        };
         &self.tasks[target][usize::from(task)]
     }
 }

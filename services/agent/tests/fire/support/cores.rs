@@ -67,6 +67,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         user_stages: None,
         rest: None,
         types: Vec::new(),
+        paired: false,
         tasks,
         warm_up_us: 0,
         timeout_us: 5_000_000,

@@ -283,6 +283,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         user_stages: None,
         rest: None,
         types: Vec::new(),
+        paired: false,
         debug_requests: 0,
         connections: Connections::default(),
         samples_ppm: None,

@@ -121,7 +121,7 @@ impl<W: Wire> ArrivalRunner<W> {
     ) -> PreparedRequest<'a> {
         PreparedRequest {
             arrival: context.arrival,
-            compiled: self.compiled(context.arrival, request),
+            compiled: self.compiled((context.arrival, context.target), request),
             step: context.calls + place,
             is_checked: context.is_checked,
             prelude: (context.calls == 0).then_some((context.dispatched, context.rested_us)),
@@ -131,11 +131,11 @@ impl<W: Wire> ArrivalRunner<W> {
     /// The compiled call of a request, from its cache if possible.
     fn compiled(
         &self,
-        arrival: Option<&Arrival>,
+        (arrival, target): (Option<&Arrival>, u16),
         request: &Request,
     ) -> Result<CompiledCall, String> {
         let Some(arrival) = arrival else {
-            let call = Arc::new(self.program.build_call(request, (0, 0), false)?);
+            let call = Arc::new(self.program.build_call(request, (target, 0), false)?);
             return Ok(CompiledCall { name: None, call });
         };
         let (task, is_debugged) = (arrival.key.task, self.is_debugged(arrival));
@@ -153,7 +153,7 @@ impl<W: Wire> ArrivalRunner<W> {
             .number(task, truncate(&name, NAME_BYTES_MAX), tasks);
         let call = Arc::new(
             self.program
-                .build_call(request, (0, name.call), is_debugged)?,
+                .build_call(request, (target, name.call), is_debugged)?,
         );
         let name = Some(name);
         let compiled = CompiledCall { name, call };

@@ -178,6 +178,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let occasion = self.occasion(user.number, part, context.arrival);
         let mut next = user.script.begin(part, occasion);
         loop {
+            context.target = self.target_of(user, context.arrival);
             let now = match next {
                 // This time is not needed, and reading a clock has a cost.
                 Operation::Ended(_) => context.dispatched,
@@ -221,6 +222,18 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
+    /// Index of the target of the part that a user plays.
+    fn target_of(&self, user: &VirtualUser, arrival: Option<&Arrival>) -> u16 {
+        let of_type = || match self.workload.users() {
+            Some(_) => self.workload.type_of_user(user.number),
+            None => user.script.playing_type(),
+        };
+        match arrival {
+            Some(arrival) => self.program.target_of_task(arrival.key.task),
+            None => self.program.target_of_type(of_type),
+        }
+    }
+
     /// The occasion of a part: the key of its random draws, and when it is due.
     fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
         let whose = match arrival.map(|arrival| arrival.id) {
@@ -233,7 +246,10 @@ impl<W: Wire> ArrivalRunner<W> {
             Some(arrival) => self.coordinator_time_at(arrival.due),
             None => wall_clock::now(),
         };
-        Occasion { whose, due }
+        Occasion {
+            whose: self.workload.draws_of(whose),
+            due,
+        }
     }
 
     /// Whether an arrival has to end: the run was stopped, or it has taken too long.

@@ -18,6 +18,8 @@ pub(super) struct PartContext<'a> {
     pub(super) arrival: Option<&'a Arrival>,
     /// When the user got the arrival.
     pub(super) dispatched: MonoTime,
+    /// Index of the target of its requests.
+    pub(super) target: u16,
     pub(super) scratch: &'a mut Scratch,
     /// Number of calls so far.
     pub(super) calls: usize,
@@ -65,6 +67,7 @@ impl<'a> PartContext<'a> {
         Self {
             arrival,
             dispatched,
+            target: 0,
             scratch,
             calls: 0,
             rested_us: 0,

@@ -36,6 +36,8 @@ pub struct VirtualUsersSetup {
     pub tasks: Vec<String>,
     /// The target of the load.
     pub target: String,
+    /// The target of each class of the mix, where two targets are compared; else none.
+    pub type_targets: Vec<String>,
     /// Values of its parameters by name.
     pub parameters: Secrets,
     /// The data of its feeds.
@@ -97,6 +99,7 @@ impl VirtualUsers {
             types: &setup.types,
             tasks: &setup.tasks,
             target: &setup.target,
+            type_targets: &setup.type_targets,
             parameters: &setup.parameters.0,
             feeds: &setup.feeds,
             row_files: &setup.row_files,

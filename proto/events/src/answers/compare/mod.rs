@@ -1,4 +1,8 @@
 //! A comparison of runs: what it needs of each run, and what it finds.
+//!
+//! - [`versus`]: two targets of one run
+
+pub mod versus;
 
 use std::collections::BTreeMap;
 

@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ... import _native
-from ...control.exit_code import ExitCode
-from ...control.run_list import OpenLogs, every_run, find_run, indexed, open_log
-from ...control.terminal import coloured, wants_colour, write_product
-from ...local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
-from ..output.comparison import comparison_text
-from ..output.explain import explanation_text
-from .history import UsageError, fleet_of, reporting
+from .... import _native
+from ....control.exit_code import ExitCode
+from ....control.run_list import OpenLogs, every_run, find_run, indexed, open_log
+from ....control.terminal import coloured, wants_colour, write_product
+from ....local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
+from ...output.comparison import comparison_text
+from ...output.explain import explanation_text
+from ..history import UsageError, fleet_of, reporting
 
 if TYPE_CHECKING:
-    from ...control.nats_settings import Server, ServerFlags
+    from ....control.nats_settings import Server, ServerFlags
 
 JSON_FILE = ".json"
 """Suffix of results files and baselines."""

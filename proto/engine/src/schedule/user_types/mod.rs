@@ -4,6 +4,12 @@
 //! the weights are brought to one measure, so that a mix is one permutation as any plan is. Every
 //! block of users holds every type as often as its share says, and the last, shorter block to
 //! within one. Must never depend on the agent that asks.
+//!
+//! - [`pairs`]: two types that are the sides of a comparison
+//! - `pair_draws`: what both of a pair draw
+
+mod pair_draws;
+pub mod pairs;
 
 use std::ops::Range;
 
@@ -89,6 +95,14 @@ impl UserTypes {
         Self {
             types: types.collect(),
         }
+    }
+
+    /// The first type alone.
+    pub(crate) fn first_alone(&self) -> Self {
+        let first = self.types.first().cloned();
+        let mut types: Vec<OneType> = first.into_iter().collect();
+        types.iter_mut().for_each(|one| one.share_end = 1);
+        Self { types }
     }
 
     /// Whether there is more than one type.

@@ -1,0 +1,283 @@
+//! How far the difference of two targets varies by chance: parts of the run are drawn again, each
+//! with what both targets did in it (paired block bootstrap, Künsch 1989).
+//!
+//! What changes over the run changes both targets of a part, and cancels out. Percentile intervals
+//! of few parts are too narrow; they are widened by the factor by which Student's t is wider than
+//! the normal distribution (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015,
+//! section 5.3). The seed is fixed: the same run gives the same intervals.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::answers::compare::versus::VersusFigure;
+use loadpilot_events::answers::compare::{GroupParts, RunPart};
+use loadpilot_events::log::hist::{self, NotAHistogram};
+
+use crate::report::figures::percentiles::{ms, percentiles_of};
+use crate::schedule::hash::{Purpose, below, draw};
+use crate::schedule::user_types::pairs::SIDES;
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
+use crate::tally::ratio::percent;
+
+/// Least number of parts with requests to both targets from which the spread can be seen.
+pub const PARTS_MIN: usize = 8;
+/// Number of samples that are drawn.
+const DRAWS: u64 = 1_000;
+/// Seed of all draws.
+const SEED: u64 = 0;
+/// Share of the differences on each side of an interval: of some figures of equal targets, hardly
+/// one may look different.
+const TAIL: f64 = 0.005;
+/// Quantile of the normal distribution at that share.
+const NORMAL: f64 = 2.575_829;
+const FIGURES: usize = VersusFigure::ALL.len();
+
+/// Values of [`VersusFigure::ALL`]; `None` where nothing was measured.
+type Figures = [Option<f64>; FIGURES];
+
+/// Intervals of one figure; `None` without enough parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spread {
+    /// Of the difference, second less first, in the unit of the figure.
+    pub difference: Option<[f64; 2]>,
+    /// Of the difference in percent of the first.
+    pub percent: Option<[f64; 2]>,
+}
+
+/// The parts of a run, each with what both targets did in it.
+#[derive(Debug)]
+pub struct PairedParts {
+    /// Buckets of response times that any part has, ascending.
+    buckets: Vec<usize>,
+    parts: Vec<[Part; SIDES]>,
+}
+
+/// One target in one part.
+#[derive(Debug)]
+struct Part {
+    length_us: u64,
+    started: u64,
+    finished: u64,
+    errors: u64,
+    /// Counts of response times, with the positions of their buckets.
+    counts: Vec<(usize, u64)>,
+}
+
+impl PairedParts {
+    /// Pairs the parts of two groups of tasks of one run.
+    ///
+    /// # Errors
+    /// When a histogram is none.
+    pub fn of(first: &GroupParts, second: &GroupParts) -> Result<Self, NotAHistogram> {
+        let packed = |part: &RunPart| {
+            let response = hist::decode(&part.response)?;
+            Ok(PackedHistogram::of(&response, Precision::Latency))
+        };
+        let mut positions = BTreeMap::new();
+        let mut pairs = Vec::new();
+        for (first, second) in first.parts.iter().zip(&second.parts) {
+            let pair = [(first, packed(first)?), (second, packed(second)?)];
+            let buckets = pair.iter().flat_map(|(_, response)| response.iter());
+            positions.extend(buckets.map(|(bucket, _)| (bucket, 0)));
+            pairs.push(pair);
+        }
+        for (position, (_, known)) in positions.iter_mut().enumerate() {
+            *known = position;
+        }
+        let part = |(part, response): (&RunPart, PackedHistogram)| Part {
+            length_us: part.length_us,
+            started: part.started,
+            finished: part.finished,
+            errors: part.errors,
+            counts: response
+                .iter()
+                .map(|(bucket, count)| (positions[&bucket], count))
+                .collect(),
+        };
+        Ok(Self {
+            parts: pairs.into_iter().map(|pair| pair.map(part)).collect(),
+            buckets: positions.into_keys().collect(),
+        })
+    }
+
+    /// Number of parts.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.parts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether enough parts have requests to both targets.
+    #[must_use]
+    pub fn has_spread(&self) -> bool {
+        let has_both = |pair: &&[Part; SIDES]| pair.iter().all(|part| part.finished > 0);
+        self.parts.iter().filter(has_both).count() >= PARTS_MIN
+    }
+
+    /// The figures of each target in the whole run.
+    #[must_use]
+    pub fn figures(&self) -> [Figures; SIDES] {
+        self.figures_of(&vec![1; self.parts.len()])
+    }
+
+    /// The share in percent of all pairs of one request to each target, of the same part, of which
+    /// the one to the second took longer; equal ones count half (Vargha and Delaney, 2000).
+    #[must_use]
+    pub fn second_slower_pct(&self) -> Option<f64> {
+        let (mut slower_halves, mut all) = (0_u128, 0_u128);
+        for [first, second] in &self.parts {
+            let (mut below, mut ours) = (0_u128, first.counts.iter().peekable());
+            for &(position, count) in &second.counts {
+                while let Some((_, less)) = ours.next_if(|(at, _)| *at < position) {
+                    below += u128::from(*less);
+                }
+                let same = ours.peek().filter(|(at, _)| *at == position);
+                let same = same.map_or(0, |(_, same)| u128::from(*same));
+                slower_halves += u128::from(count) * (2 * below + same);
+            }
+            let totals = [first, second].map(|part| {
+                let counts = part.counts.iter().map(|(_, count)| u128::from(*count));
+                counts.sum::<u128>()
+            });
+            all += totals[0] * totals[1];
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = || slower_halves as f64 / (2 * all) as f64 * 100.0;
+        (all > 0).then(share)
+    }
+
+    /// The intervals of all figures.
+    #[must_use]
+    pub fn spreads(&self) -> [Spread; FIGURES] {
+        if !self.has_spread() {
+            return [Spread::default(); FIGURES];
+        }
+        let mut differences: [Vec<f64>; FIGURES] = Default::default();
+        let mut percents: [Vec<f64>; FIGURES] = Default::default();
+        let count = self.parts.len() as u64;
+        for number in 0..DRAWS {
+            let mut times = vec![0; self.parts.len()];
+            for index in 0..count {
+                let place = below(count, draw(SEED, Purpose::Bootstrap, number, index));
+                times[usize::try_from(place).unwrap_or(0)] += 1;
+            }
+            let [ours, theirs] = self.figures_of(&times);
+            for (place, pair) in ours.into_iter().zip(theirs).enumerate() {
+                if let (Some(first), Some(second)) = pair {
+                    differences[place].push(second - first);
+                    if first != 0.0 {
+                        percents[place].push((second - first) / first * 100.0);
+                    }
+                }
+            }
+        }
+        let [ours, theirs] = self.figures();
+        let widening = widening(self.parts.len());
+        std::array::from_fn(|place| {
+            let both = ours[place].zip(theirs[place]);
+            let difference = both.map(|(first, second)| second - first);
+            let base = ours[place].filter(|&first| first != 0.0);
+            let percent = difference.zip(base).map(|(by, base)| by / base * 100.0);
+            Spread {
+                difference: interval(
+                    std::mem::take(&mut differences[place]),
+                    difference,
+                    widening,
+                ),
+                percent: interval(std::mem::take(&mut percents[place]), percent, widening),
+            }
+        })
+    }
+
+    /// The figures of each target where part k counts `times[k]` times.
+    fn figures_of(&self, times: &[u64]) -> [Figures; SIDES] {
+        std::array::from_fn(|side| {
+            let mut counts = vec![0; self.buckets.len()];
+            let (mut length_us, mut started, mut finished, mut errors) = (0, 0, 0, 0);
+            for (pair, &times) in self.parts.iter().zip(times) {
+                if times == 0 {
+                    continue;
+                }
+                let part = &pair[side];
+                length_us += times * part.length_us;
+                started += times * part.started;
+                finished += times * part.finished;
+                errors += times * part.errors;
+                for &(position, count) in &part.counts {
+                    counts[position] += times * count;
+                }
+            }
+            let counts = self.buckets.iter().copied().zip(counts);
+            let counts = counts.filter(|(_, count)| *count > 0);
+            let at = percentiles_of(counts.clone(), Precision::Latency, [50.0, 95.0, 99.0]);
+            let at = |place: usize| at.map(|at| ms(at[place]));
+            VersusFigure::ALL.map(|figure| match figure {
+                VersusFigure::P50Ms => at(0),
+                VersusFigure::P95Ms => at(1),
+                VersusFigure::P99Ms => at(2),
+                VersusFigure::MeanMs => mean_ms(counts.clone()),
+                VersusFigure::ErrorRatePct => (finished > 0).then(|| percent(errors, finished)),
+                // `percent` of µs is per 10^-2 of µs: a rate per second is 10^4 times that.
+                VersusFigure::AchievedRps => {
+                    (length_us > 0).then(|| percent(started, length_us) * 1e4)
+                }
+            })
+        })
+    }
+}
+
+/// The mean of counted response times, each in the middle of its bucket.
+#[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+fn mean_ms(counts: impl Iterator<Item = (usize, u64)>) -> Option<f64> {
+    let (mut twice_us, mut total) = (0_u128, 0_u128);
+    for (bucket, count) in counts {
+        let ends = Precision::Latency.least(bucket) + Precision::Latency.greatest(bucket);
+        twice_us += u128::from(ends) * u128::from(count);
+        total += u128::from(count);
+    }
+    (total > 0).then(|| twice_us as f64 / 2e3 / total as f64)
+}
+
+/// The interval between the outermost shares of `found`, widened around the value itself.
+fn interval(mut found: Vec<f64>, value: Option<f64>, widening: f64) -> Option<[f64; 2]> {
+    let (value, last) = (value?, found.len().checked_sub(1)?);
+    found.sort_by(f64::total_cmp);
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a thousand"
+    )]
+    let place = |share: f64| (last as f64 * share).round() as usize;
+    let ends = [found[place(TAIL)], found[place(1.0 - TAIL)]];
+    Some(ends.map(|end| value + (end - value) * widening))
+}
+
+/// The factor by which an interval of the mean of so many values is wider by Student's t than by
+/// the bootstrap: the quantile of t by its expansion in 1/ν (Abramowitz and Stegun, 26.7.5), and
+/// the bias of the bootstrap's variance.
+#[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
+fn widening(parts: usize) -> f64 {
+    let count = parts.max(2) as f64;
+    let freedom = count - 1.0;
+    let z = NORMAL;
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+    let t = z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3);
+    t / z * (count / freedom).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if intervals of few parts are too narrow: tabulated quantiles of t at 99.5 %.
+    #[test]
+    fn few_parts_widen_an_interval_as_students_t_does() {
+        for (parts, quantile) in [(8, 3.499), (11, 3.169), (21, 2.845), (41, 2.704)] {
+            let count = f64::from(parts);
+            let expected = quantile / NORMAL * (count / (count - 1.0)).sqrt();
+            let found = widening(usize::try_from(parts).expect("positive"));
+            assert!((found / expected - 1.0).abs() < 0.002, "{parts}: {found}");
+        }
+    }
+}

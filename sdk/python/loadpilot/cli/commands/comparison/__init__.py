@@ -1,0 +1,1 @@
+"""The commands that compare: runs with earlier ones, and two targets."""
