@@ -109,6 +109,8 @@ def run(
 
 
 app.command(attack, group=RUN, usage="Usage: loadpilot attack [OPTIONS] [URL]")
+
+
 @app.command(
     group=RUN, usage="Usage: loadpilot versus [OPTIONS] FILE --target-a URL --target-b URL"
 )

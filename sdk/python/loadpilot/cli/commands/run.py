@@ -9,6 +9,7 @@ nothing. Modules that only the end needs are imported while the stack starts.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import contextmanager, redirect_stdout
 from time import monotonic

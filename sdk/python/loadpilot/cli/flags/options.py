@@ -14,7 +14,6 @@ from ...control.nats_settings import Server
 from ...inputs.units import parse_int
 from ...local.baseline import BASELINE
 from ...problem import Problem, one_of, rule, without
-from ..configuration.sources import current
 from ..output import results
 from ..sinks.outs import FLAG as OUT
 from ..sinks.outs import Out, StandardOutput, read_outs

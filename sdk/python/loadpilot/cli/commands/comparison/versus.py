@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ....control.exit_code import ExitCode
 from ....control.terminal import coloured, wants_colour
-from ...flags.run_flags import JSON
 from ...output.run_end import Case, Kind
 from ...output.sections.versus import conclusion, versus_text
 from ...output.summary import summary
