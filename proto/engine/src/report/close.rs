@@ -23,7 +23,6 @@ use crate::fold::progress::ticks_reached;
 use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
 use crate::report::figures::holders::holders;
-use crate::report::figures::load_curve::knee_point;
 use crate::report::figures::percentiles::{ms, packed_percentiles_us};
 use crate::report::figures::rows_end::rows_used_up;
 use crate::report::figures::streams::streams;
@@ -77,11 +76,10 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     };
     let accounts = closing.accounts();
     let series = closing.series(&accounts);
-    let load_curve = closing.load_curve(&accounts);
+    let (load_curve, knee_point) = closing.load_curve_and_knee(&accounts);
     let mut report = closing.judged(accounts);
     report.series = series;
-    report.knee_point = load_curve.as_ref().and_then(knee_point);
-    report.load_curve = load_curve;
+    (report.load_curve, report.knee_point) = (load_curve, knee_point);
     Ok(digested(report))
 }
 

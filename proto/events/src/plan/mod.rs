@@ -58,9 +58,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, with `types`, with `paired`, with `requests`, and with think times of the
-    /// exponential or lognormal distribution. A plan with none of them stays at the first version,
-    /// so that readers of the first version read it.
+    /// with `user_stages`, with `types`, with `paired`, with `requests`, and with think times of
+    /// the exponential or lognormal distribution. A plan with none of them stays at the first
+    /// version, so that readers of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }

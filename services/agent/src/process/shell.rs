@@ -59,7 +59,8 @@ impl Shell {
         self
     }
 
-    /// Its capabilities: labels, mixes of user types, lists of requests, pairs, and Python if there is an interpreter.
+    /// Its capabilities: labels, mixes of user types, lists of requests, pairs, and Python if there
+    /// is an interpreter.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {
         let python = self.scripting.iter().map(|_| Capability::python());

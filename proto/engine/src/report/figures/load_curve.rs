@@ -135,8 +135,18 @@ pub fn knee_point(curve: &LoadCurve) -> Option<KneePoint> {
 }
 
 impl Closing<'_> {
+    /// The load curve and its knee as one object.
+    pub(crate) fn load_curve_and_knee(
+        &self,
+        accounts: &Accounts,
+    ) -> (Option<LoadCurve>, Option<KneePoint>) {
+        let curve = self.load_curve(accounts);
+        let point = curve.as_ref().and_then(knee_point);
+        (curve, point)
+    }
+
     /// The load curve; `None` when the plan holds fewer than two rates.
-    pub(crate) fn load_curve(&self, accounts: &Accounts) -> Option<LoadCurve> {
+    fn load_curve(&self, accounts: &Accounts) -> Option<LoadCurve> {
         let planned = levels(self.plan);
         let first = planned.first()?.rate;
         if planned.iter().all(|level| level.rate == first) {

@@ -13,7 +13,7 @@ import os
 import sys
 from contextlib import contextmanager, redirect_stdout
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from ... import _native
 from ...compile.plan import Compiled, row_files
@@ -102,9 +102,11 @@ def execute(
     for line in sources.warnings:
         note(f"warning: {line}")
     options, problems = read(files[0], flags, sources.environ, files[1:])
+    if options is None:
+        # There is no scenario file, which is among the problems.
+        return refuse(problems)
     try:
-        # Without options there is no scenario file, which is among the problems.
-        options, compiled = prepare(options, problems) if options else _refused()
+        options, compiled = prepare(options, problems)
         check(compiled, options)
     except Refused as refused:
         return refuse([*problems, *refused.problems])
@@ -119,10 +121,6 @@ def execute(
             return _kind(options)(compiled, options, interruptions, stdout).execute()
         except KeyboardInterrupt:
             return interruptions.first or ExitCode.INTERRUPTED
-
-
-def _refused() -> NoReturn:
-    raise Refused([])
 
 
 def _kind(options: Options) -> type[Run]:

@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
@@ -16,13 +14,13 @@ use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::connections::{Connections, Http};
 use loadpilot_events::plan::target;
-use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
+use loadpilot_events::plan::{self, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::debug_exchange;
 use super::redaction::Redactor;
 use super::request_rows::request_list::RequestList;
 use super::target::{Role, Target};
-use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts};
+use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts, body_content};
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
 
@@ -423,7 +421,7 @@ impl Compiler<'_> {
             path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
         let body = match &step.body {
             None => None,
-            Some(content) => Some(body(content, self.bodies, field)?),
+            Some(content) => Some(body_content(content, self.bodies, field)?),
         };
         let mut lines = HeaderLines::with_capacity(step.headers.len());
         for (h, header) in step.headers.iter().enumerate() {
@@ -495,21 +493,4 @@ fn header_value(
     };
     HeaderValue::try_from(text.as_bytes())
         .map_err(|_| Fault::unsendable(field, "a legal header value"))
-}
-
-fn body(body: &Body, bodies: &Bodies, field: &str) -> Result<Bytes, Fault> {
-    match body {
-        Body::Text(text) => Ok(text.clone().into()),
-        Body::Base64(text) => match BASE64_STANDARD.decode(text) {
-            Ok(content) => Ok(content.into()),
-            Err(_) => Err(Fault::unsendable(
-                &format!("{field}.body"),
-                "standard base64",
-            )),
-        },
-        Body::Object(object) => {
-            let content = bodies.get(&object.sha256).cloned();
-            content.ok_or_else(|| Fault::NoBody(object.sha256.clone()))
-        }
-    }
 }

@@ -2,12 +2,18 @@
 //!
 //! Must never print its content: header values may be secret.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::Method;
 use http::Request;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
-use loadpilot_events::plan;
+use loadpilot_events::plan::{self, Body};
+
+use crate::fire::fault::Fault;
 
 /// The parts of a request, independent of the protocol.
 pub(crate) struct RequestParts<'a> {
@@ -197,5 +203,27 @@ impl Http2Request {
 
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
+    }
+}
+
+/// The content of a body of a plan; `bodies` has those that lie beside it, by their hash.
+pub(super) fn body_content(
+    body: &Body,
+    bodies: &BTreeMap<String, Bytes>,
+    field: &str,
+) -> Result<Bytes, Fault> {
+    match body {
+        Body::Text(text) => Ok(text.clone().into()),
+        Body::Base64(text) => match BASE64_STANDARD.decode(text) {
+            Ok(content) => Ok(content.into()),
+            Err(_) => Err(Fault::unsendable(
+                &format!("{field}.body"),
+                "standard base64",
+            )),
+        },
+        Body::Object(object) => {
+            let content = bodies.get(&object.sha256).cloned();
+            content.ok_or_else(|| Fault::NoBody(object.sha256.clone()))
+        }
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .....library.tables.extras import extra
-from ...source import Node, Source
+from ...source import DEPTH_MAX, Node, Source
 
 TIMESTAMP = "tag:yaml.org,2002:timestamp"
 ALIASES_MAX = 1_000
@@ -24,7 +24,14 @@ def yaml_document(source: Source) -> Node:
     }
     loader = type("Loader", (base,), {"yaml_implicit_resolvers": resolvers})
     try:
-        aliases = sum(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, loader))
+        aliases = depth = 0
+        for event in yaml.parse(text, loader):
+            aliases += isinstance(event, yaml.AliasEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH_MAX:
+                place = f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}"
+                raise source.refuse(place, f"is nested deeper than {DEPTH_MAX} values")
         if aliases > ALIASES_MAX:
             raise source.refuse("", f"has {aliases:,} aliases; {ALIASES_MAX:,} are the maximum")
         value = yaml.load(text, loader)

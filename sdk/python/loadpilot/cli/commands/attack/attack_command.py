@@ -9,9 +9,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ..control.exit_code import ExitCode
-from .commands.attack.attack_flags import AttackFlags
-from .flags.run_flags import RunFlags
+from ....control.exit_code import ExitCode
+from ...flags.run_flags import RunFlags
+from .attack_flags import AttackFlags
 
 NO_REQUESTS = AttackFlags()
 DEFAULTS = RunFlags()
@@ -32,6 +32,6 @@ def attack(
     second for a minute; flags of `run` that replace a setting of a scenario
     replace these. --output csv | ndjson writes every call to standard output.
     """
-    from .commands.attack.attack_run import attack as execute
+    from .attack_run import attack as execute
 
     return execute(url, requests, flags)
