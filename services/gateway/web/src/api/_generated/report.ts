@@ -165,6 +165,10 @@ export interface Report {
   exchanges?: ExchangeSeen[];
   gaps: Gaps;
   generator: GeneratorReport;
+  /**
+   * The knee of the load curve as one object; null without a knee. Outside of the digest, too.
+   */
+  knee_point?: KneePoint | null;
   latency: Latency;
   /**
    * Latency by level of the load, and the knee; null when the plan holds fewer than two rates.
@@ -635,6 +639,35 @@ export interface Ladder {
    * 99th percentile.
    */
   p99_us: number;
+}
+/**
+ * The knee in one object: the highest level that held the load.
+ */
+export interface KneePoint {
+  /**
+   * Its errors in percent of finished calls; null without any.
+   */
+  error_rate_pct?: number | null;
+  /**
+   * Highest rate of a level by the plan, in arrivals per second.
+   */
+  max_rps: number;
+  /**
+   * Its 99th percentile of the response time in ms; null when no call finished.
+   */
+  p99_ms?: number | null;
+  /**
+   * Its rate by the plan, in arrivals per second.
+   */
+  rps: number;
+  /**
+   * Number of the level in the order of time, from 1.
+   */
+  step: number;
+  /**
+   * Number of levels that the run reached.
+   */
+  total_steps: number;
 }
 /**
  * Latency of all finished calls in the measured time.
@@ -1110,7 +1143,7 @@ export interface Connections {
   /**
    * Base URLs beside the plan's target, of the same scheme. Arrivals take all of them in turn
    * by their ordinals, the plan's target first; a user of a scenario stays with that of its own
-   * number.
+   * number, and each request of a list names its own.
    */
   other_targets?: string[];
   /**
