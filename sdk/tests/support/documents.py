@@ -81,7 +81,7 @@ def blocks() -> list[Block]:
 def _blocks_of(document: Path) -> list[Block]:
     """Find the fenced blocks that are Python, by their tag or by how their lines begin.
 
-    TOML, whose lines begin alike, is left out where it has a tag.
+    TOML and other text, whose lines may begin alike, are left out where they have a tag.
     """
     found: list[Block] = []
     opening = 0
@@ -95,7 +95,7 @@ def _blocks_of(document: Path) -> list[Block]:
             gathered = []
         else:
             text = textwrap.dedent("\n".join(gathered)).strip("\n") + "\n"
-            if language == "python" or (language != "toml" and PYTHON.search(text)):
+            if language == "python" or (language not in {"toml", "text"} and PYTHON.search(text)):
                 found.append(Block(document, opening, text))
             opening = 0
     return found
