@@ -21,6 +21,12 @@ FILE may be -, standard input.""",
     usage="Usage: loadpilot import FILE.lprun\n       loadpilot import KIND [OPTIONS] FILE",
 )
 
+
+def source_file(what: str) -> Parameter:
+    """Declare the file that a kind reads; standard input begins with a hyphen."""
+    return Parameter(name="FILE", allow_leading_hyphen=True, help=f"{what}; -: stdin.")
+
+
 ScenarioOutput = Annotated[
     str | None,
     flag(OUTPUT, "FILE", "New file to write, in place of standard output.", "--output", "-o"),
@@ -40,12 +46,7 @@ def import_(
 
 @import_app.command
 def curl(
-    file: Annotated[
-        str,
-        Parameter(
-            name="FILE", allow_leading_hyphen=True, help="File with curl commands; -: stdin."
-        ),
-    ],
+    file: Annotated[str, source_file("File with curl commands")],
     /,
     *,
     output: ScenarioOutput = None,
@@ -63,9 +64,7 @@ def curl(
 
 @import_app.command
 def har(
-    file: Annotated[
-        str, Parameter(name="FILE", allow_leading_hyphen=True, help="HTTP archive; -: stdin.")
-    ],
+    file: Annotated[str, source_file("HTTP archive")],
     /,
     *,
     output: ScenarioOutput = None,
@@ -86,10 +85,7 @@ def har(
 
 @import_app.command
 def jmx(
-    file: Annotated[
-        str,
-        Parameter(name="FILE", allow_leading_hyphen=True, help="Test plan of JMeter; -: stdin."),
-    ],
+    file: Annotated[str, source_file("Test plan of JMeter")],
     /,
     *,
     output: ScenarioOutput = None,
@@ -107,12 +103,7 @@ def jmx(
 
 @import_app.command
 def k6(
-    file: Annotated[
-        str,
-        Parameter(
-            name="FILE", allow_leading_hyphen=True, help="Script or archive of k6; -: stdin."
-        ),
-    ],
+    file: Annotated[str, source_file("Script or archive of k6")],
     /,
     *,
     output: ScenarioOutput = None,
@@ -130,12 +121,7 @@ def k6(
 
 @import_app.command
 def openapi(
-    file: Annotated[
-        str,
-        Parameter(
-            name="FILE", allow_leading_hyphen=True, help="Description, JSON or YAML; -: stdin."
-        ),
-    ],
+    file: Annotated[str, source_file("Description, JSON or YAML")],
     /,
     *,
     output: ScenarioOutput = None,
@@ -153,12 +139,7 @@ def openapi(
 
 @import_app.command
 def postman(
-    file: Annotated[
-        str,
-        Parameter(
-            name="FILE", allow_leading_hyphen=True, help="Collection, version 2.1; -: stdin."
-        ),
-    ],
+    file: Annotated[str, source_file("Collection, version 2.1")],
     /,
     *,
     output: ScenarioOutput = None,

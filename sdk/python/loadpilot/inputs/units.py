@@ -1,4 +1,4 @@
-"""Parsing of durations, rates and whole numbers, written as text or as numbers.
+"""Parsing of durations, rates, percentages and whole numbers, as text or as numbers.
 
 The native module holds the grammar; numbers are converted to its text form first.
 """
@@ -44,6 +44,17 @@ def rate_urps(place: str, value: object) -> int:
         return _native.parse_rate_urps(place, text)
     except ValueError:
         raise Wrong(rule(place, RATE_RULE, value)) from None
+
+
+def percent_of(place: str, text: str) -> float:
+    """Read a percentage of at least 0, with or without its sign; raises :class:`Wrong`."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent < float("inf"):
+        raise Wrong(rule(place, "must be a percentage of at least 0", text))
+    return percent
 
 
 def parse_int(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:

@@ -101,18 +101,22 @@ pub(super) fn intervals(
             }
         }
     }
-    differences.map(|mut found| {
-        found.sort_by(f64::total_cmp);
-        let last = found.len().checked_sub(1)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a few hundred"
-        )]
-        let place = |share: f64| (last as f64 * share).round() as usize;
-        Some([found[place(TAIL)], found[place(1.0 - TAIL)]])
-    })
+    differences.map(|found| without_tails(found, TAIL))
+}
+
+/// The least and the greatest of the values that remain without a share of them at each end; `None`
+/// without values.
+pub(super) fn without_tails(mut values: Vec<f64>, tail: f64) -> Option<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most the number of draws"
+    )]
+    let place = |share: f64| (last as f64 * share).round() as usize;
+    Some([values[place(tail)], values[place(1.0 - tail)]])
 }
 
 fn figures<'a>(parts: impl Iterator<Item = &'a Part>) -> Figures {

@@ -7,15 +7,14 @@ use loadpilot_engine::report::report;
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{
     Change, ComparedFigure, Comparison, GroupParts, RUN_PARTS_MAX, RunPart, RunParts,
-    RunPartsSchema,
 };
-use loadpilot_events::id::RunId;
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::hist;
 use proptest::prelude::*;
 
 use crate::report::slices::Whole;
 use crate::rules::dice::Dice;
+use crate::support::compared_run::completed;
 use crate::support::history::History;
 
 /// A server in figures.
@@ -64,23 +63,10 @@ impl Server {
                 response: hist::encode(&response),
             }
         };
-        RunParts {
-            schema: RunPartsSchema::V1,
-            run: RunId::parse("01run").expect("a token"),
-            scenario: "Shop".to_owned(),
-            target: "http://127.0.0.1".to_owned(),
-            plan_hash: String::new(),
-            ending: Some(Ending::Completed),
-            grade: Grade::Valid,
-            has_reached: true,
-            groups: vec![GroupParts {
-                task: None,
-                parts: (0..self.parts).map(|_| part(dice)).collect(),
-            }],
-            measured_from_us: 0,
-            held_rps: None,
-            calls: Vec::new(),
-        }
+        completed(vec![GroupParts {
+            task: None,
+            parts: (0..self.parts).map(|_| part(dice)).collect(),
+        }])
     }
 }
 

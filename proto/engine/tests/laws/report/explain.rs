@@ -7,14 +7,13 @@ use std::ops::Range;
 use loadpilot_engine::report::compare::compare;
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{
-    CallParts, CallShift, Comparison, Explanation, GroupParts, RunPart, RunParts, RunPartsSchema,
+    CallParts, CallShift, Comparison, Explanation, GroupParts, RunPart, RunParts,
 };
-use loadpilot_events::id::RunId;
-use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist;
 
 use crate::rules::dice::Dice;
+use crate::support::compared_run::completed;
 
 const PARTS: usize = 40;
 const PART_US: u64 = 1_000_000;
@@ -117,22 +116,14 @@ fn run(seed: u64, slowed: Option<&Slowed>, weights: [u64; 3]) -> Known {
                 .map(|(phase, hist)| (*phase, hist::encode(hist)))
                 .collect(),
         });
+    let group = GroupParts {
+        task: None,
+        parts: whole,
+    };
     let parts = RunParts {
-        schema: RunPartsSchema::V1,
-        run: RunId::parse("01run").expect("a token"),
-        scenario: "Shop".to_owned(),
-        target: "http://127.0.0.1".to_owned(),
-        plan_hash: String::new(),
-        ending: Some(Ending::Completed),
-        grade: Grade::Valid,
-        has_reached: true,
-        groups: vec![GroupParts {
-            task: None,
-            parts: whole,
-        }],
         measured_from_us: WARM_UP_US,
-        held_rps: None,
         calls: calls.collect(),
+        ..completed(vec![group])
     };
     Known { parts, requests }
 }

@@ -3,18 +3,14 @@
 
 use loadpilot_engine::report::compare::versus::{PairedParts, differences, versus};
 use loadpilot_engine::report::{compare, report};
-use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::versus::{SideDifference, VersusFigure};
-use loadpilot_events::answers::compare::{
-    Change, ComparedFigure, GroupParts, RunPart, RunParts, RunPartsSchema,
-};
-use loadpilot_events::id::RunId;
-use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::answers::compare::{Change, ComparedFigure, GroupParts, RunPart, RunParts};
 use loadpilot_events::log::hist;
 use proptest::prelude::*;
 
 use crate::report::slices::Whole;
 use crate::rules::dice::Dice;
+use crate::support::compared_run::completed;
 use crate::support::history::History;
 
 /// Length of a run in ticks.
@@ -98,20 +94,7 @@ fn paired(first: &GroupParts, second: &GroupParts) -> PairedParts {
 }
 
 fn run(group: GroupParts) -> RunParts {
-    RunParts {
-        schema: RunPartsSchema::V1,
-        run: RunId::parse("01run").expect("a token"),
-        scenario: "Shop".to_owned(),
-        target: "http://127.0.0.1".to_owned(),
-        plan_hash: String::new(),
-        ending: Some(Ending::Completed),
-        grade: Grade::Valid,
-        has_reached: true,
-        groups: vec![group],
-        measured_from_us: 0,
-        held_rps: None,
-        calls: Vec::new(),
-    }
+    completed(vec![group])
 }
 
 fn of(figure: VersusFigure, found: &[SideDifference]) -> &SideDifference {

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from ... import _native
 from ...compile.plan import Compiled, row_files
-from ...compile.scenario.settings import Overrides
 from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.identity import author, new_claimant
@@ -494,6 +493,3 @@ class Run:
 
         end = RunEnd.without_report(self.compiled.plan["scenario"], code, why)
         return self.options.files.publish(end, None).code
-
-
-__all__ = ["Overrides", "run"]

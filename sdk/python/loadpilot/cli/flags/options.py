@@ -287,7 +287,7 @@ def _samples_ppm(flags: RunFlags, problems: list[Problem]) -> int | None:
     if flags.samples_share is None:
         return SHARE_PPM if has_calls else None
     if not has_calls:
-        what = "needs a place to write to; add --samples FILE or --output csv"
+        what = "needs a file to write to; add --samples FILE, or print calls with --output csv"
         problems.append(Problem("--samples-share", what))
     try:
         share_ppm = round(float(flags.samples_share) * SHARE_PPM)

@@ -124,12 +124,7 @@ def write_samples(path: Path, session: Session, run: str) -> str:
     """
     with draft(path) as file:
         counts = json.loads(session.samples(run, file))
-    text = f"samples {path}: {count(counts['rows'])} calls"
-    if counts["dropped"]:
-        text += f"; {count(counts['dropped'])} more found no room in the log"
-    if counts["unreadable"]:
-        text += f"; those of {count(counts['unreadable'])} deltas cannot be read"
-    return text
+    return f"samples {path}: {count(counts['rows'])} calls{_left_out(counts)}"
 
 
 def write_calls(stream: TextIO, session: Session, run: str, form: CallForm) -> str:
@@ -143,7 +138,12 @@ def write_calls(stream: TextIO, session: Session, run: str, form: CallForm) -> s
         stream.buffer.write(shown.encode("utf-8", "backslashreplace"))
     stream.buffer.flush()
     counts = json.loads(samples.read())
-    text = f"calls on standard output: {count(counts['rows'])}"
+    return f"calls on standard output: {count(counts['rows'])}{_left_out(counts)}"
+
+
+def _left_out(counts: dict[str, int]) -> str:
+    """Name the calls that are not among the rows, for the end of a line."""
+    text = ""
     if counts["dropped"]:
         text += f"; {count(counts['dropped'])} more found no room in the log"
     if counts["unreadable"]:

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from ...problem import Problem, nearest, rule
 from ..configuration.sources import current
+from ..flags.run_flags import JSON
 from ..output import results
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class StandardOutput:
     def problem(self) -> str | None:
         """Say why an output cannot be there; None when it can."""
         if self.product is not None:
-            return f"standard output has the result (--output {self.product}); name a file"
+            what = "report" if self.product == JSON else "calls"
+            return f"standard output has the {what} (--output {self.product}); name a file"
         if not self.quiet and _is_same(sys.stdout, sys.stderr):
             return "would mix with the live view; name a file, redirect it, or add --quiet"
         return None

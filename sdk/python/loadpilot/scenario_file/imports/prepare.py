@@ -118,7 +118,9 @@ def _headers(request: Request, target: str | None, source: Source) -> None:
         lower = (word or "").lower()
         if word is None or not TOKEN.fullmatch(word):
             if not lower.startswith(":"):
-                source.note(request.place, f"a header is left out: its name {word!r:.60} is none")
+                source.note(
+                    request.place, f"a header is left out: the name {word!r:.60} is invalid"
+                )
         elif lower == "host" and text == (target or "").partition("//")[2]:
             continue
         elif lower in FORBIDDEN:

@@ -62,7 +62,7 @@ def split(url: Text, values: Mapping[str, Text]) -> Url:
         if at:
             user, _, password = (unquote_plus(one) for one in credentials.partition(":"))
         if not HOST.fullmatch(host):
-            raise WrongUrlError(f"the host {host!r} is none")
+            raise WrongUrlError(f"the host {host!r} is invalid")
         origin = f"{scheme}://{host.lower().removesuffix(DEFAULT_PORTS[scheme])}"
         rest = joined(head[found.end() :], rest)
     elif head.startswith("//"):

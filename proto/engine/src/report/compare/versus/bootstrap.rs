@@ -12,6 +12,7 @@ use loadpilot_events::answers::compare::versus::VersusFigure;
 use loadpilot_events::answers::compare::{GroupParts, RunPart};
 use loadpilot_events::log::hist::{self, NotAHistogram};
 
+use crate::report::compare::bootstrap::without_tails;
 use crate::report::figures::percentiles::{ms, percentiles_of};
 use crate::schedule::hash::{Purpose, below, draw};
 use crate::schedule::user_types::pairs::SIDES;
@@ -66,7 +67,7 @@ impl PairedParts {
     /// Pairs the parts of two groups of tasks of one run.
     ///
     /// # Errors
-    /// When a histogram is none.
+    /// When a histogram is invalid.
     pub fn of(first: &GroupParts, second: &GroupParts) -> Result<Self, NotAHistogram> {
         let packed = |part: &RunPart| {
             let response = hist::decode(&part.response)?;
@@ -236,18 +237,9 @@ fn mean_ms(counts: impl Iterator<Item = (usize, u64)>) -> Option<f64> {
     (total > 0).then(|| twice_us as f64 / 2e3 / total as f64)
 }
 
-/// The interval between the outermost shares of `found`, widened around the value itself.
-fn interval(mut found: Vec<f64>, value: Option<f64>, widening: f64) -> Option<[f64; 2]> {
-    let (value, last) = (value?, found.len().checked_sub(1)?);
-    found.sort_by(f64::total_cmp);
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a thousand"
-    )]
-    let place = |share: f64| (last as f64 * share).round() as usize;
-    let ends = [found[place(TAIL)], found[place(1.0 - TAIL)]];
+/// The interval of what was found without its tails, widened around the value itself.
+fn interval(found: Vec<f64>, value: Option<f64>, widening: f64) -> Option<[f64; 2]> {
+    let (value, ends) = (value?, without_tails(found, TAIL)?);
     Some(ends.map(|end| value + (end - value) * widening))
 }
 

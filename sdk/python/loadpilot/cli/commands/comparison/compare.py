@@ -14,6 +14,7 @@ from .... import _native
 from ....control.exit_code import ExitCode
 from ....control.run_list import OpenLogs, every_run, find_run, indexed, open_log
 from ....control.terminal import coloured, wants_colour, write_product
+from ....inputs.units import Wrong, percent_of
 from ....local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ...output.comparison import comparison_text
 from ...output.explain import explanation_text
@@ -73,12 +74,9 @@ def _check_calls(runs: list[dict[str, Any]]) -> None:
 
 def _percent(threshold: str) -> float:
     try:
-        percent = float(threshold.removesuffix("%"))
-    except ValueError:
-        percent = -1.0
-    if not 0 <= percent < float("inf"):
-        raise UsageError(f"--threshold: must be a percentage of at least 0 (got {threshold!r})")
-    return percent
+        return percent_of("--threshold", threshold)
+    except Wrong as wrong:
+        raise UsageError(str(wrong)) from None
 
 
 def _marked(ours: dict[str, Any], logs: OpenLogs, server: Server | None) -> str:

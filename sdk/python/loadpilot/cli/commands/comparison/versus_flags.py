@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ....inputs.units import Wrong, percent_of
 from ....problem import Problem, rule
 from ...flags import target as targets
 from ...flags.run_flags import FIRST, SECOND
@@ -53,20 +54,13 @@ def read_sides(flags: VersusFlags, problems: list[Problem]) -> Sides:
         problems.append(Problem("--coordinator-url", what))
     threshold_pct = EQUAL_PCT
     if flags.fail_if_slower is not None:
-        threshold_pct = _percent(flags.fail_if_slower, problems)
+        try:
+            threshold_pct = percent_of(FAIL_IF_SLOWER, flags.fail_if_slower)
+        except Wrong as wrong:
+            problems.append(wrong.problem)
     names, fails = (flags.name_a, flags.name_b), flags.fail_if_slower is not None
     return Sides(names, second, threshold_pct, fails)
 
 
 def _target(url: str | None, place: str) -> Target:
     return targets.resolve([] if url is None else [url], place)
-
-
-def _percent(text: str, problems: list[Problem]) -> float:
-    try:
-        percent = float(text.removesuffix("%"))
-    except ValueError:
-        percent = -1.0
-    if not 0 <= percent < float("inf"):
-        problems.append(rule(FAIL_IF_SLOWER, "must be a percentage of at least 0", text))
-    return percent

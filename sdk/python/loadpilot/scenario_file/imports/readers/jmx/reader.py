@@ -49,6 +49,17 @@ class Scope:
     names: tuple[str, ...] = ()
     """Names of the controllers around it."""
 
+    def inner(self) -> Scope:
+        """Return a scope that begins with what applies here."""
+        return replace(
+            self,
+            defaults=list(self.defaults),
+            headers=list(self.headers),
+            pauses=list(self.pauses),
+            assertions=list(self.assertions),
+            extractors=list(self.extractors),
+        )
+
 
 def read_jmx(source: Source) -> Imported:
     """Read the enabled parts of a test plan: a user type for each thread group."""
@@ -130,14 +141,7 @@ class _Reader:
 
     def tree(self, tree: Element, scope: Scope, task: Task | None) -> None:
         """Read a tree: what is beside a sampler applies to it, wherever it stands."""
-        inner = replace(
-            scope,
-            defaults=list(scope.defaults),
-            headers=list(scope.headers),
-            pauses=list(scope.pauses),
-            assertions=list(scope.assertions),
-            extractors=list(scope.extractors),
-        )
+        inner = scope.inner()
         pairs = [(one, below) for one, below in _pairs(tree) if Properties(one).is_enabled]
         for one, _ in pairs:
             self.into_scope(one, inner)
@@ -231,13 +235,7 @@ class _Reader:
 
     def sampler(self, one: Element, below: Element | None, scope: Scope, task: Task) -> None:
         """Add the request of a sampler, with what stands below it."""
-        inner = replace(
-            scope,
-            headers=list(scope.headers),
-            pauses=list(scope.pauses),
-            assertions=list(scope.assertions),
-            extractors=list(scope.extractors),
-        )
+        inner = scope.inner()
         for child, _ in _pairs(below) if below is not None else ():
             if Properties(child).is_enabled:
                 self.into_scope(child, inner)
