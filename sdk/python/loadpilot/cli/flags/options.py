@@ -234,8 +234,8 @@ SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.0
 
 
 def _outs(flags: RunFlags, problems: list[Problem]) -> tuple[Out, ...]:
-    has_product = flags.output if flags.output != TEXT else None
-    stdout = StandardOutput(flags.quiet, has_product)
+    product = flags.output if flags.output != TEXT else None
+    stdout = StandardOutput(flags.quiet, product)
     others = {**flags.results.written(), "--samples": flags.samples}
     return read_outs(flags.out, others, stdout, problems)
 
