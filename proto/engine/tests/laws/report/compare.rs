@@ -14,8 +14,8 @@ use proptest::prelude::*;
 
 use crate::report::slices::Whole;
 use crate::rules::dice::Dice;
-use crate::support::compared_run::completed;
 use crate::support::history::History;
+use crate::support::run_parts::completed;
 
 /// A server in figures.
 #[derive(Clone, Copy)]

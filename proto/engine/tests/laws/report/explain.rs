@@ -13,7 +13,7 @@ use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist;
 
 use crate::rules::dice::Dice;
-use crate::support::compared_run::completed;
+use crate::support::run_parts::completed;
 
 const PARTS: usize = 40;
 const PART_US: u64 = 1_000_000;

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::report::slices::Whole;
 use crate::rules::dice::Dice;
-use crate::support::compared_run::completed;
 use crate::support::history::History;
+use crate::support::run_parts::completed;
 
 /// Length of a run in ticks.
 const TICKS: u64 = 30;
