@@ -58,6 +58,7 @@ def choose(page: Page, tag: str, name: str, text: str) -> None:
     page.keyboard.type(text)
 
 
+@pytest.mark.timed  # its certificate has to be VALID
 def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past) -> None:
     """Broken if the run has another plan than what was typed, or the form needs a mouse."""
     run = past.run(steady(rps=40, secs=3))["run"]["id"]
@@ -160,6 +161,7 @@ def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
     expect(page.get_by_role("button", name="Start…")).to_be_disabled()
 
 
+@pytest.mark.timed  # its certificate has to be VALID
 @pytest.mark.timeout(300)
 def test_a_scenario_file_is_started_in_the_browser(
     browser: Browser, loadpilot: Loadpilot, oracle: Oracle
