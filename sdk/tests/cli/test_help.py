@@ -27,7 +27,7 @@ COMMANDS = [
     *((name,) for name in app if not name.startswith("-") and name not in NATIVE | SUBCOMMANDS),
     ("runs", "prune"),
     *(("model", name) for name in ("from-log", "to-python")),
-    *(("import", name) for name in ("curl", "har", "jmx", "k6", "openapi", "postman")),
+    *(("import", name) for name in ("curl", "har", "jmx", "k6", "openapi", "postman", "targets")),
 ]
 GROUPS = sorted(
     (one for one in vars(declaration).values() if type(one).__name__ == "Group"),

@@ -20,6 +20,7 @@ from loadpilot.scenario_file.imports.readers.jmx.reader import read_jmx
 from loadpilot.scenario_file.imports.readers.k6.reader import read_k6
 from loadpilot.scenario_file.imports.readers.openapi.reader import read_openapi
 from loadpilot.scenario_file.imports.readers.postman.reader import read_postman
+from loadpilot.scenario_file.imports.readers.targets import read_targets
 from loadpilot.scenario_file.imports.source import FILE_BYTES_MAX, Source
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ READERS: dict[str, Read] = {
     "shop.openapi.yaml": read_openapi,
     "shop.k6.js": read_k6,
     "shop.jmx": read_jmx,
+    "shop.targets": lambda source: read_targets(source, FILES),
 }
 HOSTILE = (
     b"",

@@ -71,6 +71,23 @@ KINDS = {
         ("--rps", "2", "--duration", "1s", "--mode", "constant"),
         is_ordered=False,
     ),
+    "targets": Expected(
+        "shop.targets",
+        [
+            ("GET", "/products?page=1", b""),
+            ("GET", "/products?page=1", b""),
+            ("POST", "/api/orders", b'{"product":7}'),
+            ("PUT", "/products/17", b"a photo\n"),
+        ],
+        [
+            {"x-trace": "vegeta"},
+            {"x-trace": "vegeta"},
+            {"content-type": JSON},
+            {"x-api-key": "k-123456"},
+        ],
+        ("--rps", "4", "--duration", "1s", "--mode", "constant"),
+        is_ordered=False,
+    ),
     "openapi": Expected(
         "shop.openapi.yaml",
         [

@@ -153,3 +153,24 @@ def postman(
     from .commands.project.import_scenario import import_scenario as execute
 
     return execute(file, output, read_postman)
+
+
+@import_app.command
+def targets(
+    file: Annotated[str, source_file("List of requests, as vegeta reads it")],
+    /,
+    *,
+    output: ScenarioOutput = None,
+) -> ExitCode:
+    """Write a scenario from a targets file of vegeta: a task for each different request.
+
+    Requests that are repeated have a higher weight. To send a list as it is,
+    in its order, use `loadpilot attack --targets FILE`.
+    """
+    from pathlib import Path
+
+    from ..scenario_file.imports.readers.targets import read_targets
+    from .commands.project.import_scenario import import_scenario as execute
+
+    folder = Path(file).parent  # of standard input: the working directory
+    return execute(file, output, lambda source: read_targets(source, folder))

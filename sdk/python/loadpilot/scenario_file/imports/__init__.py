@@ -10,5 +10,6 @@ In the order in which a file becomes a scenario:
 - ``prepare``, ``secrets``: one target, headers that a scenario sets, no secret in a text
 - ``names``, ``layout``, ``request_source``, ``python_source``: the scenario as Python
 
-Nothing here does I/O: the command reads and writes.
+Nothing here does I/O but the reader of targets files, whose bodies are files: the command reads
+and writes.
 """

@@ -180,6 +180,8 @@ class Task:
 
     name: str
     steps: list[Step] = field(default_factory=list)
+    weight: int = 1
+    """How often it runs, beside the weights of the other tasks."""
 
     @property
     def requests(self) -> list[Request]:

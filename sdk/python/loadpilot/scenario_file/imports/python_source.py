@@ -102,7 +102,7 @@ def _user_type(users: UserType, scope: Scope) -> Iterator[str]:
     for index, (method, task) in enumerate(zip(methods, users.tasks, strict=True)):
         if index or feeds:
             yield ""
-        yield f"{INDENT}@task"
+        yield f"{INDENT}@task" if task.weight == 1 else f"{INDENT}@task(weight={task.weight})"
         yield f"{INDENT}def {method}(self, client: LoadClient) -> None:"
         yield from TaskWriter(scope, feeds).body(task)
     yield ""

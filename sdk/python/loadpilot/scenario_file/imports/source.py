@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...problem import Problem, Refused, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FILE_BYTES_MAX = 64 << 20
 """Maximum size of a file, in bytes."""
@@ -31,8 +31,6 @@ class Source:
     problems: list[Problem] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
     """What is not carried over, with its places."""
-    read_beside: Callable[[str], bytes] | None = None
-    """Reads a file that this one names; None where that is not possible."""
 
     def note(self, place: str, what: str) -> None:
         """Say what is not carried over, or what the author has to do."""

@@ -1,0 +1,57 @@
+"""Reads targets files, the lists of requests of vegeta: a task for each different request."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from ...targets.targets_file import TargetsFile
+from ..bodies import body_of
+from ..imported_scenario import Imported, RawBody, Request, Step, Task, UserType
+from ..names import class_of_file, words_of_route
+from ..source import FILE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ...targets.target_request import TargetRequest
+    from ..source import Source
+
+TASKS_MAX = 100
+"""Maximum number of different requests: beyond, a list says more than a class."""
+
+
+def read_targets(source: Source, folder: Path) -> Imported:
+    """Read all requests; files of bodies are in ``folder``. Raises :class:`Refused`."""
+    if len(source.content) > FILE_BYTES_MAX:
+        raise source.refuse("", f"is larger than {FILE_BYTES_MAX >> 20} MiB")
+    tasks: dict[tuple[object, ...], Task] = {}
+    for target in TargetsFile(io.BytesIO(source.content), source.name, folder).requests():
+        key = (target.method, target.origin, target.path, target.headers, target.body)
+        known = tasks.get(key)
+        if known is not None:
+            known.weight += 1
+        elif len(tasks) == TASKS_MAX:
+            what = f"has more than {TASKS_MAX} different requests, a task each; send them as a list"
+            raise source.refuse("", f"{what}: `loadpilot attack --targets {source.name}`")
+        else:
+            request = _request(target)
+            name = words_of_route(request.method, (target.bare_path,))
+            tasks[key] = Task(name, [Step(None, [request])])
+    if len(tasks) > 1:
+        source.note("", "the order of the requests is not carried over: a task is drawn each time")
+    users = UserType(class_of_file(source.name, "Targets"), list(tasks.values()))
+    return Imported("targets", source.name, [users])
+
+
+def _request(target: TargetRequest) -> Request:
+    headers = [((name,), (value,)) for name, value in target.headers]
+    place = f"line {target.place.rpartition(':')[2]}"
+    request = Request(place, target.method, (target.origin + target.path,), list(headers))
+    if target.body:
+        kinds = [value for name, value in target.headers if name.lower() == "content-type"]
+        try:
+            request.body = body_of((target.body.decode(),), kinds[0] if kinds else None)
+        except UnicodeDecodeError:
+            request.body = RawBody(target.body)
+    return request
