@@ -98,7 +98,7 @@ def test_both_targets_get_the_same_requests_in_pairs(
         assert side["finished"] == side["arrivals"]["started"] == len(target.requests())
     # Less than 8 s tell no difference from chance.
     assert finished.code == 3
-    assert "at least 8 ticks" in found["obstacles"][0]
+    assert "at least 8 s of the run" in found["obstacles"][0]
     assert loadpilot.call("verify", found["run"]).code == 0
 
 

@@ -163,9 +163,10 @@ fn obstacles_of(
         .filter(|side| side.unconnected >= side.finished);
     found.extend(unreached.map(|side| format!("no request to {} reached a server", side.name)));
     if found.is_empty() && !parts.has_spread() {
+        let seconds = PARTS_MIN as u64 * report.run.tick_us / 1_000_000;
         found.push(format!(
-            "requests to both targets in at least {PARTS_MIN} ticks of the measured time are \
-             needed to tell a difference from chance"
+            "a difference is told from chance when at least {seconds} s of the run, after the \
+             warm-up, have requests to both targets"
         ));
     }
     found
