@@ -175,16 +175,17 @@ impl PySession {
     #[pyo3(name = "judges")]
     const JUDGES: bool = true;
 
-    #[pyo3(signature = (run, interval_secs = 1.0, *, gates = false))]
+    #[pyo3(signature = (run, interval_secs = 1.0, *, gates = false, hold = false))]
     fn watch(
         &self,
         py: Python<'_>,
         run: &str,
         interval_secs: f64,
         gates: bool,
+        hold: bool,
     ) -> PyResult<PyWatch> {
         let run = run_id(run)?;
-        let detail = detail(interval_secs, gates)?;
+        let detail = detail(interval_secs, gates, hold)?;
         let session = self.0.query_session(py)?;
         let (bus, subjects) = session.parts();
         let runtime = self.0.runtime();
@@ -207,7 +208,7 @@ impl PySession {
         if !(speed > 0.0 && speed.is_finite()) {
             return Err(PyValueError::new_err("speed: must be above 0"));
         }
-        let detail = detail(interval_secs, gates)?;
+        let detail = detail(interval_secs, gates, false)?;
         let session = self.0.query_session(py)?;
         let replay = session.replay(&run, detail, Pace { speed, from_us });
         let updates = self.0.result(py, replay)?;
@@ -407,7 +408,7 @@ impl PySession {
 }
 
 /// What a view wants of a run.
-fn detail(interval_secs: f64, gates: bool) -> PyResult<Detail> {
+fn detail(interval_secs: f64, gates: bool, hold: bool) -> PyResult<Detail> {
     let snapshot_interval = seconds("interval_secs", interval_secs)?;
     if snapshot_interval.is_zero() {
         return Err(PyValueError::new_err("interval_secs: must be above 0"));
@@ -415,6 +416,7 @@ fn detail(interval_secs: f64, gates: bool) -> PyResult<Detail> {
     Ok(Detail {
         snapshot_interval,
         gates,
+        hold,
     })
 }
 

@@ -166,9 +166,11 @@ fn request(wanted: SteeringRequest, by: &str) -> Request {
     let by = by.to_owned();
     match wanted {
         SteeringRequest::Stop => Request::StopRequested(StopRequested { by, breach: None }),
-        SteeringRequest::Rate(rate) => {
-            Request::RateChangeRequested(RateChangeRequested { by, rate })
-        }
+        SteeringRequest::Rate(rate) => Request::RateChangeRequested(RateChangeRequested {
+            by,
+            rate,
+            hold: None,
+        }),
         SteeringRequest::Pause => Request::PauseRequested(PauseRequested { by }),
         SteeringRequest::Resume => Request::ResumeRequested(ResumeRequested { by }),
     }

@@ -21,6 +21,7 @@ mod checker;
 mod closed_loop;
 mod code;
 mod connections;
+mod hold;
 mod inputs;
 pub mod pairs;
 mod proxy_policy;
@@ -78,6 +79,7 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
         "must be 1 to 10000",
         agents.want,
     );
+    hold::request(&mut checker, run);
     closed_loop::agents(&mut checker, &run.plan, agents.want);
     script::agents(&mut checker, &run.plan, agents.want);
     script::rows_beyond_warm_up(&mut checker, &run.plan, run.seed);
@@ -175,6 +177,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     closed_loop::plan(&mut checker, plan);
     user_types::plan(&mut checker, plan);
     pairs::plan(&mut checker, plan);
+    hold::plan(&mut checker, plan);
     connections::plan(&mut checker, plan);
     times(&mut checker, plan);
     let fits = plan.max_in_flight != Some(0);

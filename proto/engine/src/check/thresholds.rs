@@ -52,7 +52,12 @@ pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
 }
 
 /// Checks the figure and the limit of a gate.
-fn measurable(checker: &mut Checker<'_>, plan: &Plan, threshold: &Threshold, field: &str) {
+pub(super) fn measurable(
+    checker: &mut Checker<'_>,
+    plan: &Plan,
+    threshold: &Threshold,
+    field: &str,
+) {
     let limit = threshold.limit;
     let Some(own) = &threshold.own else {
         let is_ours = threshold.metric != Metric::Own;

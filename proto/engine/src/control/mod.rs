@@ -13,6 +13,7 @@
 //! Decisions:
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
+//! - [`hold`]: the next rate of a run that holds gates
 //! - [`overcommit`]: warnings about agents beyond their offers
 //! - `name_list`: a list of holders in a sentence
 //!
@@ -27,6 +28,7 @@ pub mod teardown;
 
 pub mod assign;
 pub mod decide;
+pub mod hold;
 pub(crate) mod name_list;
 pub mod overcommit;
 

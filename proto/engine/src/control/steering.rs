@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use loadpilot_events::log::hold::HoldWindow;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use loadpilot_events::units::{Rate, Timestamp};
@@ -30,6 +31,10 @@ pub struct Steering {
     pub paused_at: Option<Timestamp>,
     /// Number of answered requests.
     pub(crate) answered: usize,
+    /// What was measured before each change that holds gates, in the order of their decisions.
+    pub holds: Vec<HoldWindow>,
+    /// The same of requests without an answer, by stream sequence.
+    measured: BTreeMap<u64, HoldWindow>,
 }
 
 impl Steering {
@@ -43,6 +48,8 @@ impl Steering {
             | Request::TeardownFinished(_)
             | Request::RunAnnotated(_) => return,
             Request::RateChangeRequested(request) => {
+                let window = request.hold.iter().map(|window| (seq, window.clone()));
+                self.measured.extend(window);
                 (SteeringRequest::Rate(request.rate), &request.by)
             }
             Request::PauseRequested(request) => (SteeringRequest::Pause, &request.by),
@@ -52,6 +59,7 @@ impl Steering {
     }
 
     pub(crate) fn on_rate_changed(&mut self, changed: &RateChanged) {
+        self.holds.extend(self.measured.remove(&changed.request));
         self.answer(changed.request);
         self.rates.push(RateChange::of(changed));
     }
@@ -67,7 +75,14 @@ impl Steering {
     }
 
     pub(crate) fn on_refused(&mut self, refused: &SteeringRefused) {
+        self.measured.remove(&refused.request);
         self.answer(refused.request);
+    }
+
+    /// Whether a request has no answer yet.
+    #[must_use]
+    pub fn awaits_answer(&self) -> bool {
+        !self.unanswered.is_empty()
     }
 
     fn answer(&mut self, request: u64) {

@@ -22,6 +22,7 @@ use crate::fold::arrival_counts::Accounts;
 use crate::fold::progress::ticks_reached;
 use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::figures::generator_health::{anatomy, generator};
+use crate::report::figures::held_rate::held_rate;
 use crate::report::figures::holders::holders;
 use crate::report::figures::percentiles::{ms, packed_percentiles_us};
 use crate::report::figures::rows_end::rows_used_up;
@@ -151,6 +152,7 @@ fn nothing_planned(plan: &Plan) -> Plan {
         rest: None,
         types: Vec::new(),
         paired: false,
+        hold: Vec::new(),
         tasks: Vec::new(),
         thresholds: Vec::new(),
         warm_up_us: 0,
@@ -419,6 +421,7 @@ impl Closing<'_> {
             stopped_at_us: self.control.stopped_at_us(),
             rows_used_up: rows_used_up(self.control),
             breach: state.breach().cloned(),
+            held: held_rate(self.control),
             steered: timeline::steered(self.control),
             failure: self.failure(),
             holders: holders(self.control, self.data),

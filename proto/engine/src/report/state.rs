@@ -1,5 +1,7 @@
 //! The state of a run, and the digest of its report.
 
+use std::io::{self, BufWriter, Write};
+
 use loadpilot_events::answers::report::{Report, RunState};
 use loadpilot_events::plan::hex;
 use sha2::{Digest, Sha256};
@@ -10,11 +12,12 @@ use crate::control::Control;
 /// late deltas and without load curve and knee, which earlier versions did not compute: the digest
 /// of a sealed run never changes.
 #[must_use]
-pub fn digest(report: &Report) -> String {
-    digested(report.clone()).digest
+pub fn digest(report: Report) -> String {
+    digested(report).digest
 }
 
-/// A report with its [`digest`]. The report of a day has a megabyte of ticks: it is not copied.
+/// A report with its [`digest`]. The report of a day has ten megabytes of ticks: it is not copied,
+/// and its JSON is hashed as it is written.
 ///
 /// # Panics
 /// Never: every value of a report has a JSON form.
@@ -23,12 +26,29 @@ pub(crate) fn digested(mut report: Report) -> Report {
     let late_deltas = std::mem::take(&mut report.gaps.late_deltas);
     let load_curve = report.load_curve.take();
     let knee_point = report.knee_point.take();
-    let json = serde_json::to_vec(&report).expect("a report has a JSON form");
+    let mut hashed = BufWriter::new(Hashed(Sha256::new()));
+    serde_json::to_writer(&mut hashed, &report).expect("a report has a JSON form");
+    let Hashed(hasher) = hashed.into_inner().expect("a hasher takes everything");
     report.gaps.late_deltas = late_deltas;
     report.load_curve = load_curve;
     report.knee_point = knee_point;
-    report.digest = hex(&Sha256::digest(json));
+    report.digest = hex(&hasher.finalize());
     report
+}
+
+/// Hashes what is written to it.
+#[derive(Debug)]
+struct Hashed(Sha256);
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The state of the run.

@@ -102,7 +102,11 @@ fn line(control: &Control, parsed: &Parsed) -> String {
                 Some(breach) => format!("stop requested by {}: {}", stop.by, breach.words()),
             },
             Request::RateChangeRequested(change) => {
-                format!("rate {} requested by {}", change.rate.as_rps(), change.by)
+                let requested = format!("rate {} requested by {}", change.rate.as_rps(), change.by);
+                match &change.hold {
+                    None => requested,
+                    Some(window) => format!("{requested}: {}", window.words()),
+                }
             }
             Request::PauseRequested(pause) => format!("pause requested by {}", pause.by),
             Request::ResumeRequested(resume) => format!("resume requested by {}", resume.by),

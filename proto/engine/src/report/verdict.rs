@@ -193,6 +193,11 @@ fn reasons(report: &Report) -> Vec<String> {
     // The gate may hold again in what finished after the request.
     let breach = report.run.breach.as_ref();
     reasons.extend(breach.map(|breach| format!("the run was stopped early: {}", breach.words())));
+    let held = report.run.held.as_ref();
+    reasons.extend(held.filter(|held| held.rps.is_none()).map(|held| {
+        let gates = held.gates.join(" and ");
+        format!("no rate was found at which {gates} holds")
+    }));
     if lost_pct(report) > LOST_PCT {
         let ArrivalCounts { lost, planned, .. } = report.arrivals;
         reasons.push(match report.gaps.lost_time_pct {

@@ -3,23 +3,39 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::tally::aggregates::ArrivalSums;
 use crate::tally::bytes_codec::Bytes;
 
 /// Sums of arrivals by due tick and task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArrivalRows(
-    /// By tick: task and sums of each row, in the order of tasks.
-    BTreeMap<u32, Bytes>,
-);
+///
+/// Copies share the rows until one of them changes: the same run over another time has them too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Ticks")]
+pub struct ArrivalRows(Arc<Ticks>);
+
+/// By tick: task and sums of each row, in the order of tasks.
+type Ticks = BTreeMap<u32, Bytes>;
+
+impl From<Ticks> for ArrivalRows {
+    fn from(ticks: Ticks) -> Self {
+        Self(Arc::new(ticks))
+    }
+}
+
+impl Serialize for ArrivalRows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Ticks::serialize(&self.0, serializer)
+    }
+}
 
 impl ArrivalRows {
     /// Adds the rows of a tick, by task.
     pub(crate) fn add(&mut self, tick: u32, more: BTreeMap<u16, ArrivalSums>) {
-        let packed = self.0.entry(tick).or_default();
+        let packed = Arc::make_mut(&mut self.0).entry(tick).or_default();
         let mut rows = more;
         for (task, sums) in unpacked(packed) {
             rows.entry(task).or_default().add(&sums);

@@ -43,6 +43,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         rest: None,
         types: Vec::new(),
         paired: false,
+        hold: Vec::new(),
         tasks,
         warm_up_us,
         timeout_us: 1_000_000,

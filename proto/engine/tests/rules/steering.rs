@@ -14,7 +14,11 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
         1 => Request::ResumeRequested(ResumeRequested { by }),
         _ => {
             let rate = Rate(dice.one_of(&[0, 333_333, 20_000_000, 70_000_000, u64::MAX]));
-            Request::RateChangeRequested(RateChangeRequested { by, rate })
+            Request::RateChangeRequested(RateChangeRequested {
+                by,
+                rate,
+                hold: None,
+            })
         }
     }
 }

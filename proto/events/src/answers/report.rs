@@ -31,6 +31,7 @@ use crate::log::ctl::{Ending, Unanswered};
 use crate::log::delta::{Phase, TaskRaises};
 use crate::log::evt::FailureCause;
 use crate::log::exchange::ExchangeSeen;
+use crate::log::hold::HoldWindow;
 use crate::log::outcome::Outcome;
 use crate::log::req::Breach;
 use crate::log::steer::Steered;
@@ -227,6 +228,9 @@ pub struct RunFacts {
     /// Failed calls, where the run was stopped because no server responded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
+    /// The rate that was held. Absent: the run holds no gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRate>,
     /// Changes that users made while it ran, in order: its figures are not those of its plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steered: Vec<Steered>,
@@ -349,6 +353,19 @@ pub struct Rates {
     pub achieved_rps: f64,
     /// Share of planned arrivals that did not start, in percent.
     pub shortfall_pct: f64,
+}
+
+/// The highest rate at which the gates hold that a run holds, and how it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldRate {
+    /// The gates, such as `p99_ms <= 200`.
+    pub gates: Vec<String>,
+    /// The highest rate that passed, in arrivals per second, unless it failed later. Null: none.
+    pub rps: Option<f64>,
+    /// The lowest rate that failed, or what the target answered under more; null: none.
+    pub failed_rps: Option<f64>,
+    /// What was measured before each change of the rate, in order.
+    pub steps: Vec<HoldWindow>,
 }
 
 /// Bytes transferred.

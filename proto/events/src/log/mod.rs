@@ -16,6 +16,7 @@
 //! - [`shards`]: lists of shards in their stored form
 //! - [`start`]: clock estimates
 //! - [`steer`]: requests and decisions about the rate and pauses
+//! - [`hold`]: what the change of a rate was based on
 //! - [`teardown`]: claims of setup and teardown
 //!
 //! Parts of deltas:
@@ -35,6 +36,7 @@ pub mod envelope;
 pub mod evt;
 pub mod exchange;
 pub mod hist;
+pub mod hold;
 pub mod metrics;
 pub mod outcome;
 pub mod req;

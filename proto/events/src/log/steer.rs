@@ -7,15 +7,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::log::assign::{Generation, Holding};
+use crate::log::hold::HoldWindow;
 use crate::units::{Rate, Timestamp};
 
 /// Another rate was requested.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChangeRequested {
     /// Author of the request, as text for people.
     pub by: String,
     /// Rate for the rest of the profile.
     pub rate: Rate,
+    /// What was measured at the rate before, where the request is to hold gates. Absent: a user
+    /// wants another rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<HoldWindow>,
 }
 
 /// A pause was requested.

@@ -24,6 +24,9 @@ const REQUEST_ROWS: &str = "request-rows";
 /// Capability of agents that know pairs of arrivals.
 const PAIRS: &str = "pairs";
 
+/// Capability of agents that know plans with gates to hold.
+const HOLD: &str = "hold";
+
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
@@ -57,6 +60,12 @@ impl Capability {
     #[must_use]
     pub fn pairs() -> Self {
         Self(PAIRS.to_owned())
+    }
+
+    /// The capability to read a plan with gates to hold, which agents of earlier versions lack.
+    #[must_use]
+    pub fn hold() -> Self {
+        Self(HOLD.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -112,7 +121,9 @@ impl Plan {
         let types = self.types.first().map(|_| Capability::user_types());
         let rows = self.requests.iter().map(|_| Capability::request_rows());
         let pairs = self.paired.then(Capability::pairs);
-        python.chain(types).chain(rows).chain(pairs).collect()
+        let hold = self.hold.first().map(|_| Capability::hold());
+        let of_load = types.into_iter().chain(rows).chain(pairs).chain(hold);
+        python.chain(of_load).collect()
     }
 }
 

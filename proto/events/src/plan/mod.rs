@@ -58,9 +58,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, with `types`, with `paired`, with `requests`, and with think times of
-    /// the exponential or lognormal distribution. A plan with none of them stays at the first
-    /// version, so that readers of the first version read it.
+    /// with `user_stages`, with `types`, with `paired`, with `requests`, with `hold`, and with
+    /// think times of the exponential or lognormal distribution. A plan with none of them stays at
+    /// the first version, so that readers of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -131,6 +131,10 @@ pub struct Plan {
     /// Thresholds; without any, only the certificate can fail the run.
     #[serde(default)]
     pub thresholds: Vec<Threshold>,
+    /// Gates that the run holds: the command that follows it changes the rate to the highest at
+    /// which they hold. They do not judge the run. From the second version of the format.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hold: Vec<Threshold>,
     /// Request header that carries `<run>/<arrival>/<step>`. In a closed loop it carries
     /// `<run>/<user>.<generation>.<k>/<step>`, with k the number of tasks that the holder started
     /// for the user. Absent: no header.

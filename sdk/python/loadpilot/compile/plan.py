@@ -128,7 +128,9 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     own_reason = Reason(settings.place("compile"), "compile=False is set")
     tasks.compile(cls, at, None if settings.may_compile() else own_reason)
     plan = plan_of(cls.__name__, settings, tasks, target)
-    plan["thresholds"] = settings.thresholds(measurable(cls, runs_in_python=bool(tasks.reasons)))
+    gated = measurable(cls, runs_in_python=bool(tasks.reasons))
+    plan["thresholds"] = settings.thresholds(gated)
+    hold(plan, settings, gated)
     plan |= parameters(loaded.parameters, overrides.env, secrets, parameter_problems)
     hooks = submitter_hooks_of(loaded, cls, settings, at)
     problems = [*parameter_problems, *settings.problems, *tasks.problems]
@@ -295,6 +297,20 @@ def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
     """Return the plan's field of additional secret headers, if there are any."""
     names = sorted(secrets.names)
     return {"secret_headers": names} if names else {}
+
+
+def hold(plan: dict[str, Any], settings: Settings, gated: Measurable) -> None:
+    """Add the gates that the run holds by its rate."""
+    gates = settings.held_gates(gated)
+    if not gates:
+        return
+    if "users" in plan:
+        what = "needs a rate to change, and a closed loop has users; leave out --users"
+        settings.problems.append(Problem("--hold", what))
+    elif plan["profile"]["shape"] != "constant":
+        what = "starts from one rate, such as --mode constant --rps 50"
+        settings.problems.append(Problem("--hold", what))
+    plan |= {"schema": SECOND_SCHEMA, "hold": gates}
 
 
 def measurable(cls: type, *, runs_in_python: bool) -> Measurable:

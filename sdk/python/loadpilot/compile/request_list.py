@@ -16,7 +16,7 @@ from ..dsl import ScenarioSpec
 from ..problem import Problem, Refused, rule
 from ..scenario_file.source import Sources
 from ..scenario_file.targets.request_list import RequestList
-from .plan import SECOND_SCHEMA, Compiled, deduplicated, plan_of, translated
+from .plan import SECOND_SCHEMA, Compiled, deduplicated, hold, plan_of, translated
 from .recorded.tasks import Tasks
 from .scenario.settings import Settings
 from .scenario.thresholds import Measurable
@@ -67,7 +67,9 @@ def compile_list(
     origin, *others = survey.origins
     settings.overrides = replace(overrides, other_targets=others)
     plan = plan_of(scenario.name, settings, tasks, origin)
-    plan["thresholds"] = settings.thresholds(Measurable([scenario.name], [], runs_in_python=False))
+    gated = Measurable([scenario.name], [], runs_in_python=False)
+    plan["thresholds"] = settings.thresholds(gated)
+    hold(plan, settings, gated)
     if rows is not None:
         secrets = sorted(requests.secrets.values())
         plan["schema"] = SECOND_SCHEMA

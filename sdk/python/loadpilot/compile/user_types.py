@@ -21,6 +21,7 @@ from .plan import (
     SECOND_SCHEMA,
     Compiled,
     deduplicated,
+    hold,
     measurable,
     plan_of,
     submitter_hooks_of,
@@ -172,7 +173,9 @@ def _plan(parts: Sequence[Part], common: Settings, target: str) -> dict[str, Any
         for part in parts
         for task in part.tasks.tasks
     ]
-    plan["thresholds"] = _thresholds(parts, common)
+    own, gated = _gates(parts)
+    plan["thresholds"] = common.with_flagged(own, gated)
+    hold(plan, common, gated)
     return plan
 
 
@@ -191,8 +194,8 @@ def _type(part: Part, users: int | None) -> dict[str, Any]:
     }
 
 
-def _thresholds(parts: Sequence[Part], common: Settings) -> list[dict[str, Any]]:
-    """Join the gates of the types, each with the name of its type, and those of flags."""
+def _gates(parts: Sequence[Part]) -> tuple[list[dict[str, Any]], Measurable]:
+    """Join the gates of the types, each with the name of its type, and what gates can name."""
     own: list[dict[str, Any]] = []
     named: list[str] = []
     checked: list[str] = []
@@ -204,7 +207,7 @@ def _thresholds(parts: Sequence[Part], common: Settings) -> list[dict[str, Any]]
         ]
         named += [part.name, *map(part.task, gated.tasks)]
         checked += [*([part.name] if gated.checked else []), *map(part.task, gated.checked)]
-    return common.with_flagged(own, Measurable(named, checked, _is_code(parts)))
+    return own, Measurable(named, checked, _is_code(parts))
 
 
 def _own_settings(parts: Sequence[Part]) -> list[tuple[str, str]]:

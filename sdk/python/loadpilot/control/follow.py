@@ -71,11 +71,14 @@ class Follower:
         interruptions: Interruptions,
         verbose: bool = False,  # noqa: FBT001, FBT002  (the flag of the command)
         aborts: Mapping[str, float] = NO_ABORTS,
+        *,
+        holds: bool = False,
     ) -> None:
         """Take the session, the view and the interruptions; ``verbose`` shows each step.
 
         ``aborts`` has the gates that stop the run when they fail, each with the seconds after the
-        start before which it does not.
+        start before which it does not. ``holds`` is whether this command changes the rate, to
+        hold the gates of the plan.
         """
         self.session = session
         self.run = run
@@ -83,6 +86,7 @@ class Follower:
         self.interruptions = interruptions
         self.verbose = verbose
         self._aborts = aborts
+        self._holds = holds
         self._is_stopping = False
         self._elapsed_secs = 0.0
         self._answered = 0
@@ -114,7 +118,8 @@ class Follower:
         """Begin to follow, with what the view shows."""
         view = self.view
         gates = view.shows_gates or bool(self._aborts)
-        return self.session.watch(self.run, view.interval_secs, gates=gates)
+        interval_secs, hold = view.interval_secs, self._holds
+        return self.session.watch(self.run, interval_secs, gates=gates, hold=hold)
 
     def _is_over(self, change: dict[str, Any]) -> bool:
         """Show one change; True when the run is over."""

@@ -75,7 +75,14 @@ class HttpSession:
         self._watch = HttpWatch(self._api.place, connection, response)
         return self._watch.accepted()
 
-    def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> HttpWatch:  # noqa: ARG002
+    def watch(
+        self,
+        run: str,
+        interval_secs: float = 1.0,  # noqa: ARG002
+        *,
+        gates: bool = False,  # noqa: ARG002
+        hold: bool = False,  # noqa: ARG002
+    ) -> HttpWatch:
         """Return the stream of the run that this session asked for; raises Fault for others.
 
         The coordinator sends a snapshot a second, and no gates.

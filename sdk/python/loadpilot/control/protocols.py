@@ -67,8 +67,14 @@ class Session(Protocol):
     ) -> str:
         """Ask for a run and keep it alive until closed; returns its id. Raises Refused, Fault."""
 
-    def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> Watch:
-        """Follow a run, with a snapshot every so many seconds; with ``gates`` they are judged."""
+    def watch(
+        self, run: str, interval_secs: float = 1.0, *, gates: bool = False, hold: bool = False
+    ) -> Watch:
+        """Follow a run, with a snapshot every so many seconds; with ``gates`` they are judged.
+
+        With ``hold`` this watch changes the rate of a run that holds gates: one command of a run
+        does.
+        """
 
     def stop(self, run: str, by: str, breach: tuple[str, float, float] | None = None) -> None:
         """Ask for a stop: calls in flight finish.

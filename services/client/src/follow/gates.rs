@@ -1,4 +1,5 @@
-//! Judges the gates of a run that goes on, for a live view: by the report of what is in the log.
+//! Judges the gates of a run that goes on, for a live view and to hold them: by the report of what
+//! is in the log.
 //!
 //! It reads the log beside the follower, which never waits for it, and takes a small share of a
 //! core, however long the run is. Must never compute a figure of its own.
@@ -18,6 +19,17 @@ const PAUSE_MIN: Duration = Duration::from_millis(500);
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// Minimum pause after a judgement, as a multiple of its duration: at most 1 % of a core.
 const PAUSE_FACTOR: u32 = 100;
+/// Author of changes of the rate that hold gates.
+const BY_HOLD: &str = "--hold";
+
+/// What is judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judged {
+    /// The gates, for the view.
+    pub(crate) gates: bool,
+    /// The gates that the run holds: the rate is changed by them.
+    pub(crate) hold: bool,
+}
 
 /// Judges the gates of `run` when its log `has_grown`, until it is over or the task is aborted.
 /// While the log cannot be read there are no judgements; the follower reports why.
@@ -25,6 +37,7 @@ pub(crate) async fn judge(
     session: Session,
     run: RunId,
     has_grown: Arc<Notify>,
+    judged: Judged,
     send: impl Fn(Vec<ThresholdResult>),
 ) {
     let mut indexed = loop {
@@ -40,16 +53,21 @@ pub(crate) async fn judge(
             // A report is too long for the thread that follows the run.
             let judging = tokio::task::spawn_blocking(move || {
                 let begun = Instant::now();
-                let gates = indexed.gates();
-                (indexed, gates, begun.elapsed())
+                let gates = judged.gates.then(|| indexed.gates());
+                let change = judged.hold.then(|| indexed.next_change()).flatten();
+                (indexed, gates, change, begun.elapsed())
             });
-            let Ok((back, gates, took)) = judging.await else {
+            let Ok((back, gates, change, took)) = judging.await else {
                 return;
             };
             indexed = back;
             pause = pause.max(took * PAUSE_FACTOR);
-            if let Ok(gates) = gates {
+            if let Some(Ok(gates)) = gates {
                 send(gates);
+            }
+            if let Some((rate, window)) = change {
+                // A request that is not stored is asked for again with the next report.
+                let _ = session.change_rate(&run, BY_HOLD, rate, window).await;
             }
         }
         if indexed.position().over {

@@ -25,7 +25,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::session::{Session, control_of, now, retry_unreachable};
 
-use gates::judge;
+use gates::{Judged, judge};
 
 mod gates;
 pub mod replay;
@@ -74,6 +74,8 @@ pub struct Detail {
     pub snapshot_interval: Duration,
     /// Whether the gates are judged while the run goes on.
     pub gates: bool,
+    /// Whether this reader changes the rate of a run that holds gates. Exactly one reader must.
+    pub hold: bool,
 }
 
 impl Default for Detail {
@@ -81,6 +83,7 @@ impl Default for Detail {
         Self {
             snapshot_interval: SNAPSHOT_INTERVAL,
             gates: false,
+            hold: false,
         }
     }
 }
@@ -212,11 +215,15 @@ impl Follower {
     async fn follow(mut self, detail: Detail) -> Result<(), Fault> {
         // Judging ends with following.
         let mut judging = JoinSet::new();
-        if detail.gates {
+        if detail.gates || detail.hold {
             let session = Session::on(self.bus.clone(), self.subjects.clone());
             let (run, grown) = (self.control.run.clone(), Arc::clone(&self.has_grown));
             let updates = self.updates.clone();
-            judging.spawn(judge(session, run, grown, move |gates| {
+            let judged = Judged {
+                gates: detail.gates,
+                hold: detail.hold,
+            };
+            judging.spawn(judge(session, run, grown, judged, move |gates| {
                 // A reader that is behind gets the next judgement.
                 let _ = updates.try_send(RunUpdate::Gates(gates));
             }));

@@ -13,10 +13,13 @@ use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::progress::{OpenArrivals, ticks_settled};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::slice::Indexed;
+use loadpilot_engine::report::what_if::next_change;
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::report::{Report, ThresholdResult};
+use loadpilot_events::log::hold::HoldWindow;
 use loadpilot_events::refusal::Problem;
+use loadpilot_events::units::Rate;
 use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
 
@@ -342,6 +345,11 @@ impl IndexedRun {
     pub(crate) fn gates(&self) -> Result<Vec<ThresholdResult>, NoReport> {
         let report = report(&self.now.control, &self.now.data)?;
         Ok(report.verdict.thresholds)
+    }
+
+    /// The next change of the rate, of a run that holds gates.
+    pub(crate) fn next_change(&self) -> Option<(Rate, HoldWindow)> {
+        next_change(self.now.run())
     }
 
     /// The run as of an instant, folded from the log; the last one stays in memory.

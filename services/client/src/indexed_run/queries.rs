@@ -142,7 +142,7 @@ impl IndexedRun {
     /// # Errors
     /// When the run was never created.
     pub async fn parts(&mut self) -> Result<RunParts, SessionError> {
-        let report = self.report(None).await?;
+        let report = self.report_without_series()?;
         let folded = self.as_of(None).await?;
         Ok(run_parts(folded.run(), &report)?)
     }
@@ -153,7 +153,7 @@ impl IndexedRun {
     /// # Errors
     /// When the run does not compare two targets.
     pub async fn versus(&mut self, threshold_pct: f64) -> Result<Versus, SessionError> {
-        let report = self.report(None).await?;
+        let report = self.report_without_series()?;
         let folded = self.as_of(None).await?;
         Ok(versus(folded.run(), &report, threshold_pct)?)
     }

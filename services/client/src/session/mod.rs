@@ -16,9 +16,12 @@ use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::log::hold::HoldWindow;
 use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
+use loadpilot_events::log::steer::RateChangeRequested;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
+use loadpilot_events::units::Rate;
 use loadpilot_events::wire::heartbeat::Heartbeat;
 use loadpilot_events::wire::subject::{Kind, Subjects};
 use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
@@ -127,6 +130,27 @@ impl Session {
     ) -> Result<(), SessionError> {
         let by = by.to_owned();
         self.store(run, Request::StopRequested(StopRequested { by, breach }))
+            .await?;
+        Ok(())
+    }
+
+    /// Requests another rate, to hold gates.
+    ///
+    /// # Errors
+    /// A fault of the bus.
+    pub(crate) async fn change_rate(
+        &self,
+        run: &RunId,
+        by: &str,
+        rate: Rate,
+        measured: HoldWindow,
+    ) -> Result<(), SessionError> {
+        let request = RateChangeRequested {
+            by: by.to_owned(),
+            rate,
+            hold: Some(measured),
+        };
+        self.store(run, Request::RateChangeRequested(request))
             .await?;
         Ok(())
     }

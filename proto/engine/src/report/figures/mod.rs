@@ -6,6 +6,7 @@
 //! - `tasks`, `user_types`: figures of each task and of each user type, by `task_range`
 //! - `raises`: figures of the errors that tasks raised
 //! - `drops`: dropped arrivals by reason
+//! - `held_rate`: the rate that a run held
 //! - `rows_end`: the end of a run by a feed
 //! - `generator_health`, `holders`: figures of the generator and of its processes
 
@@ -21,6 +22,7 @@ pub(crate) mod tasks;
 mod user_types;
 
 pub(crate) mod drops;
+pub(crate) mod held_rate;
 pub(crate) mod rows_end;
 
 pub(crate) mod generator_health;

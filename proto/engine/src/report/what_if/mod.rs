@@ -4,6 +4,9 @@
 //! limit. Must never change what was measured.
 
 mod first_breach;
+mod next_change;
+
+pub use next_change::next_change;
 
 use std::ops::Range;
 

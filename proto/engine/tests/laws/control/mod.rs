@@ -3,6 +3,7 @@
 mod agent_view;
 mod annotations;
 mod decide;
+mod hold;
 mod map_size;
 mod needs;
 mod owner;

@@ -237,5 +237,8 @@ fn the_digest_leaves_the_curve_out() {
     curve.knee = Some(Knee { held: 1, broke: 2 });
     report.knee_point = knee_point(&curve);
     assert_eq!(report.knee_point.as_ref().map(|point| point.step), Some(2));
-    assert_eq!(loadpilot_engine::report::digest(&report), report.digest);
+    assert_eq!(
+        loadpilot_engine::report::digest(report.clone()),
+        report.digest
+    );
 }

@@ -319,7 +319,13 @@ class Run:
             screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
             try:
                 follower = Follower(
-                    session, run, screen, self.interruptions, options.verbose, options.aborts
+                    session,
+                    run,
+                    screen,
+                    self.interruptions,
+                    options.verbose,
+                    options.aborts,
+                    holds=bool(compiled.plan.get("hold")),
                 )
                 follower.follow(stack)
             finally:

@@ -117,6 +117,7 @@ def read(
             "--samples": flags.samples,
             "--output": flags.output if flags.output in CALL_FORMS else None,
             ABORT_ON_BREACH: " ".join(aborts) or None,
+            "--hold": " ".join(flags.hold) or None,
             OUT: " ".join(flags.out) or None,
         }
         problems += without(of_log, NEEDS_LOG)
@@ -162,6 +163,7 @@ def read(
         logs=fleet.server if fleet is not None and isinstance(fleet.server, Server) else None,
         wait=flags.wait,
         prepares_here=agents.want > local_agents,
+        hold=flags.hold,
     )
     options = Options(
         Path(file),
@@ -268,6 +270,9 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
     if flags.abort_on_breach:
         what = "is judged by this command, and --detach leaves; drop one"
         problems.append(Problem(ABORT_ON_BREACH, what))
+    if flags.hold:
+        what = "is done by this command, which changes the rate, and --detach leaves; drop one"
+        problems.append(Problem("--hold", what))
     if flags.strict:
         what = "sets the exit code at the end, and --detach leaves; then: watch RUN --strict"
         problems.append(Problem("--strict", what))

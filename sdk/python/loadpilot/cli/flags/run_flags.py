@@ -286,6 +286,15 @@ class RunFlags:
             default=5,
         ),
     ] = None
+    hold: Annotated[
+        tuple[str, ...],
+        flag(
+            GATES,
+            "KEY=LIMIT",
+            "Find and hold the highest rate at which this gate holds, from --rps on: p99_ms=200. "
+            "The gate itself does not fail the run. Repeatable.",
+        ),
+    ] = ()
     abort_on_breach: Annotated[
         tuple[str, ...],
         flag(

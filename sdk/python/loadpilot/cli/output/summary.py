@@ -27,6 +27,7 @@ from .sections.exchanges import exchange_lines, failure_lines
 from .sections.load_curve import knee_text, level_rows
 from .sections.metric_tables import tables
 from .sections.omission import omission_lines
+from .sections.steering import steered
 from .verdict import LABEL_WIDTH, gate_lines, head_lines, labelled
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
         gate_lines(report),
         _raised(report, verbose=verbose),
         _answers(report),
-        _steered(report),
+        steered(report, verbose=verbose),
         _measured(report),
         _latency(report, verbose=verbose),
         _streams(report),
@@ -87,23 +88,6 @@ def summary(report: Report, *, verbose: bool = False) -> str:
     )
     blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
     return inert("\n\n".join(blocks)) + "\n"
-
-
-def _steered(report: Report) -> Iterator[str]:
-    """Write how users steered the run: its load is then not the planned one."""
-    steered = report["run"].get("steered", [])
-    for place, one in enumerate(steered):
-        at = datetime.fromtimestamp(one["at"] // 1_000_000, UTC).strftime("%H:%M:%S UTC")
-        second = f"second {number(round(one['from_us'] / 1e6, 1))}"
-        change = one["change"]
-        if change["type"] == "rate":
-            was, rate = number(change["was"] / 1e6), number(change["rate"] / 1e6)
-            words = f"rate {was} -> {rate}/s from {second} on"
-        else:
-            words = f"{change['type']} at {second}"
-        yield labelled("" if place else "steered", f"{at} {words}, by {safe(one['by'])}")
-    if steered:
-        yield labelled("", "the figures below are of the run as it was steered, not of its plan")
 
 
 def _offered(report: Report) -> Iterator[str]:

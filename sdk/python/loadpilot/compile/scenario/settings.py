@@ -123,6 +123,8 @@ class Overrides:
     agents are shared."""
     other_targets: Sequence[str] = ()
     """Targets that ``--target`` names after the first."""
+    hold: Sequence[str] = ()
+    """Gates that the run holds by its rate, ``p99_ms=200``, as text."""
 
     def loop_flag(self) -> str | None:
         """Return the flag that requests a closed loop; None if none is set."""
@@ -362,6 +364,8 @@ class Settings:
         if self.overrides.stages is not None or "stages" in self.spec.arguments:
             return {"shape": "stages", "pieces": idle_first(self, stages.of_rate(self))}
         mode = self.choice("mode", MODES)
+        if self.overrides.hold and self.overrides.mode is None and "mode" not in self.spec.arguments:
+            mode = "constant"
         if mode == "stages":
             needed = "stages=[…]" if self.overrides.mode is None else "--stages"
             self.problems.append(Problem(self.place("mode"), f"needs {needed} to go with it"))
@@ -392,8 +396,13 @@ class Settings:
         self, own: Iterable[dict[str, Any]], gated: Measurable
     ) -> list[dict[str, Any]]:
         """Read the gates of flags; they replace those of the same key."""
-        flagged = assigned(self.overrides.thresholds, self.problems)
+        flagged = assigned("--threshold", self.overrides.thresholds, self.problems)
         return overriding(own, self._built("--threshold", flagged, gated))
+
+    def held_gates(self, gated: Measurable) -> list[dict[str, Any]]:
+        """Read the gates that the run holds by its rate."""
+        pairs = assigned("--hold", self.overrides.hold, self.problems)
+        return self._built("--hold", pairs, gated)
 
     def own_thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of the scenario."""

@@ -231,6 +231,7 @@ mod tests {
             rest: None,
             types: Vec::new(),
             paired: false,
+            hold: Vec::new(),
             tasks: vec![Task {
                 name: "only".to_owned(),
                 weight: 1,

@@ -68,6 +68,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         rest: None,
         types: Vec::new(),
         paired: false,
+        hold: Vec::new(),
         tasks,
         warm_up_us: 0,
         timeout_us: 5_000_000,

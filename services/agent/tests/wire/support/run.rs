@@ -284,6 +284,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         rest: None,
         types: Vec::new(),
         paired: false,
+        hold: Vec::new(),
         debug_requests: 0,
         connections: Connections::default(),
         samples_ppm: None,

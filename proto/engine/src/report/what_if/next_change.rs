@@ -1,0 +1,83 @@
+//! The next change of the rate of a run that holds gates, from what it measured so far.
+//!
+//! Its parts are judged as they are judged when the run is over.
+
+use std::ops::Range;
+
+use loadpilot_events::answers::what_if::WhatIf;
+use loadpilot_events::log::hold::HoldWindow;
+use loadpilot_events::plan::threshold::Threshold;
+use loadpilot_events::units::Rate;
+
+use super::what_if;
+use crate::control::hold::{Measured, WINDOW_TICKS, next_rate};
+use crate::fold::progress::ticks_reached;
+use crate::fold::project::first_measured_tick;
+use crate::report::slice::Indexed;
+
+/// The rate to which a run that goes on is changed next, and the measurement that says so. `None`
+/// while there is nothing to change.
+#[must_use]
+pub fn next_change(run: Indexed<'_>) -> Option<(Rate, HoldWindow)> {
+    let state = &run.control.state;
+    let steering = &state.steering;
+    let plan = &state.created.as_ref()?.plan;
+    let goes_on = state.start.is_some() && state.stop.is_none() && !state.over;
+    let is_idle = !steering.awaits_answer() && steering.paused_at.is_none();
+    if plan.hold.is_empty() || !goes_on || !is_idle {
+        return None;
+    }
+    let change = steering.rates.last();
+    let piece = plan.profile.pieces.first()?;
+    let rate = change.map_or(piece.from, |change| change.rate);
+    let from = change.map_or(0, |change| change.from_tick);
+    let from = from.max(first_measured_tick(plan));
+    let to = ticks_reached(run.control, run.data, plan.tick_us)?;
+    let ticks = to.checked_sub(from).filter(|ticks| *ticks > 0)?;
+    let judged = |ticks| window(run, rate, &plan.hold, plan.tick_us, ticks);
+    let window = judged(from.max(to.saturating_sub(WINDOW_TICKS))..to)?;
+    let newest = judged(to - 1..to)?;
+    let measured = Measured {
+        window: &window,
+        newest: &newest,
+        ticks,
+    };
+    let next = next_rate(&steering.holds, &measured)?;
+    let decisive = measured.decisive().clone();
+    Some((next, decisive))
+}
+
+/// The measurement of some ticks at one rate.
+fn window(
+    run: Indexed<'_>,
+    rate: Rate,
+    gates: &[Threshold],
+    tick_us: u64,
+    ticks: Range<u32>,
+) -> Option<HoldWindow> {
+    let us = |tick: u32| u64::from(tick) * tick_us;
+    let question = WhatIf {
+        thresholds: Some(gates.to_vec()),
+        from_us: Some(us(ticks.start)),
+        to_us: Some(us(ticks.end)),
+        ..WhatIf::default()
+    };
+    let answer = what_if(run, &question).ok()?;
+    let results = &answer.verdict.thresholds;
+    let failed = results.iter().find(|result| !result.passed);
+    let shown = failed.or_else(|| results.first())?;
+    let mut window = HoldWindow {
+        rate,
+        from_us: us(ticks.start),
+        to_us: us(ticks.end),
+        planned: answer.rates.planned,
+        started: answer.rates.started,
+        calls: answer.requests_total,
+        passed: failed.is_none(),
+        key: shown.key.clone(),
+        limit: shown.limit,
+        actual: shown.actual,
+    };
+    window.passed &= !window.is_short();
+    Some(window)
+}
