@@ -416,10 +416,13 @@ class Session:
     judges: ClassVar[bool]
     """Whether a watch can judge gates."""
 
-    def watch(self, run: str, interval_secs: float = 1.0, *, gates: bool = False) -> Watch:
+    def watch(
+        self, run: str, interval_secs: float = 1.0, *, gates: bool = False, hold: bool = False
+    ) -> Watch:
         """Follow a run, with a snapshot every so many seconds.
 
-        With ``gates`` they are judged at most once a second. Raises ValueError for 0 seconds.
+        With ``gates`` they are judged at most once a second; with ``hold`` the rate of a run that
+        holds gates is changed by them. Raises ValueError for 0 seconds.
         """
 
     def replay(

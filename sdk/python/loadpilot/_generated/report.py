@@ -1287,6 +1287,53 @@ class GeneratorReport(TypedDict):
     """
 
 
+class HoldWindow(TypedDict):
+    """
+    A part of a run at one rate, judged by the gates that are held.
+    """
+
+    actual: NotRequired[float | None]
+    """
+    Figure of the part, in the unit of the key. Null: nothing to measure.
+    """
+    calls: int
+    """
+    Number of their calls that had ended.
+    """
+    from_us: int
+    """
+    Begin of the judged due time, in µs after the start.
+    """
+    key: str
+    """
+    Key of the gate that decided, such as `p99_ms`.
+    """
+    limit: float
+    """
+    Its limit, in the unit of the key.
+    """
+    passed: bool
+    """
+    Whether the gates held, and the arrivals started.
+    """
+    planned: int
+    """
+    Number of arrivals planned in it.
+    """
+    rate: int
+    """
+    Rate of the part.
+    """
+    started: int
+    """
+    Number of those that started.
+    """
+    to_us: int
+    """
+    End of the judged due time, exclusive, in µs after the start.
+    """
+
+
 class HolderFacts(TypedDict):
     """
     Work of one process in the run.
@@ -1662,6 +1709,29 @@ class Certificate(TypedDict):
     """
 
 
+class HeldRate(TypedDict):
+    """
+    The highest rate at which the gates hold that a run holds, and how it was found.
+    """
+
+    failed_rps: NotRequired[float | None]
+    """
+    The lowest rate that failed, or what the target answered under more; null: none.
+    """
+    gates: list[str]
+    """
+    The gates, such as `p99_ms <= 200`.
+    """
+    rps: NotRequired[float | None]
+    """
+    The highest rate that passed, in arrivals per second, unless it failed later. Null: none.
+    """
+    steps: list[HoldWindow]
+    """
+    What was measured before each change of the rate, in order.
+    """
+
+
 class Latency(TypedDict):
     """
     Latency, corrected and uncorrected.
@@ -1743,6 +1813,10 @@ class RunFacts(TypedDict):
     generation: int
     """
     Number of the last assignment.
+    """
+    held: NotRequired[HeldRate | None]
+    """
+    The rate that was held. Absent: the run holds no gate.
     """
     holders: list[HolderFacts]
     """

@@ -250,6 +250,12 @@ class RunKeywords(TypedDict, total=False):
     run. Same as --threshold shortfall=PERCENT.
     """
 
+    hold: Mapping[str, float | str | list[str]] | Sequence[str] | None
+    """
+    `--hold`: Find and hold the highest rate at which this gate holds, from --rps on:
+    p99_ms=200. The gate itself does not fail the run. Repeatable.
+    """
+
     abort_on_breach: Sequence[str] | None
     """
     `--abort-on-breach`: Stop the run as soon as this gate fails, at the earliest so long

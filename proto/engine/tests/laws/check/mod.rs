@@ -4,6 +4,7 @@ mod base_path;
 mod changes;
 mod closed_loop;
 mod hang_up;
+mod hold;
 mod plan;
 mod proxies;
 mod redirects;

@@ -3,7 +3,6 @@
 use loadpilot_engine::control::hold::{Measured, Range, WINDOW_TICKS, next_rate};
 use loadpilot_events::log::hold::HoldWindow;
 use loadpilot_events::units::Rate;
-use proptest::prelude::*;
 
 use crate::rules::dice::Dice;
 
@@ -109,20 +108,65 @@ fn median(rates: &[Rate]) -> f64 {
     rps[rps.len() / 2]
 }
 
+/// The capacity of the target of a seed, in arrivals per second.
+fn capacity(seed: u64) -> f64 {
+    100.0 + Dice::new(seed).pick(0..400) as f64
+}
+
 /// Broken if a run does not settle within 5 % of what its target can serve in 60 s, from a start
 /// at an eighth of it to twice as much.
 #[test]
 fn the_rate_settles_at_the_capacity() {
-    for seed in 0..20 {
-        let mut dice = Dice::new(seed);
-        let capacity = 100.0 + dice.pick(0..400) as f64;
+    for seed in 1..=40 {
+        let capacity = capacity(seed);
         let start = capacity / [8.0, 5.0, 3.0, 1.5, 0.5][seed as usize % 5];
-        let start = Rate((start * 1e6) as u64);
-        let (rates, steps) = hold(start, 120, seed, move |_| capacity);
+        let (rates, steps) = hold(Rate((start * 1e6) as u64), 120, seed, move |_| capacity);
         let held = median(&rates[60..120]);
         assert!(
             (held / capacity - 1.0).abs() <= 0.05,
             "seed {seed}: {held} of {capacity}: {steps:#?}"
         );
+        let reported = Range::of(&steps).held().expect("a rate passed").as_rps();
+        assert!(
+            (reported / capacity - 1.0).abs() <= 0.1,
+            "seed {seed}: {reported}"
+        );
     }
+}
+
+/// Broken if a run stays at a rate that its target serves no longer, or below what it serves now.
+#[test]
+fn the_rate_follows_a_capacity_that_changes() {
+    for seed in 1..=10 {
+        let before = capacity(seed);
+        for (after, settled) in [(0.6, 90), (1.5, 150)] {
+            let capacity = move |second: f64| match second < 100.0 {
+                true => before,
+                false => before * after,
+            };
+            let start = Rate((before / 4.0 * 1e6) as u64);
+            let (rates, steps) = hold(start, 360, seed, capacity);
+            let held = median(&rates[100 + settled..]);
+            assert!(
+                (held / (before * after) - 1.0).abs() <= 0.1,
+                "seed {seed}: {held} of {}: {steps:#?}",
+                before * after
+            );
+        }
+    }
+}
+
+/// Broken if the rate of a target that nothing overloads is ever lowered, or if one that fails at
+/// any rate is offered more.
+#[test]
+fn the_rate_rises_while_the_gate_holds_and_falls_while_it_fails() {
+    let (rates, steps) = hold(Rate::per_second(10), 40, 1, |_| 1e9);
+    assert!(steps.iter().all(|step| step.passed));
+    assert!(
+        rates.is_sorted() && rates[39] >= Rate::per_second(320),
+        "{rates:?}"
+    );
+    let (rates, steps) = hold(Rate::per_second(1_000), 60, 1, |_| 1.0);
+    assert!(steps.iter().all(|step| !step.passed));
+    assert!(rates.iter().rev().is_sorted(), "{rates:?}");
 }

@@ -318,6 +318,7 @@ fn rate(rps: u64) -> Request {
     Request::RateChangeRequested(RateChangeRequested {
         by: BY.to_owned(),
         rate: Rate::per_second(rps),
+        hold: None,
     })
 }
 

@@ -314,18 +314,13 @@ class Run:
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, compiled.beside(), run)
         note(f"run {run}, log {log}")
-        options = self.options
+        options, verbose = self.options, self.options.verbose
+        holds = bool(compiled.plan.get("hold"))
         with live_sinks(options.outs, session, run, self.stdout):
             screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
             try:
                 follower = Follower(
-                    session,
-                    run,
-                    screen,
-                    self.interruptions,
-                    options.verbose,
-                    options.aborts,
-                    holds=bool(compiled.plan.get("hold")),
+                    session, run, screen, self.interruptions, verbose, options.aborts, holds=holds
                 )
                 follower.follow(stack)
             finally:

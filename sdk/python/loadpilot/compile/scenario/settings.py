@@ -364,7 +364,11 @@ class Settings:
         if self.overrides.stages is not None or "stages" in self.spec.arguments:
             return {"shape": "stages", "pieces": idle_first(self, stages.of_rate(self))}
         mode = self.choice("mode", MODES)
-        if self.overrides.hold and self.overrides.mode is None and "mode" not in self.spec.arguments:
+        if (
+            self.overrides.hold
+            and self.overrides.mode is None
+            and "mode" not in self.spec.arguments
+        ):
             mode = "constant"
         if mode == "stages":
             needed = "stages=[…]" if self.overrides.mode is None else "--stages"

@@ -2002,6 +2002,53 @@ class GeneratorReport(BaseModel):
     """
 
 
+class HoldWindow(BaseModel):
+    """
+    A part of a run at one rate, judged by the gates that are held.
+    """
+
+    actual: float | None = None
+    """
+    Figure of the part, in the unit of the key. Null: nothing to measure.
+    """
+    calls: Annotated[int, Field(ge=0)]
+    """
+    Number of their calls that had ended.
+    """
+    from_us: Annotated[int, Field(ge=0)]
+    """
+    Begin of the judged due time, in µs after the start.
+    """
+    key: str
+    """
+    Key of the gate that decided, such as `p99_ms`.
+    """
+    limit: float
+    """
+    Its limit, in the unit of the key.
+    """
+    passed: bool
+    """
+    Whether the gates held, and the arrivals started.
+    """
+    planned: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals planned in it.
+    """
+    rate: Annotated[int, Field(ge=0)]
+    """
+    Rate of the part.
+    """
+    started: Annotated[int, Field(ge=0)]
+    """
+    Number of those that started.
+    """
+    to_us: Annotated[int, Field(ge=0)]
+    """
+    End of the judged due time, exclusive, in µs after the start.
+    """
+
+
 class HolderFacts(BaseModel):
     """
     Work of one process in the run.
@@ -2375,6 +2422,29 @@ class Certificate(BaseModel):
     """
 
 
+class HeldRate(BaseModel):
+    """
+    The highest rate at which the gates hold that a run holds, and how it was found.
+    """
+
+    failed_rps: float | None = None
+    """
+    The lowest rate that failed, or what the target answered under more; null: none.
+    """
+    gates: list[str]
+    """
+    The gates, such as `p99_ms <= 200`.
+    """
+    rps: float | None = None
+    """
+    The highest rate that passed, in arrivals per second, unless it failed later. Null: none.
+    """
+    steps: list[HoldWindow]
+    """
+    What was measured before each change of the rate, in order.
+    """
+
+
 class Latency(BaseModel):
     """
     Latency, corrected and uncorrected.
@@ -2454,6 +2524,10 @@ class RunFacts(BaseModel):
     generation: Annotated[int, Field(ge=0)]
     """
     Number of the last assignment.
+    """
+    held: HeldRate | None = None
+    """
+    The rate that was held. Absent: the run holds no gate.
     """
     holders: list[HolderFacts]
     """

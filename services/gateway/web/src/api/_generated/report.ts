@@ -998,6 +998,10 @@ export interface RunFacts {
    */
   generation: number;
   /**
+   * The rate that was held. Absent: the run holds no gate.
+   */
+  held?: HeldRate | null;
+  /**
    * Every process that held shards.
    */
   holders: HolderFacts[];
@@ -1275,6 +1279,72 @@ export interface FeedFacts {
    * Whether no row may be used twice.
    */
   unique?: boolean;
+}
+/**
+ * The highest rate at which the gates hold that a run holds, and how it was found.
+ */
+export interface HeldRate {
+  /**
+   * The lowest rate that failed, or what the target answered under more; null: none.
+   */
+  failed_rps?: number | null;
+  /**
+   * The gates, such as `p99_ms <= 200`.
+   */
+  gates: string[];
+  /**
+   * The highest rate that passed, in arrivals per second, unless it failed later. Null: none.
+   */
+  rps?: number | null;
+  /**
+   * What was measured before each change of the rate, in order.
+   */
+  steps: HoldWindow[];
+}
+/**
+ * A part of a run at one rate, judged by the gates that are held.
+ */
+export interface HoldWindow {
+  /**
+   * Figure of the part, in the unit of the key. Null: nothing to measure.
+   */
+  actual?: number | null;
+  /**
+   * Number of their calls that had ended.
+   */
+  calls: number;
+  /**
+   * Begin of the judged due time, in µs after the start.
+   */
+  from_us: number;
+  /**
+   * Key of the gate that decided, such as `p99_ms`.
+   */
+  key: string;
+  /**
+   * Its limit, in the unit of the key.
+   */
+  limit: number;
+  /**
+   * Whether the gates held, and the arrivals started.
+   */
+  passed: boolean;
+  /**
+   * Number of arrivals planned in it.
+   */
+  planned: number;
+  /**
+   * Rate of the part.
+   */
+  rate: number;
+  /**
+   * Number of those that started.
+   */
+  started: number;
+  /**
+   * End of the judged due time, exclusive, in µs after the start.
+   */
+  to_us: number;
 }
 /**
  * Work of one process in the run.

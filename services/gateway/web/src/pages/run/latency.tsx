@@ -6,6 +6,7 @@ import { HeatMap } from "../../components/charts/heat_map";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { latencyLimits } from "../../components/charts/limit_lines";
 import { Failed, Panel } from "../../components/layout/panel";
+import { HeldRatePanel } from "../../components/report/held_rate";
 import { LoadLevels } from "../../components/report/load_curve";
 import { CurvePanel, OmissionPanel, ServicePanel } from "../../components/report/latency";
 import { LatencyNotes, PercentileTable, serverLatency } from "../../components/tables/percentiles";
@@ -47,6 +48,7 @@ export function LatencyTab(tab: TabProps) {
           <HeatMap heat={upToPresent(heat.data, data)} bucketUs={data.bucket_us} onZoom={onZoom} />
         )}
       </Panel>
+      <HeldRatePanel held={report.run.held} />
       <LoadLevels curve={report.load_curve} />
       <CurvePanel latency={report.latency} {...{ closedLoop, part }} />
       {!closedLoop && <ServicePanel series={data} onZoom={onZoom} />}

@@ -1,0 +1,86 @@
+"""A run with ``--hold`` changes its rate by its own gate, counted at the target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.control.test_steer import assert_exact, assert_steered
+from tests.e2e.support.command import SCENARIOS, Loadpilot
+
+if TYPE_CHECKING:
+    from tests.oracle.oracle import Oracle
+
+WEIGHTED = SCENARIOS / "weighted.py"
+SECONDS = 22
+FLAGS = ("--rps", "20", "--duration", f"{SECONDS}s")
+
+
+@pytest.mark.timed  # its arrivals are counted second by second
+def test_the_rate_doubles_while_the_gate_holds(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a change is not in the log with its reason, or not at the target. 25 s.
+
+    Log, report, summary and the target's own count agree on every rate.
+    """
+    finished = loadpilot.run(WEIGHTED, oracle.url, *FLAGS, "--hold", "p50_ms=10000")
+    assert finished.judged == 0, finished.stderr + finished.stdout
+    report = finished.report
+    held = report["run"]["held"]
+    rates = [step["rate"] / 1e6 for step in held["steps"]]
+    assert rates == [20 * 2**step for step in range(len(rates))]
+    assert len(rates) >= 3
+    assert all(step["passed"] and step["key"] == "p50_ms" for step in held["steps"])
+    assert (held["gates"], held["rps"], held["failed_rps"]) == (
+        ["p50_ms <= 10000"],
+        rates[-1],
+        None,
+    )
+    changes = report["run"]["steered"]
+    assert [one["by"] for one in changes] == ["--hold"] * len(rates)
+    begins = [(one["from_us"] // 1_000_000, one["change"]["rate"] // 1_000_000) for one in changes]
+    assert_exact(report, oracle, assert_steered(oracle, SECONDS, [(0, 20), *begins]))
+    story = [line["text"] for line in report["story"]]
+    assert any("rate 40 requested by --hold: at 20.0/s p50_ms was " in text for text in story)
+    assert f"{rates[-1]:.0f}/s, the highest rate at which p50_ms <= 10000 held" in finished.stdout
+
+
+def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if it passed by accident, or were offered more. 10 s."""
+    oracle.command("delay 60")
+    short = ("--rps", "40", "--duration", "8s")
+    finished = loadpilot.run(WEIGHTED, oracle.url, *short, "--hold", "p50_ms=30")
+    assert finished.code == 1, finished.stderr + finished.stdout
+    report = finished.report
+    assert report["verdict"]["reasons"] == ["no rate was found at which p50_ms <= 30 holds"]
+    (step, *_) = report["run"]["held"]["steps"]
+    assert not step["passed"]
+    assert step["actual"] >= 60
+    assert all(tick["planned"] <= 40 for tick in report["series"])
+    assert report["calls"]["attempted"] == oracle.counts().received
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--hold", "p50ms=3"), "did you mean"),
+        (("--hold", "p50_ms"), "--hold: must be key=value such as p99_ms=500"),
+        (("--hold", "p50_ms=3", "--users", "4"), "needs a rate to change"),
+        (("--hold", "p50_ms=3", "--mode", "ramp"), "--mode constant"),
+        (("--hold", "p50_ms=3", "--hold", "p50_ms=4"), "must be given once"),
+        (("--hold", "achieved_rps=3"), "a figure that a lower rate improves"),
+        (
+            ("--hold", "p50_ms=3", "--nats-url", "nats://127.0.0.1:9", "--detach"),
+            "is done by this command",
+        ),
+    ],
+)
+def test_a_wrong_value_starts_nothing(
+    loadpilot: Loadpilot, oracle: Oracle, flags: tuple[str, ...], says: str
+) -> None:
+    """A gate that cannot be held is named before anything starts."""
+    finished = loadpilot.run(WEIGHTED, oracle.url, "--rps", "20", "--duration", "5s", *flags)
+    assert finished.code == 2, finished.stderr
+    assert says in finished.stderr
+    assert oracle.counts().received == 0
