@@ -4,9 +4,9 @@
 //! limit. Must never change what was measured.
 
 mod first_breach;
-mod next_change;
+mod hold;
 
-pub use next_change::next_change;
+pub use hold::next_change;
 
 use std::ops::Range;
 
