@@ -29,7 +29,7 @@ from .flags.shared_flags import (
     Verbose,
 )
 from .flags.verdict_flags import VerdictFlags
-from .import_commands import import_app
+from .import_commands import import_app, record
 from .live_commands import add_live_commands
 from .project_commands import completion, doctor, init, model_app, version
 from .table_commands import dump, plot, sql
@@ -480,6 +480,7 @@ def coordinator(*words: Words) -> int:
 import_app.group = PROJECT
 model_app.group = PROJECT
 app.command(import_app)
+app.command(record, group=PROJECT)
 app.command(init, group=PROJECT)
 app.command(doctor, group=PROJECT)
 app.command(model_app)

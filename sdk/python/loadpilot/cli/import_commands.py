@@ -1,4 +1,4 @@
-"""The commands that bring tests from other tools: import with its kinds."""
+"""The commands that write scenarios from elsewhere: import with its kinds, and record."""
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
@@ -174,3 +174,27 @@ def targets(
 
     folder = Path(file).parent  # of standard input: the working directory
     return execute(file, output, lambda source: read_targets(source, folder))
+
+
+def record(
+    *,
+    target: Annotated[
+        str | None, flag(OUTPUT, "URL", "Origin of the target, such as https://shop.example.")
+    ] = None,
+    listen: Annotated[
+        str, flag(OUTPUT, "INT", "Port of this machine to listen on; 0: a free one.", default=9000)
+    ] = "9000",
+    output: ScenarioOutput = None,
+    with_assets: Annotated[
+        bool, flag(OUTPUT, "", "Keep requests of scripts, styles, fonts and images.")
+    ] = False,
+) -> ExitCode:
+    """Record the requests of a browser or a program, and write them as a scenario.
+
+    A reverse proxy listens on 127.0.0.1 and passes every request on to the
+    target. Ctrl-C ends it and writes the scenario. Pages are told apart by
+    pauses of a second.
+    """
+    from .commands.project.record import record as execute
+
+    return execute(target, listen, output, with_assets=with_assets)

@@ -203,9 +203,10 @@ class UserType:
 class Imported:
     """What a file says."""
 
-    kind: str
+    command: str
+    """The command that reads it, such as ``import har``."""
     origin: str
-    """Name of the file."""
+    """Name of the file, or the origin that was recorded."""
     types: list[UserType] = field(default_factory=list)
     variables: dict[str, Meaning] = field(default_factory=dict)
     target: str | None = None

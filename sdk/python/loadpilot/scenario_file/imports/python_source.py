@@ -71,7 +71,7 @@ def python_source(imported: Imported, parameters: dict[str, str]) -> str:
     """Write the scenario; ``parameters`` are the names of variables that are parameters."""
     scope = Scope(imported, parameters)
     classes = [line for users in imported.types for line in _user_type(users, scope)]
-    lines = [f"# Written from {quoted(imported.origin)} by `loadpilot import {imported.kind}`."]
+    lines = [f"# Written from {quoted(imported.origin)} by `loadpilot {imported.command}`."]
     if imported.target is not None:
         lines.append(f"# Its requests go to {quoted(imported.target)}: name the target of a run")
         lines.append("# with --target.")

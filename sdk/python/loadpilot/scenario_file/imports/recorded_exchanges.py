@@ -58,7 +58,7 @@ class Exchange:
 
 
 def of_recording(
-    kind: str, exchanges: list[Exchange], source: Source, *, with_assets: bool
+    command: str, exchanges: list[Exchange], source: Source, *, with_assets: bool
 ) -> Imported:
     """Make the scenario of a recording."""
     kept = [one for one in exchanges if _is_kept(one, source, with_assets=with_assets)]
@@ -72,7 +72,7 @@ def of_recording(
     _leave_cookies_to_the_target(kept, source)
     steps = _steps(kept, source)
     users = UserType(class_of_file(source.name, "Recorded"), [Task("journey", steps)])
-    return Imported(kind, source.name, [users])
+    return Imported(command, source.name, [users])
 
 
 def _is_kept(one: Exchange, source: Source, *, with_assets: bool) -> bool:

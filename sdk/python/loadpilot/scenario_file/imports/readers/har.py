@@ -31,7 +31,7 @@ def read_har(source: Source, *, with_assets: bool) -> Imported:
         else:
             exchanges.append(exchange)
     source.check()
-    return of_recording("har", exchanges, source, with_assets=with_assets)
+    return of_recording("import har", exchanges, source, with_assets=with_assets)
 
 
 def _exchange(entry: Node, titles: dict[str, str]) -> Exchange:

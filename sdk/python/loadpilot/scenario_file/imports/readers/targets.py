@@ -41,7 +41,7 @@ def read_targets(source: Source, folder: Path) -> Imported:
     if len(tasks) > 1:
         source.note("", "the order of the requests is not carried over: a task is drawn each time")
     users = UserType(class_of_file(source.name, "Targets"), list(tasks.values()))
-    return Imported("targets", source.name, [users])
+    return Imported("import targets", source.name, [users])
 
 
 def _request(target: TargetRequest) -> Request:

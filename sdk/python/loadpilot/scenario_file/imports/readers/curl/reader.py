@@ -72,7 +72,7 @@ class _Command:
 
 def read_curl(source: Source) -> Imported:
     """Read all commands as one task, in their order."""
-    imported = Imported("curl", source.name)
+    imported = Imported("import curl", source.name)
     requests: list[Request] = []
     for words in commands_of(source):
         requests += _Parser(source, imported).requests(words)

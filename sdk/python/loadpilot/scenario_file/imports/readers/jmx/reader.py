@@ -66,7 +66,7 @@ def read_jmx(source: Source) -> Imported:
     root = xml_document(source)
     if root.tag != "jmeterTestPlan":
         raise source.refuse(f"line {root.line}", f"must be a jmeterTestPlan, not {root.tag[:40]!r}")
-    reader = _Reader(source, Imported("jmx", source.name))
+    reader = _Reader(source, Imported("import jmx", source.name))
     for tree in root:
         if tree.tag == "hashTree":
             reader.variables(tree)

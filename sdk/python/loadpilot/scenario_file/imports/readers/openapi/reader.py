@@ -47,7 +47,7 @@ def read_openapi(source: Source) -> Imported:
         raise source.refuse("openapi", f'must be the version, such as "3.1.0"{hint}')
     if not root["openapi"].value.startswith("3."):
         root["openapi"].wrong("must be 3.0 or 3.1")
-    reader = _Reader(source, root, Imported("openapi", source.name), Samples(root))
+    reader = _Reader(source, root, Imported("import openapi", source.name), Samples(root))
     tasks: list[Task] = []
     for path, item in root["paths"].members(required=True):
         shared = reader.samples.resolved(item)

@@ -66,7 +66,7 @@ def read_postman(source: Source) -> Imported:
     root = source.json()
     if not isinstance(root["info"].value, dict) or not isinstance(root["item"].value, list):
         raise source.refuse("", "is no Postman collection: it has no info and no item; export v2.1")
-    reader = _Reader(source, Imported("postman", source.name))
+    reader = _Reader(source, Imported("import postman", source.name))
     reader.variables(root)
     top = _Folder("requests", [Step(None)])
     folders: list[_Folder] = []

@@ -1,0 +1,77 @@
+"""``loadpilot record``: writes a scenario of the requests that pass through a reverse proxy."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ....control.exit_code import ExitCode
+from ....control.signals import Interruptions
+from ....control.terminal import note, safe, say
+from ....library.tables.extras import MissingPackage
+from ....local.recording_proxy import RecordingProxy
+from ....problem import Problem, Refused, rule
+from ....scenario_file.imports.prepare import prepare
+from ....scenario_file.imports.python_source import python_source
+from ....scenario_file.imports.recorded_exchanges import of_recording
+from ....scenario_file.imports.source import Source
+from ...flags.target import Target
+from ...flags.target import problems as problems_of_target
+from ...output.refusal import refuse
+from .import_scenario import show_notes
+from .new_file import NOTHING, write_new
+
+if TYPE_CHECKING:
+    from ....scenario_file.imports.recorded_exchanges import Exchange
+
+PORT_MAX = 65_535
+COMMAND = "record"
+
+
+def record(target: str | None, listen: str, output: str | None, *, with_assets: bool) -> ExitCode:
+    """Record until Ctrl-C, and write the scenario of what passed."""
+    if target is None:
+        what = "must be named, such as https://shop.example"
+        return refuse([Problem("--target", what)], NOTHING)
+    problems = problems_of_target(Target(target, "--target"))
+    target = target.rstrip("/")
+    if not problems and target.count("/") > len("//"):
+        must = "must be an origin, http://host[:port]: the proxy passes on whole paths"
+        problems.append(rule("--target", must, target))
+    if not listen.isascii() or not listen.isdigit() or int(listen) > PORT_MAX:
+        must = "must be a port of this machine, 0 to 65535; 0 takes a free one"
+        problems.append(rule("--listen", must, listen))
+    if problems:
+        return refuse(problems, NOTHING)
+    with Interruptions() as interruptions:
+        try:
+            proxy = RecordingProxy(int(listen), target, lambda line: note(safe(line)))
+            return write_new(output, lambda: _recorded(proxy, interruptions, with_assets))
+        except OSError as error:
+            say(f"error: --listen: port {listen} cannot be opened: {error.strerror or error}")
+            return ExitCode.INFRASTRUCTURE
+
+
+def _recorded(proxy: RecordingProxy, interruptions: Interruptions, with_assets: bool) -> str:  # noqa: FBT001
+    """Record, and write what was recorded as a scenario."""
+
+    def started() -> None:
+        note(f"recording: {proxy.origin} -> {safe(proxy.target)}; Ctrl-C ends and writes")
+
+    try:
+        asyncio.run(proxy.record(interruptions.any, started))
+    except MissingPackage as missing:
+        raise Refused([Problem(COMMAND, str(missing))]) from None
+    note(f"{len(proxy.exchanges):,} requests were recorded")
+    if proxy.unrecorded:
+        note(f"{proxy.unrecorded:,} requests beyond the limits of a scenario were not recorded")
+    return _scenario(proxy.target, proxy.exchanges, with_assets=with_assets)
+
+
+def _scenario(target: str, exchanges: list[Exchange], *, with_assets: bool) -> str:
+    source = Source("recording", b"")
+    imported = of_recording(COMMAND, exchanges, source, with_assets=with_assets)
+    imported.origin = target
+    written = python_source(imported, prepare(imported, source, target).names)
+    show_notes(source)
+    return written

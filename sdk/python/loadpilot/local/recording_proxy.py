@@ -1,0 +1,195 @@
+"""A reverse proxy on loopback that records what passes through it, for ``loadpilot record``.
+
+It sends each request on as it came, but for what names the proxy itself, and notes request and
+response for the scenario. Bodies of responses are passed on piece by piece and not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..library.tables.extras import extra
+from ..scenario_file.imports.bodies import body_of
+from ..scenario_file.imports.imported_scenario import RawBody, Request
+from ..scenario_file.imports.recorded_exchanges import Exchange
+from ..scenario_file.imports.source import FILE_BYTES_MAX, REQUESTS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import ClientResponse, ClientSession, web
+    from multidict import CIMultiDict, CIMultiDictProxy
+
+    from ..scenario_file.imports.imported_scenario import Body
+
+LOOPBACK = "127.0.0.1"
+POLL_SECS = 0.1
+"""Maximum delay until an interruption is seen."""
+END_SECS = 5.0
+"""Timeout of the requests in flight when the recording ends."""
+BODY_BYTES_MAX = 16 << 20
+"""Maximum size of the body of a request, in bytes."""
+HOP_BY_HOP = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
+        *("proxy-connection", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""Headers of one connection, which are not sent on."""
+
+
+@dataclass(slots=True)
+class RecordingProxy:
+    """Records the requests that pass from a port on loopback to a target. Needs aiohttp."""
+
+    port: int
+    """Port to listen on; 0 for a free one, which is then set."""
+    target: str
+    """Scheme, host and port of the target."""
+    tell: Callable[[str], None]
+    """Shows a line to the user."""
+    exchanges: list[Exchange] = field(default_factory=list)
+    """What was recorded, in the order in which the requests came."""
+    bodies_bytes: int = 0
+    unrecorded: int = 0
+    """Number of requests beyond the limits: they pass, and are not recorded."""
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of the proxy."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    async def record(self, is_over: Callable[[], bool], started: Callable[[], None]) -> None:
+        """Record until ``is_over``; ``started`` is called when the proxy listens.
+
+        Raises OSError where the port is taken, and MissingPackage without aiohttp.
+        """
+        aiohttp = extra("aiohttp", "record")
+        from aiohttp import web  # noqa: PLC0415  (an optional package)
+
+        # What the target sends is passed on as it is: its coding, its cookies, its redirects.
+        async with aiohttp.ClientSession(
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        ) as client:
+
+            async def handle(request: web.Request) -> web.StreamResponse:
+                return await self._handle(request, client)
+
+            app = web.Application(client_max_size=BODY_BYTES_MAX)
+            app.router.add_route("*", "/{path:.*}", handle)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECS)
+            await runner.setup()
+            try:
+                site = web.TCPSite(runner, LOOPBACK, self.port)
+                await site.start()
+                self.port = runner.addresses[0][1]
+                started()
+                while not is_over():  # noqa: ASYNC110  (signals are counted, not awaited)
+                    await asyncio.sleep(POLL_SECS)
+            finally:
+                await runner.cleanup()
+
+    async def _handle(self, request: web.Request, client: ClientSession) -> web.StreamResponse:
+        from aiohttp import ClientError, web  # noqa: PLC0415  (an optional package)
+        from yarl import URL  # noqa: PLC0415
+
+        if "upgrade" in request.headers.get("Connection", "").lower():
+            self.tell(f"{request.method} {request.path}: WebSockets are not recorded")
+            return web.Response(status=501, text="loadpilot record does not pass on WebSockets\n")
+        content = await request.read()
+        exchange = self._exchange(request, content)
+        exchange.started_s = asyncio.get_running_loop().time()
+        url = URL(self.target + request.raw_path, encoded=True)
+        headers = _passed_on(request.headers)
+        headers["Host"] = URL(self.target).authority
+        for name in ("Origin", "Referer"):
+            if name in headers:
+                headers[name] = headers[name].replace(self._seen_origin(request), self.target, 1)
+        try:
+            answer = await client.request(
+                request.method, url, headers=headers, data=content or None, allow_redirects=False
+            )
+        except (ClientError, TimeoutError, OSError) as error:
+            self.tell(f"{request.method} {request.path}: the target does not answer: {error}")
+            return web.Response(status=502, text=f"the target does not answer: {error}\n")
+        async with answer:
+            exchange.status = answer.status
+            exchange.resource = answer.headers.get("Content-Type", "")
+            exchange.set_cookies = frozenset(answer.cookies)
+            self._keep(exchange, len(content))
+            passed = await self._pass_back(request, answer)
+        exchange.ended_s = asyncio.get_running_loop().time()
+        return passed
+
+    async def _pass_back(self, request: web.Request, answer: ClientResponse) -> web.StreamResponse:
+        """Send the response of the target to the client."""
+        from aiohttp import web  # noqa: PLC0415  (an optional package)
+
+        headers = _passed_on(answer.headers)
+        location = headers.get("Location", "")
+        if location.startswith(self.target):
+            headers["Location"] = self._seen_origin(request) + location[len(self.target) :]
+        cookies = [_of_loopback(line) for line in headers.popall("Set-Cookie", [])]
+        headers.extend([("Set-Cookie", line) for line in cookies])
+        passed = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
+        await passed.prepare(request)
+        async for piece in answer.content.iter_any():
+            await passed.write(piece)
+        await passed.write_eof()
+        return passed
+
+    def _seen_origin(self, request: web.Request) -> str:
+        """Return the origin by which the client knows the proxy, such as http://localhost:8080."""
+        return f"http://{request.host}"
+
+    def _exchange(self, request: web.Request, content: bytes) -> Exchange:
+        names = [(name.decode("latin-1"), value) for name, value in request.raw_headers]
+        headers = [((name,), (value.decode("latin-1"),)) for name, value in names]
+        recorded = Request("", request.method, (self.target + request.raw_path,), list(headers))
+        recorded.body = _body(content, request.headers.get("Content-Type"))
+        return Exchange(recorded, 0.0, 0.0)
+
+    def _keep(self, exchange: Exchange, size: int) -> None:
+        is_full = len(self.exchanges) >= REQUESTS_MAX or self.bodies_bytes + size > FILE_BYTES_MAX
+        if is_full:
+            self.unrecorded += 1
+            return
+        self.bodies_bytes += size
+        self.exchanges.append(exchange)
+        exchange.request.place = f"request {len(self.exchanges)}"
+
+
+def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """Return the headers without those of one connection."""
+    named = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
+    kept = headers.copy()
+    for name in {*HOP_BY_HOP, *named} - {""}:
+        kept.popall(name, None)
+    return kept
+
+
+def _of_loopback(cookie: str) -> str:
+    """Return a Set-Cookie line that a client keeps for http on loopback."""
+    pair, *attributes = cookie.split(";")
+    kept = [
+        one
+        for one in attributes
+        if one.strip().lower() != "secure" and not one.strip().lower().startswith("domain=")
+    ]
+    # Without Secure a client refuses a cookie for all sites.
+    kept = [one for one in kept if one.strip().lower() != "samesite=none"]
+    return ";".join([pair, *kept])
+
+
+def _body(content: bytes, content_type: str | None) -> Body | None:
+    if not content:
+        return None
+    try:
+        return body_of((content.decode(),), content_type)
+    except UnicodeDecodeError:
+        return RawBody(content)

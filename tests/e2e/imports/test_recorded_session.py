@@ -1,0 +1,104 @@
+"""A scenario of what passed through `loadpilot record` sends the same requests again."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from tests.e2e.imports.request_comparison import seen
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.support.command import Loadpilot, Running
+
+HEADERS = {"content-type", "x-trace"}
+ONCE = ("--rps", "1", "--duration", "1s", "--mode", "constant")
+
+
+def begun(loadpilot: Loadpilot, target: str, *flags: str) -> tuple[Running, str]:
+    """Start a recording; returns it and its URL."""
+    recording = loadpilot.begin("record", "--target", target, "--listen", "0", *flags)
+    return recording, recording.until("recording: ").split()[1]
+
+
+def test_a_recorded_session_is_sent_again(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if a request is lost or changed, by the proxy or by the scenario. 5 s."""
+    scenario = tmp_path / "scenario.py"
+    with Oracle(built_binary(), tmp_path / "recorded.jsonl", log_headers=True) as oracle:
+        recording, url = begun(loadpilot, oracle.url, "-o", str(scenario))
+        with recording, httpx.Client(base_url=url) as client:
+            client.get("/products", params={"q": "dark blue", "path": "a/b"})
+            client.post("/api/orders", json={"product": 7}, headers={"X-Trace": "one"})
+            client.put("/notes/5", content=b"\x00\xff plain", headers={"X-Trace": "two"})
+            client.post("/profile", data={"name": "Ann", "town": "New York"})
+            client.delete("/notes/5")
+            client.get("/logo.png")
+            recording.signal(signal.SIGINT)
+            finished = recording.end()
+        assert finished.code == 0, finished.stderr
+        assert "6 requests were recorded" in finished.stderr
+        assert "images are left out" in finished.stderr
+        wanted = seen(oracle.requests(), HEADERS)
+    assert len(wanted) == 6
+    with Oracle(built_binary(), tmp_path / "sent.jsonl", log_headers=True) as oracle:
+        ran = loadpilot.run(scenario, oracle.url, *ONCE)
+        assert ran.judged == 0, ran.stderr
+        assert seen(oracle.requests(), HEADERS) == wanted[:-1]
+
+
+def test_what_names_the_proxy_is_changed_on_both_ways(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if a target that checks the origin refuses what it takes from its own pages. 2 s."""
+    with Oracle(built_binary(), tmp_path / "o.jsonl", log_headers=True) as oracle:
+        recording, url = begun(loadpilot, oracle.url)
+        with recording:
+            headers = {"Origin": url, "Referer": f"{url}/basket", "Connection": "close, x-hop"}
+            answer = httpx.post(f"{url}/a", headers=headers | {"X-Hop": "1"}, content=b"x")
+            assert answer.status_code == 200
+            recording.signal(signal.SIGTERM)
+            finished = recording.end()
+        (request,) = oracle.requests()
+    sent = dict(request.headers or ())
+    assert sent["host"] == oracle.url.removeprefix("http://")
+    assert (sent["origin"], sent["referer"]) == (oracle.url, f"{oracle.url}/basket")
+    assert "x-hop" not in sent
+    assert 'client.post("/a"' in finished.stdout, "without -o the scenario is the product"
+
+
+def test_a_dead_target_is_said_and_nothing_is_written(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if a request without an answer became part of the scenario. 2 s."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    scenario = tmp_path / "scenario.py"
+    recording, url = begun(loadpilot, f"http://127.0.0.1:{port}", "-o", str(scenario))
+    with recording:
+        assert httpx.get(f"{url}/a").status_code == 502
+        assert "the target does not answer" in recording.until("GET /a")
+        recording.signal(signal.SIGINT)
+        finished = recording.end()
+    assert finished.code == 2
+    assert "has no request that can be carried over" in finished.stderr
+    assert not scenario.exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ((), "--target: must be named"),
+        (("--target", "http://h/base"), "--target: must be an origin"),
+        (("--target", "ftp://h"), "--target: must be http://host"),
+        (("--target", "http://h", "--listen", "0.0.0.0:80"), "--listen: must be a port"),
+        (("--target", "http://h", "-o", __file__), "is there already; name a new file"),
+    ],
+)
+def test_a_wrong_value_starts_nothing(
+    loadpilot: Loadpilot, flags: tuple[str, ...], says: str
+) -> None:
+    """Each is named at once: an existing or impossible file not only after the recording."""
+    finished = loadpilot.call("record", *flags)
+    assert finished.code == 2, finished.stderr
+    assert says in finished.stderr
