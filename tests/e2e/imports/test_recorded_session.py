@@ -88,7 +88,6 @@ def test_a_dead_target_is_said_and_nothing_is_written(loadpilot: Loadpilot, tmp_
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        ((), "--target: must be named"),
         (("--target", "http://h/base"), "--target: must be an origin"),
         (("--target", "ftp://h"), "--target: must be http://host"),
         (("--target", "http://h", "--listen", "0.0.0.0:80"), "--listen: must be a port"),

@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .flags.declaration import OUTPUT, flag
+from .flags.target import DEFAULT
 
 import_app = App(
     name="import",
@@ -178,9 +179,7 @@ def targets(
 
 def record(
     *,
-    target: Annotated[
-        str | None, flag(OUTPUT, "URL", "Origin of the target, such as https://shop.example.")
-    ] = None,
+    target: Annotated[str, flag(OUTPUT, "URL", "Origin of the target.", default=DEFAULT)] = DEFAULT,
     listen: Annotated[
         str, flag(OUTPUT, "INT", "Port of this machine to listen on; 0: a free one.", default=9000)
     ] = "9000",

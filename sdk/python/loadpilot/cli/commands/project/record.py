@@ -28,11 +28,8 @@ PORT_MAX = 65_535
 COMMAND = "record"
 
 
-def record(target: str | None, listen: str, output: str | None, *, with_assets: bool) -> ExitCode:
+def record(target: str, listen: str, output: str | None, *, with_assets: bool) -> ExitCode:
     """Record until Ctrl-C, and write the scenario of what passed."""
-    if target is None:
-        what = "must be named, such as https://shop.example"
-        return refuse([Problem("--target", what)], NOTHING)
     problems = problems_of_target(Target(target, "--target"))
     target = target.rstrip("/")
     if not problems and target.count("/") > len("//"):
