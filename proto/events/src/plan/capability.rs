@@ -23,6 +23,8 @@ const USER_TYPES: &str = "user-types";
 const REQUEST_ROWS: &str = "request-rows";
 /// Capability of agents that know pairs of arrivals.
 const PAIRS: &str = "pairs";
+/// Capability of agents that know sessions.
+const SESSIONS: &str = "sessions";
 
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
@@ -57,6 +59,13 @@ impl Capability {
     #[must_use]
     pub fn pairs() -> Self {
         Self(PAIRS.to_owned())
+    }
+
+    /// The capability to play sessions in the places of a closed loop, which agents of earlier
+    /// versions lack.
+    #[must_use]
+    pub fn sessions() -> Self {
+        Self(SESSIONS.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -112,7 +121,9 @@ impl Plan {
         let types = self.types.first().map(|_| Capability::user_types());
         let rows = self.requests.iter().map(|_| Capability::request_rows());
         let pairs = self.paired.then(Capability::pairs);
-        python.chain(types).chain(rows).chain(pairs).collect()
+        let sessions = self.has_sessions().then(Capability::sessions);
+        let needs = python.chain(types).chain(rows).chain(pairs);
+        needs.chain(sessions).collect()
     }
 }
 
