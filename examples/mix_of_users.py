@@ -4,7 +4,8 @@
     ./dev loadpilot run examples/mix_of_users.py --target http://127.0.0.1:8602
 
 Of twenty users fourteen look around and six order, each with the think time of its type; each type
-is reported and gated on its own. With `rps` in place of `users`, and without `wait`, seven of ten
+is reported and gated on its own. Who looks around leaves after some seconds, and somebody else
+comes. With `rps` in place of `users`, and without `wait`, seven of ten
 arrivals would be of `Browsing`.
 """
 
@@ -16,6 +17,7 @@ from loadpilot import LoadClient, VUser, lognormal, scenario, task
     users=20,
     duration="30s",
     wait=lognormal(median="3s", p99="20s"),
+    session=lognormal(median="12s", p99="45s"),
     thresholds={"p95_ms": 500},
 )
 class Browsing(VUser):

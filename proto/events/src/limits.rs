@@ -116,6 +116,8 @@ pub const REST_MAX_US: u64 = 24 * 3_600 * 1_000_000;
 /// Maximum median of think times of an exponential distribution, in µs (3 h 36 min): 99 of 100 are
 /// then at most [`REST_MAX_US`].
 pub const REST_EXPONENTIAL_MEDIAN_MAX_US: u64 = (3 * 60 + 36) * 60 * 1_000_000;
+/// Minimum median of the lengths of sessions, in µs.
+pub const SESSION_MEDIAN_MIN_US: u64 = 1_000_000;
 /// Maximum number of stages of the users of a closed loop.
 pub const USER_STAGES_MAX: usize = 1_000;
 /// Maximum number of users of a closed loop.

@@ -108,6 +108,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-row-files.v1.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",
+            "plan-sessions.v2.json",
             "plan-targets.v1.json",
             "plan-user-stages.v2.json",
             "plan-user-types.v2.json",
@@ -169,6 +170,7 @@ fn golden_files_are_read_and_written_back() {
             "delta-reported.v1.json",
             "delta-samples.v1.json",
             "delta-script.v1.json",
+            "delta-sessions.v1.json",
         ],
     };
     for (file, roundtrip, text) in goldens {

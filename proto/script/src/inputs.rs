@@ -144,7 +144,10 @@ impl Inputs {
         Self {
             sources,
             occasion: Occasion {
-                whose: DrawScope::Start(0),
+                whose: DrawScope::Start {
+                    user: 0,
+                    session: 0,
+                },
                 due: Timestamp(0),
             },
             draws: Cell::new(None),

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
         RunInterrupted,
         RunRefused,
     )
+    from .inputs.distribution import exponential, lognormal
     from .inputs.feeds import feed
     from .inputs.files import file
     from .inputs.params import env
     from .inputs.random import now, rand
-    from .inputs.think_time import exponential, lognormal
     from .library.result import RunResult
     from .library.runner import run
     from .library.tables.run import Run
@@ -81,7 +81,7 @@ _MODULES = {
     "inputs.files": ("file",),
     "inputs.params": ("env",),
     "inputs.random": ("now", "rand"),
-    "inputs.think_time": ("exponential", "lognormal"),
+    "inputs.distribution": ("exponential", "lognormal"),
     "library.result": ("RunResult",),
     "library.runner": ("run",),
     "library.tables.run": ("Run", "open"),

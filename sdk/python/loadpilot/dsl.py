@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from .client import LoadClient
-    from .inputs.think_time import ThinkTime
+    from .inputs.distribution import Distribution
 
 Duration: TypeAlias = str | int | float
 """``"500ms"``, ``"30s"``, ``"2m30s"``, ``"1h"``, or a number of seconds."""
@@ -164,8 +164,9 @@ def scenario(
     rps: RateLike | None = None,
     users: int | None = None,
     user_stages: Sequence[UserStage] | None = None,
-    wait: Duration | tuple[Duration, Duration] | ThinkTime | None = None,
+    wait: Duration | tuple[Duration, Duration] | Distribution | None = None,
     pacing: Duration | None = None,
+    session: Duration | tuple[Duration, Duration] | Distribution | None = None,
     duration: Duration | None = None,
     ramp_up: Duration | None = None,
     mode: Mode | None = None,
@@ -199,7 +200,7 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
         Share of this user type where several scenarios run together: a whole number, relative to
         those of the others; 0 leaves it out. Each arrival, or user of a closed loop, is of one
         type, and draws from the tasks of that type. Settings of the load are those of the whole
-        run and set once; ``wait``, ``pacing`` and ``thresholds`` are the type's own.
+        run and set once; ``wait``, ``pacing``, ``session`` and ``thresholds`` are the type's own.
     ``rps`` (10)
         The peak rate, in arrivals per second, or text such as ``"3000/m"``.
     ``users``
@@ -221,6 +222,13 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
         between the starts of two tasks, ``"10s"``; the next one starts at once if the last one took
         longer. Users start spread evenly over the first pause. With ``rps`` or ``stages`` use
         ``self.wait()`` in a task.
+    ``session``
+        How long a user of a closed loop stays: ``"12m"``, or drawn evenly from a range,
+        ``("5m", "20m")``, or from a distribution, ``exponential(median="12m")`` or
+        ``lognormal(median="12m", p99="45m")``. A user whose session is over ends its task, runs
+        ``on_stop`` and leaves; a new one takes its place at once, with a connection, cookies and
+        values of its own, and runs ``on_start``. The number of users stays the same. The run begins
+        in the middle of the sessions. Default: each user stays for the whole run.
     ``duration`` ("1m")
         The steady part for ``mode="ramp"``, the whole run for the other modes and with ``users``.
     ``ramp_up`` ("10s")
@@ -301,6 +309,7 @@ SETTINGS = (
     "user_stages",
     "wait",
     "pacing",
+    "session",
     "duration",
     "ramp_up",
     "mode",

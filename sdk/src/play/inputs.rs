@@ -40,7 +40,10 @@ pub(super) struct Inputs {
 impl Inputs {
     pub(super) fn new(sources: Rc<Sources>) -> Self {
         let occasion = Occasion {
-            whose: DrawScope::Start(0),
+            whose: DrawScope::Start {
+                user: 0,
+                session: 0,
+            },
             due: Timestamp(0),
         };
         Self {

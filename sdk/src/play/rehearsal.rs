@@ -149,8 +149,20 @@ impl PyRehearsedUser {
     ) -> PyResult<PyWanted> {
         let (part, whose) = match u16::try_from(part) {
             Ok(task) => (Part::Task(task), DrawScope::Arrival(arrival)),
-            Err(_) if part == -1 => (Part::Start, DrawScope::Start(0)),
-            Err(_) => (Part::Stop, DrawScope::Stop(0)),
+            Err(_) if part == -1 => (
+                Part::Start,
+                DrawScope::Start {
+                    user: 0,
+                    session: 0,
+                },
+            ),
+            Err(_) => (
+                Part::Stop,
+                DrawScope::Stop {
+                    user: 0,
+                    session: 0,
+                },
+            ),
         };
         let due = Timestamp(due_us);
         let next = self.user.begin(part, Occasion { whose, due });

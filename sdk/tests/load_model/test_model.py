@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,7 @@ from loadpilot.scenario_file.load import choose, load
 from loadpilot.scenario_file.load_model.log_summary import derive
 from loadpilot.scenario_file.load_model.model import read
 from loadpilot.scenario_file.load_model.scenario import scenario_path
+from loadpilot.scenario_file.load_model.sessions import P99
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +32,8 @@ WRONG = {
     f"{HEAD}{ACTION}shar = 3": "type[0].action[0].shar: is no key here; did you mean share?",
     f"{HEAD}wait = 'lognormal:median=8s'\n{ACTION}": "type[0].wait: must have a median and a p99",
     f"{HEAD}wait = 'soon'\n{ACTION}": "type[0].wait: must be a duration",
+    f"{HEAD}session = 'lognormal:p99=8m'\n{ACTION}": "type[0].session: must have a median and a",
+    f"{HEAD}sesion = '12m'\n{ACTION}": "type[0].sesion: is no key here; did you mean session?",
     f"{HEAD}{ACTION}method = 'GOT'": "type[0].action[0].method: must be one of GET, POST",
     f"{HEAD}{ACTION}paths = ['/a']": "type[0].action[0].path: must be there, or paths, and not",
     f"{HEAD}[[type.action]]\nname = 'a'\npaths = []": "type[0].action[0].paths: each must be a",
@@ -61,6 +66,7 @@ def test_a_model_is_a_compiled_scenario(tmp_path: Path) -> None:
     file.write_text(
         f"""scale = 1.4
         {HEAD}wait = "exponential:median=8s"
+        session = "lognormal:median=12m,p99=45m"
         [[type.action]]
         name = "wait"
         share = 3
@@ -76,6 +82,8 @@ def test_a_model_is_a_compiled_scenario(tmp_path: Path) -> None:
     plan = compiled(file, tmp_path).plan
     assert plan["users"] == 14
     assert plan["rest"] == {"exponential": {"median_us": 8_000_000}}
+    length = {"median_us": 12 * 60_000_000, "p99_us": 45 * 60_000_000}
+    assert plan["session"] == {"lognormal": length}
     assert [(task["name"], task["weight"]) for task in plan["tasks"]] == [
         ("action_wait", 3),
         ("import_it", 1),
@@ -110,6 +118,51 @@ def test_a_derived_model_compiles(tmp_path: Path) -> None:
     plan = compiled(file, tmp_path).plan
     assert plan["tasks"] == [{"name": "get_products_id", "weight": 40, "steps": []}]
     assert plan["users"] == found.users
+    # Two sessions of 38 s, in which forty requests came: a constant length is nearer to an
+    # exponential distribution than none, and its distance says so.
+    assert plan["session"] == {"exponential": {"median_us": 38_000_000}}
+    assert "# Sessions of several requests: the distance is 0.5" in file.read_text()
+
+
+def session_lines(random: Random) -> Iterator[tuple[int, str]]:
+    """300 clients, each with one session, whose last request is as late as was drawn."""
+    for client in range(300):
+        begin = random.randrange(30_000)
+        length = random.lognormvariate(log(720), log(2_700 / 720) / P99)
+        for share in (0.0, 0.3, 0.6, 1.0):
+            second = round(begin + share * length)
+            at = f"26/Nov/2026:{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02} +0000"
+            address = f"10.0.{client // 200}.{client % 200}"
+            yield second, f'{address} - - [{at}] "GET /p HTTP/1.1" 200 5'
+
+
+def test_a_derived_model_has_the_sessions_of_the_log(tmp_path: Path) -> None:
+    """Broken if the lengths of sessions are lost, or those of another distribution are written."""
+    log_file = tmp_path / "access.log"
+    drawn = sorted(session_lines(Random(5)))  # noqa: S311
+    log_file.write_text("\n".join(line for _, line in drawn))
+    found = derive(log_file, 3_600, with_assets=False)
+    assert found.stay is not None
+    assert found.stay.name == "lognormal"
+    assert found.stay.distance < 0.08
+    assert abs(found.stay.median_s - 720) < 80
+    file = tmp_path / "shop.toml"
+    file.write_text(found.toml())
+    assert f'session = "{found.stay.text()}"' in file.read_text()
+    seconds = {"median_us": found.stay.median_s, "p99_us": found.stay.p99_s}
+    length = {name: round(value) * 1_000_000 for name, value in seconds.items()}
+    assert compiled(file, tmp_path).plan["session"] == {"lognormal": length}
+
+
+def test_sessions_longer_than_a_day_are_left_out(tmp_path: Path) -> None:
+    """Broken if a derived model is refused because of a client that never went."""
+    log_file = tmp_path / "access.log"
+    days = range(20, 27)
+    requests = [f'10.0.0.1 - - [{d}/Nov/2026:10:00:00 +0000] "GET /p HTTP/1.1" 200 5' for d in days]
+    log_file.write_text("\n".join(requests))
+    text = derive(log_file, 200_000, with_assets=False).toml()
+    assert "# No session: of those of the log more than one of 100 is longer than a day." in text
+    assert "session =" not in text
 
 
 def test_a_log_without_think_times_is_refused(tmp_path: Path) -> None:

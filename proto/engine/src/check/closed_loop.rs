@@ -1,7 +1,7 @@
 //! Checks a closed loop: users instead of a schedule, never both.
 
 use loadpilot_events::limits;
-use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape, UserStage};
+use loadpilot_events::plan::{Arrivals, Plan, PlanSchema, Rest, SessionLength, Shape, UserStage};
 
 use super::checker::Checker;
 use crate::schedule::user_stages::ActiveUsers;
@@ -12,6 +12,9 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
         let rule = "must be used with users: arrivals on schedule do not rest";
         checker.require(plan.users.is_some(), "rest", rule, "no users");
         self::rest(checker, "rest", rest);
+    }
+    if let Some(length) = plan.session {
+        session(checker, plan, "session", length);
     }
     if let Some(stages) = &plan.user_stages {
         self::stages(checker, plan, stages);
@@ -133,6 +136,50 @@ pub(super) fn rest(checker: &mut Checker<'_>, at: &str, rest: Rest) {
             checker.require(median_us < p99_us, format!("{at}.lognormal"), rule, value);
         }
     }
+}
+
+/// Checks the length of the sessions at `at`.
+pub(super) fn session(checker: &mut Checker<'_>, plan: &Plan, at: &str, length: SessionLength) {
+    let is_known = plan.schema != PlanSchema::V1;
+    let rule = "must be loadpilot.plan/2: the first version does not have sessions";
+    checker.require(is_known, "schema", rule, "loadpilot.plan/1");
+    let rule = "must be used with users: arrivals on schedule have no sessions";
+    checker.require(plan.users.is_some(), at, rule, "no users");
+    let rule = "must not be set where the submitter prepares the users: each user that takes the \
+                place of another runs on_start; set prepare=\"agents\"";
+    let prepared = plan.prepared().is_some_and(|prepared| prepared.users);
+    checker.require(!prepared, at, rule, "prepared users");
+    let (field, median_us, value) = match length {
+        SessionLength::Between { from_us, to_us } => {
+            let field = format!("{at}.between");
+            let rule = "must be longer than 0 and at most a day";
+            within(checker, &field, rule, (from_us, to_us));
+            let value = format!("{from_us} µs to {to_us} µs");
+            (field, from_us.midpoint(to_us), value)
+        }
+        SessionLength::Exponential { median_us } => {
+            let field = format!("{at}.exponential");
+            let rule = "must have a median of at most 3 h 36 min, which is a mean of 5 h 11 min: \
+                        then 99 of 100 sessions last at most a day";
+            let fits = median_us <= limits::REST_EXPONENTIAL_MEDIAN_MAX_US;
+            let value = format!("{median_us} µs");
+            checker.require(fits, &field, rule, &value);
+            (field, median_us, value)
+        }
+        SessionLength::Lognormal { median_us, p99_us } => {
+            let field = format!("{at}.lognormal");
+            let value = format!("median {median_us} µs, p99 {p99_us} µs");
+            let rule = "must have a p99 of at most a day";
+            checker.require(p99_us <= limits::REST_MAX_US, &field, rule, &value);
+            let rule = "must have a p99 above the median; a constant length has neither, such as \
+                        session=\"12m\"";
+            checker.require(median_us < p99_us, &field, rule, &value);
+            (field, median_us, value)
+        }
+    };
+    let rule = "must last at least 1 s in the median";
+    let fits = median_us >= limits::SESSION_MEDIAN_MIN_US;
+    checker.require(fits, field, rule, value);
 }
 
 fn within(checker: &mut Checker<'_>, field: &str, rule: &str, (least_us, most_us): (u64, u64)) {

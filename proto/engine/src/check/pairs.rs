@@ -51,13 +51,14 @@ pub fn paired(plan: &Plan, sides: &[Side; SIDES]) -> Result<Plan, Refusal> {
     for stage in paired.user_stages.iter_mut().flatten() {
         (stage.from, stage.to) = (doubled(stage.from), doubled(stage.to));
     }
-    let rest = paired.rest.take();
+    let (rest, session) = (paired.rest.take(), paired.session.take());
     let tasks = u16::try_from(plan.tasks.len()).unwrap_or(u16::MAX);
     let user_type = |side: &Side| UserType {
         name: side.name.clone(),
         share: 1,
         tasks,
         rest,
+        session,
     };
     paired.types = sides.iter().map(user_type).collect();
     let of_side = |side: &Side| {
@@ -189,6 +190,6 @@ fn is_same(plan: &Plan, first: &Range<u16>, second: &Range<u16>) -> bool {
     let code = plan.code.as_ref().map(|code| code.types.as_slice());
     let types_agree = code.is_none_or(|types| types.first() == types.last());
     tasks(first) == tasks(second)
-        && (one.share, one.rest) == (other.share, other.rest)
+        && (one.share, one.rest, one.session) == (other.share, other.rest, other.session)
         && types_agree
 }

@@ -24,6 +24,8 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(fits, "types", "must be at most 100 user types", count);
     let rule = "must be left out with types: each has a think time of its own";
     checker.require(plan.rest.is_none(), "rest", rule, "rest");
+    let rule = "must be left out with types: each has sessions of its own";
+    checker.require(plan.session.is_none(), "session", rule, "session");
     let is_compiled = plan.script.is_none();
     let rule = "must be compiled: scenarios in Python run alone";
     checker.require(is_compiled, "types", rule, &plan.scenario);
@@ -63,6 +65,9 @@ fn types(checker: &mut Checker<'_>, plan: &Plan) {
             let rule = "must be used with users: arrivals on schedule do not rest";
             checker.require(plan.users.is_some(), &field, rule, "no users");
             closed_loop::rest(checker, &field, rest);
+        }
+        if let Some(length) = one.session {
+            closed_loop::session(checker, plan, &format!("{field}.session"), length);
         }
     }
     let rule = format!("must have all tasks of the plan ({})", plan.tasks.len());

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use loadpilot_events::answers::report::{ArrivalCounts, LostInterval, Quarantined};
 use loadpilot_events::id::Holder;
+use loadpilot_events::log::delta::SessionCounts;
 use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 
@@ -76,6 +77,10 @@ fn settled(
         planned: &planned,
         newest_lost: BTreeMap::new(),
         accounts: Accounts {
+            total: ArrivalCounts {
+                sessions: plan.has_sessions().then(SessionCounts::default),
+                ..ArrivalCounts::default()
+            },
             tasks: vec![ArrivalCounts::default(); plan.tasks.len()],
             stopped_unreported: vec![0; plan.tasks.len()],
             ..Accounts::default()
@@ -126,6 +131,9 @@ impl Accounting<'_> {
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
             counts.started += sums.started;
             counts.task_errors += sums.task_errors;
+            if sums.sessions != SessionCounts::default() {
+                counts.sessions.get_or_insert_default().add(sums.sessions);
+            }
             add_counts(&mut counts.dropped, &sums.dropped);
         }
     }

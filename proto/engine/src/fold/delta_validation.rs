@@ -49,7 +49,8 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
         let checks = [row.checks_passed, row.checks_failed];
         let counts = [row.started, row.task_errors].into_iter().chain(checks);
         let raises = LastCall::ALL.map(|last| row.raises.of(last));
-        let counts = counts.chain(raises);
+        let sessions = [row.sessions.started, row.sessions.ended];
+        let counts = counts.chain(raises).chain(sessions);
         let counts = counts.chain(row.dropped.values().copied());
         at_most("count of arrivals", counts, ROW_COUNT_MAX)?;
     }

@@ -105,12 +105,19 @@ impl Feeder {
             DrawScope::Arrival(n) => self.turn_in_blocks(None, n),
             DrawScope::Iteration { user, k } => {
                 let turn = self.turn_in_blocks(Some(user), k)?;
-                let users = self.users.get(self.workload.type_of_user(user));
-                let users = u64::from(users.copied().unwrap_or(1).max(1));
-                Some(turn.wrapping_mul(users).wrapping_add(self.place_of(user)))
+                Some(self.turn_of_user(user, turn))
             }
-            DrawScope::Start(user) | DrawScope::Stop(user) => Some(self.place_of(user)),
+            DrawScope::Start { user, session } | DrawScope::Stop { user, session } => {
+                Some(self.turn_of_user(user, session.into()))
+            }
         }
+    }
+
+    /// The turn of a user that has taken `before` rows, where all users of its type have.
+    fn turn_of_user(&self, user: u32, before: u64) -> u64 {
+        let users = self.users.get(self.workload.type_of_user(user));
+        let users = u64::from(users.copied().unwrap_or(1).max(1));
+        before.wrapping_mul(users).wrapping_add(self.place_of(user))
     }
 
     /// The number of a user among those of its type.

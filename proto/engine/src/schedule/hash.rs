@@ -42,6 +42,10 @@ pub enum Purpose {
     TypeFlip = 16,
     /// Which half of a pair of arrivals is of the first side.
     PairOrder = 17,
+    /// How long a session lasts.
+    Session = 18,
+    /// Where in its first session a place of a closed loop is at the start.
+    SessionPlace = 19,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

@@ -7,13 +7,12 @@
 //! - [`scale`]: the same shape at another peak rate or over another time
 //! - [`rate_change`]: another rate from a tick on
 //! - [`user_stages`]: the users of a closed loop that are active at a moment
-//! - `think_time`: the rests of a closed loop's users that follow a distribution
 //! - [`user_types`]: the scenarios of a mix, with their tasks and users; pairs of arrivals
 //! - [`share`]: the arrivals of some shards
 //! - [`run_weights`]: the weights of tasks among all arrivals of a run
 //! - `task_order`: tasks in blocks
 //! - `rows_end`: the end of a run whose feed has no row left
-//! - `closed_loop`: the users of a closed loop, their types and rests
+//! - [`closed_loop`]: the users of a closed loop, their types, rests and sessions
 //! - [`workload`]: all arrivals of a run, with their due times and tasks
 //! - [`due_times`]: those due times for a caller that reads neighbours
 //!
@@ -22,7 +21,7 @@
 //! - [`random`]: the values that a scenario draws
 //! - [`feed`]: the rows of data that arrivals take
 
-mod closed_loop;
+pub mod closed_loop;
 pub mod due_times;
 pub mod pace;
 pub mod rate_change;
@@ -32,7 +31,6 @@ pub mod run_weights;
 pub mod scale;
 pub mod share;
 mod task_order;
-mod think_time;
 pub mod user_stages;
 pub mod user_types;
 pub mod workload;

@@ -20,9 +20,19 @@ pub enum DrawScope {
         k: u64,
     },
     /// The preparation of a user.
-    Start(u32),
+    Start {
+        /// The user's number.
+        user: u32,
+        /// The session of its place in a closed loop, from 0; without sessions 0.
+        session: u32,
+    },
     /// The clean-up of a user.
-    Stop(u32),
+    Stop {
+        /// The user's number.
+        user: u32,
+        /// As in the preparation.
+        session: u32,
+    },
 }
 
 /// The values of one scope, in order.
@@ -39,8 +49,12 @@ impl Draws {
         let (purpose, block, index) = match scope {
             DrawScope::Arrival(n) => (Purpose::OfArrival, n, 0),
             DrawScope::Iteration { user, k } => (Purpose::OfIteration, u64::from(user), k),
-            DrawScope::Start(user) => (Purpose::OfStart, u64::from(user), 0),
-            DrawScope::Stop(user) => (Purpose::OfStop, u64::from(user), 0),
+            DrawScope::Start { user, session } => {
+                (Purpose::OfStart, u64::from(user), u64::from(session))
+            }
+            DrawScope::Stop { user, session } => {
+                (Purpose::OfStop, u64::from(user), u64::from(session))
+            }
         };
         Self {
             key: draw(seed, purpose, block, index),

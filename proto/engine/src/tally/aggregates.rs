@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::log::cause::Cause;
-use loadpilot_events::log::delta::{AnatomyRow, CallRow, Phase, TaskRaises};
+use loadpilot_events::log::delta::{AnatomyRow, CallRow, Phase, SessionCounts, TaskRaises};
 use loadpilot_events::log::hist::{self, FilledBuckets, Hist};
 use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::script::Checks;
@@ -28,6 +28,8 @@ pub struct ArrivalSums {
     pub raises: TaskRaises,
     /// Checks that examined a response.
     pub checks: Checks,
+    /// Sessions that began with one of the arrivals.
+    pub sessions: SessionCounts,
 }
 
 impl ArrivalSums {
@@ -44,6 +46,7 @@ impl ArrivalSums {
         self.raises.add(more.raises);
         self.checks.passed += more.checks.passed;
         self.checks.failed += more.checks.failed;
+        self.sessions.add(more.sessions);
         add_counts(&mut self.dropped, &more.dropped);
     }
 }

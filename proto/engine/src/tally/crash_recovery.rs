@@ -78,6 +78,8 @@ pub enum TallyEvent {
     TaskRaised(RowKey, LastCall),
     /// A check looked at an answer.
     Check(RowKey, bool),
+    /// A session began with an arrival, and whether it followed another in its place.
+    Session(RowKey, bool),
     /// An arrival added to a metric of the scenario.
     Metric(RowKey, Arc<str>, MetricValue),
     /// A task or a check raised an error.
@@ -176,6 +178,7 @@ fn tell(tally: &mut Tally, events: &TallyEvent) {
         TallyEvent::TaskError(key) => tally.task_error(*key),
         TallyEvent::TaskRaised(key, last) => tally.task_raised(*key, *last),
         TallyEvent::Check(key, passed) => tally.check(*key, *passed),
+        TallyEvent::Session(key, follows) => tally.session(*key, *follows),
         TallyEvent::Metric(key, name, value) => tally.metric(*key, name, *value),
         TallyEvent::Raised(task, by, text) => tally.raised(*task, *by, text),
         TallyEvent::Name(name) => tally.name(name),

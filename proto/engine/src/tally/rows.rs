@@ -79,6 +79,14 @@ impl Tally {
         row.raises.count(last, 1);
     }
 
+    /// Counts a session that begins with an arrival; `follows` where it takes the place of another
+    /// that is over.
+    pub fn session(&mut self, key: RowKey, follows: bool) {
+        let sessions = &mut self.rows.arrivals.entry(key).or_default().sessions;
+        sessions.started += 1;
+        sessions.ended += u64::from(follows);
+    }
+
     /// Counts a call that ended.
     pub fn call(&mut self, end: &CallEnd) {
         let key = (end.tick, end.generation, end.call, end.outcome);
@@ -268,6 +276,7 @@ impl ArrivalSums {
             raises: self.raises,
             checks_passed: self.checks.passed,
             checks_failed: self.checks.failed,
+            sessions: self.sessions,
         }
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         users: None,
         user_stages: None,
         rest: None,
+        session: None,
         types: Vec::new(),
         paired: false,
         hold: Vec::new(),
@@ -102,6 +103,7 @@ pub(crate) fn mixed(mut plan: Plan, dice: &mut Dice) -> Plan {
             share: u32::try_from(dice.pick(1..9)).expect("small"),
             tasks: u16::try_from(count).expect("few"),
             rest: None,
+            session: None,
         });
     }
     assert_eq!(check::plan(&plan), [], "the mixes of the laws are sound");

@@ -86,6 +86,7 @@ impl Coordinator {
                 Capability::request_rows(),
                 Capability::pairs(),
                 Capability::hold(),
+                Capability::sessions(),
             ]),
             recovering: recovering.clone(),
         };

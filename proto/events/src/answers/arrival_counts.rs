@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::log::delta::SessionCounts;
 use crate::log::outcome::DropReason;
 
 /// Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
@@ -23,6 +24,9 @@ pub struct ArrivalCounts {
     pub waiting: u64,
     /// Number of started arrivals that raised an error or had a call that was not ok.
     pub task_errors: u64,
+    /// Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionCounts>,
 }
 
 impl ArrivalCounts {

@@ -37,7 +37,7 @@ use crate::log::req::Breach;
 use crate::log::steer::Steered;
 use crate::plan::connections::Connections;
 use crate::plan::threshold::{Metric, Operator};
-use crate::plan::{Rest, Shape, Text, UserStage};
+use crate::plan::{Rest, SessionLength, Shape, Text, UserStage};
 use crate::refusal::Problem;
 use crate::rules::Rules;
 use crate::units::Timestamp;
@@ -195,6 +195,10 @@ pub struct RunFacts {
     /// own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
+    /// Length of the sessions of those users. Absent: each stays for the whole run, or a mix, whose
+    /// types have their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionLength>,
     /// Length of the profile in µs; less where a feed without a row ends the run.
     pub profile_us: u64,
     /// Length of a tick of `series` in µs.

@@ -9,8 +9,8 @@ use crate::answers::streams::StreamReport;
 use crate::defaults::is_default;
 use crate::log::delta::TaskRaises;
 use crate::log::metrics::MetricsReport;
-use crate::plan::Rest;
 use crate::plan::script::Checks;
+use crate::plan::{Rest, SessionLength};
 
 /// Results of one user type: those of its tasks together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,9 @@ pub struct UserTypeReport {
     /// Think time of those users between two tasks. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
+    /// Length of the sessions of those users. Absent: each stays for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionLength>,
     /// Names of its tasks.
     pub tasks: Vec<String>,
     /// Its arrivals in the whole run.

@@ -94,6 +94,27 @@ pub struct ArrivalRow {
     /// Number of Python checks that examined a response and failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checks_failed: u64,
+    /// Sessions that began with one of these arrivals. Absent without sessions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sessions: SessionCounts,
+}
+
+/// Sessions in the places of a closed loop, as the target sees them: after the loss of an agent the
+/// rest of a session counts as one of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCounts {
+    /// Number of sessions that began.
+    pub started: u64,
+    /// Number of sessions that were over when the next one of their place began.
+    pub ended: u64,
+}
+
+impl SessionCounts {
+    /// Adds the counts of `more`.
+    pub fn add(&mut self, more: Self) {
+        self.started += more.started;
+        self.ended += more.ended;
+    }
 }
 
 /// How the last call of an arrival ended before its task raised an error.

@@ -23,6 +23,8 @@ const USER_TYPES: &str = "user-types";
 const REQUEST_ROWS: &str = "request-rows";
 /// Capability of agents that know pairs of arrivals.
 const PAIRS: &str = "pairs";
+/// Capability of agents that know sessions.
+const SESSIONS: &str = "sessions";
 
 /// Capability of agents that know plans with gates to hold.
 const HOLD: &str = "hold";
@@ -66,6 +68,13 @@ impl Capability {
     #[must_use]
     pub fn hold() -> Self {
         Self(HOLD.to_owned())
+    }
+
+    /// The capability to play sessions in the places of a closed loop, which agents of earlier
+    /// versions lack.
+    #[must_use]
+    pub fn sessions() -> Self {
+        Self(SESSIONS.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.
@@ -122,8 +131,9 @@ impl Plan {
         let rows = self.requests.iter().map(|_| Capability::request_rows());
         let pairs = self.paired.then(Capability::pairs);
         let hold = self.hold.first().map(|_| Capability::hold());
-        let of_load = types.into_iter().chain(rows).chain(pairs).chain(hold);
-        python.chain(of_load).collect()
+        let sessions = self.has_sessions().then(Capability::sessions);
+        let needs = python.chain(types).chain(rows).chain(pairs);
+        needs.chain(hold).chain(sessions).collect()
     }
 }
 

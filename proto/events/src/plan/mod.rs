@@ -10,6 +10,7 @@
 //! - `object`: content stored outside of the plan
 //! - `profile`: the offered rate, or the number of active users, over time
 //! - `think_time`: think times of users
+//! - `session`: lengths of their sessions
 //! - [`requests`], [`request_row`]: requests in a file, which arrivals send in turn
 //! - [`script`]: a scenario that runs in Python on the agents
 //! - [`code`]: a scenario compiled to data, which any agent can play
@@ -26,6 +27,7 @@ mod profile;
 pub mod request_row;
 pub mod requests;
 pub mod script;
+mod session;
 pub mod target;
 mod think_time;
 pub mod threshold;
@@ -34,6 +36,7 @@ pub mod user_types;
 pub use method::Method;
 pub use object::{Object, hex};
 pub use profile::{Curve, Piece, Profile, Shape, UserStage};
+pub use session::SessionLength;
 pub use think_time::Rest;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,9 +61,9 @@ pub enum PlanSchema {
     #[serde(rename = "loadpilot.plan/1")]
     V1,
     /// The first version with the shapes `replay`, whose profile is a curve, `burst` and `sine`,
-    /// with `user_stages`, with `types`, with `paired`, with `requests`, with `hold`, and with
-    /// think times of the exponential or lognormal distribution. A plan with none of them stays at
-    /// the first version, so that readers of the first version read it.
+    /// with `user_stages`, with `types`, with `paired`, with `requests`, with `hold`, with
+    /// `session`, and with think times of the exponential or lognormal distribution. A plan with
+    /// none of them stays at the first version, so that readers of the first version read it.
     #[serde(rename = "loadpilot.plan/2")]
     V2,
 }
@@ -91,6 +94,10 @@ pub struct Plan {
     /// a mix each type has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
+    /// Length of the sessions of those users. Absent: each stays for the whole run; in a mix each
+    /// type has its own. From the second version of the format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionLength>,
     /// Distribution of due times inside the profile.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -137,7 +144,8 @@ pub struct Plan {
     pub hold: Vec<Threshold>,
     /// Request header that carries `<run>/<arrival>/<step>`. In a closed loop it carries
     /// `<run>/<user>.<generation>.<k>/<step>`, with k the number of tasks that the holder started
-    /// for the user. Absent: no header.
+    /// for the user; with sessions `<k>.<session>`, with the number of the session in the user's
+    /// place, from 0. Absent: no header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
     /// Number of arrivals, or users, from the first on, whose debug exchanges the log stores.
@@ -171,6 +179,12 @@ impl Plan {
             *first = tasks.end;
             Some((one, tasks))
         })
+    }
+
+    /// Whether users of any type leave when their session is over.
+    #[must_use]
+    pub fn has_sessions(&self) -> bool {
+        self.session.is_some() || self.types.iter().any(|one| one.session.is_some())
     }
 
     /// The indexes of the tasks that a gate names: of a task, or of all tasks of a user type.

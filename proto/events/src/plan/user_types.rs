@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::session::SessionLength;
 use crate::plan::think_time::Rest;
 
 /// A type of users in a mix. Its share of the arrivals, or users, is relative to the sum of all
@@ -19,6 +20,9 @@ pub struct UserType {
     /// Think time of its users between two tasks, in a closed loop. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
+    /// Length of the sessions of its users, in a closed loop. Absent: each stays for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionLength>,
 }
 
 /// Separates the name of a user type from that of its task.

@@ -6,38 +6,6 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 
-class ArrivalCounts(TypedDict):
-    """
-    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
-    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
-    """
-
-    dropped: dict[str, int]
-    """
-    Number of arrivals that never started, by reason.
-    """
-    lost: int
-    """
-    Number of arrivals of holders that did not report them: see `gaps.lost`.
-    """
-    planned: int
-    """
-    Number of planned arrivals, computed from the log and never summed from agents.
-    """
-    started: int
-    """
-    Number of arrivals whose first call was dispatched.
-    """
-    task_errors: int
-    """
-    Number of started arrivals that raised an error or had a call that was not ok.
-    """
-    waiting: int
-    """
-    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
-    """
-
-
 class Breach(TypedDict):
     """
     A gate that failed while the run went on.
@@ -595,6 +563,57 @@ class RowsUsedUp(TypedDict):
     """
 
 
+class SessionCounts(TypedDict):
+    """
+    Sessions in the places of a closed loop, as the target sees them: after the loss of an agent the
+    rest of a session counts as one of its own.
+    """
+
+    ended: int
+    """
+    Number of sessions that were over when the next one of their place began.
+    """
+    started: int
+    """
+    Number of sessions that began.
+    """
+
+
+class Between(TypedDict, closed=True):
+    from_us: int
+    """
+    Minimum, in µs.
+    """
+    to_us: int
+    """
+    Maximum, in µs.
+    """
+
+
+class SessionLength1(TypedDict, closed=True):
+    """
+    Of a uniform distribution; constant where both ends are equal.
+    """
+
+    between: Between
+
+
+class SessionLength2(TypedDict, closed=True):
+    """
+    Of an exponential distribution.
+    """
+
+    exponential: Exponential
+
+
+class SessionLength3(TypedDict, closed=True):
+    """
+    Of a lognormal distribution.
+    """
+
+    lognormal: Lognormal
+
+
 class StreamReport(TypedDict):
     """
     Streamed responses, in the measured time.
@@ -911,6 +930,42 @@ class WarmUp(TypedDict):
     warm_up_us: int
     """
     Length of the warm-up in µs.
+    """
+
+
+class ArrivalCounts(TypedDict):
+    """
+    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
+    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
+    """
+
+    dropped: dict[str, int]
+    """
+    Number of arrivals that never started, by reason.
+    """
+    lost: int
+    """
+    Number of arrivals of holders that did not report them: see `gaps.lost`.
+    """
+    planned: int
+    """
+    Number of planned arrivals, computed from the log and never summed from agents.
+    """
+    sessions: NotRequired[SessionCounts | None]
+    """
+    Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+    """
+    started: int
+    """
+    Number of arrivals whose first call was dispatched.
+    """
+    task_errors: int
+    """
+    Number of started arrivals that raised an error or had a call that was not ok.
+    """
+    waiting: int
+    """
+    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
     """
 
 
@@ -1668,6 +1723,10 @@ class UserTypeReport(TypedDict):
     """
     Service time of its calls, each call by itself.
     """
+    session: NotRequired[SessionLength1 | SessionLength2 | SessionLength3 | None]
+    """
+    Length of the sessions of those users. Absent: each stays for the whole run.
+    """
     share: int
     """
     Share of the type, out of the sum of all shares.
@@ -1866,6 +1925,11 @@ class RunFacts(TypedDict):
     seed: int
     """
     Random seed; with the plan it fixes every arrival.
+    """
+    session: NotRequired[SessionLength1 | SessionLength2 | SessionLength3 | None]
+    """
+    Length of the sessions of those users. Absent: each stays for the whole run, or a mix, whose
+    types have their own.
     """
     shape: Literal[
         "ramp", "constant", "step", "spike", "stages", "closed", "replay", "burst", "sine"

@@ -123,6 +123,12 @@ class RunKeywords(TypedDict, total=False):
     exponential:median=8s (or mean=) or lognormal:median=8s,p99=45s; or 0.
     """
 
+    session: str | float | None
+    """
+    `--session`: How long each user of a closed loop stays before a new one takes its place:
+    12m; drawn as of --wait, lognormal:median=12m,p99=45m; or 0 for the whole run.
+    """
+
     warm_up: str | float | None
     """
     `--warm-up`: Duration of the first part whose arrivals are left out of gates, rates and

@@ -27,6 +27,7 @@ from .scenario import stages as stages_of
 from .scenario.connections import connections
 from .scenario.connections import place_of as place_of_connections
 from .scenario.params import parameters, read_parameters
+from .scenario.session import prepared_once, session_of
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .scenario.thresholds import Measurable
 from .scenario.timeouts import time_outs
@@ -51,6 +52,10 @@ FIELDS = {
     "rest.pacing": "pacing",
     "rest.exponential": "wait",
     "rest.lognormal": "wait",
+    "session": "session",
+    "session.between": "session",
+    "session.exponential": "session",
+    "session.lognormal": "session",
     "max_in_flight": "max_in_flight",
     "warm_up_us": "warm_up",
     "timeout_us": "timeout",
@@ -133,6 +138,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     hold(plan, settings, gated)
     plan |= parameters(loaded.parameters, overrides.env, secrets, parameter_problems)
     hooks = submitter_hooks_of(loaded, cls, settings, at)
+    if "session" in plan and hooks is not None and hooks.start is not None:
+        settings.problems.append(prepared_once(settings, hooks.start, hooks.why))
     problems = [*parameter_problems, *settings.problems, *tasks.problems]
     if problems:
         raise Refused(deduplicated(problems))
@@ -186,7 +193,7 @@ def _with_logic(
     if "code" not in plan:
         compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
         compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
-        if settings.overrides.prepares_here:
+        if settings.overrides.prepares_here and "session" not in plan:
             compiled = _prepared_here(compiled, loaded, cls, settings, at)
     return compiled
 
@@ -327,18 +334,19 @@ def plan_of(scenario: str, settings: Settings, tasks: Tasks, target: str) -> dic
     stages = stages_of.of_users(settings)
     users = stages_of.most(stages) if stages else settings.users()
     closed = users is not None
-    rest = settings.rest(users)
+    rest, session = settings.rest(users), session_of(settings, users)
     staged_us = stages_of.length_us(stages) if stages else None
     profile = settings.closed_loop(staged_us) if closed else settings.profile()
     is_newer = profile["shape"] in NEWER_SHAPES or not NEWER_RESTS.isdisjoint(rest or {})
     plan: dict[str, Any] = {
-        "schema": SECOND_SCHEMA if stages or is_newer else PLAN_SCHEMA,
+        "schema": SECOND_SCHEMA if stages or session or is_newer else PLAN_SCHEMA,
         "scenario": scenario,
         "target": target,
         "profile": profile,
         **({"users": users} if closed else {}),
         **({"user_stages": stages} if stages else {}),
         **({"rest": rest} if rest else {}),
+        **({"session": session} if session else {}),
         "arrivals": "uniform" if closed else settings.choice("arrivals", ARRIVALS),
         "tasks": tasks.tasks,
         "warm_up_us": settings.duration_us("warm_up"),

@@ -29,6 +29,7 @@ from .plan import (
 )
 from .recorded.tasks import NAME_BYTES_MAX, Tasks
 from .scenario.params import parameters, read_parameters
+from .scenario.session import session_of
 from .scenario.settings import Overrides, Settings
 from .scenario.thresholds import Measurable
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from ..scenario_file.user_types import UserType
 
 OF_TYPE = frozenset(
-    {"share", "wait", "pacing", "thresholds", "secret_headers", "compile", "prepare"}
+    {"share", "wait", "pacing", "session", "thresholds", "secret_headers", "compile", "prepare"}
 )
 """Settings of a scenario that are those of its user type, not of the run."""
 FIELD = re.compile(r"types\[(\d+)\](?:\.(\w+))?")
@@ -164,6 +165,7 @@ def _plan(parts: Sequence[Part], common: Settings, target: str) -> dict[str, Any
     """Build the plan of all types."""
     plan = plan_of(_name(parts), common, parts[0].tasks, target)
     plan.pop("rest", None)
+    plan.pop("session", None)
     plan["schema"] = SECOND_SCHEMA
     users = plan.get("users")
     plan["types"] = [_type(part, users) for part in parts]
@@ -185,12 +187,13 @@ def _is_code(parts: Sequence[Part]) -> bool:
 
 
 def _type(part: Part, users: int | None) -> dict[str, Any]:
-    rest = part.settings.rest(users)
+    rest, session = part.settings.rest(users), session_of(part.settings, users)
     return {
         "name": part.name,
         "share": part.type.share,
         "tasks": len(part.tasks.tasks),
         **({"rest": rest} if rest else {}),
+        **({"session": session} if session else {}),
     }
 
 
@@ -237,6 +240,8 @@ def _translated(
         case "rest":
             pacing = found["field"].endswith("pacing")
             place = part.settings.place("pacing" if pacing else "wait")
+        case "session":
+            place = part.settings.place("session")
         case "name" | "tasks":
             place = f"{part.type.at}: {part.name}"
         case _:

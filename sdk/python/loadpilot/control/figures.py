@@ -24,13 +24,43 @@ def closed_loop(load: Mapping[str, Any]) -> str:
     """Write the load of a closed loop: ``closed loop, 64 users``.
 
     ``load`` is a plan, or the facts of a run: ``users``, of stages the maximum; ``user_stages``;
-    and ``rest``, the pacing or think time between two tasks.
+    ``rest``, the pacing or think time between two tasks; and ``session``, the length of sessions.
     """
     users, stages = plural(load["users"], "user"), load.get("user_stages")
     text = f"closed loop, {users}"
     if stages:
         text = f"closed loop, up to {users} in {plural(len(stages), 'stage')}"
-    return text + think_time(load.get("rest"))
+    return text + user_times(load)
+
+
+def user_times(load: Mapping[str, Any]) -> str:
+    """Write how long users of a closed loop pause and stay; empty where they do neither."""
+    return think_time(load.get("rest")) + session_length(load.get("session"))
+
+
+def sessions_started(arrivals: Mapping[str, Any]) -> str:
+    """Write the sessions of arrivals: `` in 523 sessions, of which 401 are over``; or nothing."""
+    sessions = arrivals.get("sessions")
+    if sessions is None:
+        return ""
+    over = f"{count(sessions['ended'])} {'is' if sessions['ended'] == 1 else 'are'} over"
+    return f" in {plural(sessions['started'], 'session')}, of which {over}"
+
+
+def session_length(length: Mapping[str, Any] | None) -> str:
+    """Write how long users stay: ``, sessions of 12 min``; empty when they do for the whole run."""
+    match length:
+        case {"between": {"from_us": from_us, "to_us": to_us}} if from_us == to_us:
+            return f", sessions of {minutes(to_us)}"
+        case {"between": {"from_us": from_us, "to_us": to_us}}:
+            return f", sessions of {minutes(from_us)} to {minutes(to_us)}"
+        case {"exponential": {"median_us": median_us}}:
+            return f", sessions of {minutes(median_us)} in the median (exponential)"
+        case {"lognormal": {"median_us": median_us, "p99_us": p99_us}}:
+            times = f"{minutes(median_us)} in the median, {minutes(p99_us)} at p99"
+            return f", sessions of {times} (lognormal)"
+        case _:
+            return ""
 
 
 def think_time(rest: Mapping[str, Any] | None) -> str:
@@ -88,6 +118,12 @@ def millis(us: float) -> str:
 def seconds(us: float) -> str:
     """Write microseconds as seconds: ``9.5 s``."""
     return f"{us / 1_000_000:,.3f}".rstrip("0").rstrip(".") + " s"
+
+
+def minutes(us: float) -> str:
+    """Write microseconds as minutes where they are whole ones, else as seconds: ``12 min``."""
+    whole, left = divmod(us, 60_000_000)
+    return f"{whole:,.0f} min" if whole and not left else seconds(us)
 
 
 def size(value: float) -> str:

@@ -9,7 +9,7 @@ use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Ledger, Phases, RowKey, Tally};
 use loadpilot_events::log::delta::{
-    AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, TaskRaises, Totals,
+    AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, SessionCounts, TaskRaises, Totals,
 };
 use loadpilot_events::log::samples::EncodedSamples;
 use loadpilot_events::{BootId, Outcome};
@@ -84,6 +84,7 @@ impl Rows {
                 started: count,
                 dropped: BTreeMap::new(),
                 task_errors: 0,
+                sessions: SessionCounts::default(),
                 raises: TaskRaises::default(),
                 checks_passed: 0,
                 checks_failed: 0,

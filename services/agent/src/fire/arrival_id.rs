@@ -46,4 +46,6 @@ pub(crate) struct Arrival {
     pub due: MonoTime,
     /// When the pacer reached it.
     pub reached: MonoTime,
+    /// Number of the session of its user's place; `None` where users stay for the whole run.
+    pub session: Option<u32>,
 }

@@ -69,6 +69,7 @@ impl Shell {
             Capability::request_rows(),
             Capability::pairs(),
             Capability::hold(),
+            Capability::sessions(),
         ];
         self.labels
             .iter()

@@ -12,7 +12,7 @@ use flate2::Crc;
 use loadpilot_engine::fold::index::Index;
 
 /// First bytes of a file; the number changes with the layout.
-const MAGIC: &[u8; 21] = b"loadpilot.reading/10\n";
+const MAGIC: &[u8; 21] = b"loadpilot.reading/11\n";
 /// Size of the length and of the checksum before the bytes of a frame.
 const WORD_BYTES: usize = 4;
 /// Size in bytes at which a frame of entries is closed.

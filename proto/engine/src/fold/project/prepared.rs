@@ -66,6 +66,7 @@ impl<'a> Prepared<'a> {
                     passed: row.checks_passed,
                     failed: row.checks_failed,
                 },
+                sessions: row.sessions,
             };
             let excess = excess(row.tick, row.generation)?;
             prepared.arrivals.push((row, sums, excess));

@@ -58,7 +58,11 @@ impl Closing<'_> {
             let place = number(index);
             let steps = first_call..first_call + task.steps.len();
             first_call = steps.end;
-            tasks.push(self.task((place, task), arrivals.clone(), steps));
+            let arrivals = ArrivalCounts {
+                sessions: None,
+                ..arrivals.clone()
+            };
+            tasks.push(self.task((place, task), arrivals, steps));
         }
         tasks
     }

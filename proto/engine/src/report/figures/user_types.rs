@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use loadpilot_events::answers::report::{ArrivalCounts, UserTypeReport};
+use loadpilot_events::log::delta::SessionCounts;
 use loadpilot_events::plan::user_types::UserType;
 
 use crate::fold::arrival_counts::Accounts;
@@ -34,14 +35,19 @@ impl Closing<'_> {
         let raises = self.raises(tasks);
         let places = usize::from(tasks.start)..usize::from(tasks.end);
         let of_tasks = accounts.tasks.get(places.clone()).into_iter().flatten();
+        let of_type = ArrivalCounts {
+            sessions: one.session.map(|_| SessionCounts::default()),
+            ..ArrivalCounts::default()
+        };
         let named = self.plan.tasks.get(places).into_iter().flatten();
         UserTypeReport {
             name: one.name.clone(),
             share: one.share,
             users: self.plan.users.map(|_| users),
             rest: one.rest,
+            session: one.session,
             tasks: named.map(|task| task.name.clone()).collect(),
-            arrivals: of_tasks.fold(ArrivalCounts::default(), with),
+            arrivals: of_tasks.fold(of_type, with),
             errors: failed.count + raises.more_errors(),
             finished: all.count + raises.without_call,
             unconnected: self.unconnected(&is_own),
@@ -65,5 +71,8 @@ fn with(mut sum: ArrivalCounts, more: &ArrivalCounts) -> ArrivalCounts {
     sum.lost += more.lost;
     sum.waiting += more.waiting;
     sum.task_errors += more.task_errors;
+    if let (Some(sum), Some(more)) = (&mut sum.sessions, more.sessions) {
+        sum.add(more);
+    }
     sum
 }

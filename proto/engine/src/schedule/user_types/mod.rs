@@ -14,7 +14,7 @@ pub mod pairs;
 use std::ops::Range;
 
 use loadpilot_events::plan::script::Feed;
-use loadpilot_events::plan::{Plan, Rest};
+use loadpilot_events::plan::{Plan, Rest, SessionLength};
 
 use crate::schedule::hash::{Purpose, shuffled};
 use crate::schedule::run_weights::gcd;
@@ -56,6 +56,7 @@ struct OneType {
     /// Sum of the shares up to this one, in lowest terms.
     share_end: u64,
     rest: Option<Rest>,
+    session: Option<SessionLength>,
 }
 
 impl UserTypes {
@@ -78,6 +79,7 @@ impl UserTypes {
                 tasks: weights(all),
                 share_end: 1,
                 rest: plan.rest,
+                session: plan.session,
             };
             return Self { types: vec![only] };
         }
@@ -90,6 +92,7 @@ impl UserTypes {
                 tasks: weights(tasks),
                 share_end,
                 rest: one.rest,
+                session: one.session,
             }
         });
         Self {
@@ -118,6 +121,16 @@ impl UserTypes {
     /// The think time of a type.
     pub(crate) fn rest(&self, of: usize) -> Option<Rest> {
         self.types.get(of).and_then(|one| one.rest)
+    }
+
+    /// The length of the sessions of a type.
+    pub(crate) fn session(&self, of: usize) -> Option<SessionLength> {
+        self.types.get(of).and_then(|one| one.session)
+    }
+
+    /// Whether users of any type leave when their session is over.
+    pub(crate) fn have_sessions(&self) -> bool {
+        self.types.iter().any(|one| one.session.is_some())
     }
 
     /// Whether users of any type rest between two tasks.

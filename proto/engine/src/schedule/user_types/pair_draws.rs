@@ -38,9 +38,15 @@ impl Workload {
             DrawScope::Arrival(n) => DrawScope::Arrival(n / 2),
             DrawScope::Iteration { user, k } => DrawScope::Iteration { user: user / 2, k },
             // A user that serves arrivals is one of each side.
-            DrawScope::Start(_) | DrawScope::Stop(_) if self.users.is_none() => scope,
-            DrawScope::Start(user) => DrawScope::Start(user / 2),
-            DrawScope::Stop(user) => DrawScope::Stop(user / 2),
+            DrawScope::Start { .. } | DrawScope::Stop { .. } if self.users.is_none() => scope,
+            DrawScope::Start { user, session } => DrawScope::Start {
+                user: user / 2,
+                session,
+            },
+            DrawScope::Stop { user, session } => DrawScope::Stop {
+                user: user / 2,
+                session,
+            },
         }
     }
 

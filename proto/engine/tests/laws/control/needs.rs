@@ -204,6 +204,9 @@ fn a_mix_needs_agents_that_know_user_types() {
     let list = include_str!("../../../../golden/plan-requests.v2.json");
     let list: Plan = serde_json::from_str(list).expect("a plan");
     assert_eq!(list.needs(), BTreeSet::from([Capability::request_rows()]));
+    let sessions = include_str!("../../../../golden/plan-sessions.v2.json");
+    let sessions: Plan = serde_json::from_str(sessions).expect("a plan");
+    assert_eq!(sessions.needs(), BTreeSet::from([Capability::sessions()]));
     let request = plans::request(mix, 1, 1, &mut Dice::new(1));
     let able = BTreeSet::from([Capability::user_types()]);
     let agents = [

@@ -63,7 +63,7 @@ type Damage = fn(&mut Value);
 
 const MAX: u64 = u64::MAX;
 
-const DAMAGES: [(&str, Damage); 42] = [
+const DAMAGES: [(&str, Damage); 43] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
@@ -147,6 +147,9 @@ const DAMAGES: [(&str, Damage); 42] = [
     ),
     ("too many checks", |d| {
         d["arrivals"][0]["checks_failed"] = json!(MAX)
+    }),
+    ("too many sessions", |d| {
+        d["arrivals"][0]["sessions"] = json!({"started": MAX, "ended": 0})
     }),
     ("a metric without a name", |d| {
         added(d, "", 0, counter(1, 0))

@@ -44,6 +44,7 @@ fn sum(one: &ArrivalCounts, other: &ArrivalCounts) -> ArrivalCounts {
         lost: one.lost + other.lost,
         waiting: one.waiting + other.waiting,
         task_errors: one.task_errors + other.task_errors,
+        sessions: None,
         dropped: dropped_in_both,
     }
 }

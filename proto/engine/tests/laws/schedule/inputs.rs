@@ -148,7 +148,13 @@ proptest! {
         prop_assert!(found.iter().all(|(&n, drawn)| *drawn == values(DrawScope::Arrival(n))));
         let users = (0..50).flat_map(|user| {
             let iterations = (0..3).map(move |k| DrawScope::Iteration { user, k });
-            iterations.chain([DrawScope::Start(user), DrawScope::Stop(user)])
+            let hooks = move |session| {
+                [
+                    DrawScope::Start { user, session },
+                    DrawScope::Stop { user, session },
+                ]
+            };
+            iterations.chain((0..3).flat_map(hooks))
         });
         let mut all: Vec<u64> = found.into_values().flatten().collect();
         all.extend(users.flat_map(values));
@@ -176,7 +182,7 @@ fn draws_and_rows_never_change() {
     };
     let mut feeder = Feeder::new(Arc::new(Workload::new(&plan, 42)), 0, &feed);
     let rows: Vec<_> = (0..10)
-        .filter_map(|user| feeder.row(DrawScope::Start(user)).ok())
+        .filter_map(|user| feeder.row(DrawScope::Start { user, session: 0 }).ok())
         .collect();
     assert_eq!(rows, [1, 8, 4, 3, 5, 0, 9, 7, 2, 6]);
 }

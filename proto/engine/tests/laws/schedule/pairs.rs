@@ -151,8 +151,8 @@ proptest! {
             let scope = both.draws_of(DrawScope::Iteration { user: half, k });
             prop_assert_eq!(scope, DrawScope::Iteration { user, k });
             prop_assert_eq!(rows.row(scope), own.row(DrawScope::Iteration { user, k }));
-            let start = both.draws_of(DrawScope::Start(half));
-            prop_assert_eq!(rows.row(start), own.row(DrawScope::Start(user)));
+            let start = both.draws_of(DrawScope::Start { user: half, session: 0 });
+            prop_assert_eq!(rows.row(start), own.row(DrawScope::Start { user, session: 0 }));
         }
     }
 

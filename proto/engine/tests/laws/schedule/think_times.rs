@@ -28,7 +28,7 @@ fn drawn(rest: Rest, seed: u64) -> Vec<u64> {
 }
 
 /// The largest distance between sorted draws and a distribution (Kolmogorov, Smirnov).
-fn distance(sorted: &[u64], share_below: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn distance(sorted: &[u64], share_below: impl Fn(f64) -> f64) -> f64 {
     let len = sorted.len() as f64;
     let each = sorted.iter().enumerate().map(|(place, &us)| {
         let expected = share_below(us as f64);
@@ -39,7 +39,7 @@ fn distance(sorted: &[u64], share_below: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// Share of the standard normal distribution below `z`, by the series of its density.
-fn normal_below(z: f64) -> f64 {
+pub(crate) fn normal_below(z: f64) -> f64 {
     let terms = (1..200).scan(z, |term, n| {
         *term *= z * z / f64::from(2 * n + 1);
         Some(*term)

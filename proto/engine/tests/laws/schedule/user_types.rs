@@ -187,6 +187,7 @@ proptest! {
             share,
             tasks: u16::try_from(mix.tasks.len()).expect("few"),
             rest,
+            session: None,
         }];
         prop_assert_eq!(check::plan(&mix), []);
         let feed = Feed {
@@ -214,7 +215,8 @@ proptest! {
                 false => DrawScope::Arrival(n),
             };
             prop_assert_eq!(rows.row(scope), mix_rows.row(scope));
-            prop_assert_eq!(rows.row(DrawScope::Start(user)), mix_rows.row(DrawScope::Start(user)));
+            let start = DrawScope::Start { user, session: 0 };
+            prop_assert_eq!(rows.row(start), mix_rows.row(start));
         }
         prop_assert_eq!(plan.count_per_task(3..333), mix.count_per_task(3..333));
     }
@@ -249,7 +251,8 @@ proptest! {
                 }
             }
             prop_assert!(rows.into_iter().eq(0..feed.rows));
-            let starts = users.iter().map(|&user| feeder.row(DrawScope::Start(user)));
+            let start = |&user| DrawScope::Start { user, session: 0 };
+            let starts = users.iter().map(|user| feeder.row(start(user)));
             let starts: BTreeSet<u64> = starts.flatten().collect();
             prop_assert!(starts.into_iter().eq(0..users.len() as u64));
         }

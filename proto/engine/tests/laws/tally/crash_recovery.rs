@@ -13,7 +13,9 @@ use loadpilot_events::log::assign::{Holding, Loss, LossReason};
 use loadpilot_events::log::ctl::{
     Decision, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
 };
-use loadpilot_events::log::delta::{DeltaReported, Gauges, LastCall, TaskRaises, Totals};
+use loadpilot_events::log::delta::{
+    DeltaReported, Gauges, LastCall, SessionCounts, TaskRaises, Totals,
+};
 use loadpilot_events::log::evt::{Fact, FinishReason, ShardsFinished, TailReported, What};
 use loadpilot_events::log::hist;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
@@ -44,6 +46,7 @@ enum Step {
     TaskError(u32),
     TaskRaised(u32, LastCall),
     Check(bool),
+    Session(u32, bool),
     /// All threads are harvested.
     Harvest,
     /// The harvest is closed into deltas, and the checkpoint moves.
@@ -58,6 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
         2 => (0_u32..3, prop::sample::select(&LastCall::ALL[..]))
             .prop_map(|(tick, last)| Step::TaskRaised(tick, last)),
         2 => any::<bool>().prop_map(Step::Check),
+        2 => (0_u32..3, any::<bool>()).prop_map(|(tick, follows)| Step::Session(tick, follows)),
         2 => Just(Step::Harvest),
         2 => Just(Step::Close),
     ];
@@ -86,6 +90,7 @@ impl Recorder {
             TallyEvent::TaskError(key) => self.tally.task_error(*key),
             TallyEvent::TaskRaised(key, last) => self.tally.task_raised(*key, *last),
             TallyEvent::Check(key, passed) => self.tally.check(*key, *passed),
+            TallyEvent::Session(key, follows) => self.tally.session(*key, *follows),
             other => panic!("no step records {other:?}"),
         }
         self.events.push(event);
@@ -124,9 +129,12 @@ fn call(tick: u32, us: u64) -> CallEnd {
 /// Every figure of deltas, added up without regard to how they were cut.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
-    arrivals: BTreeMap<u32, (u64, u64, u64, u64, u64, TaskRaises)>,
+    arrivals: BTreeMap<u32, ArrivalsOf>,
     calls: BTreeMap<(u32, Outcome), CallsOf>,
 }
+
+/// Started, dropped, task errors, checks passed and failed, raises, and sessions.
+type ArrivalsOf = (u64, u64, u64, u64, u64, TaskRaises, SessionCounts);
 
 /// Count, answers, bytes, and how often each latency.
 type CallsOf = (u64, u64, u64, Vec<(u64, u64)>);
@@ -141,6 +149,7 @@ fn sums(deltas: &[DeltaReported]) -> Sums {
         sum.3 += row.checks_passed;
         sum.4 += row.checks_failed;
         sum.5.add(row.raises);
+        sum.6.add(row.sessions);
     }
     let mut latencies: BTreeMap<_, hist::Hist> = BTreeMap::new();
     for row in deltas.iter().flat_map(|delta| &delta.calls) {
@@ -181,6 +190,7 @@ proptest! {
                 Step::TaskError(tick) => TallyEvent::TaskError(key(tick)),
                 Step::TaskRaised(tick, last) => TallyEvent::TaskRaised(key(tick), last),
                 Step::Check(passed) => TallyEvent::Check(key(0), passed),
+                Step::Session(tick, follows) => TallyEvent::Session(key(tick), follows),
                 Step::Harvest => {
                     for (recorder, mark) in recorders.iter_mut().zip(&mut marks) {
                         pending.merge(recorder.tally.take());
@@ -211,6 +221,7 @@ proptest! {
                 TallyEvent::TaskError(key) => whole.task_error(*key),
                 TallyEvent::TaskRaised(key, last) => whole.task_raised(*key, *last),
                 TallyEvent::Check(key, passed) => whole.check(*key, *passed),
+                TallyEvent::Session(key, follows) => whole.session(*key, *follows),
                 _ => {}
             }
             recorders[thread].record(event);

@@ -29,7 +29,7 @@ FILE = "file"
 PAIRED = frozenset({"NAME=VALUE", "NAME=INT", "KEY=LIMIT"})
 KEYED = frozenset({"NAME=VALUE", "NAME=INT"})
 
-LOOP = ("users", "user_stages", "max", "wait")
+LOOP = ("users", "user_stages", "max", "wait", "session")
 REPLAY = ("replay_curve", "replay_run", "scale")
 SHAPE = ("mode", "ramp_up", "baseline", "burst", "period")
 SCHEDULE = ("rps", *SHAPE, "idle", "stages", *REPLAY)

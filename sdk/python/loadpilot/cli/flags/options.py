@@ -162,6 +162,7 @@ def read(
         idle=flags.idle,
         logs=fleet.server if fleet is not None and isinstance(fleet.server, Server) else None,
         wait=flags.wait,
+        session=flags.session,
         prepares_here=agents.want > local_agents,
         hold=flags.hold,
     )

@@ -220,6 +220,16 @@ class RunFlags:
             default=SCENARIO_DEFAULT,
         ),
     ] = None
+    session: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION",
+            "How long each user of a closed loop stays before a new one takes its place: 12m; "
+            "drawn as of --wait, lognormal:median=12m,p99=45m; or 0 for the whole run.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
     warm_up: Annotated[
         str | None,
         flag(

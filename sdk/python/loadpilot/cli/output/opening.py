@@ -17,7 +17,7 @@ from ...control.figures import (
     percent,
     plural,
     seconds,
-    think_time,
+    user_times,
 )
 from ...control.terminal import safe
 from ..configuration.sources import current
@@ -135,7 +135,7 @@ def _agents(options: Options) -> str:
 
 
 def type_lines(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Write the user types of a mix with their shares and think times, a line each."""
+    """Write the user types of a mix with their shares and the times of their users, a line each."""
     types = plan.get("types", [])
     if plan.get("paired"):
         yield from _side_lines(plan)
@@ -144,7 +144,7 @@ def type_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     head = "types      "
     for one in types:
         share = percent(one["share"] * 100 / shares)
-        yield f"{head}{safe(one['name'])} {share}{think_time(one.get('rest'))}"
+        yield f"{head}{safe(one['name'])} {share}{user_times(one)}"
         head = " " * len(head)
 
 
@@ -153,7 +153,7 @@ def _side_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     targets = [plan["target"], *plan["connections"]["other_targets"]]
     head = "compares   "
     for one, target in zip(plan["types"], targets, strict=True):
-        half = f"half of the load{think_time(one.get('rest'))}"
+        half = f"half of the load{user_times(one)}"
         yield f"{head}{safe(one['name'])} {safe(target)}, {half}"
         head = " " * len(head)
 

@@ -17,8 +17,9 @@ from ...control.figures import (
     percent,
     plural,
     seconds,
+    sessions_started,
     size,
-    think_time,
+    user_times,
 )
 from ...control.outcome import requests_per_sec
 from ...control.terminal import inert, safe
@@ -98,7 +99,9 @@ def _offered(report: Report) -> Iterator[str]:
     if users is not None:
         loop = closed_loop(run)
         yield labelled("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
-        yield labelled("arrivals", f"{started} started; a closed loop plans none")
+        yield labelled(
+            "arrivals", f"{started} started{sessions_started(arrivals)}; a closed loop plans none"
+        )
     else:
         yield labelled(
             "achieved",
@@ -289,12 +292,11 @@ def _types(report: Report) -> Iterator[str]:
         yield _row(safe(one["name"]), one["finished"], one["errors"], one.get("response"))
     shares = sum(one["share"] for one in types)
     for place, one in enumerate(types):
-        users, started = one.get("users"), count(one["arrivals"]["started"])
-        of = f"{plural(users, 'user')}{think_time(one.get('rest'))}" if users is not None else ""
-        if users is None:
-            of = f"of {count(one['arrivals']['planned'])} planned"
-        share = percent(one["share"] * 100 / shares)
-        text = f"{safe(one['name'])}: share {share}, {started} arrivals started, {of}"
+        users, arrivals = one.get("users"), one["arrivals"]
+        planned = f"of {count(arrivals['planned'])} planned"
+        of = planned if users is None else f"{plural(users, 'user')}{user_times(one)}"
+        started = f"{count(arrivals['started'])} arrivals started{sessions_started(arrivals)}"
+        text = f"{safe(one['name'])}: share {percent(one['share'] * 100 / shares)}, {started}, {of}"
         yield labelled("" if place else "mix", text)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...inputs.think_time import EXAMPLES, FLAG_EXAMPLES, ThinkTime, of_flag
+from ...inputs.distribution import EXAMPLES, FLAG_EXAMPLES, Distribution, of_flag
 from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, one_of, rule
 from . import profile, replay, stages
@@ -39,6 +39,7 @@ FLAG_SETTINGS = frozenset(
         "users",
         "duration",
         "wait",
+        "session",
         "warm_up",
         "mode",
         "ramp_up",
@@ -118,6 +119,8 @@ class Overrides:
     """Server of the past runs; None for those of this directory."""
     wait: str | None = None
     """``1s``, ``1s,3s``, ``exponential:median=1s`` or ``0``, as text."""
+    session: str | None = None
+    """As ``wait``."""
     prepares_here: bool = False
     """Whether the submitter prepares the users of a scenario in Python by default, because its
     agents are shared."""
@@ -247,10 +250,10 @@ class Settings:
         """Read a pause: a duration, the shortest and the longest, or a distribution."""
         place = self.place("wait")
         match wait:
-            case ThinkTime():
+            case Distribution():
                 is_flag = self.overrides.wait is not None
                 try:
-                    return wait.rest(place, FLAG_EXAMPLES if is_flag else EXAMPLES)
+                    return wait.in_plan(place, FLAG_EXAMPLES if is_flag else EXAMPLES)
                 except Wrong as wrong:
                     self.problems.append(wrong.problem)
                     return {"wait": {"from_us": 1, "to_us": 1}}

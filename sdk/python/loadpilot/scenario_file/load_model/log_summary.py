@@ -46,6 +46,8 @@ PATH_LINES: Any = {
     "break_on_hyphens": False,
 }
 """How a list of paths is written."""
+STAY_MAX_S = 24 * 3_600
+"""Maximum length of sessions at the 99th percentile, in seconds."""
 SAMPLE_SEED = 1
 """Seed of the sample of paths: the same log makes the same model."""
 
@@ -59,14 +61,20 @@ class Derived:
     routes: list[tuple[str, str, Route]]
     """Method, route and requests of each action."""
     wait: Fit
+    stay: Fit | None
+    """Lengths of sessions of several requests; None without any, or if a run cannot have them."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Requests that are not in the model, by the reason."""
 
     @property
     def users(self) -> int:
-        """Number of users whose requests come as often as those of the log."""
+        """Number of users whose requests come as often as those of the log.
+
+        Each session begins with a request, and each think time ends with one.
+        """
         rate = sum(route.count for _, _, route in self.routes) / self.sessions.span_s
-        return max(1, round(rate * self.wait.mean_s))
+        begins = 1 / self.stay.mean_s if self.stay is not None else 0.0
+        return max(1, round(rate / (1 / self.wait.mean_s + begins)))
 
     def toml(self) -> str:
         """Write the model as a file."""
@@ -77,9 +85,6 @@ class Derived:
         yield f"# A load model, derived from {quoted(self.log)} by `loadpilot model from-log`."
         yield f"# Requests: {sessions.requests:,} of {sessions.count:,} sessions,"
         yield f"# from {_instant(sessions.first)} to {_instant(sessions.last)}."
-        if sessions.lengths.total:
-            median, p99 = (sessions.lengths.quantile(share) for share in (0.5, 0.99))
-            yield f"# Sessions of several requests: median {median:.0f} s, p99 {p99:.0f} s."
         for reason, count in self.left_out.most_common():
             yield f"# Left out: {count:,} {reason}."
         yield ""
@@ -94,6 +99,11 @@ class Derived:
         yield 'name = "Visitor"'
         yield f"# Kolmogorov-Smirnov distance to the log: {wait.distance:.2f}."
         yield f"wait = {quoted(wait.text())}"
+        if self.stay is not None:
+            yield f"# Sessions of several requests: the distance is {self.stay.distance:.2f}."
+            yield f"session = {quoted(self.stay.text())}"
+        elif sessions.lengths.total:
+            yield "# No session: of those of the log more than one of 100 is longer than a day."
         names: Counter[str] = Counter()
         for method, path, route in self.routes:
             name = step_name(method, path)
@@ -145,7 +155,10 @@ def derive(path: Path, timeout_s: int, *, with_assets: bool) -> Derived:
     rare = sum(route.count for _, _, route in found[ACTIONS_MAX:])
     if rare:
         left_out[f"requests of {len(found) - ACTIONS_MAX:,} rare routes"] = rare
-    return Derived(path.name, sessions, found[:ACTIONS_MAX], fit(sessions.gaps), left_out)
+    stay = fit(sessions.lengths) if sessions.lengths.total else None
+    if stay is not None and stay.p99_s > STAY_MAX_S:
+        stay = None
+    return Derived(path.name, sessions, found[:ACTIONS_MAX], fit(sessions.gaps), stay, left_out)
 
 
 def _reason_to_leave_out(visit: Visit, *, with_assets: bool) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
-from ...inputs.think_time import FLAG_EXAMPLES, of_flag
+from ...inputs.distribution import FLAG_EXAMPLES, of_flag
 from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, Refused, nearest, rule
 from ...request.encoding import METHODS
@@ -54,6 +54,8 @@ class UserType:
     """Number of its users, relative to the other types."""
     wait: str | None
     """Think time, as of `--wait`; None for none."""
+    session: str | None
+    """Length of sessions, as of `--session`; None if users stay for the whole run."""
     actions: tuple[Action, ...]
 
 
@@ -116,13 +118,11 @@ class _Reader:
         if name and not is_python_name(name):
             self.problems.append(rule(table.at("name"), "must be a Python name", name))
         share = table.whole("share", 1, SHARE_MAX)
-        wait = table.text("wait", "")
-        if wait:
-            table.check_wait("wait", wait)
+        wait, session = (table.time(key) for key in ("wait", "session"))
         actions = tuple(self.action(one) for one in table.tables("action"))
         table.end()
         table.unique("action", [one.name for one in actions])
-        return UserType(name, share, wait or None, actions)
+        return UserType(name, share, wait, session, actions)
 
     def action(self, table: _Table) -> Action:
         method = table.text("method", "GET").upper()
@@ -213,15 +213,17 @@ class _Table:
         except Wrong as wrong:
             self.reader.problems.append(wrong.problem)
 
-    def check_wait(self, key: str, value: str) -> None:
-        """Check a think time: a duration, or a distribution."""
+    def time(self, key: str) -> str | None:
+        """Take a time of users: a duration, or a distribution; None if it is absent."""
+        value = self.text(key, "")
         try:
             if ":" in value:
-                of_flag(self.at(key), value).rest(self.at(key), FLAG_EXAMPLES)
-            else:
+                of_flag(self.at(key), value).in_plan(self.at(key), FLAG_EXAMPLES)
+            elif value:
                 duration_us(self.at(key), value)
         except Wrong as wrong:
             self.reader.problems.append(wrong.problem)
+        return value or None
 
     def unique(self, key: str, names: list[str]) -> None:
         """Check that names differ."""

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...dsl import VUser
-from ...inputs.think_time import of_flag
+from ...inputs.distribution import of_flag
 from .model import is_python_name
 
 if TYPE_CHECKING:
@@ -24,9 +24,12 @@ RESERVED_PREFIX = "check_"
 
 def python_source(model: LoadModel, origin: str) -> str:
     """Write the scenario; ``origin`` names the model."""
-    waits = {of_flag("wait", one.wait).name for one in model.types if one.wait and ":" in one.wait}
+    times = [time for one in model.types for time in (one.wait, one.session) if time is not None]
+    distributions = {of_flag("time", time).name for time in times if ":" in time}
     has_feeds = any(len(action.paths) > 1 for one in model.types for action in one.actions)
-    names = {"LoadClient", "VUser", "scenario", "task", *waits, *(["feed"] if has_feeds else [])}
+    names = {"LoadClient", "VUser", "scenario", "task", *distributions}
+    if has_feeds:
+        names.add("feed")
     ordered = sorted(names, key=lambda name: (name[0].islower(), name))
     # A name is quoted, so that no file name is code.
     lines = [
@@ -47,7 +50,9 @@ def _user_type(model: LoadModel, one: UserType) -> Iterator[str]:
     if len(model.types) > 1:
         yield f"{INDENT}share={one.share},"
     if one.wait is not None:
-        yield f"{INDENT}wait={_wait(one.wait)},"
+        yield f"{INDENT}wait={_time(one.wait)},"
+    if one.session is not None:
+        yield f"{INDENT}session={_time(one.session)},"
     yield ")"
     yield f"class {one.name}(VUser):"
     names = _method_names(one.actions)
@@ -78,11 +83,11 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _wait(text: str) -> str:
-    """Write a think time."""
+def _time(text: str) -> str:
+    """Write a think time or the length of sessions."""
     if ":" not in text:
         return quoted(text)
-    time = of_flag("wait", text)
+    time = of_flag("time", text)
     given = ", ".join(f"{name}={quoted(value)}" for name, value in time.parameters.items())
     return f"{time.name}({given})"
 

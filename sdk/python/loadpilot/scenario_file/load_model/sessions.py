@@ -70,7 +70,7 @@ class Fit:
         return self.median_s * exp(sigma * sigma / 2)
 
     def text(self) -> str:
-        """Write it as the value of `--wait`."""
+        """Write it as the value of `--wait` or `--session`."""
         if self.name == "exponential":
             return f"exponential:median={_seconds(self.median_s)}"
         return f"lognormal:median={_seconds(self.median_s)},p99={_seconds(self.p99_s)}"

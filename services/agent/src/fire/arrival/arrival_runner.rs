@@ -4,6 +4,7 @@
 //! nothing of its own per call.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -58,6 +59,8 @@ pub(crate) struct ArrivalRunner<W> {
     pub(crate) failures: RefCell<FailureExamples>,
     /// Requests in a file, of which each arrival sends one.
     rows: Option<RequestRows>,
+    /// By user: the session of its last arrival.
+    sessions: RefCell<BTreeMap<u32, u32>>,
 }
 
 /// How an exchange ended.
@@ -118,6 +121,7 @@ impl<W: Wire> ArrivalRunner<W> {
             cancelled: Cell::new(false),
             panicked: Cell::new(false),
             failures: RefCell::default(),
+            sessions: RefCell::default(),
         }
     }
 
@@ -213,6 +217,7 @@ impl<W: Wire> ArrivalRunner<W> {
         scratch: &mut Scratch,
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
+        let is_new_client = self.begin_session(arrival);
         let mut begin = Begin {
             due: arrival.due,
             dispatched,
@@ -253,7 +258,7 @@ impl<W: Wire> ArrivalRunner<W> {
             let order = Order {
                 call,
                 id: self.program.has_ids.then_some(scratch.id.as_str()),
-                may_reuse: self.may_reuse(arrival, step),
+                may_reuse: self.may_reuse(arrival, step) && (step > 0 || !is_new_client),
                 progress: &progress,
                 tokens,
                 shown: Some(&shown),
@@ -273,6 +278,23 @@ impl<W: Wire> ArrivalRunner<W> {
             self.task_error(arrival);
         }
         begin.due
+    }
+
+    /// Counts the session of an arrival, if it is the first of it; gives whether its user takes the
+    /// place of another.
+    pub(crate) fn begin_session(&self, arrival: &Arrival) -> bool {
+        let (Some(session), ArrivalId::Iteration { user, .. }) = (arrival.session, arrival.id)
+        else {
+            return false;
+        };
+        let before = self.sessions.borrow_mut().insert(user, session);
+        if before == Some(session) {
+            return false;
+        }
+        let follows = before.is_some();
+        self.tally.borrow_mut().session(arrival.key, follows);
+        self.recorder.session(arrival.key, follows);
+        follows
     }
 
     /// Counts a started arrival that ended and did not go well.
@@ -426,7 +448,13 @@ impl<W: Wire> ArrivalRunner<W> {
         let written = match arrival.id {
             ArrivalId::Planned(n) => write!(id, "{run}/{n}/{step}"),
             ArrivalId::Iteration { user, k } => {
-                write!(id, "{run}/{user}.{}.{k}/{step}", arrival.key.generation)
+                let generation = arrival.key.generation;
+                match arrival.session {
+                    None => write!(id, "{run}/{user}.{generation}.{k}/{step}"),
+                    Some(session) => {
+                        write!(id, "{run}/{user}.{generation}.{k}.{session}/{step}")
+                    }
+                }
             }
         };
         written.expect("a String takes what is written");

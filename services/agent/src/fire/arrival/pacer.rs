@@ -335,6 +335,7 @@ fn release_due<W: Wire>(
             key: due.key,
             due: start.plus_us(due.due_us),
             reached: now,
+            session: None,
         };
         if due.repeated {
             // It was released under a generation that was fenced before this core knew: never

@@ -229,6 +229,7 @@ mod tests {
             users: None,
             user_stages: None,
             rest: None,
+            session: None,
             types: Vec::new(),
             paired: false,
             hold: Vec::new(),

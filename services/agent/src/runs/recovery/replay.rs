@@ -122,6 +122,7 @@ impl Reader<'_> {
             RingEventKind::TaskError => TallyEvent::TaskError(key),
             RingEventKind::TaskRaised(last) => TallyEvent::TaskRaised(key, last),
             RingEventKind::Check { passed } => TallyEvent::Check(key, passed),
+            RingEventKind::Session { follows } => TallyEvent::Session(key, follows),
             RingEventKind::Metric { text, value } => {
                 TallyEvent::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)
             }

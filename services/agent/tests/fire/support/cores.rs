@@ -66,6 +66,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         users: None,
         user_stages: None,
         rest: None,
+        session: None,
         types: Vec::new(),
         paired: false,
         hold: Vec::new(),

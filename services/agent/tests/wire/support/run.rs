@@ -282,6 +282,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         users: None,
         user_stages: None,
         rest: None,
+        session: None,
         types: Vec::new(),
         paired: false,
         hold: Vec::new(),

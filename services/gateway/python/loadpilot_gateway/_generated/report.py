@@ -11,38 +11,6 @@ from enum import StrEnum
 DroppedAdditionalProperty = TypeAliasType("DroppedAdditionalProperty", Annotated[int, Field(ge=0)])
 
 
-class ArrivalCounts(BaseModel):
-    """
-    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
-    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
-    """
-
-    dropped: dict[str, DroppedAdditionalProperty]
-    """
-    Number of arrivals that never started, by reason.
-    """
-    lost: Annotated[int, Field(ge=0)]
-    """
-    Number of arrivals of holders that did not report them: see `gaps.lost`.
-    """
-    planned: Annotated[int, Field(ge=0)]
-    """
-    Number of planned arrivals, computed from the log and never summed from agents.
-    """
-    started: Annotated[int, Field(ge=0)]
-    """
-    Number of arrivals whose first call was dispatched.
-    """
-    task_errors: Annotated[int, Field(ge=0)]
-    """
-    Number of started arrivals that raised an error or had a call that was not ok.
-    """
-    waiting: Annotated[int, Field(ge=0)]
-    """
-    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
-    """
-
-
 class Breach(BaseModel):
     """
     A gate that failed while the run went on.
@@ -1331,6 +1299,69 @@ class RunState(StrEnum):
     """
 
 
+class SessionCounts(BaseModel):
+    """
+    Sessions in the places of a closed loop, as the target sees them: after the loss of an agent the
+    rest of a session counts as one of its own.
+    """
+
+    ended: Annotated[int, Field(ge=0)]
+    """
+    Number of sessions that were over when the next one of their place began.
+    """
+    started: Annotated[int, Field(ge=0)]
+    """
+    Number of sessions that began.
+    """
+
+
+class Between(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    from_us: Annotated[int, Field(ge=0)]
+    """
+    Minimum, in µs.
+    """
+    to_us: Annotated[int, Field(ge=0)]
+    """
+    Maximum, in µs.
+    """
+
+
+class SessionLength1(BaseModel):
+    """
+    Of a uniform distribution; constant where both ends are equal.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    between: Between
+
+
+class SessionLength2(BaseModel):
+    """
+    Of an exponential distribution.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    exponential: Exponential
+
+
+class SessionLength3(BaseModel):
+    """
+    Of a lognormal distribution.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    lognormal: Lognormal
+
+
 class Shape(StrEnum):
     """
     Named shape of a profile.
@@ -1691,6 +1722,42 @@ class WarmUp(BaseModel):
     warm_up_us: Annotated[int, Field(ge=0)]
     """
     Length of the warm-up in µs.
+    """
+
+
+class ArrivalCounts(BaseModel):
+    """
+    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
+    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
+    """
+
+    dropped: dict[str, DroppedAdditionalProperty]
+    """
+    Number of arrivals that never started, by reason.
+    """
+    lost: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals of holders that did not report them: see `gaps.lost`.
+    """
+    planned: Annotated[int, Field(ge=0)]
+    """
+    Number of planned arrivals, computed from the log and never summed from agents.
+    """
+    sessions: SessionCounts | None = None
+    """
+    Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+    """
+    started: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals whose first call was dispatched.
+    """
+    task_errors: Annotated[int, Field(ge=0)]
+    """
+    Number of started arrivals that raised an error or had a call that was not ok.
+    """
+    waiting: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
     """
 
 
@@ -2381,6 +2448,10 @@ class UserTypeReport(BaseModel):
     """
     Service time of its calls, each call by itself.
     """
+    session: SessionLength1 | SessionLength2 | SessionLength3 | None = None
+    """
+    Length of the sessions of those users. Absent: each stays for the whole run.
+    """
     share: Annotated[int, Field(ge=0)]
     """
     Share of the type, out of the sum of all shares.
@@ -2577,6 +2648,11 @@ class RunFacts(BaseModel):
     seed: Annotated[int, Field(ge=0)]
     """
     Random seed; with the plan it fixes every arrival.
+    """
+    session: SessionLength1 | SessionLength2 | SessionLength3 | None = None
+    """
+    Length of the sessions of those users. Absent: each stays for the whole run, or a mix, whose
+    types have their own.
     """
     shape: Shape
     """

@@ -15,38 +15,6 @@ class BrokeAtU(RootModel[int | None]):
 DroppedAdditionalProperty = TypeAliasType("DroppedAdditionalProperty", Annotated[int, Field(ge=0)])
 
 
-class ArrivalCounts(BaseModel):
-    """
-    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
-    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
-    """
-
-    dropped: dict[str, DroppedAdditionalProperty]
-    """
-    Number of arrivals that never started, by reason.
-    """
-    lost: Annotated[int, Field(ge=0)]
-    """
-    Number of arrivals of holders that did not report them: see `gaps.lost`.
-    """
-    planned: Annotated[int, Field(ge=0)]
-    """
-    Number of planned arrivals, computed from the log and never summed from agents.
-    """
-    started: Annotated[int, Field(ge=0)]
-    """
-    Number of arrivals whose first call was dispatched.
-    """
-    task_errors: Annotated[int, Field(ge=0)]
-    """
-    Number of started arrivals that raised an error or had a call that was not ok.
-    """
-    waiting: Annotated[int, Field(ge=0)]
-    """
-    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
-    """
-
-
 class FindingKind(StrEnum):
     """
     Subject of a finding.
@@ -355,6 +323,22 @@ class Rules(StrEnum):
     """
 
 
+class SessionCounts(BaseModel):
+    """
+    Sessions in the places of a closed loop, as the target sees them: after the loss of an agent the
+    rest of a session counts as one of its own.
+    """
+
+    ended: Annotated[int, Field(ge=0)]
+    """
+    Number of sessions that were over when the next one of their place began.
+    """
+    started: Annotated[int, Field(ge=0)]
+    """
+    Number of sessions that began.
+    """
+
+
 class TaskRaises(BaseModel):
     """
     Number of arrivals whose task raised an error, by how their last call ended.
@@ -429,6 +413,42 @@ class Verdict(BaseModel):
     thresholds: list[ThresholdResult]
     """
     Results of the thresholds, in the order of the plan.
+    """
+
+
+class ArrivalCounts(BaseModel):
+    """
+    Planned arrivals: `planned = started + Σ dropped + lost + waiting`. A closed loop plans none:
+    there `planned = started + Σ dropped` as reported, and unreported intervals are in `gaps.lost`.
+    """
+
+    dropped: dict[str, DroppedAdditionalProperty]
+    """
+    Number of arrivals that never started, by reason.
+    """
+    lost: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals of holders that did not report them: see `gaps.lost`.
+    """
+    planned: Annotated[int, Field(ge=0)]
+    """
+    Number of planned arrivals, computed from the log and never summed from agents.
+    """
+    sessions: SessionCounts | None = None
+    """
+    Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+    """
+    started: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals whose first call was dispatched.
+    """
+    task_errors: Annotated[int, Field(ge=0)]
+    """
+    Number of started arrivals that raised an error or had a call that was not ok.
+    """
+    waiting: Annotated[int, Field(ge=0)]
+    """
+    Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
     """
 
 

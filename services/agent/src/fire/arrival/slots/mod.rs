@@ -123,6 +123,7 @@ impl Arrival {
             key: iteration.key,
             due: now,
             reached: now,
+            session: iteration.session,
         }
     }
 }

@@ -87,6 +87,7 @@ impl Slots<Gate> {
                 key,
                 due: now,
                 reached: now,
+                session: None,
             });
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct PreparedRequest<'a> {
     compiled: Result<CompiledCall, String>,
     /// Its index among the calls of its part.
     step: usize,
+    /// Whether it is the first request of a new client.
+    is_new_client: bool,
     /// Whether a check may examine its answer.
     is_checked: bool,
     /// Of the first call of an arrival: when the user got the arrival, and how long it has rested
@@ -123,6 +125,7 @@ impl<W: Wire> ArrivalRunner<W> {
             arrival: context.arrival,
             compiled: self.compiled((context.arrival, context.target), request),
             step: context.calls + place,
+            is_new_client: context.is_new_client && context.calls + place == 0,
             is_checked: context.is_checked,
             prelude: (context.calls == 0).then_some((context.dispatched, context.rested_us)),
         }
@@ -180,13 +183,13 @@ impl<W: Wire> ArrivalRunner<W> {
         let may_reuse = match one.arrival {
             Some(arrival) => {
                 self.write_id(arrival, one.step, &mut scratch.id);
-                self.may_reuse(arrival, one.step)
+                self.may_reuse(arrival, one.step) && !one.is_new_client
             }
             None => {
                 scratch.id.clear();
                 write!(scratch.id, "{}/-/{}", self.run, one.step)
                     .expect("a String takes what is written");
-                true
+                !one.is_new_client
             }
         };
         let progress = Progress::new(now);

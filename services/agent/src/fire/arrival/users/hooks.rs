@@ -41,7 +41,8 @@ impl<W: Wire> ArrivalRunner<W> {
                     return;
                 }
                 tried.set(tried.get() + 1);
-                if let Err(raised) = self.prepare_user(users, number, &mut scratch).await {
+                let prepared = self.prepare_user(users, number, (0, false), &mut scratch);
+                if let Err(raised) = prepared.await {
                     let mut failed = failed.borrow_mut();
                     failed.0 += 1;
                     failed.1.get_or_insert(raised);
@@ -68,14 +69,18 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Creates and prepares one user.
+    /// Creates and prepares one user: of which session it is, and whether it takes the place of
+    /// another.
     pub(super) async fn prepare_user(
         &self,
         users: &VirtualUsers,
         number: u32,
+        (session, is_new_client): (u32, bool),
         scratch: &mut Scratch,
     ) -> Result<(), String> {
         let mut user = users.make(number)?;
+        user.session = session;
+        user.is_new_client = is_new_client;
         if users.comes_prepared {
             users.give(user);
             return Ok(());
@@ -154,7 +159,11 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 
     /// Lets one user clean up, if it was prepared.
-    async fn clean_up(&self, mut user: VirtualUser, scratch: &mut Scratch) -> Result<(), String> {
+    pub(super) async fn clean_up(
+        &self,
+        mut user: VirtualUser,
+        scratch: &mut Scratch,
+    ) -> Result<(), String> {
         if !user.is_prepared {
             return Ok(());
         }

@@ -70,13 +70,15 @@ impl<W: Wire> ArrivalRunner<W> {
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
         self.recorder.started(arrival.key);
+        self.begin_session(arrival);
         let limit_us = SCRIPT_TIMEOUTS * self.timeout_us();
         let mut context = PartContext::of(Some(arrival), dispatched, scratch);
         context.until = Some(dispatched.plus_us(limit_us));
+        let session = arrival.session.unwrap_or(0);
         let user = match users.take(arrival.id) {
-            Some(user) => Some(user),
-            // Boxed, since it happens once to few users.
-            None => Box::pin(self.prepare_late(users, &mut context)).await,
+            Some(user) if user.session == session => Some(user),
+            // Boxed, since it seldom happens.
+            leaving => Box::pin(self.prepare_late(users, leaving, &mut context)).await,
         };
         let Some(mut user) = user else {
             self.task_error(arrival);
@@ -127,19 +129,29 @@ impl<W: Wire> ArrivalRunner<W> {
         end
     }
 
-    /// Prepares a user of a closed loop that came here with a shard during the run.
+    /// Prepares a user of a closed loop that came here with a shard during the run, or that takes
+    /// the place of one whose session is over.
     async fn prepare_late(
         &self,
         users: &VirtualUsers,
+        leaving: Option<VirtualUser>,
         context: &mut PartContext<'_>,
     ) -> Option<VirtualUser> {
         let arrival = context.arrival?;
         let ArrivalId::Iteration { user, .. } = arrival.id else {
             return None;
         };
-        match self.prepare_user(users, user, context.scratch).await {
+        let session = (arrival.session.unwrap_or(0), leaving.is_some());
+        if let Some(leaving) = leaving {
+            // Errors are in the log.
+            drop(self.clean_up(leaving, context.scratch).await);
+        }
+        match self
+            .prepare_user(users, user, session, context.scratch)
+            .await
+        {
             Ok(()) => {
-                // The preparation counts as a rest.
+                // What is done without an arrival counts as a rest.
                 context.rested_us = MonoTime::now().since_us(context.dispatched);
                 users.take(arrival.id)
             }
@@ -161,10 +173,12 @@ impl<W: Wire> ArrivalRunner<W> {
         context: &mut PartContext<'a>,
     ) -> Option<PartResult> {
         let mut concurrent = ConcurrentRequests::default();
+        context.is_new_client = user.is_new_client;
         let ended = self.drive_part(user, part, context, &mut concurrent).await;
         if !concurrent.is_empty() {
             self.finish_all(&mut concurrent, context).await;
         }
+        user.is_new_client &= context.calls == 0;
         ended
     }
 
@@ -175,7 +189,7 @@ impl<W: Wire> ArrivalRunner<W> {
         context: &mut PartContext<'a>,
         concurrent: &mut ConcurrentRequests<'a>,
     ) -> Option<PartResult> {
-        let occasion = self.occasion(user.number, part, context.arrival);
+        let occasion = self.occasion(user, part, context.arrival);
         let mut next = user.script.begin(part, occasion);
         loop {
             context.target = self.target_of(user, context.arrival);
@@ -235,12 +249,19 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 
     /// The occasion of a part: the key of its random draws, and when it is due.
-    fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
+    fn occasion(&self, user: &VirtualUser, part: Part, arrival: Option<&Arrival>) -> Occasion {
+        let (number, session) = (user.number, user.session);
         let whose = match arrival.map(|arrival| arrival.id) {
             Some(ArrivalId::Planned(n)) => DrawScope::Arrival(n),
             Some(ArrivalId::Iteration { user, k }) => DrawScope::Iteration { user, k },
-            None if part == Part::Stop => DrawScope::Stop(user),
-            None => DrawScope::Start(user),
+            None if part == Part::Stop => DrawScope::Stop {
+                user: number,
+                session,
+            },
+            None => DrawScope::Start {
+                user: number,
+                session,
+            },
         };
         let due = match arrival {
             Some(arrival) => self.coordinator_time_at(arrival.due),

@@ -21,6 +21,8 @@ pub(super) struct PartContext<'a> {
     /// Index of the target of its requests.
     pub(super) target: u16,
     pub(super) scratch: &'a mut Scratch,
+    /// Whether its user is a new client that has sent nothing yet.
+    pub(super) is_new_client: bool,
     /// Number of calls so far.
     pub(super) calls: usize,
     /// Time that the user rested before its first call, in µs; not counted as lateness.
@@ -69,6 +71,7 @@ impl<'a> PartContext<'a> {
             dispatched,
             target: 0,
             scratch,
+            is_new_client: false,
             calls: 0,
             rested_us: 0,
             pending: None,

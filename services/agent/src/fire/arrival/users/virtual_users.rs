@@ -64,6 +64,11 @@ impl VirtualUsersSetup {
 pub(crate) struct VirtualUser {
     pub number: u32,
     pub script: Box<dyn User>,
+    /// The session of its place in a closed loop, from 0; without sessions 0.
+    pub session: u32,
+    /// Whether it took the place of another and has sent nothing yet: its first request opens a
+    /// connection.
+    pub is_new_client: bool,
     /// Whether its preparation has succeeded, so that it gets its clean-up.
     pub is_prepared: bool,
 }
@@ -130,6 +135,8 @@ impl VirtualUsers {
         Ok(VirtualUser {
             number,
             script: self.scenario.user(number)?,
+            session: 0,
+            is_new_client: false,
             is_prepared: false,
         })
     }

@@ -11,7 +11,8 @@
 //! | 12–15 | due tick |
 //! | 16–19 | generation held at that tick |
 //! | 20–21 | number of a text ([`super::texts`]), or the kind of a metric in bits 14–15 above it |
-//! | 24–31 | reason, whether a check passed, the value of a metric, or how the last call ended |
+//! | 24–31 | reason, whether a check passed, the value of a metric, how the last call ended, or
+//! whether a session followed another |
 //!
 //! Pure: must never do I/O, and never panic on any bytes.
 
@@ -72,6 +73,11 @@ pub enum RingEventKind {
     },
     /// Its task raised an error.
     TaskRaised(LastCall),
+    /// A session began with it.
+    Session {
+        /// Whether it took the place of another.
+        follows: bool,
+    },
 }
 
 impl RingEvent {
@@ -88,6 +94,7 @@ impl RingEvent {
             }
             RingEventKind::Raised { text } => (6, u64::from(text % TEXTS_MAX), 0),
             RingEventKind::TaskRaised(last) => (7, 0, last_call_place(last)),
+            RingEventKind::Session { follows } => (8, 0, u64::from(follows)),
         };
         let mut words = [0; RECORD_BYTES / 8];
         words[0] = EVENT << 32;
@@ -116,6 +123,9 @@ impl RingEvent {
             },
             6 => RingEventKind::Raised { text },
             7 => RingEventKind::TaskRaised(*LastCall::ALL.get(usize::try_from(value).ok()?)?),
+            8 => RingEventKind::Session {
+                follows: value == 1,
+            },
             _ => return None,
         };
         let event = Self {

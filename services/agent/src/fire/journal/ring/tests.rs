@@ -400,6 +400,8 @@ fn notes_come_back_with_their_words() {
     for last in LastCall::ALL {
         writer.task_raised(key, last);
     }
+    writer.session(key, false);
+    writer.session(key, true);
     let name = CallName {
         call: 9,
         task: 3,
@@ -423,6 +425,8 @@ fn notes_come_back_with_their_words() {
         RingEventKind::TaskRaised(LastCall::Ok),
         RingEventKind::TaskRaised(LastCall::Failed),
         RingEventKind::TaskRaised(LastCall::Absent),
+        RingEventKind::Session { follows: false },
+        RingEventKind::Session { follows: true },
     ];
     assert_eq!(kinds, expected);
     assert!(left.events.iter().all(|event| event.key == key));

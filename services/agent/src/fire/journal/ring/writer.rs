@@ -120,6 +120,11 @@ impl Recorder {
         self.record_event(key, RingEventKind::Check { passed });
     }
 
+    /// A session began with an arrival; `follows` where it took the place of another.
+    pub(crate) fn session(&self, key: RowKey, follows: bool) {
+        self.record_event(key, RingEventKind::Session { follows });
+    }
+
     /// An arrival added to a metric of the scenario's own.
     pub(crate) fn metric(&self, key: RowKey, name: &Arc<str>, value: MetricValue) {
         if let Some(ring) = &self.ring {

@@ -1,11 +1,16 @@
 //! The users of a workload that is a closed loop: of which type each is, which tasks it draws from,
-//! and how long it rests.
+//! how long it rests, and how long it stays.
+//!
+//! - [`sessions`]: which session the place of a user holds at a moment
+//! - `distribution`: the times that follow a distribution
+
+mod distribution;
+pub mod sessions;
 
 use loadpilot_events::plan::Rest;
 
-use crate::schedule::hash::{Purpose, below, draw};
+use crate::schedule::hash::{Purpose, draw};
 use crate::schedule::task_order::TaskOrder;
-use crate::schedule::think_time;
 use crate::schedule::workload::Workload;
 
 impl Workload {
@@ -41,13 +46,10 @@ impl Workload {
             Some(Rest::Pacing { every_us }) => {
                 return ended_us.max(began_us.saturating_add(every_us));
             }
-            Some(Rest::Wait { from_us, to_us }) => {
-                let spread = to_us.saturating_sub(from_us).saturating_add(1);
-                from_us + below(spread, drawn())
-            }
-            Some(Rest::Exponential { median_us }) => think_time::exponential(median_us, drawn()),
+            Some(Rest::Wait { from_us, to_us }) => distribution::uniform(from_us, to_us, drawn()),
+            Some(Rest::Exponential { median_us }) => distribution::exponential(median_us, drawn()),
             Some(Rest::Lognormal { median_us, p99_us }) => {
-                think_time::lognormal(median_us, p99_us, drawn())
+                distribution::lognormal(median_us, p99_us, drawn())
             }
         };
         ended_us.saturating_add(think_us)

@@ -1,6 +1,6 @@
-//! Think times of a distribution: its quantile at a seeded uniform value.
+//! Times of a distribution, such as think times: its quantile at a seeded uniform value.
 //!
-//! The result is stored for ever in the sense that a plan and a seed fix every think time. It is
+//! The result is stored for ever in the sense that a plan and a seed fix every time. It is
 //! the same on every platform: addition, multiplication, division and square root are rounded in
 //! one way by IEEE 754. Logarithm and power are therefore series of their own; those of a
 //! platform's library may differ in the last bit and must never be called here.
@@ -8,6 +8,8 @@
 use std::f64::consts::{LN_2, SQRT_2};
 
 use loadpilot_events::limits::REST_MAX_US;
+
+use crate::schedule::hash::below;
 
 /// 99th percentile of the standard normal distribution.
 const NORMAL_P99: f64 = 2.326_347_874_040_841;
@@ -18,16 +20,40 @@ const FRACTION_BITS: u32 = 52;
 /// Exponent of the number 1 in a double.
 const EXPONENT_OF_ONE: u64 = 1_023;
 
-/// A think time of an exponential distribution, in µs; of all `drawn` the median is `median_us`.
+/// A time of the uniform distribution over the whole µs from `from_us` to `to_us`.
+pub(super) fn uniform(from_us: u64, to_us: u64, drawn: u64) -> u64 {
+    let spread = to_us.saturating_sub(from_us).saturating_add(1);
+    from_us + below(spread, drawn)
+}
+
+/// A time of an exponential distribution, in µs; of all `drawn` the median is `median_us`.
 pub(super) fn exponential(median_us: u64, drawn: u64) -> u64 {
     limited(-(median_us as f64) * log2(open_unit(drawn)))
 }
 
-/// A think time of the lognormal distribution with a median and a 99th percentile, in µs.
+/// A time of the lognormal distribution with a median and a 99th percentile, in µs.
 pub(super) fn lognormal(median_us: u64, p99_us: u64, drawn: u64) -> u64 {
     let median_us = median_us as f64;
     let spread = log2(p99_us as f64 / median_us);
     limited(median_us * exp2(spread * normal_quantile(open_unit(drawn)) / NORMAL_P99))
+}
+
+/// A time of that uniform distribution weighted by its length, in µs: the density is proportional
+/// to the time.
+pub(super) fn weighted_uniform(from_us: u64, to_us: u64, drawn: u64) -> u64 {
+    let (from, to) = (from_us as f64, to_us as f64);
+    let square = from * from + open_unit(drawn) * (to * to - from * from);
+    limited(square.sqrt())
+}
+
+/// A time of that lognormal distribution weighted by its length, in µs: with a standard deviation
+/// of s in natural logarithms, the lognormal distribution whose median is exp(s²) times as long.
+pub(super) fn weighted_lognormal(median_us: u64, p99_us: u64, drawn: u64) -> u64 {
+    let median_us = median_us as f64;
+    let spread = log2(p99_us as f64 / median_us);
+    let sigma = spread / NORMAL_P99;
+    let longer = sigma * sigma * LN_2;
+    limited(median_us * exp2(longer + sigma * normal_quantile(open_unit(drawn))))
 }
 
 /// A value above 0 and below 1, at the middle of one of 2⁵² equal intervals: exact in a double.
@@ -37,13 +63,13 @@ fn open_unit(drawn: u64) -> f64 {
 }
 
 /// Rounded to a µs; a day at most.
-fn limited(think_us: f64) -> u64 {
+fn limited(time_us: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "not negative, and limited"
     )]
-    let whole_us = (think_us + 0.5).min(REST_MAX_US as f64) as u64;
+    let whole_us = (time_us + 0.5).min(REST_MAX_US as f64) as u64;
     whole_us
 }
 
@@ -161,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn think_times_never_change() {
+    fn times_never_change() {
         // Stored runs depend on these values: a difference here is a new plan version.
         let of = |drawn: u64| {
             (

@@ -1,7 +1,7 @@
-"""Think times of a distribution: ``exponential(median="8s")``, ``lognormal(median=…, p99=…)``.
+"""Times of a distribution: ``exponential(median="8s")``, ``lognormal(median=…, p99=…)``.
 
 They only record their arguments, as the decorators do: the compiler checks them where it knows the
-place. Each think time is drawn by the agents from the run's seed.
+place. Each time is drawn by the agents from the run's seed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ FLAG_EXAMPLES = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ThinkTime:
-    """A distribution of think times, unchecked."""
+class Distribution:
+    """A distribution of think times or of session lengths, unchecked."""
 
     name: str
     parameters: Mapping[str, Any]
@@ -40,8 +40,8 @@ class ThinkTime:
         written = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.name}({written})"
 
-    def rest(self, place: str, examples: Mapping[str, str]) -> dict[str, Any]:
-        """Write it as the think time of a plan; raises :class:`Wrong`."""
+    def in_plan(self, place: str, examples: Mapping[str, str]) -> dict[str, Any]:
+        """Write it as a time of a plan; raises :class:`Wrong`."""
         given, example = self.parameters, f"such as {examples[self.name]}"
         known = PARAMETERS[self.name]
         for name, value in given.items():
@@ -63,25 +63,27 @@ class ThinkTime:
         return {"lognormal": values}
 
 
-def exponential(*, median: str | float | None = None, mean: str | float | None = None) -> ThinkTime:
-    """Think times of an exponential distribution, by its median or its mean.
+def exponential(
+    *, median: str | float | None = None, mean: str | float | None = None
+) -> Distribution:
+    """Times of an exponential distribution, by its median or its mean.
 
     Most are short and a few are long, as the gaps between independent events are; the mean is 1.44
     times the median. At most a day each.
     """
     given = {"median": median, "mean": mean}
-    return ThinkTime("exponential", {k: v for k, v in given.items() if v is not None})
+    return Distribution("exponential", {k: v for k, v in given.items() if v is not None})
 
 
-def lognormal(*, median: str | float, p99: str | float) -> ThinkTime:
-    """Think times of a lognormal distribution: half are below ``median``, one of 100 above ``p99``.
+def lognormal(*, median: str | float, p99: str | float) -> Distribution:
+    """Times of a lognormal distribution: half are below ``median``, one of 100 above ``p99``.
 
     The usual shape of the time that people take. At most a day each.
     """
-    return ThinkTime("lognormal", {"median": median, "p99": p99})
+    return Distribution("lognormal", {"median": median, "p99": p99})
 
 
-def of_flag(place: str, text: str) -> ThinkTime:
+def of_flag(place: str, text: str) -> Distribution:
     """Read ``lognormal:median=8s,p99=45s``; raises :class:`Wrong`."""
     name, _, written = text.partition(":")
     if name.strip() not in PARAMETERS:
@@ -90,4 +92,4 @@ def of_flag(place: str, text: str) -> ThinkTime:
     if not all(equals for _, equals, _ in pairs):
         what = f"must be NAME=DURATION pairs such as {FLAG_EXAMPLES[name.strip()]}"
         raise Wrong(rule(place, what, text))
-    return ThinkTime(name.strip(), {key.strip(): value.strip() for key, _, value in pairs})
+    return Distribution(name.strip(), {key.strip(): value.strip() for key, _, value in pairs})
