@@ -11,6 +11,7 @@ from cyclopts import App, Group, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .commands.attack.attack_command import attack
+from .commands.search.search_command import search
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
@@ -64,7 +65,7 @@ def shared_options(command: tuple[str, ...]) -> frozenset[str]:
     return frozenset([*names, "strict", *(["agents"] if command == ("ui",) else [])])
 
 
-RUNNING = ("run", "attack", "versus")
+RUNNING = ("run", "attack", "versus", "search")
 """Commands that take every option of a configuration; the first has the help of an option."""
 RUN = Group("Run", sort_key=1)
 PAST_RUNS = Group("Past runs", sort_key=2)
@@ -131,6 +132,9 @@ def versus(
     from .commands.comparison.versus import versus as execute
 
     return execute(file, flags)
+
+
+app.command(search, group=RUN, usage="Usage: loadpilot search [OPTIONS] FILE --slo KEY=LIMIT")
 
 
 @app.command(group=PROJECT, usage="Usage: loadpilot explain [OPTIONS] FILE")
@@ -259,6 +263,16 @@ def compare(
             "requests, and when.",
         ),
     ] = False,
+    max_rate: Annotated[
+        bool,
+        flag(
+            GATES,
+            "",
+            "Compare the maximum working rates of two searches: CURRENT and BASELINE are ids of "
+            "searches, `last`, or files of `search --output json`; without BASELINE the newest "
+            "other search of the scenario.",
+        ),
+    ] = False,
     json: Json = False,
     server: Server = NO_SERVER,
 ) -> ExitCode:
@@ -275,6 +289,7 @@ def compare(
         list(baseline),
         threshold=threshold,
         explain=explain,
+        max_rate=max_rate,
         as_json=json,
         server=server,
     )
@@ -444,7 +459,7 @@ def ui(
     Scenario files of its folder scenarios, or of the directory without one, can be started there.
     It listens on this machine only; its link opens one browser. Ctrl-C ends it and stops its runs.
     """
-    from .commands.ui import ui as execute
+    from .commands.project.ui import ui as execute
 
     return execute(port=port, agents=agents, browser=not no_browser)
 

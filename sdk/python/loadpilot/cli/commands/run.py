@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..._generated.report import Report
     from ...control.coordinator_address import Api
     from ...control.nats_settings import Server
-    from ...control.protocols import Session
+    from ...control.protocols import Session, View
     from ...control.teardown_ledger import Ledger
     from ..flags.options import Options
     from ..flags.run_flags import RunFlags
@@ -123,11 +123,15 @@ def execute(
 
 
 def _kind(options: Options) -> type[Run]:
-    if options.sides is None:
-        return Run
-    from .comparison.versus import VersusRun
+    if options.search is not None:
+        from .search.search_run import SearchRun
 
-    return VersusRun
+        return SearchRun
+    if options.sides is not None:
+        from .comparison.versus import VersusRun
+
+        return VersusRun
+    return Run
 
 
 def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
@@ -262,32 +266,36 @@ class Run:
         return self.play(session, stack, str(stack.log_dir))
 
     def play(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
-        """Ask for the run with its hooks, follow it and summarise it."""
+        """Play the run, and close the session."""
         try:
-            if self.interruptions.any():
-                return self.cancelled()
-            run = _native.new_run_id()
-            hooks = self.compiled.hooks
-            fleet = self.options.fleet
-            if fleet is not None and fleet.detach:
-                return self.detach(session, run)
-            if hooks is None:
-                run = self.follow(self.compiled, run, session, (stack, log))
-            else:
-                from ..hooks import HookFailed, RequestedRun, play_hooks
-
-                requested = RequestedRun(run, self.options.seed, self.options.allow_target)
-                ledger = self.ledger(session, run, stack)
-                try:
-                    with play_hooks(
-                        self.compiled, hooks, requested, self.interruptions, ledger
-                    ) as compiled:
-                        run = self.follow(compiled, run, session, (stack, log))
-                except HookFailed as failed:
-                    return self.failed_before(failed)
-            return self.end(session.report(run), session, run)
+            return self.played(session, stack, log)
         finally:
             session.close()
+
+    def played(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
+        """Ask for the run with its hooks, follow it and summarise it."""
+        if self.interruptions.any():
+            return self.cancelled()
+        run = _native.new_run_id()
+        hooks = self.compiled.hooks
+        fleet = self.options.fleet
+        if fleet is not None and fleet.detach:
+            return self.detach(session, run)
+        if hooks is None:
+            run = self.follow(self.compiled, run, session, (stack, log))
+        else:
+            from ..hooks import HookFailed, RequestedRun, play_hooks
+
+            requested = RequestedRun(run, self.options.seed, self.options.allow_target)
+            ledger = self.ledger(session, run, stack)
+            try:
+                with play_hooks(
+                    self.compiled, hooks, requested, self.interruptions, ledger
+                ) as compiled:
+                    run = self.follow(compiled, run, session, (stack, log))
+            except HookFailed as failed:
+                return self.failed_before(failed)
+        return self.end(session.report(run), session, run)
 
     def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger:
         """Open the record of the teardown that this command owes."""
@@ -307,16 +315,15 @@ class Run:
     ) -> str:
         """Ask for the run and follow it to its end; returns its id."""
         from ...control.follow import Follower
-        from ..output.live import PlanInfo, view
         from ..sinks.live_sinks import live_sinks
 
         stack, log = source
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, compiled.beside(), run)
-        note(f"run {run}, log {log}")
+        self.announce(run, log)
         options = self.options
         with live_sinks(options.outs, session, run, self.stdout):
-            screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
+            screen = self.screen(session)
             try:
                 follower = Follower(
                     session, run, screen, self.interruptions, options.verbose, options.aborts
@@ -325,6 +332,16 @@ class Run:
             finally:
                 screen.close()
         return run
+
+    def announce(self, run: str, log: str) -> None:
+        """Print the id of the run, and where its log is."""
+        note(f"run {run}, log {log}")
+
+    def screen(self, session: Session) -> View:
+        """Open the live view."""
+        from ..output.live import PlanInfo, view
+
+        return view(PlanInfo.of(self.compiled.plan, judges=session.judges))
 
     def detach(self, session: Session, run: str) -> ExitCode:
         """Ask for the run, wait until a coordinator takes it, and print its id."""

@@ -92,7 +92,7 @@ class Question:
             problems.append(
                 Problem("--task", "needs a gate of the task; add --threshold KEY=LIMIT")
             )
-        return cls(assigned(flags.threshold, problems), flags.task, times)
+        return cls(assigned("--threshold", flags.threshold, problems), flags.task, times)
 
     def about(self, tasks: list[str]) -> str:
         """Write the question about a run with these tasks; raises Refused."""

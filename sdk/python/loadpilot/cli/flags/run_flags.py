@@ -26,6 +26,8 @@ from .shared_flags import (  # cyclopts evaluates annotations
 if TYPE_CHECKING:
     from ...problem import Problem
     from ..commands.comparison.versus_flags import Sides
+    from ..commands.search.search_flags import SearchOptions
+    from .fleet import Fleet
 
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
@@ -414,6 +416,14 @@ class RunFlags:
 
     def sides(self, problems: list[Problem]) -> Sides | None:  # noqa: ARG002  (for `versus`)
         """Return the two targets that are compared; None for a run alone."""
+        return None
+
+    def wanted_search(
+        self,
+        fleet: Fleet | None,  # noqa: ARG002  (for `search`)
+        problems: list[Problem],  # noqa: ARG002
+    ) -> SearchOptions | None:
+        """Return the search that the run is a probe of; None for a run alone."""
         return None
 
 

@@ -123,6 +123,8 @@ class Overrides:
     agents are shared."""
     other_targets: Sequence[str] = ()
     """Targets that ``--target`` names after the first."""
+    thresholds_flag: str = "--threshold"
+    """Flag of the gates in ``thresholds``."""
 
     def loop_flag(self) -> str | None:
         """Return the flag that requests a closed loop; None if none is set."""
@@ -392,8 +394,9 @@ class Settings:
         self, own: Iterable[dict[str, Any]], gated: Measurable
     ) -> list[dict[str, Any]]:
         """Read the gates of flags; they replace those of the same key."""
-        flagged = assigned(self.overrides.thresholds, self.problems)
-        return overriding(own, self._built("--threshold", flagged, gated))
+        place = self.overrides.thresholds_flag
+        flagged = assigned(place, self.overrides.thresholds, self.problems)
+        return overriding(own, self._built(place, flagged, gated))
 
     def own_thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of the scenario."""

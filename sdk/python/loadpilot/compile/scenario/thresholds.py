@@ -83,14 +83,14 @@ def assignment(text: str) -> tuple[str, str] | None:
     return key, limit.strip() if operator == "=" else f"{operator} {limit.strip()}"
 
 
-def assigned(texts: Iterable[str], problems: list[Problem]) -> list[tuple[str, str]]:
-    """Split the gates of the flag; ``problems`` gets those of another form."""
+def assigned(place: str, texts: Iterable[str], problems: list[Problem]) -> list[tuple[str, str]]:
+    """Split the gates of the flag ``place``; ``problems`` gets those of another form."""
     pairs = []
     for text in texts:
         pair = assignment(text)
         if pair is None:
             must = "must be key=value such as p99_ms=500, or orders.count>=100"
-            problems.append(rule("--threshold", must, text))
+            problems.append(rule(place, must, text))
         else:
             pairs.append(pair)
     return pairs
