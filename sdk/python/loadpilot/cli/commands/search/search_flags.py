@@ -1,5 +1,7 @@
 """The flags of ``loadpilot search`` beside those of ``loadpilot run``, and the search they mean."""
 
+# ruff: noqa: F401  (cyclopts evaluates the annotations of inherited fields here, too)
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -8,12 +10,34 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from .... import _native
+from ....compile.scenario.settings import USERS_OF_MAX
 from ....control.coordinator_address import Api
 from ....inputs.units import Wrong, duration_us, parse_int, percent_of, rate_urps
 from ....problem import Problem, rule
-from ...flags.declaration import GATES, LOAD, MOST_USED, OUTPUT, flag
+from ...flags import target as targets
+from ...flags.connection_flags import ConnectionFlags
+from ...flags.declaration import (
+    CONFIGURATION,
+    GATES,
+    LOAD,
+    MOST_USED,
+    OUTPUT,
+    TARGET,
+    flag,
+)
+from ...flags.fleet import FleetFlags
+from ...flags.listen_flags import ListenFlags
 from ...flags.result_flags import ResultFlags
-from ...flags.run_flags import CALL_FORMS, HIDDEN, JSON, TEXT, RunFlags
+from ...flags.run_flags import (
+    CALL_FORMS,
+    DEBUG_REQUESTS_MAX,
+    HIDDEN,
+    JSON,
+    SCENARIO_DEFAULT,
+    TEXT,
+    RunFlags,
+)
+from ...flags.shared_flags import Agents, Out, Scenario, Strict, Verbose
 
 if TYPE_CHECKING:
     from ...flags.fleet import Fleet
@@ -143,7 +167,7 @@ class SearchFlags(RunFlags):
             "DURATION",
             "Duration of the first part of each probe whose arrivals are left out of gates and "
             "percentiles.",
-            default="the scenario's",
+            default=SCENARIO_DEFAULT,
         ),
     ] = None
     no_early_abort: Annotated[bool, HIDDEN] = False
