@@ -83,9 +83,8 @@ impl Bracket {
                 (double, ProbePurpose::Double)
             }
             (Some(passed), failed) => {
-                let between = failed.and_then(|failed| {
-                    middle(passed, failed, u128::from(settings.precision_ppm))
-                });
+                let between = failed
+                    .and_then(|failed| middle(passed, failed, u128::from(settings.precision_ppm)));
                 let needed = usize::try_from(settings.confirm).unwrap_or(usize::MAX);
                 match between {
                     Some(middle) => (middle, ProbePurpose::Bisect),

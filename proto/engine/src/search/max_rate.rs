@@ -6,8 +6,8 @@ use loadpilot_events::answers::compare::search::{
 use loadpilot_events::refusal::{Problem, Refusal};
 
 /// Compares the maximum working rates of two searches. A lower one is a regression where it is
-/// lower by more than `threshold_pct` percent, and the intervals in which the true limits lie do
-/// not overlap.
+/// lower by more than `threshold_pct` percent, and the intervals in which the true limits lie
+/// neither overlap nor touch.
 ///
 /// # Errors
 /// For a threshold below 0.
@@ -30,7 +30,7 @@ pub fn compare(
     let known = rates.filter(|(_, before)| *before > 0.0);
     let change_pct = known.map(|(now, before)| (now - before) / before * 100.0);
     let overlaps = rates.is_none_or(|(now, before)| {
-        let reaches = |upper: Option<f64>, other: f64| upper.is_none_or(|upper| upper > other);
+        let reaches = |upper: Option<f64>, other: f64| upper.is_none_or(|upper| upper >= other);
         reaches(ours.upper_rps, before) && reaches(theirs.upper_rps, now)
     });
     let is_lower = change_pct.is_some_and(|change| change < -threshold_pct) && !overlaps;
@@ -89,7 +89,10 @@ fn remarks(current: &Search, baseline: &Search) -> Vec<String> {
     differs("gates", &gates(current), &gates(baseline));
     if current.state == SearchState::AtLimit {
         let limit = current.settings.limit_urps.as_rps();
-        remarks.push(format!("search {} probed no rate above {limit}/s", current.id));
+        remarks.push(format!(
+            "search {} probed no rate above {limit}/s",
+            current.id
+        ));
     }
     remarks
 }

@@ -39,14 +39,18 @@ pub fn search(of: SearchProbes) -> Search {
     let step = bracket.step(&settings);
     let is_known = matches!(step.state, SearchState::Found | SearchState::AtLimit);
     let limited_by = bracket.failed.and_then(|upper| {
-        let limits = probes.iter().filter(|probe| {
-            probe.verdict == ProbeVerdict::Failed && probe.rate_urps == upper
-        });
+        let limits = probes
+            .iter()
+            .filter(|probe| probe.verdict == ProbeVerdict::Failed && probe.rate_urps == upper);
         let mut limits = limits.filter_map(|probe| probe.limited_by).peekable();
         limits.peek()?;
         // One failure of the target at this rate is enough to know that it is the limit.
         let is_targets = limits.any(|limit| limit == LoadLimit::Target);
-        Some(if is_targets { LoadLimit::Target } else { LoadLimit::Generator })
+        Some(if is_targets {
+            LoadLimit::Target
+        } else {
+            LoadLimit::Generator
+        })
     });
     let mut remarks = Vec::new();
     if limited_by == Some(LoadLimit::Generator) && step.state != SearchState::Searching {
@@ -61,7 +65,9 @@ pub fn search(of: SearchProbes) -> Search {
             1 => "a rate that passed also failed, or lies above one that failed".to_owned(),
             many => format!("{many} rates that passed also failed, or lie above one that failed"),
         };
-        remarks.push(format!("{rates}: the target, or its machine, is not steady"));
+        remarks.push(format!(
+            "{rates}: the target, or its machine, is not steady"
+        ));
     }
     let rps = |rate: Option<Rate>| rate.map(Rate::as_rps);
     Search {

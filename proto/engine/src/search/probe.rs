@@ -6,9 +6,11 @@ use loadpilot_events::answers::compare::search::{
 };
 use loadpilot_events::answers::report::{Report, RunState, ThresholdResult};
 use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::plan::threshold::Metric;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::units::Rate;
 
+use crate::report::certificate::dropped_by_generator;
 use crate::tally::ratio::percent;
 
 /// Name of the tag with the id of the search.
@@ -18,6 +20,10 @@ pub const SETTINGS_TAG: &str = "search-settings";
 /// Share of planned arrivals, in percent, from which on those that the load generator dropped for
 /// reasons of its own make it the limit.
 const GENERATOR_DROPS_PCT: f64 = 1.0;
+
+/// Minimum number of finished calls of a probe that passes: of fewer, most percentiles are the
+/// longest.
+const CALLS_MIN: u64 = 10;
 
 /// The settings as the value of a tag.
 #[must_use]
@@ -29,9 +35,7 @@ pub fn settings_text(settings: &SearchSettings) -> String {
         confirm,
     } = settings;
     let (start, limit) = (start_urps.0, limit_urps.0);
-    format!(
-        "start_urps={start} limit_urps={limit} precision_ppm={precision_ppm} confirm={confirm}"
-    )
+    format!("start_urps={start} limit_urps={limit} precision_ppm={precision_ppm} confirm={confirm}")
 }
 
 /// Reads the settings in the value of a tag; `None` for another text.
@@ -125,6 +129,12 @@ fn judge(report: &Report) -> (ProbeVerdict, Vec<String>) {
         let invalid = findings.filter(|finding| finding.grade == Grade::Invalid);
         reasons.extend(invalid.map(|finding| format!("certificate INVALID: {}", finding.evidence)));
     }
+    if finished < CALLS_MIN {
+        reasons.push(format!(
+            "{finished} calls are too few to judge a rate, {CALLS_MIN} are needed: probe longer, \
+             or start higher"
+        ));
+    }
     if report.verdict.passed && reasons.is_empty() {
         (ProbeVerdict::Passed, reasons)
     } else {
@@ -159,20 +169,33 @@ fn gate_text(gate: &ThresholdResult) -> String {
 
 /// What was the limit of a run that failed.
 ///
-/// Arrivals without a free slot are the target's: it holds every slot, because it answers slowly.
+/// Where arrivals found no free slot, the target holds the slots if it was too slow or failed; if it
+/// was neither, the load generator has too few.
 fn limit(report: &Report) -> LoadLimit {
     let dropped = report.arrivals.dropped.iter();
     let own = dropped.filter(|(reason, _)| reason.is_generators_fault());
     let own: u64 = own.map(|(_, count)| *count).sum();
+    let is_much = |drops: u64| percent(drops, report.arrivals.planned) > GENERATOR_DROPS_PCT;
     let mut findings = report.certificate.findings.iter();
     let is_short = findings.any(|finding| match finding.kind {
         FindingKind::AgentCpu | FindingKind::LocalResources => true,
         FindingKind::ScheduleLag | FindingKind::LostInterval => finding.grade == Grade::Invalid,
         _ => false,
     });
-    if is_short || percent(own, report.arrivals.planned) > GENERATOR_DROPS_PCT {
+    let mut gates = report.verdict.thresholds.iter();
+    let is_targets = gates.any(|gate| !gate.passed && !is_of_offer(gate.metric));
+    let has_too_few_slots = !is_targets && is_much(dropped_by_generator(report));
+    if is_short || is_much(own) || has_too_few_slots {
         LoadLimit::Generator
     } else {
         LoadLimit::Target
     }
+}
+
+/// Whether a metric is about the arrivals that were offered, and not about what became of them.
+fn is_of_offer(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::Shortfall | Metric::DroppedRate | Metric::AchievedRps
+    )
 }

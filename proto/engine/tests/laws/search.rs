@@ -1,17 +1,23 @@
 //! The search for the maximum working rate, over simulated targets and many seeds.
 
+use loadpilot_engine::report::certificate::certificate;
 use loadpilot_engine::search::max_rate::compare;
-use loadpilot_engine::search::probe::{parse_settings, settings_text};
+use loadpilot_engine::search::probe::{parse_settings, probe as probe_of, settings_text};
 use loadpilot_engine::search::{HALVINGS_MAX, PROBES_MAX, search};
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::search::{
-    LoadLimit, Probe, ProbePurpose, ProbeVerdict, Search, SearchProbes, SearchSettings,
-    SearchState,
+    LoadLimit, Probe, ProbePurpose, ProbeVerdict, Search, SearchProbes, SearchSettings, SearchState,
 };
+use loadpilot_events::answers::report::{Report, ThresholdResult};
+use loadpilot_events::log::ctl::{Ending, Unanswered};
+use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::log::req::Breach;
+use loadpilot_events::plan::threshold::{Metric, Operator};
 use loadpilot_events::{Rate, RunId};
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;
+use crate::support::sound;
 
 fn settings(start_rps: u64) -> SearchSettings {
     SearchSettings {
@@ -184,7 +190,10 @@ fn never_failed(found: &Search, seed: u64) {
         here.count()
     };
     assert_eq!(at(ProbeVerdict::Failed), 0, "seed {seed}");
-    assert!(at(ProbeVerdict::Passed) > found.settings.confirm as usize, "seed {seed}");
+    assert!(
+        at(ProbeVerdict::Passed) > found.settings.confirm as usize,
+        "seed {seed}"
+    );
     let lowest = found.upper_rps.unwrap_or(f64::INFINITY);
     assert!(rate < lowest, "seed {seed}");
 }
@@ -220,7 +229,11 @@ fn a_failed_confirmation_takes_the_rate_away() {
         }
     });
     assert_eq!(found.state, SearchState::Found);
-    assert!(found.max_rate_rps.is_some_and(|rate| (98.0..100.0).contains(&rate)));
+    assert!(
+        found
+            .max_rate_rps
+            .is_some_and(|rate| (98.0..100.0).contains(&rate))
+    );
     assert_eq!(found.upper_rps, Some(100.0));
     assert_eq!(found.remarks.len(), 1, "{:?}", found.remarks);
 }
@@ -253,7 +266,10 @@ fn the_limit_is_that_of_the_lowest_failure() {
     known[2].limited_by = Some(LoadLimit::Generator);
     let found = judged(settings(20), known.clone());
     assert_eq!(found.limited_by, Some(LoadLimit::Generator));
-    assert_eq!(found.next.map(|next| next.purpose), Some(ProbePurpose::Bisect));
+    assert_eq!(
+        found.next.map(|next| next.purpose),
+        Some(ProbePurpose::Bisect)
+    );
     known.push(probe(Rate::per_second(40), ProbeVerdict::Failed));
     let found = judged(settings(20), known);
     assert_eq!(found.limited_by, Some(LoadLimit::Target));
@@ -284,4 +300,108 @@ fn a_lower_maximum_is_a_regression_beyond_the_threshold_and_the_intervals() {
     limited.limited_by = Some(LoadLimit::Generator);
     let compared = compare(&limited, &before, 5.0).expect("a good threshold");
     assert!(!compared.regressed && compared.obstacles[0].contains("load generator"));
+}
+
+/// What the probe of a sound report says after `change`.
+fn said(change: impl FnOnce(&mut Report)) -> (ProbeVerdict, Option<LoadLimit>) {
+    let mut report = sound::report();
+    report.verdict.passed = true;
+    report.verdict.thresholds = Vec::new();
+    report.verdict.reasons = Vec::new();
+    change(&mut report);
+    report.certificate = certificate(&report);
+    let probe = probe_of(&report);
+    assert_eq!(
+        probe.reasons.is_empty(),
+        probe.verdict == ProbeVerdict::Passed
+    );
+    (probe.verdict, probe.limited_by)
+}
+
+fn fails(report: &mut Report, metric: Metric) {
+    report.verdict.passed = false;
+    report.verdict.thresholds = vec![ThresholdResult {
+        key: "gate".to_owned(),
+        metric,
+        task: None,
+        operator: Operator::AtMost,
+        limit: 1.0,
+        actual: Some(2.0),
+        passed: false,
+        reason: None,
+    }];
+}
+
+/// Broken if a run that failed in any way passes as a probe, or its limit is laid at the wrong door.
+#[test]
+fn each_way_to_fail_is_seen_and_has_its_cause() {
+    let passed = (ProbeVerdict::Passed, None);
+    let of_target = (ProbeVerdict::Failed, Some(LoadLimit::Target));
+    let of_generator = (ProbeVerdict::Failed, Some(LoadLimit::Generator));
+    assert_eq!(said(|_| {}), passed);
+    assert_eq!(said(|report| fails(report, Metric::P95Ms)), of_target);
+    assert_eq!(said(|report| fails(report, Metric::ErrorRate)), of_target);
+    let few = said(|report| report.latency.response.as_mut().expect("a ladder").count = 9);
+    assert_eq!(few, of_target);
+    let late = said(|report| {
+        let lag = report.generator.schedule_lag.as_mut();
+        lag.expect("a ladder").p99_us = 900_000;
+    });
+    assert_eq!(late, of_generator, "an INVALID certificate");
+    let drops = |reason, metric: Option<Metric>| {
+        said(|report| {
+            report.run.max_in_flight = None;
+            report.arrivals.dropped.insert(reason, 300);
+            if let Some(metric) = metric {
+                fails(report, metric);
+            }
+        })
+    };
+    assert_eq!(drops(DropReason::Late, Some(Metric::P95Ms)), of_generator);
+    assert_eq!(drops(DropReason::NoSlot, Some(Metric::P95Ms)), of_target);
+    assert_eq!(
+        drops(DropReason::NoSlot, Some(Metric::Shortfall)),
+        of_generator
+    );
+    assert_eq!(drops(DropReason::NoSlot, None), of_generator);
+}
+
+/// Broken if a run that says nothing about its rate counts for or against it.
+#[test]
+fn a_run_that_was_cut_off_or_reached_nobody_says_nothing() {
+    let nothing = (ProbeVerdict::Unjudged, None);
+    assert_eq!(
+        said(|report| report.run.ending = Some(Ending::Stopped)),
+        nothing
+    );
+    assert_eq!(
+        said(|report| report.run.ending = Some(Ending::Aborted)),
+        nothing
+    );
+    assert_eq!(said(|report| report.run.ending = None), nothing);
+    let no_server = (ProbeVerdict::NoServer, None);
+    let unanswered = Unanswered {
+        calls: 40,
+        causes: [].into(),
+    };
+    assert_eq!(
+        said(|report| report.run.unanswered = Some(unanswered)),
+        no_server
+    );
+    assert_eq!(
+        said(|report| report.latency.unconnected = 10_000),
+        no_server
+    );
+    // A gate that stopped the run has judged it.
+    let breach = Breach {
+        key: "p95_ms".to_owned(),
+        limit: 1.0,
+        actual: 2.0,
+    };
+    let stopped = said(|report| {
+        report.run.ending = Some(Ending::Stopped);
+        report.run.breach = Some(breach);
+        fails(report, Metric::P95Ms);
+    });
+    assert_eq!(stopped, (ProbeVerdict::Failed, Some(LoadLimit::Target)));
 }

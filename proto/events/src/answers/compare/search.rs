@@ -226,7 +226,8 @@ pub struct MaxRateComparison {
     /// Difference in percent of the baseline; null where one of the rates is not known, or that of
     /// the baseline is 0.
     pub change_pct: Option<f64>,
-    /// Whether the intervals from the maximum working rate to the lowest that failed overlap.
+    /// Whether the intervals from the maximum working rate to the lowest that failed overlap or
+    /// touch.
     pub overlaps: bool,
     /// Why the searches cannot be compared, as sentences for people; then there is no judgement.
     pub obstacles: Vec<String>,
