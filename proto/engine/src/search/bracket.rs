@@ -7,8 +7,11 @@ use loadpilot_events::answers::compare::search::{
 };
 use loadpilot_events::units::Rate;
 
-use super::{HALVINGS_MAX, PROBES_MAX};
-
+/// Maximum number of judged probes of a search: a target that is still not settled has no rate that
+/// it passes reliably.
+pub const PROBES_MAX: usize = 100;
+/// Number of times that the rate of the first probe is halved before the search gives up.
+pub const HALVINGS_MAX: u32 = 6;
 /// A whole, in millionths.
 const WHOLE_PPM: u128 = 1_000_000;
 /// Probed rates are rounded to a power of ten that is at most this part of the precision: people

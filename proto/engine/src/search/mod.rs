@@ -18,12 +18,7 @@ use loadpilot_events::answers::compare::search::{
 use loadpilot_events::units::Rate;
 
 use bracket::Bracket;
-
-/// Maximum number of judged probes of a search: a target that is still not settled has no rate that
-/// it passes reliably.
-pub const PROBES_MAX: usize = 100;
-/// Number of times that the rate of the first probe is halved before the search gives up.
-pub const HALVINGS_MAX: u32 = 6;
+pub use bracket::{HALVINGS_MAX, PROBES_MAX};
 
 /// Judges a search by its probes.
 #[must_use]

@@ -169,8 +169,8 @@ fn gate_text(gate: &ThresholdResult) -> String {
 
 /// What was the limit of a run that failed.
 ///
-/// Where arrivals found no free slot, the target holds the slots if it was too slow or failed; if it
-/// was neither, the load generator has too few.
+/// Where arrivals found no free slot, the target holds the slots if it was too slow or failed; else
+/// the load generator has too few.
 fn limit(report: &Report) -> LoadLimit {
     let dropped = report.arrivals.dropped.iter();
     let own = dropped.filter(|(reason, _)| reason.is_generators_fault());

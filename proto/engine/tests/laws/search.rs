@@ -332,7 +332,7 @@ fn fails(report: &mut Report, metric: Metric) {
     }];
 }
 
-/// Broken if a run that failed in any way passes as a probe, or its limit is laid at the wrong door.
+/// Broken if a run that failed in any way passes as a probe, or another is blamed for its limit.
 #[test]
 fn each_way_to_fail_is_seen_and_has_its_cause() {
     let passed = (ProbeVerdict::Passed, None);

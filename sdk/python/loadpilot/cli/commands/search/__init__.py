@@ -3,7 +3,7 @@
 - ``search_command``: its declaration
 - ``search_flags``: its flags, and what they mean
 - ``probe_plan``: the plan of one probe
-- ``past_searches``: searches of this directory or of a fleet, from their runs
+- ``search_list``: searches of this directory or of a fleet, from their runs
 - ``search_run``: the command
 - ``search_text``: its lines
 - ``max_rate``: two searches beside each other, for ``loadpilot compare --max-rate``

@@ -10,7 +10,7 @@ from .... import _native
 from ....control.exit_code import ExitCode
 from ....control.terminal import safe
 from ..history import UsageError
-from .past_searches import find_search, past_searches
+from .search_list import find_search, past_searches
 from .search_text import rps
 
 if TYPE_CHECKING:

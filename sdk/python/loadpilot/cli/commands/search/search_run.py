@@ -29,8 +29,8 @@ from ...output.opening import agents_text
 from ...output.refusal import refuse
 from ...output.run_end import Case, Kind, RunEnd
 from ..run import Run, execute, product
-from .past_searches import find_search, judge
 from .probe_plan import probe_plan
+from .search_list import find_search, judge
 from .search_text import GENERATOR, conclusion, gate_text, probe_line, rate, result_lines
 
 if TYPE_CHECKING:

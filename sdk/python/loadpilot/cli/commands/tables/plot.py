@@ -22,7 +22,7 @@ from ....problem import Problem, Refused
 from ...output import results
 from ..history import fleet_of, reporting
 from ..search.load_chart import draw_search
-from ..search.past_searches import find_search
+from ..search.search_list import find_search
 
 if TYPE_CHECKING:
     from ....control.exit_code import ExitCode
