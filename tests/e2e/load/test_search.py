@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.support.command import Finished, Loadpilot, Running
+    from tests.e2e.support.fleet import Fleet
 
 SCENE = """
 from loadpilot import LoadClient, VUser, scenario, task
@@ -239,3 +240,23 @@ def test_a_closed_loop_is_refused(loadpilot: Loadpilot, target: Oracle) -> None:
     assert finished.code == 2
     assert "closed loop" in finished.stderr
     assert "rps=" in finished.stderr
+
+
+def test_a_fleet_is_searched_and_goes_on_from_its_log(
+    fleet: Fleet, loadpilot: Loadpilot, target: Oracle
+) -> None:
+    """Broken if probes on a fleet need a folder here, or a search does not find them again.
+    Costs 30 s."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    flags = (*SHORT, "--slo", "p50_ms=900", "--limit", "40", "--confirm", "0", "--output", "json")
+    of_fleet = ("--nats-url", fleet.url, "--external-agents", "1")
+    first = searched(loadpilot, target.url, *flags, *of_fleet)
+    found = result(first)
+    assert (first.code, found["state"], found["max_rate_rps"]) == (0, "at_limit", 40.0)
+    again = searched(loadpilot, target.url, *flags, *of_fleet, "--resume", found["id"][:12])
+    assert result(again) == found
+    assert not loadpilot.log.exists()
+    chart = loadpilot.call("compare", found["id"], "last", "--max-rate", "--nats-url", fleet.url)
+    assert chart.code == 0, chart.stderr
+    assert fleet.token not in first.stderr

@@ -170,6 +170,9 @@ class SearchFlags(RunFlags):
             default=SCENARIO_DEFAULT,
         ),
     ] = None
+    strict: Annotated[
+        bool, flag(GATES, "", "Exit with 3 when the load generator was the limit.")
+    ] = False
     no_early_abort: Annotated[bool, HIDDEN] = False
     out: Annotated[tuple[str, ...], HIDDEN] = ()
     samples: Annotated[str | None, HIDDEN] = None

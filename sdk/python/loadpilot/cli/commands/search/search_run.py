@@ -10,6 +10,7 @@ import json
 import shlex
 import sys
 from dataclasses import replace
+from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,16 @@ from ....control.run_list import OpenLogs, UnknownRun
 from ....control.signals import Interruptions
 from ....control.terminal import note, safe, say, write_product
 from ....inputs.units import duration_us
-from ....local.stack import relay_events
+from ....local.stack import LogUnavailable, StackFault, is_running, relay_events
 from ....problem import Problem, Refused
+from ...configuration.option import SECRET
 from ...flags.options import SEED_MAX
 from ...output.live import LineView, PlanInfo, view
+from ...output.log_unavailable import report_log_unavailable
 from ...output.opening import agents_text
 from ...output.refusal import refuse
 from ...output.run_end import Case, Kind, RunEnd
+from ...output.verdict import ending_lines
 from ..run import Run, execute, product
 from .probe_plan import probe_plan
 from .search_list import find_search, judge
@@ -39,12 +43,18 @@ if TYPE_CHECKING:
     from ....local.stack import LocalStack
     from ...flags.options import Options
     from .search_flags import SearchFlags, SearchOptions
+    from .search_list import PastSearch
 
 POLL_SECS = 0.2
 """Maximum delay until an interruption is handled in a pause."""
+STACK_ENDS_SECS = 5.0
+"""Timeout for the stack of a command that was killed to end."""
 FOUND = "Maximum working rate"
 """Name of the case of the result."""
 RESUME = "--resume"
+SECRET_FLAGS = frozenset(f"--{name.replace('_', '-')}" for name in SECRET)
+"""Flags whose values no message may show."""
+ELIDED = "…"
 
 
 def search(file: str | None, flags: SearchFlags) -> ExitCode:
@@ -81,6 +91,7 @@ def _resumed(
     with Interruptions() as interruptions, OpenLogs(interruptions) as logs:
         try:
             past = find_search(name, logs, server)
+            _refuse_running(past)
         except UnknownRun as unknown:
             raise Refused([Problem(RESUME, str(unknown))]) from None
         probes = past.probes(logs)
@@ -97,6 +108,17 @@ def _resumed(
             )
             raise Refused([Problem(RESUME, what)])
     return wanted, [one["probe"] for one in probes]
+
+
+def _refuse_running(past: PastSearch) -> None:
+    """Refuse a search whose probe goes on here; a stack whose command was killed ends first."""
+    live = [one for one in past.runs if not one.is_over and isinstance(one.log, Path)]
+    deadline = monotonic() + STACK_ENDS_SECS
+    while running := [one.run for one in live if is_running(Path(str(one.log)))]:
+        if monotonic() > deadline:
+            what = f"search {past.id} goes on: its probe {running[0]} is not over"
+            raise Refused([Problem(RESUME, what)])
+        sleep(POLL_SECS)
 
 
 def _other_settings(before: dict[str, int], wanted: SearchOptions) -> str:
@@ -144,6 +166,11 @@ class SearchRun(Run):
                 code = self._probe(found["next"], session, stack, log)
                 if code is not None:
                     return self.finish(self.judged(), code)
+        except LogUnavailable as fault:
+            folder = stack.log_dir if stack is not None else None
+            return self.finish(self.judged(), report_log_unavailable(fault, folder))
+        except (StackFault, _native.Fault, _native.Refused, OSError) as fault:
+            return self.finish(self.judged(), self.failed(fault))
         finally:
             session.close()
 
@@ -178,8 +205,12 @@ class SearchRun(Run):
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:  # noqa: ARG002
         """Read what the run of a probe says."""
-        self.probes.append(json.loads(_native.search_probe(report_json))["probe"])
+        probe = json.loads(_native.search_probe(report_json))["probe"]
+        self.probes.append(probe)
         report = json.loads(report_json)
+        if probe["verdict"] == "unjudged":
+            for label, text in ending_lines(report):
+                note(f"{label} {text}".strip())
         return ending_code(report, self.interruptions.first, fault=False)
 
     def screen(self, session: Session) -> View:
@@ -287,10 +318,22 @@ class SearchRun(Run):
 
     def _resume_command(self) -> str:
         """Write the command that goes on with the search."""
-        words = sys.argv[1:] if sys.argv[1:2] == ["search"] else ["search", "…"]
-        if self.wanted.resume is None:
-            words = [*words, RESUME, self.wanted.id]
-        return safe(f"loadpilot {shlex.join(words)}".replace("'…'", "…"))
+        words = sys.argv[1:] if sys.argv[1:2] == ["search"] else ["search", ELIDED]
+        return resume_command(words, self.wanted.id)
+
+
+def resume_command(words: list[str], search: str) -> str:
+    """Write the command that goes on with a search that these words began; without secrets."""
+    kept: list[str] = []
+    is_secret = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        hidden = name in SECRET_FLAGS
+        kept.append(ELIDED if is_secret else f"{name}={ELIDED}" if hidden and equals else word)
+        is_secret = hidden and not equals
+    if RESUME not in kept:
+        kept += [RESUME, search]
+    return safe(f"loadpilot {shlex.join(kept)}".replace(f"'{ELIDED}'", ELIDED))
 
 
 class StepView(LineView):
