@@ -160,6 +160,7 @@ def test_error_codes_count_as_failure(loadpilot: Loadpilot, target: Oracle) -> N
     assert "too few to judge" in found["probes"][-1]["reasons"][-1]
 
 
+@pytest.mark.timed
 def test_the_lines_and_the_limit(loadpilot: Loadpilot, target: Oracle) -> None:
     """Broken if a probe has no line, or the last line is not the result. Costs 8 s."""
     flags = (*SHORT, "--slo", "p50_ms=900", "--limit", "30/s", "--confirm", "1")
@@ -242,6 +243,7 @@ def test_a_closed_loop_is_refused(loadpilot: Loadpilot, target: Oracle) -> None:
     assert "rps=" in finished.stderr
 
 
+@pytest.mark.timed
 def test_a_fleet_is_searched_and_goes_on_from_its_log(
     fleet: Fleet, loadpilot: Loadpilot, target: Oracle
 ) -> None:
@@ -257,6 +259,30 @@ def test_a_fleet_is_searched_and_goes_on_from_its_log(
     again = searched(loadpilot, target.url, *flags, *of_fleet, "--resume", found["id"][:12])
     assert result(again) == found
     assert not loadpilot.log.exists()
-    chart = loadpilot.call("compare", found["id"], "last", "--max-rate", "--nats-url", fleet.url)
-    assert chart.code == 0, chart.stderr
+    pair = (found["id"], "last", "--max-rate", "--nats-url", fleet.url)
+    assert loadpilot.call("compare", *pair).code == 0
     assert fleet.token not in first.stderr
+
+
+@pytest.mark.timed
+def test_a_deploy_that_halves_the_maximum_fails_the_gate(
+    loadpilot: Loadpilot, target: Oracle
+) -> None:
+    """Broken if a lower maximum passes, or the files of two searches differ from their logs.
+    Costs 25 s."""
+    flags = (*SLO, *SHORT[:-1], "50", "--precision", "20", "--confirm", "0", "--output", "json")
+    before = searched(loadpilot, target.url, *flags)
+    target.clear()
+    target.queue(WORKERS // 2, SERVICE_MS)
+    after = searched(loadpilot, target.url, *flags)
+    (loadpilot.folder / "old.json").write_text(before.stdout, encoding="utf-8")
+    (loadpilot.folder / "new.json").write_text(after.stdout, encoding="utf-8")
+    for names in (("new.json", "old.json"), ("last", result(before)["id"]), ("last",)):
+        lower = loadpilot.call("compare", *names, "--max-rate", "--threshold", "5")
+        assert lower.code == 1, lower.stdout + lower.stderr
+        assert lower.stdout.splitlines()[-1].startswith("✗ lower by")
+    higher = loadpilot.call("compare", "old.json", "new.json", "--max-rate", "--json")
+    assert higher.code == 0
+    assert json.loads(higher.stdout)["regressed"] is False
+    wrong = loadpilot.call("compare", "old.json", "none.json", "--max-rate")
+    assert (wrong.code, "none.json" in wrong.stderr) == (2, True)
