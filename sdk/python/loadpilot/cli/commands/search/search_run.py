@@ -10,7 +10,6 @@ import json
 import shlex
 import sys
 from dataclasses import replace
-from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ....control.run_list import OpenLogs, UnknownRun
 from ....control.signals import Interruptions
 from ....control.terminal import note, safe, say, write_product
 from ....inputs.units import duration_us
+from ....local.folders import ROOT, running
 from ....local.stack import LogUnavailable, StackFault, is_running, relay_events
 from ....problem import Problem, Refused
 from ...configuration.option import SECRET
@@ -88,13 +88,7 @@ def _resumed(
     """Read the probes of the search to go on with; raises Refused."""
     fleet = options.fleet.server if options.fleet is not None else None
     server = fleet if isinstance(fleet, Server) else None
-    with Interruptions() as interruptions, OpenLogs(interruptions) as logs:
-        try:
-            past = find_search(name, logs, server)
-            _refuse_running(past)
-        except UnknownRun as unknown:
-            raise Refused([Problem(RESUME, str(unknown))]) from None
-        probes = past.probes(logs)
+    past, probes = _past(name, server)
     wanted = replace(wanted, id=past.id)
     for one in probes:
         if one["settings"] != wanted.settings:
@@ -110,13 +104,26 @@ def _resumed(
     return wanted, [one["probe"] for one in probes]
 
 
-def _refuse_running(past: PastSearch) -> None:
-    """Refuse a search whose probe goes on here; a stack whose command was killed ends first."""
-    live = [one for one in past.runs if not one.is_over and isinstance(one.log, Path)]
+def _past(name: str, server: Server | None) -> tuple[PastSearch, list[dict[str, Any]]]:
+    """Read a search and its probes; raises Refused for one that goes on.
+
+    The stack of a command that was killed ends first.
+    """
     deadline = monotonic() + STACK_ENDS_SECS
-    while running := [one.run for one in live if is_running(Path(str(one.log)))]:
+    while True:
+        # Reading a log starts a stack, too: those that run are listed before.
+        alive = [log for log in running(ROOT) if is_running(log)]
+        with Interruptions() as interruptions, OpenLogs(interruptions) as logs:
+            try:
+                past = find_search(name, logs, server)
+            except UnknownRun as unknown:
+                raise Refused([Problem(RESUME, str(unknown))]) from None
+            probes = past.probes(logs)
+        going = [one.run for one in past.runs if not one.is_over and one.log in alive]
+        if not going:
+            return past, probes
         if monotonic() > deadline:
-            what = f"search {past.id} goes on: its probe {running[0]} is not over"
+            what = f"search {past.id} goes on: its probe {going[0]} is not over"
             raise Refused([Problem(RESUME, what)])
         sleep(POLL_SECS)
 
