@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import pytest
 
 from loadpilot.cli.commands.search.max_rate import max_rate_text
 from loadpilot.cli.commands.search.probe_plan import rate_text
+from loadpilot.cli.commands.search.probe_view import ERASE, ProbeView
 from loadpilot.cli.commands.search.search_run import resume_command
 from loadpilot.cli.commands.search.search_text import conclusion, probe_line
+from loadpilot.cli.output.live import PlanInfo
 
 
 def probe(rate: float, verdict: str, *reasons: str, limited_by: str | None = None) -> Any:
@@ -31,6 +34,7 @@ def search(state: str, **more: Any) -> dict[str, Any]:
     return {**found, "probes": [], **more}
 
 
+GATHERING: Any = {"gathering": {"ready": 0, "min": 1, "want": 1, "left_secs": 9.0}}
 PROBES = [probe(200, "passed"), probe(204, "failed", "p95_ms 99.0, must be <= 60")] * 2
 
 
@@ -125,3 +129,16 @@ def test_a_comparison_ends_with_its_judgement() -> None:
     assert chance.splitlines()[-1].endswith("(-1.0 %), the intervals overlap")
     obstacle = max_rate_text(compared(regressed=False, obstacles=["search 01k is not over"]))
     assert obstacle.splitlines()[-2:] == ["obstacle: search 01k is not over", "not judged"]
+
+
+def test_the_live_line_is_replaced_and_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken if live figures stay beside the result, or wrap at the edge of the terminal."""
+    monkeypatch.setenv("COLUMNS", "30")
+    screen, said = StringIO(), list[str]()
+    view = ProbeView(PlanInfo("Shop"), said.append, screen)
+    view.show(GATHERING)
+    assert screen.getvalue() == f"{ERASE}waiting for agents: 0 of 1 re"
+    view.tell("stopping\x07")
+    view.close()
+    assert screen.getvalue().endswith(ERASE * 2)
+    assert said == [r"stopping\x07"]

@@ -26,7 +26,7 @@ from ....local.stack import LogUnavailable, StackFault, is_running, relay_events
 from ....problem import Problem, Refused
 from ...configuration.option import SECRET
 from ...flags.options import SEED_MAX
-from ...output.live import LineView, PlanInfo, view
+from ...output.live import PlanInfo, is_redrawable
 from ...output.log_unavailable import report_log_unavailable
 from ...output.opening import agents_text
 from ...output.refusal import refuse
@@ -34,6 +34,7 @@ from ...output.run_end import Case, Kind, RunEnd
 from ...output.verdict import ending_lines
 from ..run import Run, execute, product
 from .probe_plan import probe_plan
+from .probe_view import ProbeView, StepView
 from .search_list import find_search, judge
 from .search_text import GENERATOR, conclusion, gate_text, probe_line, rate, result_lines
 
@@ -221,10 +222,10 @@ class SearchRun(Run):
         return ending_code(report, self.interruptions.first, fault=False)
 
     def screen(self, session: Session) -> View:
-        """Show a probe live at a terminal, and else its steps on request."""
+        """Show a probe in one line at a terminal, and else only what users have to know."""
         info = PlanInfo.of(self.compiled.plan, judges=session.judges)
-        if sys.stderr.isatty() and not self.options.prints_report:
-            return view(info)
+        if is_redrawable() and not self.options.quiet:
+            return ProbeView(info, note, sys.stderr)
         return StepView(info, note)
 
     def announce(self, run: str, log: str) -> None:
@@ -341,10 +342,3 @@ def resume_command(words: list[str], search: str) -> str:
     if RESUME not in kept:
         kept += [RESUME, search]
     return safe(f"loadpilot {shlex.join(kept)}".replace(f"'{ELIDED}'", ELIDED))
-
-
-class StepView(LineView):
-    """A view of a probe beside others: only what users have to know."""
-
-    def show(self, snapshot: object) -> None:
-        """Show no figures: the line of the probe does."""
