@@ -213,6 +213,7 @@ def test_ctrl_c_twice_does_not_wait_for_answers(loadpilot: Loadpilot, target: Or
         (("--slo", "p95_ms"), ("--slo", "key=value")),
         ((), ("--slo", "p95_ms=200", "has no gates")),
         ((*SLO, "--start", "40", "--limit", "30"), ("--start", "at most --limit, 30")),
+        ((*SLO, "--limit", "10000001"), ("--limit", "at most 10,000,000/s")),
         ((*SLO, "--start", "0"), ("--start", "greater than 0")),
         ((*SLO, "--start", "x"), ("--start", "'x'")),
         ((*SLO, "--precision", "0"), ("--precision", "above 0 and at most 50")),

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 START, LIMIT, PROBE, COOLDOWN = "20", "1000000", "15s", "10s"
 PRECISION, CONFIRM = "2", "2"
+LIMIT_MAX_URPS = 10_000_000_000_000
+"""Highest rate of a plan, in millionths of an arrival per second."""
 CONFIRM_MAX = 20
 """Maximum number of confirmations."""
 PRECISION_MAX_PCT = 50.0
@@ -208,6 +210,9 @@ def read_search(flags: SearchFlags, fleet: Fleet | None, problems: list[Problem]
     """Read the flags of the search; adds all problems."""
     start = _rate("--start", flags.start, problems)
     limit = _rate("--limit", flags.limit, problems)
+    if limit is not None and limit > LIMIT_MAX_URPS:
+        must = f"must be at most {LIMIT_MAX_URPS // 10**6:,}/s, the highest rate of a plan"
+        problems.append(rule("--limit", must, flags.limit))
     if start is not None and limit is not None and start > limit:
         must = f"must be at most --limit, {flags.limit}"
         problems.append(rule("--start", must, flags.start))

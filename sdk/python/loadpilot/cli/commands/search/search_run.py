@@ -174,6 +174,9 @@ class SearchRun(Run):
                 code = self._probe(found["next"], session, stack, log)
                 if code is not None:
                     return self.finish(self.judged(), code)
+        except Refused as refused:
+            # The scenario, or a file that it reads, is another than at the begin.
+            return self.finish(self.judged(), refuse(refused.problems, "the search ends here"))
         except LogUnavailable as fault:
             folder = stack.log_dir if stack is not None else None
             return self.finish(self.judged(), report_log_unavailable(fault, folder))

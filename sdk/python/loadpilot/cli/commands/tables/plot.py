@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....control.run_list import (
-    NEWEST,
     OpenLogs,
     UnknownRun,
     find_run,
     indexed,
-    is_file,
     open_log,
 )
 from ....control.terminal import note
@@ -42,14 +40,17 @@ def plot(name: str, output: str | None, server: ServerFlags) -> ExitCode:
         if problems:
             raise Refused(problems)
         extra("matplotlib", "loadpilot plot")
-        search = _search(name, logs, place)
-        if search is not None:
+        try:
+            one = find_run(name, logs, place)
+        except UnknownRun:
+            search = _search(name, logs, place)
+            if search is None:
+                raise
             path = path or Path(f"{search['id']}.svg")
             with results.draft(path) as draft:
                 draw_search(search, draft, path.suffix.removeprefix("."))
             note(f"chart of search {search['id']} in {path}")
             return outcome[-1]
-        one = find_run(name, logs, place)
         path = path or Path(f"{one.run}.svg")
         with open_log(one.log, logs) as session, results.draft(path) as draft:
             draw(indexed(session, one), draft, path.suffix.removeprefix("."))
@@ -58,9 +59,7 @@ def plot(name: str, output: str | None, server: ServerFlags) -> ExitCode:
 
 
 def _search(name: str, logs: OpenLogs, server: Server | None) -> dict[str, Any] | None:
-    """Find the search of this name; None for the name of a run."""
-    if name == NEWEST or is_file(name):
-        return None
+    """Judge the search of this name; None where there is none."""
     with suppress(UnknownRun):
         return find_search(name, logs, server).judged(logs)
     return None
