@@ -59,6 +59,10 @@ PROBES = [probe(200, "passed"), probe(204, "failed", "p95_ms 99.0, must be <= 60
         ),
         (search("searching"), "the search was not completed: no rate was judged"),
         (
+            search("searching", probes=[probe(20, "no_server")]),
+            "no server answers, and the search was not completed: no rate was judged",
+        ),
+        (
             search("searching", lower_rps=20.0),
             "the search was not completed: 20/s passed, none failed",
         ),

@@ -68,11 +68,13 @@ def conclusion(search: Mapping[str, Any]) -> str:
         case "unsettled":
             probes = plural(len(search["probes"]), "probe")
             return f"no maximum working rate after {probes}: the target passes and fails by chance"
+    lost = bool(search["probes"]) and search["probes"][-1]["verdict"] == "no_server"
+    what = "no server answers, and the search was" if lost else "the search was"
     if lower is None and upper is None:
-        return "the search was not completed: no rate was judged"
+        return f"{what} not completed: no rate was judged"
     least = "none is known to work" if lower is None else f"{rps(lower)} passed"
     most = "none failed" if upper is None else f"{rps(upper)} failed"
-    return f"the search was not completed: {least}, {most}"
+    return f"{what} not completed: {least}, {most}"
 
 
 def _passed_at(probe: Mapping[str, Any], maximum: float) -> bool:
