@@ -106,6 +106,7 @@ def stages(seed: int) -> list[Stage]:
             [
                 Step("timed fault cases", (*faults, "-m", "timed"), faults_seed),
                 Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "20")),
+                Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "20")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),
                 Step("images", ("pytest", "tests/deploy", "-m", "long")),
                 Step("readers of other tools", ("pytest", "tests/nightly", "-m", "long")),

@@ -260,6 +260,12 @@ class Oracle:
         """Answer `ms` after a request's first bytes."""
         self._rule(f"delay {ms}", path, fraction)
 
+    def queue(self, workers: int, ms: float, *, wait_max_ms: float | None = None) -> None:
+        """Answer when one of `workers` has served the request, which takes each of them `ms`; with
+        `wait_max_ms`, 503 for a request that would wait longer."""
+        limit = "" if wait_max_ms is None else f" wait_max_ms={wait_max_ms}"
+        self._rule(f"queue {workers} {ms}{limit}", None, None)
+
     def status(self, code: int, *, path: str | None = None, fraction: float | None = None) -> None:
         """Answer with this status."""
         self._rule(f"status {code}", path, fraction)

@@ -8,6 +8,7 @@
 //! - [`tally`]: what finished is counted and closed into deltas
 //! - [`fold`]: the log is added up, and every planned arrival accounted for
 //! - [`report`]: figures, verdict and certificate
+//! - [`search`]: the highest rate at which a target works, by the reports of many runs
 //! - [`verify`]: a log is judged by every invariant
 //!
 //! A folder imports only those above it. This crate must never do I/O, read a clock or the
@@ -26,5 +27,7 @@ pub mod tally;
 pub mod fold;
 
 pub mod report;
+
+pub mod search;
 
 pub mod verify;

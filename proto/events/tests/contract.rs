@@ -20,7 +20,7 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 21] = committed![
+const SCHEMAS: [(&str, &str); 23] = committed![
     "annotations",
     "attendance",
     "comparison",
@@ -32,10 +32,12 @@ const SCHEMAS: [(&str, &str); 21] = committed![
     "heartbeat",
     "heartbeat-reply",
     "live",
+    "max-rate-comparison",
     "plan",
     "report",
     "req",
     "run-parts",
+    "search",
     "series",
     "slice",
     "snapshot",

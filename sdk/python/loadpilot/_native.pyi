@@ -115,6 +115,27 @@ def profile_peak(profile_json: str) -> int:
     Raises ValueError for another text.
     """
 
+def search_settings(settings_json: str) -> str:
+    """Write the settings of a search as the value of the tag of its probes.
+
+    JSON: ``{"start_urps", "limit_urps", "precision_ppm", "confirm"}``.
+    """
+
+def search_probe(report_json: str) -> str:
+    """Read the probe that a run is; JSON. Raises Refused for a run that belongs to no search.
+
+    JSON: ``{"id", "scenario", "target_url", "settings", "plan_hash", "probe"}``.
+    """
+
+def search_state(search_json: str) -> str:
+    """Judge a search by its probes; JSON, as ``proto/schema/search.json`` describes it.
+
+    ``search_json``: ``{"id", "scenario", "target_url", "settings", "probes"}``.
+    """
+
+def compare_max_rates(current_json: str, baseline_json: str, threshold_pct: float) -> str:
+    """Compare the results of two searches; JSON. Raises Refused for an invalid threshold."""
+
 def parts_of_report(report_json: str) -> str:
     """Take a report for comparisons, as one part without tasks; JSON.
 

@@ -44,7 +44,9 @@ pub mod _native {
     #[pymodule_export]
     const COMMIT: Option<&str> = option_env!("LOADPILOT_COMMIT");
     #[pymodule_export]
-    use super::comparison::{compare, parts_of_report};
+    use super::comparison::{
+        compare, compare_max_rates, parts_of_report, search_probe, search_settings, search_state,
+    };
     #[pymodule_export]
     use super::curve::{profile_peak, read_curve, replay_profile};
     #[pymodule_export]

@@ -9,6 +9,14 @@ import pytest
 
 from loadpilot.cli import main
 from loadpilot.cli.app import FLEETS, PAST_RUNS, PROJECT, RUN, RUNS_SHOWN, app
+from loadpilot.cli.commands.search.search_flags import (
+    CONFIRM,
+    COOLDOWN,
+    LIMIT,
+    PRECISION,
+    PROBE,
+    START,
+)
 from loadpilot.cli.flags import declaration, target
 from loadpilot.cli.flags.agent_flags import WAIT_DEFAULT
 from loadpilot.cli.live_commands import LIVE_RUNS
@@ -35,17 +43,23 @@ GROUPS = sorted(
 )
 DEFAULTS = {
     "--agents": "1",
+    "--confirm": CONFIRM,
+    "--cooldown": COOLDOWN,
     "--debug-requests": "0",
     "--duration": "the scenario's",
     "--http": HTTP[0],
     "--last": str(RUNS_SHOWN),
+    "--limit": f"{LIMIT}/s",
     "--name-a": "A",
     "--name-b": "B",
+    "--precision": PRECISION,
+    "--probe": PROBE,
     "--reuse": "always",
     "--rps": "the scenario's",
     "--samples-share": "1",
     "--session-timeout": "30m",
     "--shortfall": "5",
+    "--start": f"{START}/s",
     "--target": target.DEFAULT,
     "--speed": "1",
     "--tenant": TENANT_DEFAULT,

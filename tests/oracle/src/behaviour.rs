@@ -2,18 +2,24 @@
 //! matches applies, later ones over earlier ones. Fractions are exact, not random: of N matching
 //! requests, `floor(N · fraction)` are hit, evenly spread. Pure: it does not wait or write.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::line_parser::{LineParser, parse_ms};
+use crate::service_queue::{Served, ServiceQueue};
 
 /// Maximum size of a response body that `size` may set, bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Status of a request that a full queue refuses.
+const QUEUE_FULL: u16 = 503;
+
 /// One change to the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Answer this long after the first bytes of the request were read.
     Delay(Duration),
+    /// Answer when one of these workers has served the request.
+    Queue(ServiceQueue),
     /// Answer with this status.
     Status(u16),
     /// Answer with a body of this many bytes.
@@ -72,6 +78,7 @@ impl Rule {
         let mut words = LineParser::new(text);
         let effect = match words.keyword()? {
             "delay" => Effect::Delay(parse_ms(words.value()?)?),
+            "queue" => Effect::Queue(parse_queue(&mut words)?),
             "status" => Effect::Status(parse_status(words.value()?)?),
             "size" => Effect::Size(parse_size(words.value()?)?),
             "drip" => Effect::Manner(Manner::Drip(parse_ms(words.value()?)?)),
@@ -130,8 +137,9 @@ impl Behaviour {
         self.rules.clear();
     }
 
-    /// Decides about the next request, in the order in which requests were received.
-    pub fn answer(&mut self, target: &str) -> Answer {
+    /// Decides about the next request, which came at `arrival`, in the order in which requests were
+    /// received.
+    pub fn answer(&mut self, target: &str, arrival: Instant) -> Answer {
         let mut answer = Answer {
             delay: Duration::ZERO,
             status: 200,
@@ -141,17 +149,31 @@ impl Behaviour {
         };
         for rule in &mut self.rules {
             if rule.hits(target) {
-                match rule.effect {
-                    Effect::Delay(delay) => answer.delay = delay,
-                    Effect::Status(status) => answer.status = status,
-                    Effect::Size(bytes) => answer.body_bytes = Some(bytes),
-                    Effect::Manner(manner) => answer.manner = manner,
+                match &mut rule.effect {
+                    Effect::Delay(delay) => answer.delay = *delay,
+                    Effect::Queue(queue) => match queue.take(arrival) {
+                        Served::After(delay) => answer.delay = delay,
+                        Served::Refused => answer.status = QUEUE_FULL,
+                    },
+                    Effect::Status(status) => answer.status = *status,
+                    Effect::Size(bytes) => answer.body_bytes = Some(*bytes),
+                    Effect::Manner(manner) => answer.manner = *manner,
                     Effect::Close => answer.close = true,
                 }
             }
         }
         answer
     }
+}
+
+/// `WORKERS MS [wait_max_ms=T]`.
+fn parse_queue(words: &mut LineParser<'_>) -> Result<ServiceQueue, String> {
+    let workers = words.value()?;
+    let workers: usize = workers
+        .parse()
+        .map_err(|_| format!("{workers:?} is not a number of workers"))?;
+    let service = parse_ms(words.value()?)?;
+    ServiceQueue::new(workers, service, words.option_ms("wait_max_ms")?)
 }
 
 fn parse_status(word: &str) -> Result<u16, String> {
@@ -204,7 +226,7 @@ mod tests {
             let mut behaviour = behaviour(&[&format!("status 503 fraction={fraction}")]);
             let mut hit = 0;
             for n in 1..=1000_u64 {
-                hit += u64::from(behaviour.answer("/").status == 503);
+                hit += u64::from(behaviour.answer("/", Instant::now()).status == 503);
                 assert_eq!(hit, n * ppm / 1_000_000, "after {n} at {fraction}");
             }
         }
@@ -218,19 +240,19 @@ mod tests {
             "delay 0.25 path=/a/*",
             "reset path=/r",
         ]);
-        let answer = behaviour.answer("/a?x=1");
+        let answer = behaviour.answer("/a?x=1", Instant::now());
         assert_eq!(
             (answer.status, answer.delay),
             (404, Duration::from_millis(5))
         );
-        let answer = behaviour.answer("/a/b");
+        let answer = behaviour.answer("/a/b", Instant::now());
         assert_eq!(
             (answer.status, answer.delay),
             (200, Duration::from_micros(250))
         );
-        assert_eq!(behaviour.answer("/r").manner, Manner::Reset);
+        assert_eq!(behaviour.answer("/r", Instant::now()).manner, Manner::Reset);
         behaviour.clear();
-        assert_eq!(behaviour.answer("/r").manner, Manner::Whole);
+        assert_eq!(behaviour.answer("/r", Instant::now()).manner, Manner::Whole);
     }
 
     #[test]
@@ -241,6 +263,11 @@ mod tests {
             "delay",
             "delay -1",
             "delay x",
+            "queue 4",
+            "queue 0 20",
+            "queue 4 0",
+            "queue x 20",
+            "queue 4 20 wait=5",
             "status 99",
             "status 700",
             "size -1",

@@ -140,7 +140,8 @@ impl<'a> Connection<'a> {
 
     /// Waits until the answer is due, gives it and logs the end.
     fn answer(&mut self, request: &Received) -> Next {
-        let answer = self.shared.behaviour().answer(&request.head.path);
+        let arrival = request.arrival.mono;
+        let answer = self.shared.behaviour().answer(&request.head.path, arrival);
         let (ledger, seq) = (&self.shared.ledger, request.seq);
         if answer.manner == Manner::Silent {
             self.unread.clear();

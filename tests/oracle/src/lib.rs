@@ -15,6 +15,7 @@ pub mod ledger;
 mod line_parser;
 pub mod record;
 mod server;
+pub mod service_queue;
 mod state;
 
 pub use server::{Config, Server};

@@ -6,6 +6,7 @@ mod fold;
 mod report;
 mod schedule;
 mod script;
+mod search;
 mod support;
 mod tally;
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::answers::agent_stats::Attendance;
 use crate::answers::annotations::Annotations;
+use crate::answers::compare::search::{MaxRateComparison, Search};
 use crate::answers::compare::versus::Versus;
 use crate::answers::compare::{Comparison, RunParts};
 use crate::answers::failures::Errors;
@@ -35,10 +36,12 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("heartbeat", schema_of::<Heartbeat>()),
         ("heartbeat-reply", schema_of::<HeartbeatReply>()),
         ("live", schema_of::<News>()),
+        ("max-rate-comparison", schema_of::<MaxRateComparison>()),
         ("plan", schema_of::<Plan>()),
         ("report", schema_of::<Report>()),
         ("req", schema_of::<Envelope<Request>>()),
         ("run-parts", schema_of::<RunParts>()),
+        ("search", schema_of::<Search>()),
         ("series", schema_of::<Series>()),
         ("slice", schema_of::<Slice>()),
         ("snapshot", schema_of::<Snapshot>()),

@@ -11,11 +11,13 @@ from cyclopts import App, Group, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .commands.attack.attack_command import attack
+from .commands.comparison.comparison_commands import compare, versus
+from .commands.search.search_command import search
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
 from .flags.result_flags import ResultFlags
-from .flags.run_flags import RunFlags, VersusFlags
+from .flags.run_flags import RunFlags
 from .flags.server_flags import ServerFlags
 from .flags.shared_flags import (
     NO_SERVER,
@@ -64,7 +66,7 @@ def shared_options(command: tuple[str, ...]) -> frozenset[str]:
     return frozenset([*names, "strict", *(["agents"] if command == ("ui",) else [])])
 
 
-RUNNING = ("run", "attack", "versus")
+RUNNING = ("run", "attack", "versus", "search")
 """Commands that take every option of a configuration; the first has the help of an option."""
 RUN = Group("Run", sort_key=1)
 PAST_RUNS = Group("Past runs", sort_key=2)
@@ -86,7 +88,6 @@ RUNS_SHOWN = 20
 """Number of rows of `loadpilot runs` without a flag."""
 app["--help"].group = app["--version"].group = PROJECT
 DEFAULTS = RunFlags()
-TWO_TARGETS = VersusFlags()
 NO_FILES = ResultFlags()
 AS_PLANNED = VerdictFlags()
 
@@ -111,26 +112,10 @@ def run(
 app.command(attack, group=RUN, usage="Usage: loadpilot attack [OPTIONS] [URL]")
 
 
-@app.command(
-    group=RUN, usage="Usage: loadpilot versus [OPTIONS] FILE --target-a URL --target-b URL"
+app.command(
+    versus, group=RUN, usage="Usage: loadpilot versus [OPTIONS] FILE --target-a URL --target-b URL"
 )
-def versus(
-    file: File = None,
-    /,
-    *,
-    flags: Annotated[VersusFlags, Parameter(name="*")] = TWO_TARGETS,
-) -> ExitCode:
-    """Compare two targets under the same load at the same time.
-
-    Every request of the scenario goes to both: pair by pair, in an order that the
-    seed draws. Rates and users of the scenario are those of each target. What
-    disturbs the machine disturbs both alike, so that differences of a few percent
-    are found that two runs one after the other would miss. Takes at least 8 s of
-    measured time. Exit code 3 when the figures cannot be trusted or compared.
-    """
-    from .commands.comparison.versus import versus as execute
-
-    return execute(file, flags)
+app.command(search, group=RUN, usage="Usage: loadpilot search [OPTIONS] FILE --slo KEY=LIMIT")
 
 
 @app.command(group=PROJECT, usage="Usage: loadpilot explain [OPTIONS] FILE")
@@ -233,51 +218,9 @@ def verify(
     return execute(run, as_json=json, known=report, key=key, server=server)
 
 
-@app.command(group=PAST_RUNS, usage="Usage: loadpilot compare [OPTIONS] CURRENT [BASELINE...]")
-def compare(
-    current: Annotated[
-        str, Parameter(help="Run to judge: an id, `last`, a .lprun file or a results file.")
-    ],
-    /,
-    *baseline: Annotated[
-        str,
-        Parameter(
-            help="Runs to compare it with; without any, .loadpilot/baseline.json, or else the "
-            "newest run of the scenario that `loadpilot note --baseline` marked."
-        ),
-    ],
-    threshold: Annotated[
-        str,
-        flag(GATES, "PERCENT", "Change for the worse that is a regression.", default="10"),
-    ] = "10",
-    explain: Annotated[
-        bool,
-        flag(
-            OUTPUT,
-            "",
-            "Also print which task, call and phase changed a percentile, for which share of the "
-            "requests, and when.",
-        ),
-    ] = False,
-    json: Json = False,
-    server: Server = NO_SERVER,
-) -> ExitCode:
-    """Compare a run with earlier ones: exit code 1 for a regression beyond threshold and chance.
-
-    Rate, p50, p95, p99 and errors of the run and of each task are judged. What
-    varies as much within the runs, or between several runs of a baseline, is
-    chance. Exit code 3 when a run's figures cannot be trusted.
-    """
-    from .commands.comparison.compare import compare as execute
-
-    return execute(
-        current,
-        list(baseline),
-        threshold=threshold,
-        explain=explain,
-        as_json=json,
-        server=server,
-    )
+app.command(
+    compare, group=PAST_RUNS, usage="Usage: loadpilot compare [OPTIONS] CURRENT [BASELINE...]"
+)
 
 
 @app.command(group=PAST_RUNS, usage="Usage: loadpilot verdict [OPTIONS] [RUN...]")
@@ -444,7 +387,7 @@ def ui(
     Scenario files of its folder scenarios, or of the directory without one, can be started there.
     It listens on this machine only; its link opens one browser. Ctrl-C ends it and stops its runs.
     """
-    from .commands.ui import ui as execute
+    from .commands.project.ui import ui as execute
 
     return execute(port=port, agents=agents, browser=not no_browser)
 

@@ -69,7 +69,10 @@ def plot(
     ] = None,
     server: Server = NO_SERVER,
 ) -> ExitCode:
-    """Draw the main charts of a run: rate, latency, errors, and the percentile curve."""
+    """Draw the main charts of a run: rate, latency, errors, and the percentile curve.
+
+    For the id of a search: latency against load, a point for each probe.
+    """
     from .commands.tables.plot import plot as execute
 
     return execute(run, output, server)

@@ -49,6 +49,8 @@ def test_commands_flags_and_values(press: Press) -> None:
     assert set(press("ver")) == {"verify", "verdict", "version", "versus"}
     assert set(press("run", "--warm")) == {"--warm-up"}
     assert "--profile" in press("run", "x.py", "--p")
+    assert press("sea") == ["search"]
+    assert press("search", "x.py", "--sl") == ["--slo"]
     assert press("runs", "pr") == ["prune"]
     assert press("completion", "z") == ["zsh"]
 

@@ -1,7 +1,9 @@
 //! A comparison of runs: what it needs of each run, and what it finds.
 //!
+//! - [`search`]: the highest rate at which a target works, by many runs
 //! - [`versus`]: two targets of one run
 
+pub mod search;
 pub mod versus;
 
 use std::collections::BTreeMap;

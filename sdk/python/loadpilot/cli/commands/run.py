@@ -16,12 +16,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from ... import _native
-from ...compile.plan import Compiled, row_files
 from ...control.exit_code import ExitCode, exit_code
-from ...control.figures import closed_loop, count, number, plural, seconds
+from ...control.figures import plural
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
-from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
+from ...control.terminal import Notes, note, safe_lines, say, write_product
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
@@ -32,12 +31,7 @@ from ..flags.options import MISSING, read
 from ..flags.run_flags import TEXT
 from ..output.log_unavailable import report_log_unavailable
 from ..output.opening import (
-    execution,
-    hook_lines,
-    input_lines,
     opening,
-    setting_lines,
-    type_lines,
 )
 from ..output.refusal import refuse
 from ..plan_check import check, of_files
@@ -48,9 +42,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..._generated.report import Report
+    from ...compile.plan import Compiled
     from ...control.coordinator_address import Api
     from ...control.nats_settings import Server
-    from ...control.protocols import Session
+    from ...control.protocols import Session, View
     from ...control.teardown_ledger import Ledger
     from ..flags.options import Options
     from ..flags.run_flags import RunFlags
@@ -112,7 +107,9 @@ def execute(
     if problems:
         return refuse(problems)
     if options.dry_run:
-        return _dry_run(compiled, options, stdout)
+        from .project.dry_run import dry_run
+
+        return dry_run(compiled, options, stdout)
     with Interruptions() as interruptions:
         if options.calls is not None:
             interruptions.watch_pipe(stdout)
@@ -123,69 +120,15 @@ def execute(
 
 
 def _kind(options: Options) -> type[Run]:
-    if options.sides is None:
-        return Run
-    from .comparison.versus import VersusRun
+    if options.search is not None:
+        from .search.search_run import SearchRun
 
-    return VersusRun
+        return SearchRun
+    if options.sides is not None:
+        from .comparison.versus import VersusRun
 
-
-def _dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
-    facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
-    plan = facts["canonical"]
-    text = _request_json(compiled, plan) if options.as_json else plan
-    write_product(f"{text}\n", stdout)
-    length, users = seconds(facts["duration_us"]), facts["users"]
-    if users is None:
-        load_text = f"{count(facts['planned'])} arrivals in {length}, "
-        load_text += f"peak {number(facts['peak_rps'])} arrivals/s"
-        if facts["rows_end"] is not None:
-            load_text += f"; {safe(facts['rows_end'])}"
-    else:
-        load_text = f"{closed_loop(compiled.plan)} for {length}"
-    say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")
-    for line in type_lines(compiled.plan):
-        say(f"  {line}")
-    names = [task["name"] for task in compiled.plan["tasks"]]
-    for name, planned in zip(names, facts["planned_per_task"], strict=True):
-        if users is None:
-            say(f"  {safe(name)}: {count(planned)}")
-    _print_beside(compiled)
-    settings = "".join(f"  {line}\n" for line in setting_lines(compiled))
-    say(f"{settings}{execution(compiled).rstrip()}")
-    for line in input_lines(compiled.plan):
-        say(f"  {line}")
-    if compiled.hooks is not None:
-        for line in hook_lines(compiled.hooks):
-            say(f"  {safe(line)}")
-    for handle in compiled.secrets:
-        say(f"  secret kept out of the plan: {handle}")
-    say("nothing was started")
-    return ExitCode.PASSED
-
-
-def _print_beside(compiled: Compiled) -> None:
-    """Print what agents get beside the plan."""
-    bundle = compiled.plan.get("script", {}).get("bundle", {}).get("sha256")
-    for digest, content in compiled.bodies.items():
-        what = "the files of the scenario" if digest == bundle else "body"
-        say(f"  {what} kept beside the plan: {digest}, {count(len(content))} bytes")
-    for name in compiled.files:
-        say(f"    {safe(name)}")
-    for file in row_files(compiled.plan):
-        digest, size = file["content"]["sha256"], count(file["content"]["bytes"])
-        say(f"  rows of {safe(file['name'])}: {digest}, {size} bytes")
-
-
-def _request_json(compiled: Compiled, plan: str) -> str:
-    """Write the plan with its bodies, and the hooks that only this command plays."""
-    from ...control.http_teardown_ledger import encoded
-
-    bodies = {digest: encoded(content) for digest, content in compiled.beside().items()}
-    beside: dict[str, Any] = {"bodies": bodies}
-    if compiled.hooks is not None:
-        beside["hooks"] = hook_lines(compiled.hooks)
-    return f'{{"plan":{plan},{json.dumps(beside, ensure_ascii=False)[1:]}'
+        return VersusRun
+    return Run
 
 
 class Run:
@@ -262,32 +205,36 @@ class Run:
         return self.play(session, stack, str(stack.log_dir))
 
     def play(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
-        """Ask for the run with its hooks, follow it and summarise it."""
+        """Play the run, and close the session."""
         try:
-            if self.interruptions.any():
-                return self.cancelled()
-            run = _native.new_run_id()
-            hooks = self.compiled.hooks
-            fleet = self.options.fleet
-            if fleet is not None and fleet.detach:
-                return self.detach(session, run)
-            if hooks is None:
-                run = self.follow(self.compiled, run, session, (stack, log))
-            else:
-                from ..hooks import HookFailed, RequestedRun, play_hooks
-
-                requested = RequestedRun(run, self.options.seed, self.options.allow_target)
-                ledger = self.ledger(session, run, stack)
-                try:
-                    with play_hooks(
-                        self.compiled, hooks, requested, self.interruptions, ledger
-                    ) as compiled:
-                        run = self.follow(compiled, run, session, (stack, log))
-                except HookFailed as failed:
-                    return self.failed_before(failed)
-            return self.end(session.report(run), session, run)
+            return self.played(session, stack, log)
         finally:
             session.close()
+
+    def played(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
+        """Ask for the run with its hooks, follow it and summarise it."""
+        if self.interruptions.any():
+            return self.cancelled()
+        run = _native.new_run_id()
+        hooks = self.compiled.hooks
+        fleet = self.options.fleet
+        if fleet is not None and fleet.detach:
+            return self.detach(session, run)
+        if hooks is None:
+            run = self.follow(self.compiled, run, session, (stack, log))
+        else:
+            from ..hooks import HookFailed, RequestedRun, play_hooks
+
+            requested = RequestedRun(run, self.options.seed, self.options.allow_target)
+            ledger = self.ledger(session, run, stack)
+            try:
+                with play_hooks(
+                    self.compiled, hooks, requested, self.interruptions, ledger
+                ) as compiled:
+                    run = self.follow(compiled, run, session, (stack, log))
+            except HookFailed as failed:
+                return self.failed_before(failed)
+        return self.end(session.report(run), session, run)
 
     def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger:
         """Open the record of the teardown that this command owes."""
@@ -307,17 +254,16 @@ class Run:
     ) -> str:
         """Ask for the run and follow it to its end; returns its id."""
         from ...control.follow import Follower
-        from ..output.live import PlanInfo, view
         from ..sinks.live_sinks import live_sinks
 
         stack, log = source
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, compiled.beside(), run)
-        note(f"run {run}, log {log}")
+        self.announce(run, log)
         options, verbose = self.options, self.options.verbose
         holds = bool(compiled.plan.get("hold"))
         with live_sinks(options.outs, session, run, self.stdout):
-            screen = view(PlanInfo.of(compiled.plan, judges=session.judges))
+            screen = self.screen(session)
             try:
                 follower = Follower(
                     session, run, screen, self.interruptions, verbose, options.aborts, holds=holds
@@ -326,6 +272,16 @@ class Run:
             finally:
                 screen.close()
         return run
+
+    def announce(self, run: str, log: str) -> None:
+        """Print the id of the run, and where its log is."""
+        note(f"run {run}, log {log}")
+
+    def screen(self, session: Session) -> View:
+        """Open the live view."""
+        from ..output.live import PlanInfo, view
+
+        return view(PlanInfo.of(self.compiled.plan, judges=session.judges))
 
     def detach(self, session: Session, run: str) -> ExitCode:
         """Ask for the run, wait until a coordinator takes it, and print its id."""

@@ -31,6 +31,7 @@ Value = Literal[
     "FORMAT",
     "HASH",
     "HOST:PORT",
+    "ID",
     "INT",
     "KEY",
     "KEY[,after=DURATION]",

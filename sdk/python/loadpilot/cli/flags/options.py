@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...compile.scenario.settings import Overrides
 from ...compile.scenario.stages import USERS_MAX
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..commands.comparison.versus_flags import Sides
+    from ..commands.search.search_flags import SearchOptions
     from .run_flags import CallForm, RunFlags
 
 AGENTS_MAX = 256
@@ -86,6 +87,10 @@ class Options:
     """Shares of scenarios that run together, by name, unread."""
     sides: Sides | None = None
     """The two targets that are compared; None for a run alone."""
+    search: SearchOptions | None = None
+    """The search whose probes are run; None for a run alone."""
+    probes: tuple[dict[str, Any], ...] = ()
+    """Probes of that search that ended before."""
 
     @property
     def agents_flag(self) -> str:
@@ -123,6 +128,7 @@ def read(
         problems += without(of_log, NEEDS_LOG)
     problems += _of_baseline(flags)
     sides = flags.sides(problems)
+    search = flags.wanted_search(fleet, problems)
     if fleet is not None and fleet.detach:
         problems += _not_when_detached(flags)
     if flags.json and not flags.dry_run:
@@ -194,6 +200,7 @@ def read(
         tuple(Path(one) for one in more_files if one is not None),
         pairs_of("--share", flags.share, "Browse=70", problems),
         sides,
+        search,
     )
     return options, problems
 

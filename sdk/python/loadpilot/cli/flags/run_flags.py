@@ -26,6 +26,8 @@ from .shared_flags import (  # cyclopts evaluates annotations
 if TYPE_CHECKING:
     from ...problem import Problem
     from ..commands.comparison.versus_flags import Sides
+    from ..commands.search.search_flags import SearchOptions
+    from .fleet import Fleet
 
 DEBUG_REQUESTS_MAX = 100
 """Maximum number of arrivals whose exchanges are written out."""
@@ -435,6 +437,14 @@ class RunFlags:
         """Return the two targets that are compared; None for a run alone."""
         return None
 
+    def wanted_search(
+        self,
+        fleet: Fleet | None,  # noqa: ARG002  (for `search`)
+        problems: list[Problem],  # noqa: ARG002
+    ) -> SearchOptions | None:
+        """Return the search that the run is a probe of; None for a run alone."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class VersusFlags(RunFlags):
@@ -468,6 +478,7 @@ class VersusFlags(RunFlags):
     share: Annotated[tuple[str, ...], HIDDEN] = ()
     save_baseline: Annotated[bool, HIDDEN] = False
     append: Annotated[bool, HIDDEN] = False
+    hold: Annotated[tuple[str, ...], HIDDEN] = ()
 
     def found_target(self) -> targets.Target:
         """Return the first target: the plan of one target is made first."""

@@ -47,7 +47,7 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     warm_up = f", of which warm-up {seconds(plan['warm_up_us'])}" if plan["warm_up_us"] else ""
     yield from (f"  {line}" for line in type_lines(plan))
     yield f"  duration   {total}{warm_up}{_ends(plan)}"
-    yield f"  on         {_agents(options)}"
+    yield f"  on         {agents_text(options)}"
     words = connections_text(plan.get("connections", {}))
     if words:
         yield f"  connections {words}"
@@ -119,7 +119,7 @@ def _shape(profile: Mapping[str, Any], cut_from_us: int | None) -> str:
     return f"{profile['shape']}, {plural(len(pieces), 'piece')}"
 
 
-def _agents(options: Options) -> str:
+def agents_text(options: Options) -> str:
     """Write the number of agents and where they run."""
     local, agents, fleet = options.local_agents, options.agents, options.fleet
     if local == agents.want:

@@ -128,6 +128,8 @@ class Overrides:
     """Targets that ``--target`` names after the first."""
     hold: Sequence[str] = ()
     """Gates that the run holds by its rate, ``p99_ms=200``, as text."""
+    thresholds_flag: str = "--threshold"
+    """Flag of the gates in ``thresholds``."""
 
     def loop_flag(self) -> str | None:
         """Return the flag that requests a closed loop; None if none is set."""
@@ -403,8 +405,9 @@ class Settings:
         self, own: Iterable[dict[str, Any]], gated: Measurable
     ) -> list[dict[str, Any]]:
         """Read the gates of flags; they replace those of the same key."""
-        flagged = assigned("--threshold", self.overrides.thresholds, self.problems)
-        return overriding(own, self._built("--threshold", flagged, gated))
+        place = self.overrides.thresholds_flag
+        flagged = assigned(place, self.overrides.thresholds, self.problems)
+        return overriding(own, self._built(place, flagged, gated))
 
     def held_gates(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates that the run holds by its rate."""

@@ -51,10 +51,10 @@ def draw(reading: _native.Reading, path: Path, form: str) -> None:
             chart.set_xlim(0, max(ticks * tick_us / 1e6, 1))
         for chart in (rate, latency, errors, curve):
             chart.grid(visible=True, alpha=0.3)
-        figure.savefig(path, format=form, dpi=120, metadata=_undated(form))
+        figure.savefig(path, format=form, dpi=120, metadata=undated(form))
 
 
-def _undated(form: str) -> dict[str, Any]:
+def undated(form: str) -> dict[str, Any]:
     """Leave out the time of drawing, so that equal runs have equal files."""
     return {"Date": None} if form == "svg" else {"Software": "loadpilot"}
 

@@ -19,6 +19,7 @@ from ....local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
 from ...output.comparison import comparison_text
 from ...output.explain import explanation_text
 from ..history import UsageError, fleet_of, reporting
+from ..search.max_rate import compare_max_rate
 
 if TYPE_CHECKING:
     from ....control.nats_settings import Server, ServerFlags
@@ -33,13 +34,21 @@ def compare(
     *,
     threshold: str,
     explain: bool,
+    max_rate: bool,
     as_json: bool,
     server: ServerFlags,
 ) -> ExitCode:
-    """Compare a run with others, or with the baseline of this directory."""
+    """Compare a run with others, or with the baseline of this directory; or two searches."""
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         percent = _percent(threshold)
+        if max_rate:
+            if explain:
+                raise UsageError("--explain: is for runs, and --max-rate compares searches")
+            text, shown, code = compare_max_rate((current, baseline), logs, place, percent)
+            write_product(f"{text}\n" if as_json else shown)
+            outcome.append(code)
+            return outcome[-1]
         ours = _runs(current, logs, place)
         if len(ours) != 1:
             raise UsageError(f"{current} holds {len(ours)} runs; the current one must be one")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...control.exit_code import ExitCode
-from ...control.terminal import say
-from ...inputs.units import parse_int
-from ..flags.agent_flags import AGENTS_MAX
-from ..output.refusal import refuse
+from ....control.exit_code import ExitCode
+from ....control.terminal import say
+from ....inputs.units import parse_int
+from ...flags.agent_flags import AGENTS_MAX
+from ...output.refusal import refuse
 
 if TYPE_CHECKING:
-    from ...problem import Problem
+    from ....problem import Problem
 
 PORT_MAX = 65_535
 
