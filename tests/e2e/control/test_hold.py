@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.control.test_steer import assert_exact, assert_steered
+from tests.e2e.control.test_steer import assert_exact, assert_steered, per_second
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 
 if TYPE_CHECKING:
@@ -42,6 +43,40 @@ def test_the_rate_doubles_while_the_gate_holds(loadpilot: Loadpilot, oracle: Ora
     story = [line["text"] for line in report["story"]]
     assert any("rate 40 requested by --hold: at 20.0/s p50_ms was " in text for text in story)
     assert f"{rates[-1]:.0f}/s, the highest rate at which p50_ms <= 10000 held" in finished.stdout
+
+
+@pytest.mark.long  # 120 s, of which the first 60 s may be spent on settling
+def test_the_rate_settles_at_the_capacity_of_the_target(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if it is not within 5 % of what the target can serve by arithmetic after 60 s."""
+    workers, service_ms = 4, 25
+    capacity = workers / service_ms * 1_000
+    oracle.queue(workers, service_ms)
+    flags = ("--rps", "20", "--duration", "120s", "--hold", "p99_ms=225")
+    finished = loadpilot.run(WEIGHTED, oracle.url, *flags)
+    assert finished.judged == 0, finished.stderr + finished.stdout
+    report = finished.report
+    settled = statistics.median(per_second(oracle)[second] for second in range(60, 119))
+    assert settled == pytest.approx(capacity, rel=0.05), report["run"]["held"]
+    assert report["run"]["held"]["rps"] == pytest.approx(capacity, rel=0.1)
+    assert report["calls"]["attempted"] == oracle.counts().received
+
+
+@pytest.mark.long  # 200 s: it settles, and settles again
+def test_the_rate_follows_a_target_that_gets_slower(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the run goes on above what the target can serve since then, or stops below it."""
+    oracle.queue(4, 20)
+    flags = ("--rps", "50", "--duration", "200s", "--hold", "p99_ms=220")
+    with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
+        assert oracle.wait_count(8_000, 120)
+        oracle.queue(4, 32)
+        slower_from = max(per_second(oracle))
+        finished = running.end(260)
+    assert finished.judged == 0, finished.stderr + finished.stdout
+    seen = per_second(oracle)
+    settled = statistics.median(seen[second] for second in range(slower_from + 90, 199))
+    assert settled == pytest.approx(4 / 32 * 1_000, rel=0.1), finished.report["run"]["held"]
 
 
 def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(

@@ -168,6 +168,11 @@ impl AnatomySums {
     }
 }
 
+/// Packs a tree whose keys were added in order: one that grows at its end is half empty.
+pub(crate) fn pack<K: Ord, V>(tree: &mut BTreeMap<K, V>) {
+    *tree = std::mem::take(tree).into_iter().collect();
+}
+
 /// Adds the counts of `more` to `sums`.
 pub fn add_counts<K: Ord + Clone>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
     for (key, &count) in more {

@@ -40,6 +40,7 @@ impl UnreadIndex {
         loop {
             let piece = frame(&mut self.0)?;
             if piece.is_empty() {
+                index.pack();
                 return Some(index);
             }
             let mut entries = piece.as_slice();

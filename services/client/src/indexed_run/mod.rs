@@ -251,6 +251,10 @@ impl IndexedRun {
             next = deltas.next().await?;
         }
         self.now.index.compact();
+        if self.now.control.state.over {
+            self.now.data.pack();
+            self.now.index.pack();
+        }
         let now = &self.now;
         let cache = self.cache.as_mut();
         Ok(cache

@@ -30,7 +30,7 @@ use crate::fold::delta_record::{DeltaRecord, ParsedDelta};
 use crate::fold::delta_validation::plausible;
 use crate::fold::delta_window::Reported;
 use crate::fold::index::Index;
-use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
+use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums, pack};
 use crate::tally::arrival_rows::ArrivalRows;
 use crate::tally::cache_codec;
 use crate::tally::call_ids::{CallId, CallNames};
@@ -255,6 +255,15 @@ impl Projection {
             failures: self.failures.clone(),
             counts: self.counts.clone(),
             generator: self.generator,
+        }
+    }
+
+    /// Takes less memory with the same sums, once a run is over: what it has by tick is most of it.
+    pub fn pack(&mut self) {
+        pack(&mut self.ticks);
+        self.arrivals.pack();
+        for sums in self.holders.values_mut() {
+            pack(&mut sums.reported);
         }
     }
 
