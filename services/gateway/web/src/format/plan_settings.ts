@@ -8,7 +8,7 @@ export function connectionTexts(settings: Connections | undefined): string[] {
   if (!settings) return [];
   const { http, max, open_first: first, streams_max: streams, reuse, tls } = settings;
   const texts = [
-    settings.other_targets?.length && `targets in turn, also ${settings.other_targets.join(", ")}`,
+    settings.other_targets?.length && `further targets ${settings.other_targets.join(", ")}`,
     http === "2" && "HTTP/2",
     http === "auto" && "HTTP as the target chooses",
     max != null && `at most ${count(max)} connections a load generator`,

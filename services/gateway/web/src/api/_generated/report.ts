@@ -125,6 +125,45 @@ export type Rest =
       };
     };
 /**
+ * Length of the sessions of a closed loop, drawn by the seed; a day at most. Each place among the
+ * users holds one session after another: a user whose session is over ends its task and leaves,
+ * and a new user takes its place at once. The run begins in the middle of the sessions, so that
+ * new ones begin evenly from the start on.
+ */
+export type SessionLength =
+  | {
+      between: {
+        /**
+         * Minimum, in µs.
+         */
+        from_us: number;
+        /**
+         * Maximum, in µs.
+         */
+        to_us: number;
+      };
+    }
+  | {
+      exponential: {
+        /**
+         * Median, in µs; the mean is 1/ln 2 = 1.4427 times as long.
+         */
+        median_us: number;
+      };
+    }
+  | {
+      lognormal: {
+        /**
+         * Median, in µs.
+         */
+        median_us: number;
+        /**
+         * 99th percentile, in µs; above the median.
+         */
+        p99_us: number;
+      };
+    };
+/**
  * Instant in µs since the Unix epoch, UTC.
  */
 export type Timestamp = number;
@@ -279,6 +318,10 @@ export interface ArrivalCounts {
    */
   planned: number;
   /**
+   * Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+   */
+  sessions?: SessionCounts | null;
+  /**
    * Number of arrivals whose first call was dispatched.
    */
   started: number;
@@ -290,6 +333,20 @@ export interface ArrivalCounts {
    * Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
    */
   waiting: number;
+}
+/**
+ * Sessions in the places of a closed loop, as the target sees them: after the loss of an agent the
+ * rest of a session counts as one of its own.
+ */
+export interface SessionCounts {
+  /**
+   * Number of sessions that were over when the next one of their place began.
+   */
+  ended: number;
+  /**
+   * Number of sessions that began.
+   */
+  started: number;
 }
 /**
  * Bytes transferred in the measured time.
@@ -1053,6 +1110,11 @@ export interface RunFacts {
    */
   seed: number;
   /**
+   * Length of the sessions of those users. Absent: each stays for the whole run, or a mix, whose
+   * types have their own.
+   */
+  session?: SessionLength | null;
+  /**
    * Shape of the profile.
    */
   shape: "ramp" | "constant" | "step" | "spike" | "stages" | "closed" | "replay" | "burst" | "sine";
@@ -1749,6 +1811,10 @@ export interface ArrivalCounts1 {
    */
   planned: number;
   /**
+   * Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+   */
+  sessions?: SessionCounts | null;
+  /**
    * Number of arrivals whose first call was dispatched.
    */
   started: number;
@@ -1882,6 +1948,10 @@ export interface UserTypeReport {
    */
   service?: Ladder | null;
   /**
+   * Length of the sessions of those users. Absent: each stays for the whole run.
+   */
+  session?: SessionLength | null;
+  /**
    * Share of the type, out of the sum of all shares.
    */
   share: number;
@@ -1924,6 +1994,10 @@ export interface ArrivalCounts2 {
    * Number of planned arrivals, computed from the log and never summed from agents.
    */
   planned: number;
+  /**
+   * Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+   */
+  sessions?: SessionCounts | null;
   /**
    * Number of arrivals whose first call was dispatched.
    */

@@ -69,6 +69,10 @@ export interface ArrivalCounts {
    */
   planned: number;
   /**
+   * Sessions of the users of a closed loop; absent without sessions, and of a task alone.
+   */
+  sessions?: SessionCounts | null;
+  /**
    * Number of arrivals whose first call was dispatched.
    */
   started: number;
@@ -80,6 +84,20 @@ export interface ArrivalCounts {
    * Number of arrivals of an unfinished run that are not reported yet; 0 once sealed.
    */
   waiting: number;
+}
+/**
+ * Sessions in the places of a closed loop, as the target sees them: after the loss of an agent the
+ * rest of a session counts as one of its own.
+ */
+export interface SessionCounts {
+  /**
+   * Number of sessions that were over when the next one of their place began.
+   */
+  ended: number;
+  /**
+   * Number of sessions that began.
+   */
+  started: number;
 }
 /**
  * Whether the figures can be trusted.
