@@ -30,7 +30,7 @@ class Watch:
         return json.dumps(next(self.changes))
 
 class Session:
-    def watch(self, run, interval_secs, *, gates):
+    def watch(self, run, interval_secs, *, gates, hold):
         assert (interval_secs, gates) == (1.0, False)
         return Watch({"snapshot": json.loads(sys.argv[1])}, {"sealed": True})
 

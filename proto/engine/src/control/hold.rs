@@ -139,15 +139,16 @@ impl Range {
         let share = permille(failed.calls, failed.planned);
         let by_calls = match self.calls_permille {
             0 => failed.rate.0,
-            of_passed => failed.rate.0 / of_passed * share,
+            of_passed => (failed.rate.0 / of_passed).saturating_mul(share),
         };
         // The time that the last arrival waited is what the target needs beyond that of the part.
         let waited_us = failed.actual.filter(|_| failed.key.ends_with("_ms"));
         let waited_us = waited_us.map_or(0, |ms| (ms * 1_000.0) as u64);
         let length_us = failed.to_us.saturating_sub(failed.from_us);
-        let by_wait = failed.rate.0 / (length_us + waited_us).max(1) * length_us;
+        let needed_us = length_us.saturating_add(waited_us).max(1);
+        let by_wait = (failed.rate.0 / needed_us).saturating_mul(length_us);
         let served = by_calls.min(by_wait);
-        (0 < served && served < lowered_pct(failed.rate, 5).0).then_some(Rate(served))
+        (0 < served && served < reduced(failed.rate, 5).0).then_some(Rate(served))
     }
 
     /// Whether the range is narrow enough.
@@ -162,14 +163,13 @@ impl Range {
     fn next(&self, now: Rate) -> Rate {
         match (self.held(), self.failed) {
             (None, None) => now,
-            (None, Some(failed)) => lowered(failed, 4).min(now),
+            (None, Some(failed)) => divided(failed, 4).min(now),
             (Some(held), None) if self.has_failed => {
                 raised(held, TRY_PCT << self.raises.saturating_sub(1).min(4))
             }
             (Some(held), None) => raised(held, 100),
             (Some(held), Some(_)) if self.is_narrow() => held,
-            // Too high a rate costs more time than one that is too low: the target has to catch up.
-            (Some(held), Some(failed)) => Rate(held.0 + (failed.0 - held.0) / 2),
+            (Some(held), Some(failed)) => Rate(held.0.midpoint(failed.0)),
         }
     }
 }
@@ -197,7 +197,7 @@ pub fn next_rate(steps: &[HoldWindow], measured: &Measured<'_>) -> Option<Rate> 
         } else {
             WINDOW_TICKS
         };
-        (measured.ticks >= needed).then_some(lowered(now, 2))?
+        (measured.ticks >= needed).then_some(divided(now, 2))?
     };
     let next = next.clamp(RATE_MIN, Rate(RATE_MAX_URPS));
     (next != now).then_some(next)
@@ -242,9 +242,9 @@ fn after_failure(range: &Range, failed: &HoldWindow) -> Rate {
     let after = range.clone().after(failed);
     match (range.served(failed), after.held()) {
         // What waits there shrinks by what the target can serve beyond the rate.
-        (Some(served), _) => lowered(served, 3),
-        (None, Some(_)) => lowered_pct(failed.rate, 10),
-        (None, None) => lowered(failed.rate, 4),
+        (Some(served), _) => divided(served, 3),
+        (None, Some(_)) => reduced(failed.rate, 10),
+        (None, None) => divided(failed.rate, 4),
     }
 }
 
@@ -256,10 +256,10 @@ fn raised(rate: Rate, pct: u64) -> Rate {
     Rate(rate.0.saturating_add(rate.0 / 100 * pct))
 }
 
-fn lowered_pct(rate: Rate, pct: u64) -> Rate {
+fn reduced(rate: Rate, pct: u64) -> Rate {
     Rate(rate.0 - rate.0 / 100 * pct)
 }
 
-fn lowered(rate: Rate, by: u64) -> Rate {
+fn divided(rate: Rate, by: u64) -> Rate {
     Rate(rate.0 / by)
 }
