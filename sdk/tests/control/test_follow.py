@@ -30,8 +30,8 @@ class Watch:
         return json.dumps(next(self.changes))
 
 class Session:
-    def watch(self, run, interval_secs, *, gates):
-        assert (interval_secs, gates) == (1.0, False)
+    def watch(self, run, interval_secs, *, gates, hold):
+        assert (interval_secs, gates, hold) == (1.0, False, False)
         return Watch({"snapshot": json.loads(sys.argv[1])}, {"sealed": True})
 
 class Uninterrupted:

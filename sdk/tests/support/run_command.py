@@ -82,8 +82,9 @@ class FakeLog:
         assert len(run) == 26
         return RUN
 
-    def watch(self, run: str, _interval_secs: float, *, gates: bool) -> FakeLog:
+    def watch(self, run: str, _interval_secs: float, *, gates: bool, hold: bool) -> FakeLog:
         assert not gates, "standard error is no terminal"
+        assert not hold, "no gate is held"
         assert run == RUN
         return self
 
