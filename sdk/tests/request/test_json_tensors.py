@@ -81,7 +81,7 @@ def test_large_tensors_as_json_are_noted(
     inputs = [{"name": "X", "datatype": "FP32", "shape": [90_000], "data": [0.5] * 90_000}]
     (tmp_path / "large.json").write_text(json.dumps({"inputs": inputs}))
     compiled = compile_text(SCENE.format(sends=sends, large=1001, small=1000))
-    found = note_of(compiled.plan, compiled.bodies)
+    found = note_of(compiled.plan, compiled.bodies, compiled.json_tensors)
     if note is None:
         assert found is None
     else:
@@ -97,3 +97,41 @@ def test_other_tasks_are_counted(compile_text: Compile) -> None:
     found = note_of(both.plan, both.bodies)
     assert found is not None
     assert re.match(r"task small sends 1,002 .* of JSON, and so does 1 more; the server", found)
+
+
+SCRIPT = """
+from array import array
+INFER = "/v2/models/m/infer"
+IMAGE = array("f", [0.25] * 1001)
+LARGE = {{"inputs": [{{"name": "X", "datatype": "FP32", "data": IMAGE.tolist()}}]}}
+@scenario(mode="constant", compile=False)
+class S(VUser):
+    def on_start(self, client):
+        self.image = IMAGE.tolist()
+    @task
+    def infer(self, client):
+        {}
+"""
+INLINE = 'client.post(INFER, json={{"inputs": [{{"datatype": "FP32", "data": {}}}]}})'
+
+
+@pytest.mark.parametrize(
+    ("sends", "is_noted"),
+    [
+        ("client.post(INFER, json=LARGE)", True),
+        (INLINE.format("IMAGE.tolist()"), True),
+        (INLINE.format("self.image"), False),
+        ("client.post('/predict', json=LARGE)", False),
+        ("client.post(INFER, json=print)", False),
+    ],
+)
+def test_a_script_is_judged_by_its_globals(
+    compile_text: Compile, sends: str, *, is_noted: bool
+) -> None:
+    """Broken if only compiled scenarios get the note, or what the run makes is guessed."""
+    compiled = compile_text(SCRIPT.format(sends))
+    assert "script" in compiled.plan
+    found = note_of(compiled.plan, compiled.bodies, compiled.json_tensors)
+    assert (found is not None) == is_noted
+    if found is not None:
+        assert re.match(r"task infer sends 1,001 numbers as 5,0\d\d bytes of JSON; .*4,004", found)

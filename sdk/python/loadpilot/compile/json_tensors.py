@@ -1,22 +1,27 @@
 """Finds tensors that a plan sends as JSON to a server that takes them as bytes, too.
 
 A server of the Open Inference Protocol parses every number of a JSON body. For large tensors that
-takes longer than the model, and is then measured instead of it. Looks only at bodies that the plan
-knows: those that Python makes during the run are not judged.
+takes longer than the model, and is then measured instead of it. Looks only at bodies that are known
+before the run: those of the plan, and of a script those made of globals of its file.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..control.figures import count
 from ..infer import ITEM_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ..scenario_file.source import Sources
 
 NUMBERS_MAX = 1_000
 """Maximum numbers of a body that are not worth a note."""
@@ -36,12 +41,15 @@ class JsonTensors:
     """Size of the tensors as bytes; None with a datatype that has no fixed size."""
 
 
-def note_of(plan: Mapping[str, Any], bodies: Mapping[str, bytes]) -> str | None:
+def note_of(
+    plan: Mapping[str, Any], bodies: Mapping[str, bytes], scripted: Iterable[JsonTensors] = ()
+) -> str | None:
     """Write what the largest JSON tensors of a plan cost, and how to send them; None without any.
 
-    ``bodies`` are the objects beside the plan, by SHA-256 in hex.
+    ``bodies`` are the objects beside the plan, by SHA-256 in hex; ``scripted`` the tensors that
+    its script sends.
     """
-    found = [*_recorded(plan, bodies), *_in_code(plan)]
+    found = [*_recorded(plan, bodies), *_in_code(plan), *scripted]
     found = [one for one in found if one.numbers > NUMBERS_MAX]
     if not found:
         return None
@@ -68,6 +76,8 @@ def _recorded(plan: Mapping[str, Any], bodies: Mapping[str, bytes]) -> Iterator[
                     yield from _of_text(task["name"], text.encode())
                 case {"object": {"sha256": digest}} if digest in bodies:
                     yield from _of_text(task["name"], bodies[digest])
+                case _:
+                    pass
 
 
 def _in_code(plan: Mapping[str, Any]) -> Iterator[JsonTensors]:
@@ -75,17 +85,49 @@ def _in_code(plan: Mapping[str, Any]) -> Iterator[JsonTensors]:
     parts = plan.get("code", {}).get("tasks", [])
     for task, part in zip(plan["tasks"], parts, strict=False):
         for node in _dicts(part):
-            match node:
-                case {"path": path, "given": given} if INFER.search(_text(path)):
-                    for one in given:
-                        if one["what"] == "json":
-                            value = _value(one["value"])
-                            size = len(
-                                json.dumps(
-                                    value, ensure_ascii=False, separators=(",", ":")
-                                ).encode()
-                            )
-                            yield from _of_request(task["name"], value, size)
+            if {"path", "given"} <= node.keys() and INFER.search(_text(node["path"])):
+                for one in node["given"]:
+                    if one["what"] == "json":
+                        yield from _of_value(task["name"], _value(one["value"]))
+
+
+def in_script(cls: type, names: Iterable[str], sources: Sources) -> Iterator[JsonTensors]:
+    """Find the tensors that tasks of a script send, where globals of their files hold them."""
+    for name in names:
+        function = inspect.getattr_static(cls, name)
+        if not isinstance(function, FunctionType):
+            continue
+        file = sources.of(function)
+        definition = file.function(function) if file else None
+        for node in ast.walk(definition) if definition else ():
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            known = function.__globals__
+            if INFER.search(str(_constant(node.args[0], known))):
+                for keyword in node.keywords:
+                    if keyword.arg == "json":
+                        yield from _of_value(name, _constant(keyword.value, known))
+
+
+def _constant(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """Return the value of an expression of globals, with None for what only the run knows."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [_constant(part, known) for part in parts]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return {
+                str(_constant(key, known)): _constant(value, known) for key, value in pairs if key
+            }
+        case ast.Call(func=ast.Attribute(value=value, attr="tolist"), args=[]):
+            array = _constant(value, known)
+            return array.tolist() if hasattr(array, "tolist") else None
+        case _:
+            return None
 
 
 def _of_text(task: str, body: bytes) -> Iterator[JsonTensors]:
@@ -97,36 +139,44 @@ def _of_text(task: str, body: bytes) -> Iterator[JsonTensors]:
     yield from _of_request(task, request, len(body))
 
 
+def _of_value(task: str, value: Any) -> Iterator[JsonTensors]:
+    """Measure the value of ``json=``."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        return
+    yield from _of_request(task, value, len(text.encode(errors="replace")))
+
+
 def _of_request(task: str, request: Any, size: int) -> Iterator[JsonTensors]:
     """Count the numbers in the inputs of a request of the given size in bytes."""
     numbers = 0
     raw: int | None = 0
-    match request:
-        case {"inputs": [*inputs]}:
-            for tensor in inputs:
-                match tensor:
-                    case {"data": [*data]}:
-                        here = _numbers(data)
-                        numbers += here
-                        each = ITEM_BYTES.get(str(tensor.get("datatype")))
-                        raw = None if each is None or raw is None else raw + here * each
+    inputs: Any = request.get("inputs") if isinstance(request, dict) else None
+    for tensor in inputs if isinstance(inputs, list) else ():
+        if isinstance(tensor, dict):
+            here = _numbers(tensor.get("data"))
+            numbers += here
+            each = ITEM_BYTES.get(str(tensor.get("datatype")))
+            raw = None if each is None or raw is None else raw + here * each
     if numbers:
         yield JsonTensors(task, numbers, size, raw)
 
 
-def _numbers(data: list[Any]) -> int:
+def _numbers(data: Any) -> int:
     """Count the numbers in a list and the lists within."""
-    return sum(
-        _numbers(one) if isinstance(one, list) else isinstance(one, int | float) for one in data
-    )
+    if isinstance(data, list):
+        return sum(map(_numbers, data))
+    return int(isinstance(data, int | float))
 
 
 def _dicts(code: Any) -> Iterator[dict[str, Any]]:
     """Go through all nodes of code."""
     if isinstance(code, dict):
         yield code
-        code = list(code.values())
-    if isinstance(code, list):
+        for part in code.values():
+            yield from _dicts(part)
+    elif isinstance(code, list):
         for part in code:
             yield from _dicts(part)
 
@@ -160,7 +210,6 @@ def _value(code: Any) -> Any:
 
 
 def _pair(pair: Any) -> tuple[str, Any]:
-    """Return key and value of a dict in code: of a literal, or of an expression."""
-    if isinstance(pair, dict):
-        return pair["key"], _value(pair["value"])
-    return pair[0], _value(pair[1])
+    """Return key and value of a dict in code: of an expression, or of a literal."""
+    key, value = (pair["key"], pair["value"]) if "key" in pair else pair
+    return key, _value(value)

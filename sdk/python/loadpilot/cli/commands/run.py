@@ -332,7 +332,8 @@ class Run:
         from ...compile.json_tensors import note_of
 
         note(opening(self.compiled, self.options))
-        slow = note_of(self.compiled.plan, self.compiled.bodies)
+        compiled = self.compiled
+        slow = note_of(compiled.plan, compiled.bodies, compiled.json_tensors)
         if slow is not None:
             note(f"note: {safe(slow)}")
 
