@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,6 +69,21 @@ def test_the_opening_says_what_where_how_much_how_long_and_on_how_many_agents(
         "  execution  static: every task is compiled, no Python runs under load",
         f"run {RUN}, log .loadpilot/log-1",
     ]
+
+
+def test_the_opening_says_that_tensors_are_sent_as_json(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a user is not told that the target parses numbers in place of tensors."""
+    path = Path("scene.py")
+    body = '{"inputs": [{"name": "X", "datatype": "FP32", "data": [0.5] * 1001}]}'
+    sends = f'client.post("/v2/models/m/infer", json={body})'
+    path.write_text(re.sub(r"client\.\w+\(.*\)", sends, path.read_text("utf-8")), "utf-8")
+    assert scene.run() == 0
+    opening = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in opening if line.startswith("note: task")]
+    assert "1,001 numbers as 4,0" in line
+    assert "triton_binary()" in line
 
 
 def test_the_opening_names_a_development_build(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 import signal
@@ -267,7 +268,12 @@ def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle:
             case "run" | "runs" | "report":
                 ended = loadpilot.call(name, *words, *(SHORT if name == "run" else ()))
                 assert ended.code in {0, 3}, ended.stderr
-    assert done == {"coordinator": 3, "agent": 2, "run": 4, "runs": 1, "report": 1}
+            case "dump":
+                table = loadpilot.call(name, *words[: words.index("|")]).stdout
+                rows = list(csv.DictReader(table.splitlines()))
+                assert {row["agent"] for row in rows} == {"agent-1", "agent-2"}
+                assert sum(int(row["started"]) for row in rows) == PLANNED
+    assert done == {"coordinator": 3, "agent": 2, "run": 4, "runs": 1, "report": 1, "dump": 1}
     assert oracle.counts().received == 2 * PLANNED
 
 

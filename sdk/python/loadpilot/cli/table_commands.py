@@ -71,6 +71,8 @@ def plot(
 ) -> ExitCode:
     """Draw the main charts of a run: rate, latency, errors, and the percentile curve.
 
+    Of a run with several constant rates: latency by rate, too.
+
     For the id of a search: latency against load, a point for each probe.
     """
     from .commands.tables.plot import plot as execute

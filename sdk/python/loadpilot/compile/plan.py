@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from ..scenario_file.load import Loaded
     from .code.program import CodeCompiler
+    from .json_tensors import JsonTensors
     from .scenario.hooks import SubmitterHooks
 
 PLAN_SCHEMA = "loadpilot.plan/1"
@@ -101,6 +102,8 @@ class Compiled:
     """Hooks that the submitter runs; None without any."""
     row_folder: Path | None = None
     """Folder with the files that the plan's feeds name; None without any."""
+    json_tensors: tuple[JsonTensors, ...] = ()
+    """Tensors that the script sends as JSON, as far as they are known before the run."""
     bundle: Bundle | None = None
     """The scenario's files, if another process may have to load it."""
     settings: tuple[tuple[str, str], ...] = ()
@@ -172,6 +175,7 @@ def _with_logic(
 ) -> Compiled:
     """Complete the plan of a scenario that cannot be recorded: as code, else as a script."""
     from .code.program import CodeCompiler  # noqa: PLC0415  (start-up is a promise)
+    from .json_tensors import in_script  # noqa: PLC0415  (likewise)
 
     plan, hooks, secrets = compiled.plan, compiled.hooks, tasks.secrets
     feeds, files, problems = plan_feeds(loaded, cls, task_names(cls))
@@ -193,6 +197,8 @@ def _with_logic(
     if "code" not in plan:
         compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
         compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
+        found = tuple(in_script(cls, task_names(cls), loaded.sources))
+        compiled = replace(compiled, json_tensors=found)
         if settings.overrides.prepares_here and "session" not in plan:
             compiled = _prepared_here(compiled, loaded, cls, settings, at)
     return compiled

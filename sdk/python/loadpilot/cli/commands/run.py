@@ -20,7 +20,7 @@ from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import plural
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
-from ...control.terminal import Notes, note, safe_lines, say, write_product
+from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
@@ -328,8 +328,14 @@ class Run:
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def opening(self) -> None:
-        """Print the opening."""
+        """Print the opening, and what slows the requests of the plan down."""
+        from ...compile.json_tensors import note_of
+
         note(opening(self.compiled, self.options))
+        compiled = self.compiled
+        slow = note_of(compiled.plan, compiled.bodies, compiled.json_tensors)
+        if slow is not None:
+            note(f"note: {safe(slow)}")
 
     def warnings(self) -> list[str]:
         """List what this machine may lack, while its agents start."""

@@ -1,4 +1,7 @@
-"""The main charts of a run: rate, latency, errors over time, and the percentile curve."""
+"""The main charts of a run: rate, latency, errors over time, and the percentile curve.
+
+A run with several levels of load has a chart of latency by rate below them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ... import _native
-    from ..._generated.report import Report
+    from ..._generated.report import LoadLevel, Report
 
 POINTS_MAX = 600
 """Maximum number of intervals in a chart."""
@@ -23,6 +26,8 @@ CURVE = (
     *(99.995, 99.999),
 )
 """Percentiles of the curve; the maximum is its end."""
+LEVELS_MIN = 3
+"""Minimum number of different rates for a chart of latency by rate, as for a knee."""
 COLOURS = ("#4c78a8", "#f58518", "#e45756", "#54a24b")
 
 
@@ -38,9 +43,14 @@ def draw(reading: _native.Reading, path: Path, form: str) -> None:
     columns = series_columns(reading, report, query)
     style = {"text.parse_math": False, "svg.hashsalt": report["digest"], "font.size": 9}
     with matplotlib.rc_context(style):
-        figure = figures.Figure(figsize=(11, 7), layout="constrained")
+        levels = levels_by_rate(report)
+        rows = [["rate", "latency"], ["errors", "curve"], *([["levels"] * 2] if levels else [])]
+        figure = figures.Figure(figsize=(11, 3.5 * len(rows)), layout="constrained")
         figure.suptitle(_title(report))
-        (rate, latency), (errors, curve) = figure.subplots(2, 2)
+        charts = figure.subplot_mosaic(rows)
+        rate, latency, errors, curve = (
+            charts[name] for name in ("rate", "latency", "errors", "curve")
+        )
         secs = [at / 1e6 for at in columns["from_us"]]
         _rate(rate, secs, columns, every_us / 1e6)
         _latency(latency, secs, columns)
@@ -49,7 +59,9 @@ def draw(reading: _native.Reading, path: Path, form: str) -> None:
         for chart in (rate, latency, errors):
             chart.set_xlabel("time after start, s")
             chart.set_xlim(0, max(ticks * tick_us / 1e6, 1))
-        for chart in (rate, latency, errors, curve):
+        if levels:
+            draw_levels(charts["levels"], levels)
+        for chart in charts.values():
             chart.grid(visible=True, alpha=0.3)
         figure.savefig(path, format=form, dpi=120, metadata=undated(form))
 
@@ -88,11 +100,49 @@ def _latency(chart: Any, secs: list[float], columns: dict[str, list[Any]]) -> No
         chart.plot(
             secs, _numbers(values), ".-", label=name, color=colour, linewidth=1, markersize=3
         )
+    _log_ms(chart)
+    chart.legend()
+
+
+def _log_ms(chart: Any) -> None:
+    """Make the vertical axis logarithmic, with ticks at 1, 2 and 5 of each decade."""
     chart.set_yscale("log")
     locator = extra("matplotlib.ticker", "loadpilot plot").LogLocator(subs=(1, 2, 5))
     chart.yaxis.set_major_locator(locator)
     chart.yaxis.set_major_formatter("{x:g}")
     chart.yaxis.set_minor_formatter("")
+
+
+def levels_by_rate(report: Report) -> list[LoadLevel]:
+    """Return the levels of a run with several rates, by rate; those of equal rate by time."""
+    curve = report.get("load_curve")
+    levels = curve["levels"] if curve else []
+    if len({level["rate_rps"] for level in levels}) < LEVELS_MIN:
+        return []
+    return sorted(levels, key=lambda level: (level["rate_rps"], level["from_us"]))
+
+
+def draw_levels(chart: Any, levels: list[LoadLevel]) -> None:
+    """Draw latency over the rate of levels: a circle if the target held one, else a cross."""
+    chart.set_title("Response time from due (corrected) by planned rate, ms; cross: not held")
+    rates = [level["rate_rps"] for level in levels]
+    answers = [level.get("response") for level in levels]
+    for name, us, colour in (
+        ("p99", [None if one is None else one["p99_us"] for one in answers], COLOURS[1]),
+        ("p50", [None if one is None else one["p50_us"] for one in answers], COLOURS[3]),
+    ):
+        values = _numbers([None if one is None else one / 1e3 for one in us])
+        chart.plot(rates, values, "-", label=name, color=colour, linewidth=1)
+        for marker, is_held in (("o", True), ("x", False)):
+            points = [
+                (rate, value)
+                for rate, value, level in zip(rates, values, levels, strict=True)
+                if (not level["exceeded"]) is is_held
+            ]
+            at, ms = [one[0] for one in points], [one[1] for one in points]
+            chart.plot(at, ms, marker, color=colour, markersize=5)
+    chart.set_xlabel("planned arrivals per second")
+    _log_ms(chart)
     chart.legend()
 
 
