@@ -17,7 +17,6 @@ SECONDS = 22
 FLAGS = ("--rps", "20", "--duration", f"{SECONDS}s")
 
 
-@pytest.mark.timed  # its arrivals are counted second by second
 def test_the_rate_doubles_while_the_gate_holds(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a change is not in the log with its reason, or not at the target. 25 s.
 

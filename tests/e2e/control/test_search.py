@@ -266,7 +266,7 @@ def test_a_fleet_is_searched_and_goes_on_from_its_log(
     assert fleet.token not in first.stderr
 
 
-@pytest.mark.timed
+@pytest.mark.long
 def test_a_deploy_that_halves_the_maximum_fails_the_gate(
     loadpilot: Loadpilot, target: Oracle
 ) -> None:
