@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loadpilot.cli.preflight import Machine, warnings
+from loadpilot.cli.preflight import Machine, repeated_rows, warnings
 
 SMALL = Machine(files=1_024, ports=28_232, has_time_wait=True)
 
@@ -62,3 +62,23 @@ def test_a_machine_that_says_nothing_is_not_judged() -> None:
     assert warnings(plan(rps=10_000, reuse="never"), 1, resting) == []
     here = Machine.this("http://127.0.0.1:80")
     assert here.ports is None or here.ports > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "planned", "said"),
+    [
+        (100, [600, 499, 9_000], None),
+        (100, [600, 500, 0], "each row of feed users is used about 11 times"),
+        (3, [0, 0, 9_000], None),
+        (1, [140_000, 0, 0], "each row of feed users is used about 140,000 times"),
+    ],
+)
+def test_few_rows_for_many_arrivals_are_said(
+    rows: int, planned: list[int], said: str | None
+) -> None:
+    """Broken if a cache of the target is measured unawares, or a feed of other tasks is counted."""
+    found = repeated_rows(
+        {"code": {"feeds": [{"name": "users", "rows": rows, "tasks": [0, 1]}]}}, planned
+    )
+    assert len(found) == (said is not None)
+    assert all(line.startswith(f"{said}, and") for line in found)

@@ -1,4 +1,4 @@
-"""Warnings about limits of this machine that a run may hit: open files, and ports.
+"""Warnings about limits that a run may hit: open files and ports of this machine, rows of feeds.
 
 A warning, never a refusal: agents check their own machine, and the certificate judges the result.
 Only settings of the plan must cause a warning.
@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 from ..compile.scenario.profile import peak_urps
 from ..control.figures import count, number
+from ..control.terminal import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SPARE_FILES = 100
 """Number of open files of an agent beside its connections."""
@@ -25,6 +26,8 @@ STREAMS_MAX = 100
 """Number of concurrent requests of an HTTP/2 connection by default."""
 TIME_WAIT_SECS = 60
 """Duration of TIME_WAIT on Linux: the rest of a port whose connection this side has closed."""
+USES_MAX = 10
+"""How often a row of a feed is used without a warning."""
 MILLION = 1_000_000
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 REUSE = Path("/proc/sys/net/ipv4/tcp_tw_reuse")
@@ -45,6 +48,26 @@ class Machine:
     def this(cls, target: str) -> Self:
         """Read the limits of this machine, for connections to a target."""
         return cls(_files(), _ports(), _has_time_wait(target))
+
+
+def feeds_of(plan: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the feeds of a plan."""
+    found: Sequence[Mapping[str, Any]] = plan.get("script", plan.get("code", {})).get("feeds", ())
+    return found
+
+
+def repeated_rows(plan: Mapping[str, Any], planned_per_task: Sequence[int]) -> list[str]:
+    """Write which feeds have few rows for the arrivals that are planned, a line each."""
+    lines = []
+    for feed in feeds_of(plan):
+        arrivals = sum(planned_per_task[task] for task in feed["tasks"])
+        uses = arrivals // max(1, feed["rows"])
+        if uses > USES_MAX:
+            lines.append(
+                f"each row of feed {safe(feed['name'])} is used about {count(uses)} times, and a "
+                "target may answer what is repeated from a cache: real traffic has more rows"
+            )
+    return lines
 
 
 def warnings(plan: Mapping[str, Any], agents: int, machine: Machine) -> list[str]:

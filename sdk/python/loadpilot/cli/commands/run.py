@@ -338,11 +338,15 @@ class Run:
             note(f"note: {safe(slow)}")
 
     def warnings(self) -> list[str]:
-        """List what this machine may lack, while its agents start."""
-        from ..preflight import Machine, warnings
+        """List what this machine or the feeds may lack, while agents start."""
+        from ..preflight import Machine, feeds_of, repeated_rows, warnings
 
-        plan = self.compiled.plan
-        return warnings(plan, max(1, self.options.local_agents), Machine.this(plan["target"]))
+        plan, agents = self.compiled.plan, max(1, self.options.local_agents)
+        lines = warnings(plan, agents, Machine.this(plan["target"]))
+        if feeds_of(plan):
+            facts = json.loads(_native.plan_facts(self.compiled.plan_json(), self.options.seed))
+            lines += repeated_rows(plan, facts["planned_per_task"])
+        return lines
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
         """Print the summary, write the requested files, choose the code."""
