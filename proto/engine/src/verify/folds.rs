@@ -66,8 +66,6 @@ impl Folds {
         breaches: &mut Breaches,
     ) -> Result<String, NoReport> {
         self.turn();
-        self.straight.pack();
-        self.turned.pack();
         // Reports and folds of long runs are large: one report at a time, and the second fold
         // is gone before the one that is kept.
         let again = report(&self.resumed, &self.turned)?.digest;

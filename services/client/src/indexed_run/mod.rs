@@ -252,7 +252,6 @@ impl IndexedRun {
         }
         self.now.index.compact();
         if self.now.control.state.over {
-            self.now.data.pack();
             self.now.index.pack();
         }
         let now = &self.now;

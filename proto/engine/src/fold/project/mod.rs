@@ -64,6 +64,9 @@ pub struct TickCalls {
     pub services: PackedHistogram,
 }
 
+/// Number of ticks after which what is stored by tick is packed again.
+const PACKED_TICKS: usize = 8_192;
+
 /// The sums of one process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HolderSums {
@@ -258,8 +261,8 @@ impl Projection {
         }
     }
 
-    /// Takes less memory with the same sums, once a run is over: what it has by tick is most of it.
-    pub fn pack(&mut self) {
+    /// Takes less memory with the same sums: what it has by tick is most of it.
+    fn pack(&mut self) {
         pack(&mut self.ticks);
         self.arrivals.pack();
         for sums in self.holders.values_mut() {
@@ -327,6 +330,7 @@ impl Projection {
         (delta, names): (&DeltaReported, &CallNames),
         prepared: &Prepared<'_>,
     ) {
+        let ticks = self.ticks.len();
         self.generator.add(&delta.gauges);
         self.exchanges.extend(delta.exchanges.iter().cloned());
         while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
@@ -358,6 +362,9 @@ impl Projection {
             let key = (window(control, row.tick), names.call_id(row.call));
             let phases = phases.iter().map(|(phase, filled)| (*phase, &**filled));
             self.anatomy.entry(key).or_default().add_row(row, phases);
+        }
+        if self.ticks.len() / PACKED_TICKS > ticks / PACKED_TICKS {
+            self.pack();
         }
     }
 
