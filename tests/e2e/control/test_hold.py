@@ -53,7 +53,8 @@ def test_the_rate_settles_at_the_capacity_of_the_target(
     capacity = workers / service_ms * 1_000
     oracle.queue(workers, service_ms)
     flags = ("--rps", "20", "--duration", "120s", "--hold", "p99_ms=225")
-    finished = loadpilot.run(WEIGHTED, oracle.url, *flags)
+    with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
+        finished = running.end(180)
     assert finished.judged == 0, finished.stderr + finished.stdout
     report = finished.report
     settled = statistics.median(per_second(oracle)[second] for second in range(60, 119))
