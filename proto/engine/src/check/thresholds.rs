@@ -11,17 +11,22 @@ use loadpilot_events::plan::threshold::{Metric, Threshold};
 use super::checker::Checker;
 
 pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
-    let count = plan.thresholds.len();
+    gates(checker, plan, "thresholds", &plan.thresholds);
+}
+
+/// Checks the gates of a plan in the list `of`.
+pub(super) fn gates(checker: &mut Checker<'_>, plan: &Plan, of: &str, gates: &[Threshold]) {
+    let count = gates.len();
     checker.require(
         count <= limits::THRESHOLDS_MAX,
-        "thresholds",
+        of,
         "must be at most 200",
         count,
     );
     let mut keys = BTreeSet::new();
-    for threshold in &plan.thresholds {
+    for threshold in gates {
         let key = threshold.key();
-        let field = format!("thresholds.{key}");
+        let field = format!("{of}.{key}");
         checker.require(
             keys.insert(key),
             &field,
@@ -52,12 +57,7 @@ pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
 }
 
 /// Checks the figure and the limit of a gate.
-pub(super) fn measurable(
-    checker: &mut Checker<'_>,
-    plan: &Plan,
-    threshold: &Threshold,
-    field: &str,
-) {
+fn measurable(checker: &mut Checker<'_>, plan: &Plan, threshold: &Threshold, field: &str) {
     let limit = threshold.limit;
     let Some(own) = &threshold.own else {
         let is_ours = threshold.metric != Metric::Own;

@@ -34,14 +34,20 @@ fn a_gate_is_held_by_a_rate_that_can_be_changed() {
     });
     closed["users"] = json!(4);
     let rate = json!([{"metric": "achieved_rps", "limit": 10.0}]);
-    let unknown = json!([{"metric": "p99_ms", "limit": 200.0, "task": "nobody"}]);
+    let dropped = json!([{"metric": "dropped_rate", "limit": 1.0}]);
+    let unknown = json!([{"metric": "p99_ms", "limit": 200.0, "task": "basket"}]);
     let cases = [
         (first, "schema", "must be loadpilot.plan/2"),
         (ramp, "profile", "must be one constant rate"),
         (closed, "hold", "a closed loop, which has users"),
         (holding(rate), "hold.achieved_rps", "a lower rate improves"),
+        (
+            holding(dropped),
+            "hold.dropped_rate",
+            "a lower rate improves",
+        ),
         (holding(json!([gate, gate])), "hold.p99_ms", "given once"),
-        (holding(unknown), "hold.nobody:p99_ms", "must name a task"),
+        (holding(unknown), "hold.basket:p99_ms", "must name a task"),
     ];
     for (plan, field, rule) in cases {
         let found = problems(plan);
@@ -52,7 +58,7 @@ fn a_gate_is_held_by_a_rate_that_can_be_changed() {
     }
 }
 
-/// Broken if a detached run were accepted, whose rate nobody would change.
+/// Broken if a detached run were accepted: no command would change its rate.
 #[test]
 fn a_command_follows_the_run() {
     let gates = json!([{"metric": "p99_ms", "limit": 200.0}]);
