@@ -4,9 +4,9 @@
     ./dev loadpilot run examples/mix_of_users.py --target http://127.0.0.1:8602
 
 Of twenty users fourteen look around and six order, each with the think time of its type; each type
-is reported and gated on its own. Who looks around leaves after some seconds, and somebody else
-comes. With `rps` in place of `users`, and without `wait`, seven of ten
-arrivals would be of `Browsing`.
+is reported and gated on its own. A user of `Browsing` leaves after some seconds, and a new one
+takes its place. With `rps` in place of `users`, and without `wait`, seven of ten arrivals would be
+of `Browsing`.
 """
 
 from loadpilot import LoadClient, VUser, lognormal, scenario, task

@@ -151,16 +151,19 @@ def _of_value(task: str, value: Any) -> Iterator[JsonTensors]:
 def _of_request(task: str, request: Any, size: int) -> Iterator[JsonTensors]:
     """Count the numbers in the inputs of a request of the given size in bytes."""
     numbers = 0
-    raw: int | None = 0
+    raw_bytes: int | None = 0
     inputs: Any = request.get("inputs") if isinstance(request, dict) else None
     for tensor in inputs if isinstance(inputs, list) else ():
         if isinstance(tensor, dict):
-            here = _numbers(tensor.get("data"))
-            numbers += here
-            each = ITEM_BYTES.get(str(tensor.get("datatype")))
-            raw = None if each is None or raw is None else raw + here * each
+            elements = _numbers(tensor.get("data"))
+            numbers += elements
+            item_bytes = ITEM_BYTES.get(str(tensor.get("datatype")))
+            if item_bytes is None or raw_bytes is None:
+                raw_bytes = None
+            else:
+                raw_bytes += elements * item_bytes
     if numbers:
-        yield JsonTensors(task, numbers, size, raw)
+        yield JsonTensors(task, numbers, size, raw_bytes)
 
 
 def _numbers(data: Any) -> int:

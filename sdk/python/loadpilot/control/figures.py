@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 SIZES = ("B", "kB", "MB", "GB", "TB")
 
@@ -49,34 +49,29 @@ def sessions_started(arrivals: Mapping[str, Any]) -> str:
 
 def session_length(length: Mapping[str, Any] | None) -> str:
     """Write how long users stay: ``, sessions of 12 min``; empty when they do for the whole run."""
-    match length:
-        case {"between": {"from_us": from_us, "to_us": to_us}} if from_us == to_us:
-            return f", sessions of {minutes(to_us)}"
-        case {"between": {"from_us": from_us, "to_us": to_us}}:
-            return f", sessions of {minutes(from_us)} to {minutes(to_us)}"
-        case {"exponential": {"median_us": median_us}}:
-            return f", sessions of {minutes(median_us)} in the median (exponential)"
-        case {"lognormal": {"median_us": median_us, "p99_us": p99_us}}:
-            times = f"{minutes(median_us)} in the median, {minutes(p99_us)} at p99"
-            return f", sessions of {times} (lognormal)"
-        case _:
-            return ""
+    text = _times(length, minutes)
+    return f", sessions of {text}" if text else ""
 
 
 def think_time(rest: Mapping[str, Any] | None) -> str:
     """Write the pause of a user between two tasks: ``, thinking 2 s``; empty without one."""
-    match rest:
-        case {"pacing": {"every_us": every_us}}:
-            return f", each begins every {seconds(every_us)}"
-        case {"wait": {"from_us": from_us, "to_us": to_us}} if from_us == to_us:
-            return f", thinking {seconds(to_us)}"
-        case {"wait": {"from_us": from_us, "to_us": to_us}}:
-            return f", thinking {seconds(from_us)} to {seconds(to_us)}"
+    if rest is not None and "pacing" in rest:
+        return f", each begins every {seconds(rest['pacing']['every_us'])}"
+    text = _times(rest, seconds)
+    return f", thinking {text}" if text else ""
+
+
+def _times(times: Mapping[str, Any] | None, written: Callable[[int], str]) -> str:
+    """Write the distribution of a time of users; empty without one."""
+    match times:
+        case {"between": uniform} | {"wait": uniform}:
+            from_us, to_us = uniform["from_us"], uniform["to_us"]
+            least = f"{written(from_us)} to " if from_us != to_us else ""
+            return f"{least}{written(to_us)}"
         case {"exponential": {"median_us": median_us}}:
-            return f", thinking {seconds(median_us)} in the median (exponential)"
+            return f"{written(median_us)} in the median (exponential)"
         case {"lognormal": {"median_us": median_us, "p99_us": p99_us}}:
-            times = f"{seconds(median_us)} in the median, {seconds(p99_us)} at p99"
-            return f", thinking {times} (lognormal)"
+            return f"{written(median_us)} in the median, {written(p99_us)} at p99 (lognormal)"
         case _:
             return ""
 

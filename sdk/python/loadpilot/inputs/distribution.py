@@ -22,6 +22,8 @@ EXAMPLES = {
     "exponential": 'exponential(median="8s") or exponential(mean="10s")',
     "lognormal": 'lognormal(median="8s", p99="45s")',
 }
+NONE = "0"
+"""Value of a flag for no such time, whatever the scenario says."""
 FLAG_EXAMPLES = {
     "exponential": "exponential:median=8s or exponential:mean=10s",
     "lognormal": "lognormal:median=8s,p99=45s",
@@ -93,3 +95,17 @@ def of_flag(place: str, text: str) -> Distribution:
         what = f"must be NAME=DURATION pairs such as {FLAG_EXAMPLES[name.strip()]}"
         raise Wrong(rule(place, what, text))
     return Distribution(name.strip(), {key.strip(): value.strip() for key, _, value in pairs})
+
+
+def times_of_flag(place: str, text: str) -> Distribution | tuple[str, str] | str | None:
+    """Read a time as flags have it; raises :class:`Wrong`.
+
+    It is a duration, the shortest and the longest as ``1s,3s``, or a distribution; None for ``0``.
+    """
+    text = text.strip()
+    if text[:1].isalpha():
+        return of_flag(place, text)
+    least, comma, most = text.partition(",")
+    if comma:
+        return least.strip(), most.strip()
+    return None if text == NONE else text

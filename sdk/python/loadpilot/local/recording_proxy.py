@@ -7,12 +7,13 @@ response for the scenario. Bodies of responses are passed on piece by piece and 
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..library.tables.extras import extra
-from ..scenario_file.imports.bodies import body_of
-from ..scenario_file.imports.imported_scenario import RawBody, Request
+from ..scenario_file.imports.bodies import body_of_bytes
+from ..scenario_file.imports.imported_scenario import Request
 from ..scenario_file.imports.recorded_exchanges import Exchange
 from ..scenario_file.imports.source import FILE_BYTES_MAX, REQUESTS_MAX
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
     from multidict import CIMultiDict, CIMultiDictProxy
 
-    from ..scenario_file.imports.imported_scenario import Body
+    from ..scenario_file.imports.imported_scenario import Pairs
+
 
 LOOPBACK = "127.0.0.1"
 POLL_SECS = 0.1
@@ -38,6 +40,8 @@ HOP_BY_HOP = frozenset(
     }
 )
 """Headers of one connection, which are not sent on."""
+UNKEPT = re.compile(r"(?i)secure|samesite=none|domain=.*")
+"""Attributes with which a client does not keep a cookie for http on loopback."""
 
 
 @dataclass(slots=True)
@@ -109,7 +113,7 @@ class RecordingProxy:
         headers["Host"] = URL(self.target).authority
         for name in ("Origin", "Referer"):
             if name in headers:
-                headers[name] = headers[name].replace(self._seen_origin(request), self.target, 1)
+                headers[name] = headers[name].replace(_seen_origin(request), self.target, 1)
         try:
             answer = await client.request(
                 request.method, url, headers=headers, data=content or None, allow_redirects=False
@@ -133,7 +137,7 @@ class RecordingProxy:
         headers = _passed_on(answer.headers)
         location = headers.get("Location", "")
         if location.startswith(self.target):
-            headers["Location"] = self._seen_origin(request) + location[len(self.target) :]
+            headers["Location"] = _seen_origin(request) + location[len(self.target) :]
         cookies = [_of_loopback(line) for line in headers.popall("Set-Cookie", [])]
         headers.extend([("Set-Cookie", line) for line in cookies])
         passed = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
@@ -143,15 +147,13 @@ class RecordingProxy:
         await passed.write_eof()
         return passed
 
-    def _seen_origin(self, request: web.Request) -> str:
-        """Return the origin by which the client knows the proxy, such as http://localhost:8080."""
-        return f"http://{request.host}"
-
     def _exchange(self, request: web.Request, content: bytes) -> Exchange:
-        names = [(name.decode("latin-1"), value) for name, value in request.raw_headers]
-        headers = [((name,), (value.decode("latin-1"),)) for name, value in names]
-        recorded = Request("", request.method, (self.target + request.raw_path,), list(headers))
-        recorded.body = _body(content, request.headers.get("Content-Type"))
+        headers: Pairs = [
+            ((name.decode("latin-1"),), (value.decode("latin-1"),))
+            for name, value in request.raw_headers
+        ]
+        recorded = Request("", request.method, (self.target + request.raw_path,), headers)
+        recorded.body = body_of_bytes(content, request.headers.get("Content-Type"))
         return Exchange(recorded, 0.0, 0.0)
 
     def _keep(self, exchange: Exchange, size: int) -> None:
@@ -162,6 +164,11 @@ class RecordingProxy:
         self.bodies_bytes += size
         self.exchanges.append(exchange)
         exchange.request.place = f"request {len(self.exchanges)}"
+
+
+def _seen_origin(request: web.Request) -> str:
+    """Return the origin by which the client knows the proxy, such as http://localhost:9000."""
+    return f"http://{request.host}"
 
 
 def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
@@ -176,20 +183,6 @@ def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 def _of_loopback(cookie: str) -> str:
     """Return a Set-Cookie line that a client keeps for http on loopback."""
     pair, *attributes = cookie.split(";")
-    kept = [
-        one
-        for one in attributes
-        if one.strip().lower() != "secure" and not one.strip().lower().startswith("domain=")
-    ]
-    # Without Secure a client refuses a cookie for all sites.
-    kept = [one for one in kept if one.strip().lower() != "samesite=none"]
+    # Without Secure a client refuses a cookie for all sites, SameSite=None.
+    kept = [one for one in attributes if not UNKEPT.fullmatch(one.strip())]
     return ";".join([pair, *kept])
-
-
-def _body(content: bytes, content_type: str | None) -> Body | None:
-    if not content:
-        return None
-    try:
-        return body_of((content.decode(),), content_type)
-    except UnicodeDecodeError:
-        return RawBody(content)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...inputs.distribution import EXAMPLES, FLAG_EXAMPLES, Distribution, of_flag
-from ...inputs.units import Wrong
 from ...problem import Problem, rule
 
 if TYPE_CHECKING:
@@ -13,8 +11,8 @@ if TYPE_CHECKING:
     from .hooks import Hook
     from .settings import Settings
 
-FOREVER = "0"
-"""Value of ``--session`` with which users stay for the whole run."""
+UNIFORM = "between"
+"""Name of a uniform distribution of lengths in a plan."""
 
 
 def session_of(settings: Settings, users: int | None) -> dict[str, Any] | None:
@@ -32,39 +30,9 @@ def session_of(settings: Settings, users: int | None) -> dict[str, Any] | None:
             what = "is for a closed loop: arrivals of a rate have no sessions; add --users"
         settings.problems.append(rule(place, what, value))
         return None
-    return _length(settings, place, value) if flag is None else _flagged(settings, place, flag)
-
-
-def _flagged(settings: Settings, place: str, text: str) -> dict[str, Any] | None:
-    """Read ``--session``, which replaces the scenario's length."""
-    if text.strip()[:1].isalpha():
-        try:
-            return _length(settings, place, of_flag(place, text))
-        except Wrong as wrong:
-            settings.problems.append(wrong.problem)
-            return None
-    least, comma, most = text.partition(",")
-    if comma:
-        return _length(settings, place, (least.strip(), most.strip()))
-    return None if text.strip() == FOREVER else _length(settings, place, text)
-
-
-def _length(settings: Settings, place: str, value: object) -> dict[str, Any] | None:
-    """Read a length: a duration, the shortest and the longest, or a distribution."""
-    match value:
-        case Distribution():
-            examples = EXAMPLES if settings.overrides.session is None else FLAG_EXAMPLES
-            try:
-                return value.in_plan(place, examples)
-            except Wrong as wrong:
-                settings.problems.append(wrong.problem)
-                return None
-        case (least, most):
-            from_us = settings.duration_of(place, least)
-            to_us = settings.duration_of(place, most)
-        case _:
-            from_us = to_us = settings.duration_of(place, value, least_us=1)
-    return {"between": {"from_us": from_us, "to_us": to_us}}
+    if flag is not None:
+        return settings.flagged_times("session", flag, UNIFORM)
+    return settings.times("session", value, UNIFORM)
 
 
 def prepared_once(settings: Settings, start: Hook, why: Reason | None) -> Problem:

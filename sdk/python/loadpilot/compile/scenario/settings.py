@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...inputs.distribution import EXAMPLES, FLAG_EXAMPLES, Distribution, of_flag
+from ...inputs.distribution import EXAMPLES, FLAG_EXAMPLES, Distribution, times_of_flag
 from ...inputs.units import Wrong, duration_us, rate_urps
 from ...problem import Problem, one_of, rule
 from . import profile, replay, stages
@@ -246,46 +246,49 @@ class Settings:
                 what = "cannot be used with wait=: it says when a task begins; drop one of them"
                 self.problems.append(rule(self.place("pacing"), what, arguments["pacing"]))
             return {"pacing": {"every_us": self.duration_us("pacing", least_us=1)}}
-        return self.wait(arguments["wait"]) if "wait" in arguments else None
-
-    def wait(self, wait: object) -> dict[str, Any]:
-        """Read a pause: a duration, the shortest and the longest, or a distribution."""
-        place = self.place("wait")
-        match wait:
-            case Distribution():
-                is_flag = self.overrides.wait is not None
-                try:
-                    return wait.in_plan(place, FLAG_EXAMPLES if is_flag else EXAMPLES)
-                except Wrong as wrong:
-                    self.problems.append(wrong.problem)
-                    return {"wait": {"from_us": 1, "to_us": 1}}
-            case (least, most):
-                from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
-                if from_us > to_us:
-                    self.problems.append(rule(place, "must not begin after its end", wait))
-            case _:
-                from_us = to_us = self.duration_of(place, wait, least_us=1)
-        return {"wait": {"from_us": from_us, "to_us": to_us}}
+        return self.times("wait", arguments["wait"], "wait") if "wait" in arguments else None
 
     def flagged_wait(self, text: str, users: int | None) -> dict[str, Any] | None:
         """Read ``--wait``, which replaces the scenario's pause."""
-        place = self.place("wait")
         if users is None or self.overrides.as_fast_as_possible:
             why = "is for a closed loop: arrivals of a rate come on schedule; add --users"
             if users is not None:
                 why = "cannot be used with --max: its users do not wait; drop one"
-            self.problems.append(Problem(place, why))
+            self.problems.append(Problem(self.place("wait"), why))
             return None
-        if text.strip()[:1].isalpha():
-            try:
-                return self.wait(of_flag(place, text))
-            except Wrong as wrong:
-                self.problems.append(wrong.problem)
-                return None
-        least, comma, most = text.partition(",")
-        if comma:
-            return self.wait((least.strip(), most.strip()))
-        return None if text.strip() == "0" else self.wait(text)
+        return self.flagged_times("wait", text, "wait")
+
+    def flagged_times(self, name: str, text: str, uniform: str) -> dict[str, Any] | None:
+        """Read the flag of a time of users; None for no such time, or after a problem."""
+        try:
+            value = times_of_flag(self.place(name), text)
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+            return None
+        return None if value is None else self.times(name, value, uniform, FLAG_EXAMPLES)
+
+    def times(
+        self, name: str, value: object, uniform: str, examples: Mapping[str, str] = EXAMPLES
+    ) -> dict[str, Any] | None:
+        """Read a time of users: a duration, the shortest and the longest, or a distribution.
+
+        The plan names a uniform distribution ``uniform``. None after a problem.
+        """
+        place = self.place(name)
+        match value:
+            case Distribution():
+                try:
+                    return value.in_plan(place, examples)
+                except Wrong as wrong:
+                    self.problems.append(wrong.problem)
+                    return None
+            case (least, most):
+                from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
+                if from_us > to_us:
+                    self.problems.append(rule(place, "must not begin after its end", value))
+            case _:
+                from_us = to_us = self.duration_of(place, value, least_us=1)
+        return {uniform: {"from_us": from_us, "to_us": to_us}}
 
     def sets_pool(self) -> bool:
         """Whether the scenario sets the number of users that serve its rate."""

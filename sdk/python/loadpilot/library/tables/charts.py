@@ -13,6 +13,7 @@ from .series_table import series_columns
 from .slice_query import SliceQuery
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ... import _native
@@ -100,17 +101,34 @@ def _latency(chart: Any, secs: list[float], columns: dict[str, list[Any]]) -> No
         chart.plot(
             secs, _numbers(values), ".-", label=name, color=colour, linewidth=1, markersize=3
         )
-    _log_ms(chart)
+    log_scale(chart, "y")
     chart.legend()
 
 
-def _log_ms(chart: Any) -> None:
-    """Make the vertical axis logarithmic, with ticks at 1, 2 and 5 of each decade."""
-    chart.set_yscale("log")
-    locator = extra("matplotlib.ticker", "loadpilot plot").LogLocator(subs=(1, 2, 5))
-    chart.yaxis.set_major_locator(locator)
-    chart.yaxis.set_major_formatter("{x:g}")
-    chart.yaxis.set_minor_formatter("")
+def log_scale(chart: Any, axis: str) -> None:
+    """Make an axis, ``x`` or ``y``, logarithmic, with ticks at 1, 2 and 5 of each decade."""
+    chart.set(**{f"{axis}scale": "log"})
+    ticks = getattr(chart, f"{axis}axis")
+    ticks.set_major_locator(extra("matplotlib.ticker", "loadpilot plot").LogLocator(subs=(1, 2, 5)))
+    ticks.set_major_formatter("{x:g}")
+    ticks.set_minor_formatter("")
+
+
+def draw_by_rate(
+    chart: Any, name: str, colour: str, points: Sequence[tuple[float, float, bool]]
+) -> None:
+    """Draw a line over rates; each point has rate, value and whether the target held the rate.
+
+    A held rate has a circle, another one a cross.
+    """
+    chart.plot(*_columns(points), "-", color=colour, label=name, linewidth=1)
+    for marker, is_held in (("o", True), ("x", False)):
+        marked = [one for one in points if one[2] is is_held]
+        chart.plot(*_columns(marked), marker, color=colour, markersize=5)
+
+
+def _columns(points: Sequence[tuple[float, float, bool]]) -> tuple[list[float], list[float]]:
+    return [rate for rate, _, _ in points], [value for _, value, _ in points]
 
 
 def levels_by_rate(report: Report) -> list[LoadLevel]:
@@ -125,24 +143,19 @@ def levels_by_rate(report: Report) -> list[LoadLevel]:
 def draw_levels(chart: Any, levels: list[LoadLevel]) -> None:
     """Draw latency over the rate of levels: a circle if the target held one, else a cross."""
     chart.set_title("Response time from due (corrected) by planned rate, ms; cross: not held")
-    rates = [level["rate_rps"] for level in levels]
     answers = [level.get("response") for level in levels]
     for name, us, colour in (
         ("p99", [None if one is None else one["p99_us"] for one in answers], COLOURS[1]),
         ("p50", [None if one is None else one["p50_us"] for one in answers], COLOURS[3]),
     ):
         values = _numbers([None if one is None else one / 1e3 for one in us])
-        chart.plot(rates, values, "-", label=name, color=colour, linewidth=1)
-        for marker, is_held in (("o", True), ("x", False)):
-            points = [
-                (rate, value)
-                for rate, value, level in zip(rates, values, levels, strict=True)
-                if (not level["exceeded"]) is is_held
-            ]
-            at, ms = [one[0] for one in points], [one[1] for one in points]
-            chart.plot(at, ms, marker, color=colour, markersize=5)
+        points = [
+            (level["rate_rps"], value, not level["exceeded"])
+            for level, value in zip(levels, values, strict=True)
+        ]
+        draw_by_rate(chart, name, colour, points)
     chart.set_xlabel("planned arrivals per second")
-    _log_ms(chart)
+    log_scale(chart, "y")
     chart.legend()
 
 

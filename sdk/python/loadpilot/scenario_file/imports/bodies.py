@@ -47,6 +47,14 @@ def body_of(content: Text, content_type: str | None) -> Body | None:
     return RawBody(content)
 
 
+def body_of_bytes(content: bytes, content_type: str | None) -> Body | None:
+    """Read a body as it was sent; None for an empty one."""
+    try:
+        return body_of((content.decode(),) if content else (), content_type)
+    except UnicodeDecodeError:
+        return RawBody(content)
+
+
 def media_type(content_type: str | None) -> str:
     """Return the type without its parameters, in lower case; empty for none."""
     return (content_type or "").partition(";")[0].strip().lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ....library.tables.charts import COLOURS, undated
+from ....library.tables.charts import COLOURS, draw_by_rate, log_scale, undated
 from ....library.tables.extras import extra
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 URPS = 1_000_000
 PERCENTILES = ("p50", "p95", "p99")
-MARKERS = {"passed": "o", "failed": "x"}
+PASSED, FAILED = "passed", "failed"
 
 
 def draw_search(search: Mapping[str, Any], path: Path, form: str) -> None:
@@ -24,7 +24,7 @@ def draw_search(search: Mapping[str, Any], path: Path, form: str) -> None:
     matplotlib = extra("matplotlib", "loadpilot plot")
     figures = extra("matplotlib.figure", "loadpilot plot")
     style = {"text.parse_math": False, "svg.hashsalt": search["id"], "font.size": 9}
-    judged = [probe for probe in search["probes"] if probe["verdict"] in MARKERS]
+    judged = [probe for probe in search["probes"] if probe["verdict"] in {PASSED, FAILED}]
     judged.sort(key=lambda probe: probe["rate_urps"])
     with matplotlib.rc_context(style):
         figure = figures.Figure(figsize=(9, 5.5), layout="constrained")
@@ -32,25 +32,14 @@ def draw_search(search: Mapping[str, Any], path: Path, form: str) -> None:
         figure.suptitle(f"{search['scenario']} · search {search['id']}")
         for name, colour in zip(PERCENTILES, COLOURS, strict=False):
             points = [
-                (probe["rate_urps"] / URPS, probe[f"{name}_ms"], probe["verdict"])
+                (probe["rate_urps"] / URPS, probe[f"{name}_ms"], probe["verdict"] == PASSED)
                 for probe in judged
                 if probe[f"{name}_ms"] is not None
             ]
-            rates, values = [one[0] for one in points], [one[1] for one in points]
-            chart.plot(rates, values, "-", color=colour, label=name, linewidth=1)
-            for verdict, marker in MARKERS.items():
-                of_verdict = [one for one in points if one[2] == verdict]
-                at, ms = [one[0] for one in of_verdict], [one[1] for one in of_verdict]
-                chart.plot(at, ms, marker, color=colour, markersize=5)
+            draw_by_rate(chart, name, colour, points)
         _limits(chart, search, judged)
-        chart.set_xscale("log")
-        chart.set_yscale("log")
-        for axis in (chart.xaxis, chart.yaxis):
-            axis.set_major_locator(
-                extra("matplotlib.ticker", "loadpilot plot").LogLocator(subs=(1, 2, 5))
-            )
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter("")
+        for axis in "xy":
+            log_scale(chart, axis)
         chart.set_xlabel("planned arrivals per second")
         chart.set_ylabel("response time from due (corrected), ms")
         chart.grid(visible=True, alpha=0.3)

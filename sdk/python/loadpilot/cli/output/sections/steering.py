@@ -23,9 +23,10 @@ def steered(report: Report, *, verbose: bool) -> Iterator[str]:
     run = report["run"]
     held = run.get("held")
     if held is not None:
+        # Its steps say more than the changes of the rate that followed.
         yield from _held(held, verbose=verbose)
-    changes = [one for one in run.get("steered", []) if held is None or one["by"] != BY_HOLD]
-    for place, one in enumerate(changes):
+    by_users = [one for one in run.get("steered", []) if one["by"] != BY_HOLD]
+    for place, one in enumerate(by_users):
         at = datetime.fromtimestamp(one["at"] // 1_000_000, UTC).strftime("%H:%M:%S UTC")
         second = f"second {number(round(one['from_us'] / 1e6, 1))}"
         change = one["change"]
@@ -46,10 +47,10 @@ def _held(held: HeldRate, *, verbose: bool) -> Iterator[str]:
     if rps is None:
         text = f"no rate was found at which {gates} holds"
     else:
-        text = f"{number(rps)}/s, the highest rate at which {gates} held"
-        text += f"; {number(failed)}/s is too much" if failed is not None else ""
-        if failed is None:
-            text += "; a longer run may find a higher one"
+        more = "a longer run may find a higher one"
+        if failed is not None:
+            more = f"{number(failed)}/s is too much"
+        text = f"{number(rps)}/s, the highest rate at which {gates} held; {more}"
     yield labelled("held", text)
     if verbose:
         for step in held["steps"]:

@@ -6,8 +6,8 @@ import io
 from typing import TYPE_CHECKING
 
 from ...targets.targets_file import TargetsFile
-from ..bodies import body_of
-from ..imported_scenario import Imported, RawBody, Request, Step, Task, UserType
+from ..bodies import body_of_bytes
+from ..imported_scenario import Imported, Request, Step, Task, UserType
 from ..names import class_of_file, words_of_route
 from ..source import FILE_BYTES_MAX
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...targets.target_request import TargetRequest
+    from ..imported_scenario import Pairs
     from ..source import Source
 
 TASKS_MAX = 100
@@ -45,13 +46,9 @@ def read_targets(source: Source, folder: Path) -> Imported:
 
 
 def _request(target: TargetRequest) -> Request:
-    headers = [((name,), (value,)) for name, value in target.headers]
+    headers: Pairs = [((name,), (value,)) for name, value in target.headers]
     place = f"line {target.place.rpartition(':')[2]}"
-    request = Request(place, target.method, (target.origin + target.path,), list(headers))
-    if target.body:
-        kinds = [value for name, value in target.headers if name.lower() == "content-type"]
-        try:
-            request.body = body_of((target.body.decode(),), kinds[0] if kinds else None)
-        except UnicodeDecodeError:
-            request.body = RawBody(target.body)
+    request = Request(place, target.method, (target.origin + target.path,), headers)
+    kinds = [value for name, value in target.headers if name.lower() == "content-type"]
+    request.body = body_of_bytes(target.body, kinds[0] if kinds else None)
     return request
