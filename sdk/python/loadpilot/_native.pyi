@@ -659,7 +659,7 @@ class Reading:
         """Read the index now: without its log, a question cannot fall back on that."""
 
     def report_without_series(self) -> str:
-        """Close the fold; JSON of the report of the whole run with an empty ``series``."""
+        """Close the fold; JSON of the report of the whole run, ``series`` and ``digest`` empty."""
 
     def series(self, slice_json: str) -> str:
         """Compute the figures of a slice over time; JSON of a series."""

@@ -50,6 +50,23 @@ pub enum NoReport {
 /// # Errors
 /// The log has no request for the run.
 pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> {
+    closed(control, data, |closing, accounts| closing.series(accounts)).map(digested)
+}
+
+/// The [`report`] without its series and without a digest. The series of a run of a day are
+/// megabytes, and most of the time that its report takes.
+///
+/// # Errors
+/// The log has no request for the run.
+pub fn report_without_series(control: &Control, data: &Projection) -> Result<Report, NoReport> {
+    closed(control, data, |_, _| Vec::new())
+}
+
+fn closed(
+    control: &Control,
+    data: &Projection,
+    series: impl FnOnce(&Closing<'_>, &Accounts) -> Vec<TickReport>,
+) -> Result<Report, NoReport> {
     let state = &control.state;
     let plan = match (&state.created, &state.requested) {
         (Some(created), _) => &created.plan,
@@ -76,12 +93,12 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
         rules: control.rules(),
     };
     let accounts = closing.accounts();
-    let series = closing.series(&accounts);
+    let series = series(&closing, &accounts);
     let (load_curve, knee_point) = closing.load_curve_and_knee(&accounts);
     let mut report = closing.judged(accounts);
     report.series = series;
     (report.load_curve, report.knee_point) = (load_curve, knee_point);
-    Ok(digested(report))
+    Ok(report)
 }
 
 /// The report of a created run by another plan and over other ticks than its own, without series

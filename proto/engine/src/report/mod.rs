@@ -47,7 +47,7 @@ pub mod time_range;
 pub mod what_if;
 mod window;
 
-pub use close::{NoReport, report};
+pub use close::{NoReport, report, report_without_series};
 pub use figures::drops::dropped_for;
 pub use figures::percentiles;
 pub use state::{digest, run_state};

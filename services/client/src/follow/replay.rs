@@ -11,7 +11,7 @@ use loadpilot_engine::control::{Control, ControlLog, Parsed};
 use loadpilot_engine::fold::as_of::{AsOf, DeltaOrder};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::live::LiveView;
-use loadpilot_engine::report::{report, timeline};
+use loadpilot_engine::report::{report_without_series, timeline};
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::id::AgentId;
 use loadpilot_events::log::ctl::Decision;
@@ -296,7 +296,7 @@ impl Gates {
         if begun < self.due && !is_last {
             return None;
         }
-        let report = report(&self.control, &self.data).ok()?;
+        let report = report_without_series(&self.control, &self.data).ok()?;
         self.due = Instant::now() + PAUSE_MIN.max(begun.elapsed() * PAUSE_FACTOR);
         Some(RunUpdate::Gates(report.verdict.thresholds))
     }

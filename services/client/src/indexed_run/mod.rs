@@ -14,7 +14,7 @@ use loadpilot_engine::fold::progress::{OpenArrivals, ticks_settled};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::slice::Indexed;
 use loadpilot_engine::report::what_if::next_change;
-use loadpilot_engine::report::{NoReport, report};
+use loadpilot_engine::report::{NoReport, report, report_without_series};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::report::{Report, ThresholdResult};
 use loadpilot_events::log::hold::HoldWindow;
@@ -334,19 +334,17 @@ impl IndexedRun {
         Ok(report)
     }
 
-    /// The report of the whole run without its series, which are most of it.
+    /// The report of the whole run without its series, which are most of it, and without a digest.
     ///
     /// # Errors
     /// None: the run is known.
     pub fn report_without_series(&self) -> Result<Report, SessionError> {
-        let mut report = report(&self.now.control, &self.now.data)?;
-        report.series = Vec::new();
-        Ok(report)
+        Ok(report_without_series(&self.now.control, &self.now.data)?)
     }
 
     /// The gates, judged by what was read so far.
     pub(crate) fn gates(&self) -> Result<Vec<ThresholdResult>, NoReport> {
-        let report = report(&self.now.control, &self.now.data)?;
+        let report = report_without_series(&self.now.control, &self.now.data)?;
         Ok(report.verdict.thresholds)
     }
 

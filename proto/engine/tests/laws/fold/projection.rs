@@ -2,7 +2,7 @@
 
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::report;
+use loadpilot_engine::report::{report, report_without_series};
 use loadpilot_events::answers::report::{Ladder, Report, TaskReport};
 use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
@@ -154,6 +154,20 @@ proptest! {
         prop_assert_eq!(&resumed.digest, &expected.digest);
         let half = report(&control, &data).expect("the run is known");
         balances(&half);
+    }
+
+    /// A comparison reads the same figures as the reader of the report.
+    #[test]
+    fn without_series_all_else_is_the_same(seed: u64, is_sealed: bool) {
+        let history = History::new(seed);
+        let end = history.control.len() - usize::from(!is_sealed);
+        let control = control(&history, &history.control[..end]);
+        let mut data = Projection::default();
+        add(&mut data, &control, &history.data);
+        let whole = report(&control, &data).expect("the run is known");
+        let less = report_without_series(&control, &data).expect("the run is known");
+        let expected = Report { series: Vec::new(), digest: String::new(), ..whole };
+        prop_assert_eq!(less, expected);
     }
 
     /// While a run goes on nothing is lost yet: what was not reported waits.
