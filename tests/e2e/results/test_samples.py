@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 from tests.e2e.support.rawlog import read
@@ -18,11 +21,23 @@ RPS, SECS = 100, 4
 LOAD = ("--rps", str(RPS), "--duration", f"{SECS}s")
 COLUMNS = [
     *("due", "arrival", "task", "call", "status", "outcome", "response_us", "service_us"),
-    *("first_byte_us", "bytes_out", "bytes_in", "connection", "agent", "planned_rate"),
+    *("first_byte_us", "bytes_out", "bytes_in", "connection", "agent", "planned_rate", "trace_id"),
 ]
 BYTES_A_CALL_MAX = 40
 """What a call may cost in the log at a low rate, where each tick holds few calls: far below a row
 of text."""
+
+
+TWO_STEPS = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(rps=20, duration="2s")
+class TwoSteps(VUser):
+    @task()
+    def both(self, client: LoadClient) -> None:
+        client.get("/first")
+        client.get("/second")
+"""
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -113,3 +128,25 @@ def test_mistakes_are_named_and_nothing_starts(
     assert refused.code == 2
     assert "must be a run with samples (run with --samples FILE)" in refused.stderr
     assert not none.exists()
+
+
+@pytest.mark.parametrize("load", [(), ("--users", "2", "--mode", "python")])
+def test_rows_name_the_traces_of_their_calls(tmp_path: Path, load: tuple[str, ...]) -> None:
+    """A service would record traces that no row names, or calls of two arrivals as one trace."""
+    path = tmp_path / "calls.csv"
+    header = ("--id-header", "traceparent", "--samples", str(path))
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
+        finished = Loadpilot(tmp_path / "work").run(TWO_STEPS, oracle.url, *load, *header)
+        received = {
+            (request.route, request.header("traceparent")) for request in oracle.requests()
+        }
+    table = rows(path)
+    expected = set()
+    for row in table:
+        arrival, step = f"{finished.run}/{row['arrival']}", int(row["call"] == "GET /second")
+        trace, call = (sha256(text.encode()).hexdigest() for text in (arrival, f"{arrival}/{step}"))
+        assert row["trace_id"] == trace[:32]
+        expected.add((row["call"].removeprefix("GET "), f"00-{trace[:32]}-{call[:16]}-01"))
+    assert received == expected
+    assert len(received) == len(table) == finished.report["calls"]["attempted"] > 0
+    assert len({row["trace_id"] for row in table}) == len({row["arrival"] for row in table})

@@ -20,6 +20,7 @@
 //! - [`hash`]: seeded draws
 //! - [`random`]: the values that a scenario draws
 //! - [`feed`]: the rows of data that arrivals take
+//! - [`trace_context`]: the ids by which services record calls
 
 pub mod closed_loop;
 pub mod due_times;
@@ -38,3 +39,4 @@ pub mod workload;
 pub mod feed;
 pub mod hash;
 pub mod random;
+pub mod trace_context;

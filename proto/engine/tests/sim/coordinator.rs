@@ -85,6 +85,7 @@ impl Coordinator {
                 Capability::user_types(),
                 Capability::request_rows(),
                 Capability::pairs(),
+                Capability::trace_context(),
                 Capability::hold(),
                 Capability::sessions(),
             ]),

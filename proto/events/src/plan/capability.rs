@@ -28,6 +28,8 @@ const SESSIONS: &str = "sessions";
 
 /// Capability of agents that know plans with gates to hold.
 const HOLD: &str = "hold";
+/// Capability of agents that send Trace Context.
+const TRACE_CONTEXT: &str = "trace-context";
 
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
@@ -68,6 +70,13 @@ impl Capability {
     #[must_use]
     pub fn hold() -> Self {
         Self(HOLD.to_owned())
+    }
+
+    /// The capability to send Trace Context in `traceparent`, where agents of earlier versions send
+    /// an id that is no trace.
+    #[must_use]
+    pub fn trace_context() -> Self {
+        Self(TRACE_CONTEXT.to_owned())
     }
 
     /// The capability to play sessions in the places of a closed loop, which agents of earlier
@@ -132,8 +141,9 @@ impl Plan {
         let pairs = self.paired.then(Capability::pairs);
         let hold = self.hold.first().map(|_| Capability::hold());
         let sessions = self.has_sessions().then(Capability::sessions);
+        let traces = self.has_trace_context().then(Capability::trace_context);
         let needs = python.chain(types).chain(rows).chain(pairs);
-        needs.chain(hold).chain(sessions).collect()
+        needs.chain(hold).chain(sessions).chain(traces).collect()
     }
 }
 

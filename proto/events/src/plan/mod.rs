@@ -54,6 +54,9 @@ use crate::plan::script::{Feed, Prepared, Script};
 use crate::plan::threshold::Threshold;
 use crate::plan::user_types::UserType;
 
+/// The header of W3C Trace Context.
+const TRACEPARENT: &str = "traceparent";
+
 /// Version of the plan format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PlanSchema {
@@ -145,7 +148,8 @@ pub struct Plan {
     /// Request header that carries `<run>/<arrival>/<step>`. In a closed loop it carries
     /// `<run>/<user>.<generation>.<k>/<step>`, with k the number of tasks that the holder started
     /// for the user; with sessions `<k>.<session>`, with the number of the session in the user's
-    /// place, from 0. Absent: no header.
+    /// place, from 0. The header `traceparent` carries W3C Trace Context instead, made of a hash of
+    /// these: all calls of an arrival are one trace. Absent: no header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
     /// Number of arrivals, or users, from the first on, whose debug exchanges the log stores.
@@ -179,6 +183,13 @@ impl Plan {
             *first = tasks.end;
             Some((one, tasks))
         })
+    }
+
+    /// Whether the header of ids is that of W3C Trace Context.
+    #[must_use]
+    pub fn has_trace_context(&self) -> bool {
+        let name = self.id_header.as_deref();
+        name.is_some_and(|name| name.eq_ignore_ascii_case(TRACEPARENT))
     }
 
     /// Whether users of any type leave when their session is over.

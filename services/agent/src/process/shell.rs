@@ -68,6 +68,7 @@ impl Shell {
             Capability::user_types(),
             Capability::request_rows(),
             Capability::pairs(),
+            Capability::trace_context(),
             Capability::hold(),
             Capability::sessions(),
         ];

@@ -28,6 +28,7 @@ use crate::control::Control;
 use crate::fold::index::Index;
 use crate::fold::project::{Projection, counts};
 use crate::report::slice::{Indexed, Query};
+use crate::schedule::trace_context::trace_id;
 use crate::schedule::workload::Workload;
 
 pub use sample_columns::{ColumnBatch, SampleColumns};
@@ -230,6 +231,13 @@ impl SampleTable {
             return None;
         }
         Some(rate_text(self.workload.pace().rate_at(due_us)))
+    }
+
+    /// The id of the trace that the call is part of, if the run sends it to its target.
+    fn trace_id(&self, sample: &Sample) -> Option<String> {
+        let run = &self.control.run;
+        let id = || trace_id(&format!("{run}/{}", arrival(sample)));
+        self.plan.has_trace_context().then(id)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{SampleRow, SampleTable, arrival, vegeta};
 
 /// The first line of the table: the names of its columns.
 const HEADER: &str = "due,arrival,task,call,status,outcome,response_us,service_us,\
-                      first_byte_us,bytes_out,bytes_in,connection,agent,planned_rate\r\n";
+                      first_byte_us,bytes_out,bytes_in,connection,agent,planned_rate,trace_id\r\n";
 
 /// A form of text, with what its next line depends on.
 #[derive(Debug, Clone, Default)]
@@ -83,7 +83,7 @@ fn table_line(table: &SampleTable, row: &SampleRow<'_>, text: &mut String) {
         Some(false) => "opened",
     };
     let cells = format_args!(
-        "{due_ns},{arrival},{task},{call},{},{},{},{},{},{},{},{connection},{},{}\r\n",
+        "{due_ns},{arrival},{task},{call},{},{},{},{},{},{},{},{connection},{},{},{}\r\n",
         maybe(sample.status.map(u64::from)),
         sample.outcome.name(),
         sample.response_us,
@@ -93,6 +93,7 @@ fn table_line(table: &SampleTable, row: &SampleRow<'_>, text: &mut String) {
         sample.received_bytes,
         cell(row.agent.as_str()),
         table.planned_rate(sample.due_us).unwrap_or_default(),
+        table.trace_id(sample).unwrap_or_default(),
     );
     text.write_fmt(cells)
         .expect("a String takes what is written");
@@ -119,6 +120,8 @@ struct JsonLine<'a> {
     reused: Option<bool>,
     agent: &'a str,
     planned_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
 }
 
 impl<'a> JsonLine<'a> {
@@ -141,6 +144,7 @@ impl<'a> JsonLine<'a> {
             planned_rate: table
                 .planned_rate(sample.due_us)
                 .and_then(|rate| rate.parse().ok()),
+            trace_id: table.trace_id(sample),
         }
     }
 }

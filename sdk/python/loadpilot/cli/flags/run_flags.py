@@ -285,7 +285,13 @@ class RunFlags:
     ] = ()
     id_header: Annotated[
         str | None,
-        flag(TARGET, "NAME", "Request header in which each call sends run/arrival/step."),
+        flag(
+            TARGET,
+            "NAME",
+            "Request header in which each call sends run/arrival/step. As traceparent it carries "
+            "W3C Trace Context: services record a trace of each arrival, which the column "
+            "trace_id of --samples names.",
+        ),
     ] = None
 
     shortfall: Annotated[

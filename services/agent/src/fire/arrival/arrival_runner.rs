@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use loadpilot_engine::schedule::trace_context::to_traceparent;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_engine::tally::{CallEnd, Rows, Tally};
@@ -446,16 +447,19 @@ impl<W: Wire> ArrivalRunner<W> {
         id.clear();
         let run = &self.run;
         let written = match arrival.id {
-            ArrivalId::Planned(n) => write!(id, "{run}/{n}/{step}"),
+            ArrivalId::Planned(n) => write!(id, "{run}/{n}"),
             ArrivalId::Iteration { user, k } => {
-                let generation = arrival.key.generation;
-                match arrival.session {
-                    None => write!(id, "{run}/{user}.{generation}.{k}/{step}"),
-                    Some(session) => {
-                        write!(id, "{run}/{user}.{generation}.{k}.{session}/{step}")
-                    }
-                }
+                write!(id, "{run}/{user}.{}.{k}", arrival.key.generation)
             }
+        };
+        written.expect("a String takes what is written");
+        if self.program.has_trace_context {
+            to_traceparent(id, step);
+            return;
+        }
+        let written = match arrival.session {
+            None => write!(id, "/{step}"),
+            Some(session) => write!(id, ".{session}/{step}"),
         };
         written.expect("a String takes what is written");
     }

@@ -48,6 +48,8 @@ pub struct Program {
     pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
+    /// Whether those ids are of W3C Trace Context.
+    pub(crate) has_trace_context: bool,
     /// Number of arrivals whose exchanges are reported as text.
     pub(crate) debug_requests: u64,
     /// Masks secrets in those texts.
@@ -222,6 +224,7 @@ impl Program {
             tasks,
             second_from: plan.second_from(),
             has_ids: defaults.id_header.is_some(),
+            has_trace_context: plan.has_trace_context(),
             defaults,
             debug_requests: plan.debug_requests.into(),
             redactor,
