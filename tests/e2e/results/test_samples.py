@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 from tests.e2e.support.rawlog import read
 from tests.oracle.oracle import Oracle, built_binary
@@ -130,16 +129,14 @@ def test_mistakes_are_named_and_nothing_starts(
     assert not none.exists()
 
 
-@pytest.mark.parametrize("load", [(), ("--users", "2", "--mode", "python")])
+@pytest.mark.parametrize("load", [(), ("--users", "2")])
 def test_rows_name_the_traces_of_their_calls(tmp_path: Path, load: tuple[str, ...]) -> None:
     """A service would record traces that no row names, or calls of two arrivals as one trace."""
     path = tmp_path / "calls.csv"
     header = ("--id-header", "traceparent", "--samples", str(path))
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
         finished = Loadpilot(tmp_path / "work").run(TWO_STEPS, oracle.url, *load, *header)
-        received = {
-            (request.route, request.header("traceparent")) for request in oracle.requests()
-        }
+        received = {(request.route, request.header("traceparent")) for request in oracle.requests()}
     table = rows(path)
     expected = set()
     for row in table:

@@ -208,7 +208,7 @@ class Loadpilot:
             path = scenario
         results = self.folder / f"results-{self._starts}.json"
         argv = ["run", str(path), "--target", target, "--results-json", str(results)]
-        argv += ["--id-header", ID_HEADER]
+        argv += [] if "--id-header" in flags else ["--id-header", ID_HEADER]
         argv += [] if "--seed" in flags else ["--seed", SEED]
         return Running([*self._entry, *argv, *flags], self.folder, results)
 
