@@ -108,6 +108,7 @@ def stages(seed: int) -> list[Stage]:
                 Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "20")),
                 Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "20")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),
+                Step("other CPythons", ("./dev", "pythons")),
                 Step("images", ("pytest", "tests/deploy", "-m", "long")),
                 Step("readers of other tools", ("pytest", "tests/nightly", "-m", "long")),
                 Step("bare Debian", ("tests/deploy/bare_debian.sh", "demo")),
