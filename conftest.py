@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("without deadline", parent=settings.default, deadline=None)
 settings.load_profile("without deadline")
 
-SKIPPED_FILE = "LOADPILOT_TEST_SKIPPED"
+SKIPPED_FILE = "SKIPPED_TESTS"
 """Environment variable: the file to which the reason of each skipped test is appended."""
 
 SHARED_FIXTURES = (

@@ -247,7 +247,9 @@ class RunKeywords(TypedDict, total=False):
 
     id_header: str | None
     """
-    `--id-header`: Request header in which each call sends run/arrival/step.
+    `--id-header`: Request header in which each call sends run/arrival/step. As traceparent it
+    carries W3C Trace Context: services record a trace of each arrival, which the column
+    trace_id of --samples names.
     """
 
     shortfall: float | None

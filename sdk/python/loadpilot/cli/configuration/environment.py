@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .option import Option
+    from .option_registry import KnownOptions
 
 ENV_FILE = ".env"
 TARGET = "target"
@@ -40,16 +41,17 @@ def env_file(folder: Path, problems: list[Problem]) -> dict[str, str]:
 
 def settings_in(
     variables: Mapping[str, str],
-    options: Iterable[Option],
+    known: KnownOptions,
     source: str,
     problems: list[Problem],
 ) -> dict[str, Setting]:
     """Read the options among variables; ``source`` comes before the name of one in a place."""
     settings = {}
-    for option in options:
-        if option.variable is None or option.variable not in variables:
+    for variable in sorted(filter(_is_of_command, variables)):
+        option = known.of_variable(variable)
+        if option is None:
             continue
-        text, place = variables[option.variable], f"{source}{option.variable}"
+        text, place = variables[variable], f"{source}{variable}"
         texts = _texts(option, text)
         if texts is None:
             problems.append(rule(place, "must be true or false, also 1 or 0", text))
@@ -58,25 +60,29 @@ def settings_in(
     return settings
 
 
-def unknown_in_file(variables: Iterable[str], known: Mapping[str, Option]) -> list[Problem]:
+def _is_of_command(variable: str) -> bool:
+    is_other = variable in OTHERS or variable.startswith(OF_GATEWAY)
+    return variable.startswith(PREFIX) and not is_other
+
+
+def unknown_in_file(variables: Iterable[str], known: KnownOptions) -> list[Problem]:
     """List the variables of ``.env`` that nothing reads."""
-    names = [option.variable for option in known.values() if option.variable is not None]
     problems = []
-    for variable in variables:
-        if variable in names or variable in OTHERS or variable.startswith(OF_GATEWAY):
+    for variable in filter(_is_of_command, variables):
+        if known.of_variable(variable) is not None:
             continue
+        names = [option.variable for option in known.values() if option.variable is not None]
         near = nearest(variable.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in names])
         hint = f"did you mean {PREFIX}{near}?" if near else "see `loadpilot run --help`"
         problems.append(Problem(f"{ENV_FILE}: {variable}", f"is not an option; {hint}"))
     return problems
 
 
-def misspelt(environ: Iterable[str], known: Mapping[str, Option]) -> list[str]:
+def misspelt(environ: Iterable[str], known: KnownOptions) -> list[str]:
     """Warn of variables whose names are nearly those of options; others may be a scenario's."""
-    set_here = [name for name in environ if name.startswith(PREFIX)]
     return [
         f"the environment has {problem.place.removeprefix(f'{ENV_FILE}: ')}, which {problem.what}"
-        for problem in unknown_in_file(sorted(set_here), known)
+        for problem in unknown_in_file(sorted(environ), known)
         if "did you mean" in problem.what
     ]
 

@@ -15,6 +15,7 @@ from ...problem import Problem, Refused
 from .config_file import ConfigFile, FileReader, profile_of
 from .environment import ENV_FILE, env_file, misspelt, settings_in, unknown_in_file
 from .option import EQUIVALENT, Setting, options_of, replaced_by
+from .option_registry import KnownOptions
 from .sources import Sources, remember
 
 if TYPE_CHECKING:
@@ -50,10 +51,7 @@ class Configuration:
             options = {key: option for key, option in options.items() if key in keys}
             if not options:
                 return
-        known: dict[str, Option] = {}
-        for every in self.all_options():
-            known = options_of(every) | known
-        known |= options
+        known = KnownOptions(options, self.all_options)
         reader = Reader(known, dict(os.environ), Path.cwd())
         written = {key: one for key, option in options.items() if (one := option.written())}
         layers = [written, *reader.layers(written)]
@@ -68,7 +66,7 @@ class Configuration:
 class Reader:
     """Reads the sources of a directory; collects the problems."""
 
-    known: Mapping[str, Option]
+    known: KnownOptions
     environ: Mapping[str, str]
     folder: Path
     problems: list[Problem] = field(default_factory=list)
@@ -78,9 +76,8 @@ class Reader:
         """Read what lies below the command line, the first to take precedence first."""
         self.file_variables = env_file(self.folder, self.problems)
         self.problems += unknown_in_file(self.file_variables, self.known)
-        known = self.known.values()
-        variables = settings_in(self.environ, known, "", self.problems)
-        in_file = settings_in(self.file_variables, known, f"{ENV_FILE}: ", self.problems)
+        variables = settings_in(self.environ, self.known, "", self.problems)
+        in_file = settings_in(self.file_variables, self.known, f"{ENV_FILE}: ", self.problems)
         chosen = {**in_file, **variables, **written}
         return [variables, self._below_environment(in_file), *self._files(chosen)]
 
