@@ -9,6 +9,7 @@ import struct
 import sys
 import termios
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ from loadpilot.cli.output.screen.view import ScreenView
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Items = tuple[tuple[str, Any], ...]
+"""Items of a dict."""
 LARGE = Size(100, 50)
 HUGE = {
     "arrivals_per_sec": 123_456.7,
@@ -78,8 +81,16 @@ def moment(shown: dict[str, Any], judged: list[dict[str, Any]] | None = None) ->
 
 def trend_of(shown: dict[str, Any]) -> tuple[Second, ...]:
     """The trend of a run that was always as it is now, with one snapshot that came late."""
+    figures = {key: shown[key] for key in ("arrivals_started", "current_rps")}
+    latency = tuple(shown["latency"].items())
+    return _trend(int(shown["elapsed_secs"]), tuple(figures.items()), latency)
+
+
+@lru_cache
+def _trend(secs: int, figures: Items, latency: Items) -> tuple[Second, ...]:
     trend: tuple[Second, ...] = ()
-    for second in range(int(shown["elapsed_secs"]) + 1):
+    shown: Any = {**dict(figures), "latency": dict(latency)}
+    for second in range(secs + 1):
         if second != 60:
             trend = extended(trend, shown | {"elapsed_secs": second + 0.5})
     return trend

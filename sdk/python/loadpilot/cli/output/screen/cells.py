@@ -6,6 +6,7 @@ Pure functions. Text of users and targets must be escaped before it comes here.
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
@@ -114,6 +115,7 @@ def _prefix(text: str, cells: int) -> str:
     return text
 
 
+@lru_cache(maxsize=1_024)
 def _cells(character: str) -> int:
     if category(character) in {"Mn", "Me"}:
         return 0
