@@ -654,9 +654,7 @@ class Reading:
         The second value is the number of its points. None before the start of the run.
         """
 
-    def figures(
-        self, exporter: Literal["command", "gateway"], now_us: int
-    ) -> MetricFigures | None:
+    def figures(self, exporter: Literal["command", "gateway"], now_us: int) -> MetricFigures | None:
         """Compute what a scrape at ``now_us`` shows of what was read so far.
 
         None before the run is created.

@@ -1,5 +1,5 @@
-"""`GET /metrics`: the runs of a fleet, as a real Prometheus scrapes them from gateways, a coordinator
-and the command at the same time."""
+"""`GET /metrics`: a run of a fleet, as a real Prometheus scrapes it from gateway, coordinator and
+command at the same time."""
 
 from __future__ import annotations
 

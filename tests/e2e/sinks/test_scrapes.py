@@ -1,17 +1,15 @@
-"""`loadpilot run --metrics HOST:PORT`, scraped by a real Prometheus, and past runs in its blocks."""
+"""`loadpilot run --metrics HOST:PORT`, scraped by a real Prometheus; past runs in its blocks."""
 
 from __future__ import annotations
 
+import http.client
 import math
 import socket
 import subprocess
-import urllib.error
-import urllib.request
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-
 from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, installed, scraping
 
 if TYPE_CHECKING:
@@ -40,13 +38,12 @@ LAST = "max_over_time({}[10m])"
 
 def scraped(address: str, accept: str = "", host: str | None = None) -> tuple[int, str, str]:
     """Status, media type and text of a scrape."""
-    headers = {"Accept": accept, "Host": host or address}
-    request = urllib.request.Request(f"http://{address}/metrics", headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.headers["Content-Type"], answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        return refused.code, refused.headers["Content-Type"], refused.read().decode()
+    connection = http.client.HTTPConnection(address, timeout=10)
+    connection.request("GET", "/metrics", headers={"Accept": accept, "Host": host or address})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, answer.headers["Content-Type"], text
 
 
 def close_to(value: float, expected: float, ratio: float) -> bool:
@@ -90,9 +87,7 @@ def test_a_scraped_run_has_the_counts_of_report_and_target(
         (count,) = server.query(f"histogram_count({merged})", at=end).values()
         assert count == RPS * SECS
         for quantile, key in ((0.5, "p50_ms"), (0.99, "p99_ms")):
-            (value,) = server.query(
-                f"histogram_quantile({quantile}, {merged})", at=end
-            ).values()
+            (value,) = server.query(f"histogram_quantile({quantile}, {merged})", at=end).values()
             assert close_to(value * 1e3, report[key], 0.02), (key, value, report[key])
         grade = f"last_over_time(loadpilot_run_certificate{{{run}}}[10m]) == 1"
         assert list(server.query(f"sum by (certificate) ({grade})")) == [
@@ -104,7 +99,9 @@ def test_a_scraped_run_has_the_counts_of_report_and_target(
             f"last_over_time(loadpilot_threshold_value{{{run}}}[10m])"
         ).values()
         assert threshold == pytest.approx(report["verdict"]["thresholds"][0]["actual"])
-        phases = server.query(f"sum by (phase) ({LAST.format(f'loadpilot_run_phase{{{run}}}')}) == 1")
+        phases = server.query(
+            f"sum by (phase) ({LAST.format(f'loadpilot_run_phase{{{run}}}')}) == 1"
+        )
         assert {"running", "sealed"} <= set(phases)
     finally:
         server.stop()
@@ -171,3 +168,63 @@ def test_an_address_off_loopback_is_refused(
     refused = loadpilot.run(SHOP, oracle.url, "--metrics", address)
     assert (refused.code, words in refused.stderr) == (2, True), refused.stderr
     assert not oracle.requests()
+
+
+def test_a_past_run_is_in_blocks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
+    """Broken if a past run cannot be put into a Prometheus, or has other counts or times there."""
+    promtool = installed("promtool")
+    oracle.status(500, path="/slow", fraction=0.3)
+    finished = loadpilot.run(SHOP, oracle.url, "--metrics", f"127.0.0.1:{free_port()}")
+    assert finished.judged in {0, 1}, finished.stderr
+    text = tmp_path / "run.om"
+    dumped = loadpilot.call("dump", "last", "--format", "openmetrics", "-o", str(text))
+    assert dumped.code == 0, dumped.stderr
+    assert text.read_text(encoding="utf-8").endswith("# EOF\n")
+    blocks = tmp_path / "prometheus" / "data"
+    blocks.mkdir(parents=True)
+    made = subprocess.run(
+        [promtool, "tsdb", "create-blocks-from", "openmetrics", str(text), str(blocks)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    server = Prometheus(tmp_path / "prometheus")
+    try:
+        report, run = finished.report, f'run="{finished.run}"'
+        start = report["run"]["start_at"] / 1e6
+        (end,) = server.query(
+            f"max_over_time(loadpilot_run_end_timestamp_seconds{{{run}}}[10m])"
+        ).values()
+        calls = server.query(f"sum by (outcome) (loadpilot_calls_total{{{run}}})", at=end)
+        assert calls == {name: n for name, n in report["calls"]["outcomes"].items() if n}
+        assert sum(calls.values()) == len(oracle.requests())
+        (half,) = server.query(
+            f"sum(loadpilot_arrivals_started_total{{{run}}})", at=start + SECS / 2
+        ).values()
+        # An agent reports a second at its end and a little later.
+        assert RPS * (SECS / 2 - 1) <= half <= RPS * SECS / 2 + 1
+        buckets = f'loadpilot_request_duration_seconds_bucket{{{run},le="+Inf"}}'
+        assert list(server.query(f"sum({buckets})", at=end).values()) == [RPS * SECS]
+        begun = server.query(f"loadpilot_run_start_timestamp_seconds{{{run}}}", at=end)
+        assert list(begun.values()) == [pytest.approx(start)]
+        phases = server.query(f"loadpilot_run_phase{{{run},phase='running'}} == 1", at=start + 2)
+        assert len(phases) == 1
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--format", "openmetrics", "--task", "quick"), "--task: applies to series"),
+        (("--format", "openmetrics", "--what", "series"), "--format: must be csv or ndjson"),
+    ],
+)
+def test_a_wrong_dump_of_metrics_is_refused(
+    loadpilot: Loadpilot, flags: tuple[str, ...], words: str
+) -> None:
+    """Broken if a flag of another content is taken and ignored."""
+    refused = loadpilot.call("dump", "last", *flags)
+    assert (refused.code, words in refused.stderr) == (2, True), refused.stderr

@@ -106,7 +106,9 @@ class Prometheus:
 
 def scraping(jobs: dict[str, str], more: str = "", interval: str = "1s") -> str:
     """The configuration of a server that scrapes jobs by their addresses."""
-    text = f"global:\n  scrape_interval: {interval}\n  scrape_timeout: {interval}\nscrape_configs:\n"
+    text = (
+        f"global:\n  scrape_interval: {interval}\n  scrape_timeout: {interval}\nscrape_configs:\n"
+    )
     for job, address in jobs.items():
         text += f"  - job_name: {job}\n    static_configs:\n      - targets: ['{address}']\n"
     return text + more

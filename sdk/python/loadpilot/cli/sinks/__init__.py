@@ -1,5 +1,4 @@
-"""Outputs that are written while a run goes on: the sinks of ``--out`` and
-``--metrics``.
+"""Outputs that are written while a run goes on: the sinks of ``--out`` and ``--metrics``.
 
 They read the log beside the follower. Must never wait for a sink in the thread of the follower, nor
 change the exit code: a sink that fails is named at the end, with the number of points it missed.

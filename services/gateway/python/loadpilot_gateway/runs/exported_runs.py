@@ -59,11 +59,11 @@ class ExportedRuns:
             self._process |= {"nats_up": False, "log_read": False}
             return
         shown, left_out = exported(listed, time_ns() // 1000)
-        is_up = all([self._read_run(run) for run in shown])
+        unread = [run for run in shown if not self._read_run(run)]
         self._figures = {run: self._figures[run] for run in shown if run in self._figures}
         self._ended &= self._figures.keys()
         self._process = {
-            "nats_up": is_up,
+            "nats_up": not unread,
             "log_read": True,
             "runs": Counter(one["state"] for one in listed),
             "exported": len(shown),
