@@ -49,6 +49,8 @@ EXPORTED_ENDED_SECS = 300.0
 """How long the figures of a run stay in /metrics after its end: Prometheus looks back so far."""
 EXPORTED_FRESH_SECS = 1.0
 """Minimum interval between two readings of the log for /metrics."""
+EXPORTED_BUSY_FACTOR = 20
+"""Minimum interval, too, as a multiple of the time that the last one took."""
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Number of runs on one page: default and maximum."""

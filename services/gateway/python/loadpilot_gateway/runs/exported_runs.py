@@ -1,7 +1,7 @@
 """The runs whose figures a Prometheus scrapes here, and figures of this process.
 
-Shown are runs that are open or ended a short while ago, up to a number. Must never read a run more
-often than once a second, however many scrapes there are.
+Shown are runs that are open or ended a short while ago, up to a number. Must never read them more
+often than once a second, nor take more than 5 % of a core, however many scrapes there are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from ..limits import EXPORTED_ENDED_SECS, EXPORTED_FRESH_SECS, EXPORTED_RUNS_MAX
+from ..limits import (
+    EXPORTED_BUSY_FACTOR,
+    EXPORTED_ENDED_SECS,
+    EXPORTED_FRESH_SECS,
+    EXPORTED_RUNS_MAX,
+)
 from ..problem import ApiError
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ class ExportedRuns:
         """Take the logs; nothing is read yet."""
         self._logs = logs
         self._lock = Lock()
-        self._read_at = 0.0
+        self._next_at = 0.0
         self._figures: dict[str, _native.MetricFigures] = {}
         self._ended: set[str] = set()
         """Runs whose figures are those of their end."""
@@ -44,9 +49,11 @@ class ExportedRuns:
     ) -> tuple[str, bytes]:
         """Write the figures of this process and of runs: media type and body."""
         with self._lock:
-            if monotonic() - self._read_at >= EXPORTED_FRESH_SECS:
+            begun = monotonic()
+            if begun >= self._next_at:
                 self._read()
-                self._read_at = monotonic()
+                took = monotonic() - begun
+                self._next_at = begun + max(EXPORTED_FRESH_SECS, EXPORTED_BUSY_FACTOR * took)
             answers = [(route, code, count) for (route, code), count in list(requests.items())]
             process = {**self._process, "version": version, "requests": answers}
             return _native.exposition(accept, list(self._figures.values()), json.dumps(process))
