@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from services.gateway.tests.test_run_list import scene
-from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, scraping
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, free_port, scraping
 
 from loadpilot_gateway.limits import EXPORTED_RUNS_MAX
-from loadpilot_gateway.runs.exported_runs import exported
+from loadpilot_gateway.runs.run_export import exported
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, installed, scraping
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, free_port, installed, scraping
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
 from .runs.changes import Answers
-from .runs.exported_runs import ExportedRuns
+from .runs.run_export import ExportedRuns
 from .runs.follow import Hub
 from .runs.outcomes import Outcomes
 from .runs.sessions import Lane

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use loadpilot_engine::control::Control;
-use loadpilot_engine::fold::newest_windows::NewestWindows;
+use loadpilot_engine::fold::gauge_windows::NewestWindows;
 use loadpilot_engine::fold::project::{Projection, Window};
 use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets, NATIVE_SCHEMA};
 use loadpilot_engine::report::cumulative::{

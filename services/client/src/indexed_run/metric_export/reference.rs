@@ -1,4 +1,5 @@
-//! The reference of all families as Markdown, from the same declarations: `docs/reference/metrics.md`.
+//! The reference of all families as Markdown, from the same declarations:
+//! `docs/reference/metrics.md`.
 
 use std::fmt::Write as _;
 
@@ -7,9 +8,9 @@ use loadpilot_engine::report::cumulative::legacy::LegacyFigures;
 use loadpilot_engine::report::cumulative::{Cumulative, NAMES_MAX, OTHER, RunFigures};
 use loadpilot_events::answers::report::{Certificate, Grade, RunState, Verdict};
 
-use super::exported_runs::RunCounts;
 use super::families::{Family, Figures, Judgement, Points};
 use super::process_families::{GatewayProcess, coordinator_families, gateway_families};
+use super::run_export::RunCounts;
 use super::{legacy_families, run_families};
 
 /// The page.
@@ -34,7 +35,11 @@ pub fn reference(coordinator: Vec<Family>) -> String {
         .partition(|family| family.name.starts_with("gateway_"));
     let exported = coordinator_families(&RunCounts::default());
     debug_assert_eq!(exported.len(), runs.len());
-    section("Of a run", &run_families::families(&figures), &mut page);
+    section(
+        "Of a run",
+        &run_families::base_families(&figures),
+        &mut page,
+    );
     let legacy = legacy_families::families(&figures.figures.legacy);
     section(
         "Of a run, by the names of earlier versions",
