@@ -9,7 +9,7 @@
 //! - `process_families`: those of a process that exports runs
 //! - `run_export`: the runs of a log that such a process exports
 //! - `exposition`: what Prometheus scrapes
-//! - `past_run`: a past run as a text of OpenMetrics
+//! - `history`: a past run as a text of OpenMetrics
 //! - `reference`: all families as Markdown
 //! - `remote_write`: Prometheus remote write 1.0
 //! - `otlp`: OpenTelemetry's export of metrics
@@ -24,9 +24,9 @@ use crate::indexed_run;
 
 mod exposition;
 mod families;
+mod history;
 mod legacy_families;
 mod otlp;
-mod past_run;
 mod process_families;
 mod reference;
 mod remote_write;
