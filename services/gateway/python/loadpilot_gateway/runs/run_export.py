@@ -19,6 +19,7 @@ from ..limits import (
     EXPORTED_BUSY_FACTOR,
     EXPORTED_ENDED_SECS,
     EXPORTED_FRESH_SECS,
+    EXPORTED_OVERDUE_SECS,
     EXPORTED_RUNS_MAX,
 )
 from ..problem import ApiError
@@ -99,10 +100,14 @@ class ExportedRuns:
 
 def exported(listed: Sequence[Listed], now_us: int) -> tuple[list[str], int]:
     """Choose the runs to export from a list, newest first, and count those above the limit."""
-    since_us = now_us - int(EXPORTED_ENDED_SECS * SECOND_US)
-    recent = [
-        one["run"]
-        for one in listed
-        if one["asked"] and (one["ended_at"] is None or one["ended_at"] > since_us)
-    ]
+    recent = [one["run"] for one in listed if one["asked"] and _is_recent(one, now_us)]
     return recent[:EXPORTED_RUNS_MAX], max(0, len(recent) - EXPORTED_RUNS_MAX)
+
+
+def _is_recent(one: Listed, now_us: int) -> bool:
+    """Whether a run goes on or ended a short while ago."""
+    if one["ended_at"] is not None:
+        return bool(one["ended_at"] > now_us - int(EXPORTED_ENDED_SECS * SECOND_US))
+    # What a killed stack left over never ends.
+    until_us = one["created_at"] + one["profile_us"] + int(EXPORTED_OVERDUE_SECS * SECOND_US)
+    return bool(until_us > now_us)
