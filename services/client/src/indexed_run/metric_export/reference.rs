@@ -24,10 +24,10 @@ pub fn reference(coordinator: Vec<Family>) -> String {
          Every series of a run has the labels `run` (its id) and `scenario`; one that is scraped \
          also\n`exporter` (`command`, `gateway` or `coordinator`), and one that is sent by remote \
          write also\n`job=\"loadpilot\"`. The first {NAMES_MAX} tasks, calls and agents keep their \
-         names, all others are `{OTHER}`.\nNames are those of Prometheus; in OTLP \
-         `loadpilot_calls_total` is `loadpilot.calls`, and a unit\nis a field instead of the end \
-         of a name. Histograms have 17 classic bounds from 0.5 ms to 60 s and,\nwhere a scrape \
-         asks for protobuf, native buckets of schema 6.\n"
+         names, all others are\n`{OTHER}`. Names are those of Prometheus; in OTLP \
+         `loadpilot_calls_total` is `loadpilot.calls`,\nand a unit is a field instead of the end of \
+         a name. Histograms have 17 classic bounds from 0.5 ms to\n60 s and, where a scrape asks \
+         for protobuf, native buckets of schema 6.\n"
     );
     let process = gateway_families(&GatewayProcess::default());
     let (gateway, runs): (Vec<_>, Vec<_>) = process
@@ -73,10 +73,7 @@ fn section(title: &str, families: &[Family], page: &mut String) {
         let name = format!("`{}{end}`", family.prometheus_name());
         let (labels, unit) = (labels.join(", "), family.unit.words());
         let cells = [&name, kind, &labels, unit, &family.help];
-        let cells = cells.iter().map(|cell| match cell.is_empty() {
-            true => " |".to_owned(),
-            false => format!(" {cell} |"),
-        });
+        let cells = cells.iter().map(|cell| format!(" {cell} |"));
         let _ = writeln!(page, "|{}", cells.collect::<String>());
     }
 }
