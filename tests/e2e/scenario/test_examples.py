@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-FOR_PROGRAMS = Path(__file__).parents[3] / "docs" / "howto" / "run-from-python.md"
+FOR_PROGRAMS = Path(__file__).parents[3] / "docs" / "howto" / "run" / "run-from-python.md"
 RAISED = {"GateFailed", "RunFailed", "RunInterrupted", "RunRefused"}
 """What `loadpilot.run` raises in a program; a scenario has no use for them."""
 RETURNED = {"Run", "RunResult"}
