@@ -1,5 +1,5 @@
-"""The Python of README and docs/howto is what it says: each block is checked as a
-user's file would be."""
+"""The Python of README and docs is what it says: each block is checked as a user's file would
+be."""
 
 from __future__ import annotations
 
