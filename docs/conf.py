@@ -17,6 +17,7 @@ include_patterns = [
     "*.md",
     "proto/README.md",
     "bench/README.md",
+    "bench/target/README.md",
     "bench/results/*.md",
     "deploy/**/*.md",
     "examples/**/*.md",

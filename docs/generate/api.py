@@ -116,10 +116,9 @@ def _type(schema: Mapping[str, Any]) -> str:
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
             return " or ".join(_type(one) for one in schema[several])
-    if "enum" in schema:
-        return ", ".join(code(json.dumps(one)) for one in schema["enum"])
-    if "const" in schema:
-        return code(json.dumps(schema["const"]))
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return ", ".join(code(json.dumps(one)) for one in values)
     kind = str(schema.get("type", "any value"))
     if kind == "array":
         return f"array of {_type(schema.get('items', {}))}"
