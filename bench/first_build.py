@@ -4,8 +4,9 @@
 
 COMMAND is the argument of ./dev (`demo`, `test`, `release`, `wheel`), `ci` for .ci/run, or `start`
 for all commands of docs/start.md; default: all six. Each gets a clone and caches of its own for
-cargo, uv, npm and pip, or with --warm those of this user; a toolchain of rustup stays. Prints rows for bench/results/build.md. CPU time is that of all processes that the command
-started and waited for. target/first-build keeps the output.
+cargo, uv, npm and pip, or with --warm those of this user; a toolchain of rustup stays. Prints rows
+for bench/results/build.md. CPU time is that of all processes that the command started and waited
+for. target/first-build keeps the output.
 """
 
 from __future__ import annotations
