@@ -138,6 +138,20 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert not dead
 
 
+def test_every_page_is_listed_on_the_site() -> None:
+    """Broken if a page of the documentation is in no list of docs/index.rst: its readers would
+    have to search for it."""
+    index = (ROOT / "docs/index.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (?:.*<)?([\w./*-]+)>?$", index, re.MULTILINE)
+    pages = [path for path in tracked("docs/*.md") if path.parent != Path("docs/adr")]
+    unlisted = [
+        str(path)
+        for path in pages
+        if not any(path.relative_to("docs").with_suffix("").match(entry) for entry in listed)
+    ]
+    assert not unlisted
+
+
 def test_every_decision_is_in_the_index() -> None:
     """Broken if a decision is missing in the index."""
     index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
