@@ -6,7 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loadpilot.cli.app import HELP, app
 
@@ -15,7 +15,7 @@ from .markdown import anchor, code, escaped, fenced, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cyclopts import App
+    from cyclopts import App, Group
     from cyclopts.argument import Argument
 
 HEAD = """# Commands
@@ -81,11 +81,10 @@ def _section(words: tuple[str, ...], command: App, shared: set[Any]) -> Iterator
         rows = [(code(one.name), escaped(str(one.parameter.help or ""))) for one in arguments]
         yield table(("argument", "meaning"), rows)
     own = [one for one in flags if words == (SHARED,) or _identity(one) not in shared]
-    groups = sorted({one.parameter.group[0] for one in own}, key=lambda group: group.sort_key)
-    for group in groups:
+    for group in sorted({_group(one) for one in own}, key=lambda group: group.sort_key):
         yield f"*{group.name}*"
-        rows = [_row(one) for one in own if one.parameter.group[0] == group]
-        yield table(("flag", "default", "meaning"), rows)
+        flag_rows = [_row(one) for one in own if _group(one) == group]
+        yield table(("flag", "default", "meaning"), flag_rows)
     others = [one for one in flags if one not in own]
     if others:
         names = ", ".join(code(one.name) for one in others)
@@ -101,6 +100,12 @@ def _arguments(command: App) -> list[Argument]:
 
 def _flags(command: App) -> list[Argument]:
     return [one for one in _arguments(command) if one.name.startswith("--")]
+
+
+def _group(one: Argument) -> Group:
+    """Return the group that a flag was declared with."""
+    (group,) = cast("tuple[Group]", one.parameter.group)
+    return group
 
 
 def _identity(one: Argument) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from .markdown import code, escaped, fenced, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 PACKAGE = Path(__file__).parents[2] / "sdk" / "python" / "loadpilot"
 HEAD = """# Python
@@ -26,7 +26,7 @@ HEAD = """# Python
 What `from loadpilot import …` offers to scenario files and to programs. Values and limits are
 checked when a file is compiled, before anything starts.
 """
-SECTIONS = {
+SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Scenarios": {
         "dsl.py": ("scenario", "task", "setup", "teardown", "VUser", "Connections", "TimeOuts"),
         "inputs/distribution.py": ("exponential", "lognormal"),
