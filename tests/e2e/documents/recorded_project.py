@@ -78,6 +78,8 @@ def recorded(folder: Path, oracle: Oracle) -> Project:
     for source, name in IMPORTED.items():
         shutil.copy(ROOT / "sdk/tests/imports/files" / source, folder / name)
     (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "scenarios").mkdir()
+    shutil.copy(ROOT / "sdk/python/loadpilot/cli/starter/example.py", folder / "scenarios")
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)  # noqa: S607
     run = ("run", "hello.py", "--target", oracle.url, *LEVELS)
     first = loadpilot.call(*run, "--save-baseline", "--results-json", "old.json")

@@ -1,4 +1,5 @@
-"""The commands in documents: what is in a block of `sh`, as pipelines of words.
+"""The commands in documents: what is in a block of `sh`, or behind `$ ` in one of `console`, as
+pipelines of words.
 
 Understands what documents use: comments, continued lines, quotes, pipes, redirections, `&`, `||`,
 variables and here-documents. Must never run anything.
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
 """What the site shows to users. The star is git's: it goes into folders."""
-BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+PROMPT = "$ "
 HERE = re.compile(r"<<'(\w+)'")
 ASSIGNMENT = re.compile(r"(?P<name>[A-Z_]+)=(?P<value>.*)", re.DOTALL)
 ENDS = ("\\", "|", "||", "&&")
@@ -62,7 +64,9 @@ def commands(document: Path) -> Iterator[Command]:
         first = text.count("\n", 0, block.start()) + 2
         gathered: list[str] = []
         for number, line in enumerate(textwrap.dedent(block[2]).splitlines(), first):
-            gathered.append(line)
+            if block[1] == "console" and not line.startswith(PROMPT):
+                continue
+            gathered.append(line.removeprefix(PROMPT))
             joined = "\n".join(gathered)
             if _is_whole(joined):
                 if joined.strip() and not joined.lstrip().startswith("#"):
