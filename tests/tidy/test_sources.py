@@ -156,3 +156,9 @@ def test_every_decision_is_in_the_index() -> None:
     """Broken if a decision is missing in the index."""
     index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
     assert not [path.name for path in tracked("docs/adr/0*.md") if path.name not in index]
+
+
+def test_every_measurement_is_in_the_index() -> None:
+    """Broken if a page of results can only be found by its folder."""
+    index = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert not [path.name for path in tracked("bench/results/*.md") if path.name not in index]
