@@ -38,15 +38,26 @@ def env_file(folder: Path, problems: list[Problem]) -> dict[str, str]:
     return {match[1]: _unquoted(match[2].strip()) for match in found if match is not None}
 
 
+def may_be_options(variables: Iterable[str]) -> list[str]:
+    """List the variables that have the prefix of options, and are none of other programs."""
+    return [
+        name
+        for name in variables
+        if name.startswith(PREFIX) and name not in OTHERS and not name.startswith(OF_GATEWAY)
+    ]
+
+
 def settings_in(
     variables: Mapping[str, str],
-    options: Iterable[Option],
+    known: Mapping[str, Option],
     source: str,
     problems: list[Problem],
 ) -> dict[str, Setting]:
     """Read the options among variables; ``source`` comes before the name of one in a place."""
-    settings = {}
-    for option in options:
+    settings: dict[str, Setting] = {}
+    if not may_be_options(variables):
+        return settings
+    for option in known.values():
         if option.variable is None or option.variable not in variables:
             continue
         text, place = variables[option.variable], f"{source}{option.variable}"
@@ -60,10 +71,13 @@ def settings_in(
 
 def unknown_in_file(variables: Iterable[str], known: Mapping[str, Option]) -> list[Problem]:
     """List the variables of ``.env`` that nothing reads."""
+    named = may_be_options(variables)
+    if not named:
+        return []
     names = [option.variable for option in known.values() if option.variable is not None]
     problems = []
-    for variable in variables:
-        if variable in names or variable in OTHERS or variable.startswith(OF_GATEWAY):
+    for variable in named:
+        if variable in names:
             continue
         near = nearest(variable.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in names])
         hint = f"did you mean {PREFIX}{near}?" if near else "see `loadpilot run --help`"
@@ -73,10 +87,9 @@ def unknown_in_file(variables: Iterable[str], known: Mapping[str, Option]) -> li
 
 def misspelt(environ: Iterable[str], known: Mapping[str, Option]) -> list[str]:
     """Warn of variables whose names are nearly those of options; others may be a scenario's."""
-    set_here = [name for name in environ if name.startswith(PREFIX)]
     return [
         f"the environment has {problem.place.removeprefix(f'{ENV_FILE}: ')}, which {problem.what}"
-        for problem in unknown_in_file(sorted(set_here), known)
+        for problem in unknown_in_file(sorted(environ), known)
         if "did you mean" in problem.what
     ]
 

@@ -7,7 +7,9 @@ file, the profile before the rest. What comes after is the scenario's, then the 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from .option import EQUIVALENT, Setting, options_of, replaced_by
 from .sources import Sources, remember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from cyclopts import App
     from cyclopts.argument import ArgumentCollection
@@ -50,10 +52,7 @@ class Configuration:
             options = {key: option for key, option in options.items() if key in keys}
             if not options:
                 return
-        known: dict[str, Option] = {}
-        for every in self.all_options():
-            known = options_of(every) | known
-        known |= options
+        known = KnownOptions(options, self.all_options)
         reader = Reader(known, dict(os.environ), Path.cwd())
         written = {key: one for key, option in options.items() if (one := option.written())}
         layers = [written, *reader.layers(written)]
@@ -62,6 +61,37 @@ class Configuration:
         sources.environ = {**reader.file_variables, **reader.environ}
         sources.warnings = misspelt(reader.environ, known)
         apply(layers, options, known, sources)
+
+
+class KnownOptions(Mapping[str, "Option"]):
+    """The options of all commands by key, so that a source may set one that this command lacks.
+
+    Those of other commands are listed when a source has something: to assemble the flags of four
+    commands takes longer than to read a command line.
+    """
+
+    def __init__(
+        self, own: Mapping[str, Option], others: Callable[[], Iterable[ArgumentCollection]]
+    ) -> None:
+        self._own = own
+        self._others = others
+
+    @cached_property
+    def _every(self) -> dict[str, Option]:
+        known: dict[str, Option] = {}
+        for arguments in self._others():
+            known = options_of(arguments) | known
+        return {**known, **self._own}
+
+    def __getitem__(self, key: str) -> Option:
+        own = self._own.get(key)
+        return self._every[key] if own is None else own
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
+
+    def __len__(self) -> int:
+        return len(self._every)
 
 
 @dataclass(slots=True)
@@ -78,9 +108,8 @@ class Reader:
         """Read what lies below the command line, the first to take precedence first."""
         self.file_variables = env_file(self.folder, self.problems)
         self.problems += unknown_in_file(self.file_variables, self.known)
-        known = self.known.values()
-        variables = settings_in(self.environ, known, "", self.problems)
-        in_file = settings_in(self.file_variables, known, f"{ENV_FILE}: ", self.problems)
+        variables = settings_in(self.environ, self.known, "", self.problems)
+        in_file = settings_in(self.file_variables, self.known, f"{ENV_FILE}: ", self.problems)
         chosen = {**in_file, **variables, **written}
         return [variables, self._below_environment(in_file), *self._files(chosen)]
 
