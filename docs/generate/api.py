@@ -23,6 +23,8 @@ authenticate, and a run from request to report. The machine-readable description
 """
 PREFIX = "#/components/schemas/"
 ERROR_FROM = 400
+LARGEST = 1 << 53
+"""A maximum from here on is that of a type, and limits nothing."""
 
 
 def api_page() -> str:
@@ -128,10 +130,15 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _limits(schema: Mapping[str, Any]) -> str:
-    if "minimum" in schema and "maximum" in schema:
-        return f" {schema['minimum']} to {schema['maximum']}"
-    if "minimum" in schema:
-        return f" ≥ {schema['minimum']}"
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None and most < LARGEST:
+        return f" {_number(least)} to {_number(most)}"
+    if least is not None:
+        return f" ≥ {_number(least)}"
     if "maxLength" in schema:
         return f", at most {schema['maxLength']} characters"
     return ""
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
