@@ -35,6 +35,7 @@ SHARED_FIXTURES = (
     "tests/deploy/test_compose.py",  # builds docker compose
     "tests/deploy/test_roles.py",
     "tests/deploy/test_wheels.py",
+    "tests/e2e/documents/test_commands.py",
     "tests/e2e/load/test_counts.py",
     "tests/e2e/load/test_determinism.py",
     "tests/e2e/results/test_dump.py",

@@ -7,6 +7,7 @@ Must never let the installed command find a program or a module of this project.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from services.gateway.tests.gateways import opened
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.fleet import free_port
 from tests.tidy.tracked import ROOT, tracked
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 BUILD_S = 280
 NATIVE = "loadpilot/_native.abi3.so"
+UNREACHABLE_BY_PIP = re.compile(r"NewConnectionError|ProxyError|ConnectTimeout|name resolution")
 UNREACHABLE = re.compile(r"Failed to fetch: \S+|Network connectivity is disabled")
 """What uv writes when the package index does not answer."""
 SCENARIO = """
@@ -185,6 +188,35 @@ def test_an_installed_command_runs_reports_and_serves_pages(
         assert [server.ask("GET", asset).status for asset in assets] == [200, 200]
         shown = server.api(f"/runs/{finished.run}", session)
         assert shown.json == finished.report
+
+
+@pytest.mark.long
+def test_the_start_page_leads_to_a_gated_job(sdk: Wheel, tmp_path: Path) -> None:
+    """Broken if a newcomer's commands, typed as the page has them, do not end with a job that
+    passes and with files of its results. The page's first block is the build of the wheel."""
+    _, *blocks = re.findall(r"^```sh\n(.*?)^```", _text("docs/start.md"), re.MULTILINE | re.DOTALL)
+    script = "set -u\ntrap 'kill $(jobs -p)' EXIT\n" + "".join(blocks)
+    script = re.sub(r"\b8000\b", str(free_port()), script)
+    settings = {"WHEEL": str(sdk.file), "LOADPILOT_DURATION": "2s"}
+    path = os.pathsep.join([str(Path(sys.base_prefix) / "bin"), "/usr/bin", "/bin"])
+    ran = subprocess.run(
+        ["/bin/bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, **settings, "PATH": path},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=BUILD_S,
+    )
+    if UNREACHABLE_BY_PIP.search(ran.stderr):
+        pytest.skip("needs the package index")
+    output = ran.stdout + ran.stderr
+    assert ran.returncode in {0, 3}, output  # 3: a busy machine
+    assert re.search(r"^exit code [13]$", output, re.MULTILINE), output
+    results = json.loads((tmp_path / "ci/load.json").read_text(encoding="utf-8"))
+    assert results["arrivals"]["started"] > 0
+    assert results["calls"]["outcomes"] == {"ok": results["calls"]["attempted"]}
+    assert all((tmp_path / "ci" / name).stat().st_size for name in ("load.html", "load.xml"))
 
 
 def _toml(path: str) -> dict[str, Any]:

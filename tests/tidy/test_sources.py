@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -100,20 +101,64 @@ def test_every_ignored_lint_has_a_reason() -> None:
     assert all("#" in rest for rest in ignored)
 
 
+def anchors(path: Path) -> set[str]:
+    """List the anchors that a forge gives the headings of a document."""
+    headings = re.findall(r"^#{1,6} (.*)$", document(path), re.MULTILINE)
+    found: dict[str, int] = {}
+    for heading in headings:
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        found[anchor] = found.get(anchor, 0) + 1
+    return {
+        anchor + (f"-{number}" if number else "")
+        for anchor, count in found.items()
+        for number in range(count)
+    }
+
+
+def document(path: Path) -> str:
+    """Read a document without its blocks of code."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def test_links_between_documents_lead_somewhere() -> None:
-    """Broken if a document points at a file that was moved."""
-    link = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
-    dead = [
-        f"{path}: {target}"
-        for path in tracked("*.md")
-        for line in lines(path)
-        for target, _ in link.findall(line)
-        if "://" not in target and not (ROOT / path.parent / target).exists()
-    ]
+    """Broken if a document points at a file that was moved, or at a heading that has other
+    words."""
+    link = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+    dead = []
+    for path in tracked("*.md"):
+        for target, anchor in link.findall(document(path)):
+            if "://" in target:
+                continue
+            file = Path(os.path.normpath(path.parent / target)) if target else path
+            is_there = (ROOT / file).exists()
+            if not is_there or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
+                dead.append(f"{path}: {target}#{anchor}")
     assert not dead
+
+
+def test_every_page_is_listed_on_the_site() -> None:
+    """Broken if a page of the documentation is in no list of docs/index.rst: its readers would
+    have to search for it."""
+    index = (ROOT / "docs/index.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (?:.*<)?([\w./*-]+)>?$", index, re.MULTILINE)
+    pages = [path for path in tracked("docs/*.md") if path.parent != Path("docs/adr")]
+    unlisted = [
+        str(path)
+        for path in pages
+        if not any(path.relative_to("docs").with_suffix("").match(entry) for entry in listed)
+    ]
+    assert not unlisted
 
 
 def test_every_decision_is_in_the_index() -> None:
     """Broken if a decision is missing in the index."""
     index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
     assert not [path.name for path in tracked("docs/adr/0*.md") if path.name not in index]
+
+
+def test_every_measurement_is_in_the_index() -> None:
+    """Broken if a page of results can only be found by its folder."""
+    index = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert not [path.name for path in tracked("bench/results/*.md") if path.name not in index]

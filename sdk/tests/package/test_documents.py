@@ -1,15 +1,17 @@
-"""The Python of README and docs/howto is what it says: each block is checked as a
-user's file would be."""
+"""The Python of README and docs is what it says: each block is checked as a user's file would
+be."""
 
 from __future__ import annotations
 
 import ast
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sdk.tests.support.documents import Block, blocks
 
+from loadpilot.cli import main
 from loadpilot.compile.plan import compile_scenario
 from loadpilot.compile.scenario import profile
 from loadpilot.compile.scenario.settings import Overrides
@@ -46,6 +48,30 @@ def test_what_a_document_says_of_compiling_is_true(tmp_path: Path) -> None:
     loaded = load(path)
     compiled = compile_scenario(loaded, loaded.scenarios["Shop"], "http://localhost", Overrides())
     assert "code" in compiled.plan, compiled.reasons
+
+
+@pytest.mark.parametrize(
+    ("page", "language", "kind"), [("k6.md", "js", "k6"), ("jmeter.md", "xml", "jmx")]
+)
+def test_the_file_of_another_tool_offers_the_load_of_the_scenario_beside_it(
+    page: str, language: str, kind: str, tmp_path: Path
+) -> None:
+    """Broken if a page shows two files as the same that offer another load."""
+    (block,) = [one for one in SCENARIOS if one.document.name == page]
+    (foreign,) = re.findall(
+        rf"^```{language}\n(.*?)^```", block.document.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "foreign").write_text(foreign)
+    ours, imported = tmp_path / "ours.py", tmp_path / "imported.py"
+    ours.write_text(block.file)
+    assert main(["import", kind, str(tmp_path / "foreign"), "-o", str(imported)]) == 0
+    plans = []
+    for path in (ours, imported):
+        loaded = load(path)
+        (cls,) = loaded.scenarios.values()
+        plans.append(compile_scenario(loaded, cls, "http://localhost:8000", Overrides()).plan)
+    assert plans[0]["profile"] == plans[1]["profile"]
+    assert plans[0].get("users") == plans[1].get("users")
 
 
 @pytest.mark.parametrize("block", OTHERS, ids=lambda block: block.name)

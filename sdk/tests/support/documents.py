@@ -1,4 +1,4 @@
-"""The Python in READMEs and docs/howto, as whole scenario files: what people copy from must work.
+"""The Python in READMEs and docs, as whole scenario files: what people copy from must work.
 
 A block that is no whole file gets around it what its text takes for granted. Must never let a block
 that looks like Python pass for something else.
@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[3]
 DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "sdk" / "README.md",
-    *sorted((ROOT / "docs" / "howto").glob("*.md")),
+    ROOT / "docs" / "start.md",
+    *sorted((ROOT / "docs" / "howto").rglob("*.md")),
+    *sorted((ROOT / "docs" / "migrate").glob("*.md")),
 )
 PYTHON = re.compile(
     r"^\s*(from|import|class|def|async def|@|client\.|await |with |\w+ = )", re.MULTILINE
@@ -79,9 +81,9 @@ def blocks() -> list[Block]:
 
 
 def _blocks_of(document: Path) -> list[Block]:
-    """Find the fenced blocks that are Python, by their tag or by how their lines begin.
+    """Find the fenced blocks that are Python, by their tag or, without one, by how lines begin.
 
-    TOML and other text, whose lines may begin alike, are left out where they have a tag.
+    The tag `py` is for Python of other tools.
     """
     found: list[Block] = []
     opening = 0
@@ -95,7 +97,7 @@ def _blocks_of(document: Path) -> list[Block]:
             gathered = []
         else:
             text = textwrap.dedent("\n".join(gathered)).strip("\n") + "\n"
-            if language == "python" or (language not in {"toml", "text"} and PYTHON.search(text)):
+            if language == "python" or (not language and PYTHON.search(text)):
                 found.append(Block(document, opening, text))
             opening = 0
     return found

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WEIGHTED = SCENARIOS / "weighted.py"
 COMPILED = SCENARIOS / "compiled.py"
-HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "run-a-fleet.md"
+HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "fleet" / "run-a-fleet.md"
 
 
 def test_one_run_after_another_and_two_at_once(

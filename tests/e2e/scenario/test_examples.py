@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-FOR_PROGRAMS = Path(__file__).parents[3] / "docs" / "howto" / "run-from-python.md"
+FOR_PROGRAMS = Path(__file__).parents[3] / "docs" / "howto" / "run" / "run-from-python.md"
 RAISED = {"GateFailed", "RunFailed", "RunInterrupted", "RunRefused"}
 """What `loadpilot.run` raises in a program; a scenario has no use for them."""
 RETURNED = {"Run", "RunResult"}
@@ -195,10 +195,16 @@ def test_a_scenario_of_a_document_runs(
     """Broken if what people copy compiles, and then does not do what the text around it says."""
     monkeypatch.setenv("SHOP_KEY", "made-up")
     (loadpilot.folder / "users.csv").write_text("name\nada\ngrace\n")
-    # At once, or a short run would be refused for its long ramp.
-    scene = block.file.replace("@scenario(", '@scenario(mode="constant", ')
+    scene, flags = block.file, ("--rps", "20", "--duration", "1s")
+    if "    stages=" in scene:
+        flags = ("--stages", "0s:20,1s:20")
+    elif "@scenario(users=" in scene:
+        flags = ("--users", "5", "--duration", "1s", "--wait", "0")
+    else:
+        # At once, or a short run would be refused for its long ramp.
+        scene = scene.replace("@scenario(", '@scenario(mode="constant", ')
     with stub("shop") as url:
-        finished = loadpilot.run(scene, url, "--rps", "20", "--duration", "1s")
+        finished = loadpilot.run(scene, url, *flags)
         seen = counts(url)
     assert finished.judged in {0, 1}, finished.stderr
     assert raised(finished) == []

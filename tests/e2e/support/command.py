@@ -86,7 +86,7 @@ class Running:
         self.results = results
         self.argv = list(argv)
         self.started.append(self)
-        outside = ("LOADPILOT_TARGET", "GITHUB_")
+        outside = ("LOADPILOT_TARGET", "LOADPILOT_TEST_", "GITHUB_")
         environ = {k: v for k, v in os.environ.items() if not k.startswith(outside)}
         # The home of the user who runs the tests stays as it is.
         environ.setdefault("XDG_STATE_HOME", str(folder.resolve() / ".state"))

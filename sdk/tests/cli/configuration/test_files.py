@@ -85,7 +85,7 @@ def test_a_mistake_names_file_key_and_rule(
 
 def test_the_documented_files_are_accepted(folder: Path) -> None:
     """Broken if what people copy from the documentation is refused."""
-    text = (ROOT / "docs/howto/configure-runs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/howto/run/configure-runs.md").read_text(encoding="utf-8")
     project, profiles = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     write(folder, project)
     write(folder, profiles, "configs.toml")

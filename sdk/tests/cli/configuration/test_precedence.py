@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from loadpilot.cli.app import app
+from loadpilot.cli.app import RUNNING, app
+from loadpilot.cli.configuration import option_registry
 from loadpilot.cli.configuration.sources import current
 from loadpilot.cli.flags.run_flags import RunFlags
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cyclopts import Parameter
+    from cyclopts.argument import ArgumentCollection
+
+    from loadpilot.cli.configuration.option import Option
 
 SOURCES = (
     "flag",
@@ -166,3 +171,31 @@ def test_one_source_is_enough_and_is_named(
         assert current().place(name) == place
     for flag in (one for one in FLAGS if not in_source(one, source)):
         assert not flag.within(flags), flag.key
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_flags_of_other_commands_are_assembled_only_for_a_configuration(
+    configured: bool,  # noqa: FBT001  (a case)
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broken if each start of a command takes the time of four, though nothing is configured that
+    is not its own; or if a file that has an option of another command is refused."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("LOADPILOT_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("LOADPILOT_NATS_SERVER", "/none")
+    monkeypatch.setenv("LOADPILOT_RPS", "5")
+    if configured:
+        (tmp_path / "loadpilot.toml").write_text('slo = ["p95_ms=200"]\n')
+    listed: list[int] = []
+    options_of = option_registry.options_of
+
+    def counted(arguments: ArgumentCollection) -> dict[str, Option]:
+        listed.append(len(arguments))
+        return options_of(arguments)
+
+    monkeypatch.setattr(option_registry, "options_of", counted)
+    app.parse_args(["run", "shop.py"], print_error=False, exit_on_error=False)
+    assert len(listed) == (len(RUNNING) if configured else 0)
