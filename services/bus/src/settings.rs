@@ -50,7 +50,7 @@ pub struct InvalidSetting {
     pub found: String,
 }
 
-/// Connection file of a local stack; its other fields are ignored.
+/// Connection file of a local stack or of a role of a fleet; its other fields are ignored.
 #[derive(Deserialize)]
 struct ConnectionFile {
     url: String,
@@ -62,6 +62,8 @@ struct ConnectionFile {
     ctl_bytes: Option<u64>,
     #[serde(default)]
     data_bytes: Option<u64>,
+    #[serde(default)]
+    replicas: Option<usize>,
 }
 
 impl NatsFlags {
@@ -162,6 +164,7 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
     let limits = &mut options.limits;
     limits.ctl_bytes = file.ctl_bytes.unwrap_or(limits.ctl_bytes);
     limits.data_bytes = file.data_bytes.unwrap_or(limits.data_bytes);
+    limits.replicas = file.replicas.unwrap_or(limits.replicas);
     Ok(options)
 }
 

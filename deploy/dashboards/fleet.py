@@ -1,0 +1,112 @@
+"""The dashboard of a fleet: agents, runs, coordinators and gateways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .layout import dashboard
+from .panels import BAD, GOOD, Query, figure, lines
+
+if TYPE_CHECKING:
+    from grafana_foundation_sdk.builders.dashboard import Dashboard
+
+INTERVAL = "[$__rate_interval]"
+
+
+def fleet() -> Dashboard:
+    """Build it."""
+    sections = {
+        "Now": [
+            figure(
+                "Agents",
+                "That a gateway hears.",
+                "none",
+                "max (sum by (instance, job) (loadpilot_agents))",
+                (1, GOOD),
+                width=4,
+            ),
+            figure(
+                "Open runs",
+                "That are not over.",
+                "none",
+                'max (sum by (instance, job) (loadpilot_runs{phase!="ended"}))',
+                width=4,
+            ),
+            figure(
+                "Gateways without NATS",
+                "They answer from what they have read.",
+                "none",
+                "sum (1 - loadpilot_gateway_nats_up)",
+                (1, BAD),
+                width=4,
+            ),
+            figure(
+                "Runs left out",
+                "Runs above the number that a gateway exports.",
+                "none",
+                "max (loadpilot_exporter_runs_left_out)",
+                width=4,
+            ),
+        ],
+        "Agents and runs": [
+            lines(
+                "Agents by state",
+                "As a gateway hears them.",
+                "none",
+                Query("max by (state) (loadpilot_agents)", "{{state}}"),
+                stacked=True,
+            ),
+            lines(
+                "Runs by phase",
+                "As a gateway reads them.",
+                "none",
+                Query("max by (phase) (loadpilot_runs)", "{{phase}}"),
+                stacked=True,
+            ),
+        ],
+        "Gateways": [
+            lines(
+                "Requests by route",
+                "Answered by gateways.",
+                "reqps",
+                Query(
+                    f"sum by (route, code) (rate(loadpilot_gateway_http_requests_total{INTERVAL}))",
+                    "{{route}} {{code}}",
+                ),
+            ),
+            lines(
+                "Exported runs",
+                "Runs whose series a gateway shows.",
+                "none",
+                Query("loadpilot_exporter_runs", "{{instance}}"),
+            ),
+        ],
+        "Coordinators": [
+            lines(
+                "Decisions",
+                "Appends to the log by result; of several coordinators one wins.",
+                "ops",
+                Query(
+                    f"sum by (end) (rate(loadpilot_coordinator_decisions_total{INTERVAL}))",
+                    "{{end}}",
+                ),
+            ),
+            lines(
+                "Runs and agents",
+                "Each coordinator folds all runs and hears all agents.",
+                "none",
+                Query("loadpilot_coordinator_runs_open", "{{instance}} open runs"),
+                Query("loadpilot_coordinator_agents_heard", "{{instance}} agents"),
+            ),
+            lines(
+                "Ready",
+                "1 where NATS is reached and the whole log is read.",
+                "none",
+                Query(
+                    "loadpilot_coordinator_nats_up * loadpilot_coordinator_log_read", "{{instance}}"
+                ),
+            ),
+        ],
+    }
+    text = "Processes of a fleet. Coordinators appear once their --http address is scraped."
+    return dashboard("loadpilot-fleet", "Fleet", text, sections, [])

@@ -1,0 +1,101 @@
+"""PromQL of the dashboards, from the metrics of a run and their labels.
+
+Several exporters may show the same run: the command, gateways, coordinators. Counts take the
+highest of them before they are summed, so that a run counts once. Histograms are summed over
+them: twice the same distribution has the same percentiles.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+RUN: Final = 'scenario=~"$scenario", run=~"$run"'
+"""Selects the runs of the dashboard's variables."""
+TASK: Final = f'{RUN}, task=~"$task"'
+AGENT: Final = f'{RUN}, agent=~"$agent"'
+FINISHED: Final = 'outcome!~"cancelled|indeterminate"'
+"""Calls that ended by themselves, as the report counts them for its error rate."""
+FAILED: Final = 'outcome!~"ok|cancelled|indeterminate"'
+EXPORTERS: Final = "instance, job, exporter"
+"""Labels that tell exporters of one run apart."""
+RESPONSE: Final = "loadpilot_request_duration_seconds"
+"""From due: corrected for coordinated omission."""
+SERVICE: Final = "loadpilot_request_service_duration_seconds"
+"""From dispatch: uncorrected."""
+RATE_INTERVAL: Final = "$__rate_interval"
+RANGE: Final = "$__range"
+"""The time range of the dashboard, at whose end instant queries are evaluated."""
+
+
+def once(expression: str) -> str:
+    """Count each run once, however many exporters show it."""
+    return f"max without ({EXPORTERS}) ({expression})"
+
+
+def rate(counter: str, selector: str = RUN, by: str = "") -> str:
+    """Rate of a counter a second, summed."""
+    return total(f"rate({counter}{{{selector}}}[{RATE_INTERVAL}])", by)
+
+
+def count(counter: str, selector: str = RUN, by: str = "") -> str:
+    """Count since the start of the run, summed."""
+    return total(f"{counter}{{{selector}}}", by)
+
+
+def last_count(counter: str, selector: str = RUN, by: str = "") -> str:
+    """Newest count of the time range, summed; also of a run that ended before its end."""
+    return total(newest(counter, selector), by)
+
+
+def total(expression: str, by: str = "") -> str:
+    """Sum series of runs, each counted once; `by` has labels to keep."""
+    return f"sum{_by(by)} ({once(expression)})"
+
+
+def newest(metric: str, selector: str = RUN) -> str:
+    """Newest value of the time range."""
+    return f"last_over_time({metric}{{{selector}}}[{RANGE}])"
+
+
+def last(gauge: str, by: str, selector: str = RUN) -> str:
+    """Newest value of a gauge, for each value of the labels in `by`."""
+    return f"max by ({by}) ({newest(gauge, selector)})"
+
+
+def share(part: str, whole: str) -> str:
+    """Quotient of two sums; 0 where the part has no series yet."""
+    return f"({part} or {whole} * 0) / {whole}"
+
+
+def quantile(q: float, histogram: str, selector: str = RUN, by: str = "") -> str:
+    """Percentile over the rate interval, from native buckets, else from classic ones."""
+    return _quantile(q, histogram, "rate({}[" + RATE_INTERVAL + "])", selector, by)
+
+
+def last_quantile(q: float, histogram: str, selector: str = RUN, by: str = "") -> str:
+    """Percentile over the whole run, as of the newest value of the time range."""
+    return _quantile(q, histogram, "last_over_time({}[" + RANGE + "])", selector, by)
+
+
+def mean(histogram: str, selector: str = RUN, by: str = "") -> str:
+    """Mean over the rate interval, from a native histogram, else from a classic one."""
+    native = f"sum{_by(by)} (rate({histogram}{{{selector}}}[{RATE_INTERVAL}]))"
+    parts = [
+        f"sum{_by(by)} (rate({histogram}_{part}{{{selector}}}[{RATE_INTERVAL}]))"
+        for part in ("sum", "count")
+    ]
+    return f"histogram_sum({native}) / histogram_count({native}) or {parts[0]} / {parts[1]}"
+
+
+def _quantile(q: float, histogram: str, over: str, selector: str, by: str) -> str:
+    native = over.format(f"{histogram}{{{selector}}}")
+    classic = over.format(f"{histogram}_bucket{{{selector}}}")
+    keep = f"le, {by}" if by else "le"
+    return (
+        f"histogram_quantile({q}, sum{_by(by)} ({native}))"
+        f" or histogram_quantile({q}, sum by ({keep}) ({classic}))"
+    )
+
+
+def _by(labels: str) -> str:
+    return f" by ({labels})" if labels else ""
