@@ -50,9 +50,10 @@ sign() { # file name of the certificate, then its subject names
     part="$1"
     shift
     key "$part-key.pem"
-    # Nodes of a log are each other's clients.
-    printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth,clientAuth\n' \
-        "$(alternatives "$@")" >extensions
+    # Nodes of the log are each other's clients, and no other part is.
+    usage=serverAuth
+    [ "$part" != nats ] || usage=serverAuth,clientAuth
+    printf 'subjectAltName=%s\nextendedKeyUsage=%s\n' "$(alternatives "$@")" "$usage" >extensions
     openssl req -new -key "$part-key.pem" -subj "/CN=$part" -out request.pem
     openssl x509 -req -in request.pem -CA ca.pem -CAkey ca-key.pem -CAcreateserial \
         -days "$DAYS" -sha256 -extfile extensions -out "$part.pem" 2>/dev/null
@@ -79,7 +80,7 @@ for node in ${NODES:-}; do
     url="$url,tls://$node:4222"
     copies=$((copies + 1))
 done
-printf 'ROUTE_PASSWORD: "%s"\n' "$(token)" >nats/nats-auth.conf
+: >nats/nats-auth.conf
 for role in coordinator agent gateway submitter watcher; do
     password="$(token)"
     name="$(printf %s "$role" | tr a-z A-Z)"
