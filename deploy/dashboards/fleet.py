@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 INTERVAL = "[$__rate_interval]"
+OPEN = 'phase!~"sealed|ended|refused"'
 
 
 def fleet() -> Dashboard:
@@ -18,18 +19,18 @@ def fleet() -> Dashboard:
     sections = {
         "Now": [
             figure(
-                "Agents",
-                "That a gateway hears.",
-                "none",
-                "max (sum by (instance, job) (loadpilot_agents))",
-                (1, GOOD),
-                width=4,
-            ),
-            figure(
                 "Open runs",
                 "That are not over.",
                 "none",
-                'max (sum by (instance, job) (loadpilot_runs{phase!="ended"}))',
+                f"max (sum by (instance, job) (loadpilot_runs{{{OPEN}}}))",
+                width=4,
+            ),
+            figure(
+                "Agents",
+                "That a coordinator hears; `-` where none is scraped.",
+                "none",
+                "max (loadpilot_coordinator_agents_heard)",
+                (1, GOOD),
                 width=4,
             ),
             figure(
@@ -48,20 +49,19 @@ def fleet() -> Dashboard:
                 width=4,
             ),
         ],
-        "Agents and runs": [
-            lines(
-                "Agents by state",
-                "As a gateway hears them.",
-                "none",
-                Query("max by (state) (loadpilot_agents)", "{{state}}"),
-                stacked=True,
-            ),
+        "Runs": [
             lines(
                 "Runs by phase",
                 "As a gateway reads them.",
                 "none",
                 Query("max by (phase) (loadpilot_runs)", "{{phase}}"),
                 stacked=True,
+            ),
+            lines(
+                "Exported runs",
+                "Runs whose series a gateway shows.",
+                "none",
+                Query("loadpilot_exporter_runs", "{{instance}}"),
             ),
         ],
         "Gateways": [
@@ -75,10 +75,10 @@ def fleet() -> Dashboard:
                 ),
             ),
             lines(
-                "Exported runs",
-                "Runs whose series a gateway shows.",
+                "Ready gateways",
+                "1 where NATS is reached and the log is read.",
                 "none",
-                Query("loadpilot_exporter_runs", "{{instance}}"),
+                Query("loadpilot_gateway_nats_up * loadpilot_gateway_log_read", "{{instance}}"),
             ),
         ],
         "Coordinators": [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .layout import dashboard, runs, scenarios, several, timeline
 from .panels import HALF, Query, lines
-from .queries import AGENT, RUN, once, rate, total
+from .queries import AGENT, RUN, once, quantile, rate, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,9 @@ def health(selector: str = RUN) -> Panels:
             "Schedule lag",
             "From due to actual start. A lag that grows means that a generator is too small.",
             "s",
-            Query(f"max by (quantile) ({LAG}{{{selector}}})", "{{quantile}}"),
+            Query(quantile(0.5, LAG, selector), "p50"),
+            Query(quantile(0.99, LAG, selector), "p99"),
+            Query(quantile(1, LAG, selector), "max"),
         ),
         lines(
             "CPU of agents",

@@ -90,8 +90,8 @@ def _state() -> Panels:
     return [
         state(
             "Certificate",
-            "Whether the load generator did what the plan says. Figures of an INVALID run say"
-            " little about the target.",
+            "Whether the load generator did what the plan says. It is not VALID before the run has"
+            " ended (finding `unfinished`). Figures of an INVALID run say little about the target.",
             Query(f"{last('loadpilot_run_certificate', 'certificate')} == 1", "{{certificate}}"),
             {"VALID": GOOD, "DEGRADED": FAIR, "INVALID": BAD},
         ),
@@ -163,9 +163,9 @@ def _throughput() -> Panels:
         ),
         lines(
             "Work in flight",
-            "Calls without an answer yet, and busy workers.",
+            "Arrivals that have begun and not ended, and busy workers.",
             "none",
-            Query(total(f"loadpilot_in_flight_calls{{{RUN}}}"), "calls in flight"),
+            Query(total(f"loadpilot_arrivals_in_flight{{{RUN}}}"), "arrivals in flight"),
             Query(total(f"loadpilot_active_workers{{{RUN}}}"), "active workers"),
         ),
     ]
@@ -177,7 +177,7 @@ def _latency() -> Panels:
         lines(
             "Latency, corrected",
             "From the time an arrival is due: what users would wait. Percentiles of the shown"
-            " interval, at most 2.2 % off; max is the upper bound of the highest bucket.",
+            " interval, at most 1.1 % off; max is the upper bound of the highest bucket.",
             "s",
             *(Query(quantile(q, RESPONSE), name) for name, q in percentiles.items()),
         ),
