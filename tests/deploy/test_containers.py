@@ -64,6 +64,8 @@ def test_killed_containers_lose_no_finished_call(containers: Containers) -> None
 def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) -> None:
     """Broken if the image of the gateway is not also the command and the agent with Python."""
     containers.compose("--profile", "python", "up", "--detach", "--wait", "agent-python")
+    # The command prepares users itself, and is in the container of the gateway here.
+    containers.connect("gateway", "target")
     script = (
         "cd /tmp && cat > scripted.py && NATS_TOKEN=$(cat /keys/nats-token)"
         f" loadpilot run scripted.py --target {TARGET} --external-agents 1"
