@@ -28,6 +28,17 @@ class Refused(ValueError):
 class Fault(RuntimeError):
     """A connection, a file or a process failed."""
 
+class MetricFigures:
+    """The figures of a run at one instant, for a scrape."""
+
+def exposition(
+    accept: str, runs: Sequence[MetricFigures], gateway_json: str | None = None
+) -> tuple[str, bytes]:
+    """Write the figures of runs for a scrape with this header Accept: media type and body.
+
+    ``gateway_json`` has the figures of a gateway itself.
+    """
+
 def otlp_rejected(body: bytes) -> tuple[int, str] | None:
     """Read how many points an OTLP server did not take, and why; None when it took all."""
 
@@ -641,6 +652,18 @@ class Reading:
         """Write counters and histograms since the start; returns the body of a request.
 
         The second value is the number of its points. None before the start of the run.
+        """
+
+    def figures(self, exporter: Literal["command", "gateway"], now_us: int) -> MetricFigures | None:
+        """Compute what a scrape at ``now_us`` shows of what was read so far.
+
+        None before the run is created.
+        """
+
+    def open_metrics(self, every_us: int | None = None) -> list[str]:
+        """Write the figures of a run that started over its time, as pieces of OpenMetrics.
+
+        Raises Refused for a run that never started, and where the text gets too long.
         """
 
     def report(

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use loadpilot_engine::report::cumulative::NamedCalls;
+use loadpilot_engine::report::cumulative::Exported;
 use loadpilot_engine::report::slice::LatencyKind;
 use loadpilot_events::log::hist::EncodedHistogram;
 use pyo3::exceptions::PyValueError;
@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::blocking::wait;
 use super::errors::{Fault, failed, refused};
 use super::values::json;
-use crate::indexed_run::metric_export::{self, System};
+use crate::indexed_run::metric_export::{self, Exporter, Figures, Format, System};
 use crate::indexed_run::{IndexedRun, parse_query};
 
 /// A percentile of stored histograms together; None when all are empty.
@@ -34,6 +34,30 @@ pub(super) fn percentile_of(stored: Vec<String>, percent: f64) -> PyResult<Optio
 pub(super) fn otlp_rejected(body: &[u8]) -> Option<(u64, String)> {
     let rejected = metric_export::rejected(body)?;
     Some((rejected.points, rejected.why))
+}
+
+/// The figures of a run at one instant, for a scrape.
+#[pyclass(name = "MetricFigures", module = "loadpilot._native", frozen)]
+pub(super) struct PyMetricFigures(Figures);
+
+/// Writes the figures of runs in the form that a scrape accepts: media type and body.
+/// With the JSON of a gateway's own figures those come first.
+#[pyfunction]
+#[pyo3(signature = (accept, runs, gateway_json = None))]
+pub(super) fn exposition<'py>(
+    py: Python<'py>,
+    accept: &str,
+    runs: Vec<PyRef<'py, PyMetricFigures>>,
+    gateway_json: Option<&str>,
+) -> PyResult<(&'static str, Bound<'py, PyBytes>)> {
+    let format = Format::negotiated(accept);
+    let gateway = gateway_json.map(serde_json::from_str).transpose();
+    let gateway = gateway.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let process = gateway.as_ref().map(metric_export::gateway_families);
+    let figures: Vec<&Figures> = runs.iter().map(|figures| &figures.0).collect();
+    let process = process.unwrap_or_default();
+    let body = py.detach(|| metric_export::exposition(format, &figures, process));
+    Ok((format.content_type(), PyBytes::new(py, &body)))
 }
 
 /// Keeps all threads to one arena of glibc's malloc. By default each thread has an arena of its
@@ -70,18 +94,18 @@ fn latency_kind(uncorrected: bool) -> LatencyKind {
 pub(super) struct PyReading {
     runtime: Arc<Runtime>,
     indexed: Arc<Mutex<IndexedRun>>,
-    /// Calls with a name of their own in exported metrics.
-    named: std::sync::Mutex<NamedCalls>,
+    /// What exported metrics keep from one message to the next.
+    exported: std::sync::Mutex<Exported>,
 }
 
 impl PyReading {
     pub(super) fn new(runtime: Arc<Runtime>, indexed: IndexedRun) -> Self {
         let indexed = Arc::new(Mutex::new(indexed));
-        let named = std::sync::Mutex::default();
+        let exported = std::sync::Mutex::default();
         Self {
             runtime,
             indexed,
-            named,
+            exported,
         }
     }
 
@@ -133,10 +157,40 @@ impl PyReading {
         };
         let indexed = self.lock(py)?;
         let message = py.detach(|| {
-            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-            indexed.metrics(system, &mut named, now_us)
+            let mut exported = self.exported.lock().unwrap_or_else(PoisonError::into_inner);
+            indexed.metrics(system, &mut exported, now_us)
         });
         Ok(message.map(|message| (PyBytes::new(py, &message.body), message.points)))
+    }
+
+    fn figures(
+        &self,
+        py: Python<'_>,
+        exporter: &str,
+        now_us: u64,
+    ) -> PyResult<Option<PyMetricFigures>> {
+        let exporter = match exporter {
+            "command" => Exporter::Command,
+            "gateway" => Exporter::Gateway,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "exporter: must be command or gateway",
+                ));
+            }
+        };
+        let indexed = self.lock(py)?;
+        let figures = py.detach(|| {
+            let mut exported = self.exported.lock().unwrap_or_else(PoisonError::into_inner);
+            indexed.figures(Some(exporter), &mut exported, now_us)
+        });
+        Ok(figures.map(PyMetricFigures))
+    }
+
+    #[pyo3(signature = (every_us = None))]
+    fn open_metrics(&self, py: Python<'_>, every_us: Option<u64>) -> PyResult<Vec<String>> {
+        let indexed = self.lock(py)?;
+        let writing = async move { indexed.open_metrics(every_us).await };
+        wait(py, &self.runtime, writing)?.map_err(|error| failed(py, &error))
     }
 
     #[pyo3(signature = (as_of_us = None, from_us = None, to_us = None))]

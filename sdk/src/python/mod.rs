@@ -52,7 +52,9 @@ pub mod _native {
     #[pymodule_export]
     use super::errors::{Fault, Refused};
     #[pymodule_export]
-    use super::indexed_run::{PyReading, otlp_rejected, percentile_of, use_one_malloc_arena};
+    use super::indexed_run::{
+        PyMetricFigures, PyReading, exposition, otlp_rejected, percentile_of, use_one_malloc_arena,
+    };
     #[pymodule_export]
     use super::live_run::PyWatch;
     #[pymodule_export]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use loadpilot_bus::{Step, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
+use loadpilot_engine::report::cumulative::gauges::ended_at;
 use loadpilot_engine::report::run_state;
 use loadpilot_events::plan::{Object, Plan};
 use loadpilot_events::refusal::{Problem, Refusal};
@@ -28,6 +29,8 @@ pub struct ListedRun {
     pub ending: Option<loadpilot_events::log::ctl::Ending>,
     /// When it was created; of a refused run, when it was requested.
     pub created_at: Timestamp,
+    /// When it was sealed or refused; null before.
+    pub ended_at: Option<Timestamp>,
     /// Its target's URL.
     pub target: String,
     /// The length of its profile in µs.
@@ -162,6 +165,7 @@ fn listed(control: &Control) -> Option<ListedRun> {
             .records
             .first()
             .map_or(control.created_at, |(_, r)| r.record().0),
+        ended_at: ended_at(control),
         target: plan.target.clone(),
         profile_us: plan.profile.duration_us(),
         tags: plan.tags.clone(),

@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import threading
+from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +181,9 @@ def test_who_reads_or_says_nothing_is_cut_off() -> None:
 def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
     """Broken if a used connection can stay for ever: with half a head, with a body that was not
     read, a byte at a time or not, or with an answer that its caller does not read."""
-    guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
+    guarded = Guard(
+        endless, Authenticator(token=digest("0123456789abcdef")), Counter(), is_loopback=True
+    )
     refused = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
     unread = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
     chunked = unread.replace(b"Content-Length: 900", b"Transfer-Encoding: chunked") + b"9\r\n"
@@ -204,7 +207,9 @@ def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
 
 def test_a_body_that_ends_late_leaves_the_connection_of_use() -> None:
     """Broken if a caller whose body comes after its answer is cut off, or never again."""
-    guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
+    guarded = Guard(
+        endless, Authenticator(token=digest("0123456789abcdef")), Counter(), is_loopback=True
+    )
     with served(guarded, head_s=PATIENCE_S) as (address, _):
         caller = http.client.HTTPConnection(*address, timeout=PATIENCE_S)
         caller.connect()

@@ -3,15 +3,10 @@ servers that are dead, silent or failing."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import socket
 import struct
-import subprocess
 import threading
 import time
-import urllib.parse
-import urllib.request
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
@@ -20,9 +15,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.e2e.support.command import Finished, Loadpilot
+    from tests.e2e.support.prometheus import Prometheus
     from tests.oracle.oracle import Oracle
 
 RPS, SECS = 100, 6
@@ -39,71 +34,6 @@ class Shop(VUser):
     def slow(self, client):
         client.get("/slow")
 """
-START_S = 30.0
-
-
-class Prometheus:
-    """A real server, which receives by remote write and scrapes nothing."""
-
-    def __init__(self, folder: Path, binary: str) -> None:
-        folder.mkdir()
-        (folder / "prometheus.yml").write_text("scrape_configs: []\n", encoding="utf-8")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
-        self._log = (folder / "log").open("wb")
-        self._process = subprocess.Popen(
-            [
-                binary,
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={self.address}",
-                "--web.enable-remote-write-receiver",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self._log,
-        )
-        give_up = time.monotonic() + START_S
-        while True:
-            try:
-                self._get("/-/ready")
-            except OSError:
-                assert time.monotonic() < give_up, (folder / "log").read_text(encoding="utf-8")
-                time.sleep(0.1)
-            else:
-                return
-
-    def query(self, text: str) -> dict[str, float]:
-        """The values of an instant query by their labels."""
-        answer = json.loads(self._get("/api/v1/query", query=text))
-        assert answer["status"] == "success", answer
-        found = answer["data"]["result"]
-        return {",".join(one["metric"].values()): float(one["value"][1]) for one in found}
-
-    def points(self, text: str) -> list[float]:
-        """The values of a series of which a range is asked for."""
-        (one,) = json.loads(self._get("/api/v1/query", query=text))["data"]["result"]
-        return [float(value) for _, value in one["values"]]
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(20)
-        self._log.close()
-
-    def _get(self, path: str, **query: str) -> bytes:
-        url = f"http://{self.address}{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return bytes(answer.read())
-
-
-@pytest.fixture
-def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
-    binary = shutil.which("prometheus")
-    if binary is None:
-        pytest.skip("no prometheus on this machine; apt-get install prometheus")
-    server = Prometheus(tmp_path / "prometheus", binary)
-    yield server
-    server.stop()
 
 
 def test_prometheus_has_the_counts_of_the_report(
@@ -118,23 +48,24 @@ def test_prometheus_has_the_counts_of_the_report(
     assert finished.judged in {0, 1}, finished.stderr
     report, run = finished.report, f'run="{finished.run}",scenario="Shop",job="loadpilot"'
     assert f"out prometheus={url}/api/v1/write: " in finished.stderr
-    calls = prometheus.query(f"sum by (outcome) (loadpilot_requests_total{{{run}}})")
+    calls = prometheus.query(f"sum by (outcome) (loadpilot_calls_total{{{run}}})")
     assert calls == {name: n for name, n in report["calls"]["outcomes"].items() if n}
     assert sum(calls.values()) == RPS * SECS == len(oracle.requests())
     assert calls["http_5xx"] > 0
     started = prometheus.query(f"sum by (task) (loadpilot_arrivals_started_total{{{run}}})")
     assert started == {one["name"]: one["arrivals"]["started"] for one in report["tasks"]}
-    counted = prometheus.query(f"sum by (call) (loadpilot_response_seconds_count{{{run}}})")
+    counted = prometheus.query(f"sum by (call) (loadpilot_request_duration_seconds_count{{{run}}})")
     received = Counter(one.route for one in oracle.requests())
     assert counted == {f"GET {route}": n for route, n in received.items()}
-    total = prometheus.query(f'sum(loadpilot_response_seconds_bucket{{{run},le="+Inf"}})')
+    total = prometheus.query(f'sum(loadpilot_request_duration_seconds_bucket{{{run},le="+Inf"}})')
     assert list(total.values()) == [RPS * SECS]
     slow = f'{run},call="GET /slow"'
-    least = prometheus.query(f'loadpilot_service_seconds_bucket{{{slow},le="0.025"}}')
-    assert list(least.values()) == [0]
-    mean = prometheus.query(
-        f"loadpilot_service_seconds_sum{{{slow}}} / loadpilot_service_seconds_count{{{slow}}}"
+    least = prometheus.query(
+        f'loadpilot_request_service_duration_seconds_bucket{{{slow},le="0.025"}}'
     )
+    assert list(least.values()) == [0]
+    service = "loadpilot_request_service_duration_seconds"
+    mean = prometheus.query(f"{service}_sum{{{slow}}} / {service}_count{{{slow}}}")
     exact = [one.service_us for one in oracle.requests() if one.route == "/slow"]
     assert next(iter(mean.values())) >= sum(us for us in exact if us) / len(exact) / 1e6 * 0.99
     points = prometheus.points(
@@ -251,7 +182,7 @@ def test_a_collector_has_the_counts_of_the_report(loadpilot: Loadpilot, oracle: 
     assert {one["Content-Type"] for one in receiver.headers} == {"application/x-protobuf"}
     assert len(receiver.bodies) >= 3
     counts: Counter[str] = Counter()
-    last = otlp_counts(receiver.bodies[-1], "loadpilot.requests")
+    last = otlp_counts(receiver.bodies[-1], "loadpilot.calls")
     for (run, scenario, _task, _call, outcome), count in last.items():
         assert (run, scenario) == (finished.run, "Shop")
         counts[outcome] += count

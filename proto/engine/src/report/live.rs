@@ -389,7 +389,13 @@ fn gathering(control: &Control, now: Timestamp) -> Option<Gathering> {
     })
 }
 
-fn phase(control: &Control, workload: &Workload, started: bool, elapsed_us: u64) -> LoadPhase {
+/// Direction of the offered rate.
+pub(crate) fn phase(
+    control: &Control,
+    workload: &Workload,
+    started: bool,
+    elapsed_us: u64,
+) -> LoadPhase {
     if !started {
         return LoadPhase::Waiting;
     }
@@ -402,7 +408,8 @@ fn phase(control: &Control, workload: &Workload, started: bool, elapsed_us: u64)
     }
 }
 
-fn latency_ms(hist: &Hist) -> LatencyMs {
+/// Percentiles of a histogram in ms; null when it is empty.
+pub(crate) fn latency_ms(hist: &Hist) -> LatencyMs {
     if hist.is_empty() {
         return LatencyMs::default();
     }

@@ -13,7 +13,7 @@
 //!
 //! Parts of it:
 //! - [`live`]: the figures of a run that goes on
-//! - [`mod@cumulative`]: counters and histograms since the start, for systems of metrics
+//! - [`mod@cumulative`]: counters, histograms and gauges, for systems of metrics
 //! - `failure_reasons`: the most frequent reason of its errors
 //! - [`mod@slice`]: figures of a part of a run over time
 //! - [`agent_stats`]: figures of each agent over time

@@ -53,6 +53,78 @@ fn record_lines(control: &Control, parsed: &Parsed) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// An event of a run that changes what its figures mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEvent {
+    /// Sequence of its record.
+    pub seq: u64,
+    /// When, by the writer's clock.
+    pub at: Timestamp,
+    /// Kind of the event.
+    pub kind: &'static str,
+    /// The event in words.
+    pub words: String,
+}
+
+/// At most `max` of the newest events, oldest first.
+#[must_use]
+pub fn events(control: &Control, max: usize) -> Vec<RunEvent> {
+    let event = |(seq, parsed): &(u64, Parsed)| {
+        let (at, _) = parsed.record();
+        Some(RunEvent {
+            seq: *seq,
+            at: start_of(parsed).unwrap_or(at),
+            kind: kind(parsed)?,
+            words: line(control, parsed),
+        })
+    };
+    let newest = control.records.iter().rev().filter_map(event).take(max);
+    let mut events: Vec<RunEvent> = newest.collect();
+    events.reverse();
+    events
+}
+
+/// The instant of a start, which is decided ahead of it.
+fn start_of(parsed: &Parsed) -> Option<Timestamp> {
+    match parsed {
+        Parsed::Decision(envelope) => match &envelope.event {
+            Decision::StartScheduled(start) => Some(start.start_at),
+            _ => None,
+        },
+        Parsed::Request(_) | Parsed::Fact(..) => None,
+    }
+}
+
+/// Kind of an event; `None` for what changes no figure.
+fn kind(parsed: &Parsed) -> Option<&'static str> {
+    match parsed {
+        Parsed::Decision(envelope) => match &envelope.event {
+            Decision::StartScheduled(_) => Some("start"),
+            Decision::StartCancelled(_) => Some("start_cancelled"),
+            Decision::ShardsReassigned(next) if next.losses.is_empty() => Some("agents_joined"),
+            Decision::ShardsReassigned(_) | Decision::CapacityReduced(_) => Some("agents_lost"),
+            Decision::RateChanged(_) => Some("rate_changed"),
+            Decision::Paused(_) => Some("paused"),
+            Decision::Resumed(_) => Some("resumed"),
+            Decision::SteeringRefused(_) => Some("steering_refused"),
+            Decision::StopScheduled(_) => Some("stop"),
+            Decision::RunSealed(_) => Some("sealed"),
+            Decision::RunRefused(_) => Some("refused"),
+            Decision::RunCreated(_) | Decision::ShardsAssigned(_) => None,
+        },
+        Parsed::Fact(_, envelope) => match &envelope.event.what {
+            What::ShardsFailed(_) => Some("agent_failed"),
+            What::AgentLeaving => Some("agent_leaving"),
+            What::IsolationStop(_) => Some("agent_isolated"),
+            _ => None,
+        },
+        Parsed::Request(envelope) => match &envelope.event {
+            Request::RunAnnotated(_) => Some("annotated"),
+            _ => None,
+        },
+    }
+}
+
 /// Changes by users during the run, oldest first.
 #[must_use]
 pub fn steered(control: &Control) -> Vec<Steered> {

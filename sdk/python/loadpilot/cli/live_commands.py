@@ -12,7 +12,7 @@ from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates ann
 from .flags.coordinator_flags import ApiFlags
 from .flags.declaration import GATES, OUTPUT, flag
 from .flags.result_flags import FollowFlags
-from .flags.shared_flags import NO_SERVER, Out, RunId, Server, Strict, Verbose
+from .flags.shared_flags import NO_SERVER, Metrics, Out, RunId, Server, Strict, Verbose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,7 @@ def watch(
     *,
     strict: Strict = False,
     out: Out = (),
+    metrics: Metrics = None,
     verbose: Annotated[
         Verbose, Parameter(help="Print each step of the run, and the summary in full.")
     ] = False,
@@ -48,7 +49,7 @@ def watch(
     """
     from .commands.watch import watch as execute
 
-    return execute(run, server, strict=strict, verbose=verbose, outs=out)
+    return execute(run, server, strict=strict, verbose=verbose, outs=out, metrics=metrics)
 
 
 def rate(

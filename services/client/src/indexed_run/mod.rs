@@ -10,6 +10,7 @@ use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_engine::fold::index::Index;
+use loadpilot_engine::fold::newest_windows::NewestWindows;
 use loadpilot_engine::fold::progress::{OpenArrivals, ticks_settled};
 use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::slice::Indexed;
@@ -65,6 +66,8 @@ struct Folded {
     index: Index,
     /// Of the deltas that were read here, not of those in the cache.
     open: OpenArrivals,
+    /// The same.
+    newest: NewestWindows,
 }
 
 impl Folded {
@@ -74,6 +77,7 @@ impl Folded {
             data: Projection::default(),
             index: Index::default(),
             open: OpenArrivals::default(),
+            newest: NewestWindows::default(),
         }
     }
 
@@ -86,8 +90,10 @@ impl Folded {
     }
 
     fn add(&mut self, record: &DeltaRecord) {
-        self.data
-            .add_parsed(&self.control, record, Some(&mut self.index));
+        let index = Some(&mut self.index);
+        if self.data.add_parsed(&self.control, record, index) {
+            self.newest.add(record);
+        }
         self.open.add(record);
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use loadpilot_bus::{Bus, Stream};
+use loadpilot_client::indexed_run::metric_export::ExportedRuns;
 use loadpilot_client::session::Session;
 use loadpilot_events::RunId;
 use loadpilot_events::wire::subject::Subjects;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 
 use super::config::Token;
 use super::error::HttpError;
@@ -28,6 +29,8 @@ pub(super) struct Api {
     pub(super) body_permits: Arc<Semaphore>,
     pub(super) follow_permits: Arc<Semaphore>,
     pub(super) ending: watch::Receiver<bool>,
+    /// The runs whose figures are exported; `None` without `--export-runs`.
+    pub(super) exported_runs: Option<Arc<Mutex<ExportedRuns>>>,
 }
 
 impl Api {

@@ -38,6 +38,10 @@ pub(crate) struct HttpArgs {
     /// Private key of --http-cert, a PEM file.
     #[arg(long, value_name = "FILE", requires = "http_cert")]
     http_key: Option<PathBuf>,
+    /// Also show the runs of the log at /metrics of --http: those that are open or ended within 5
+    /// minutes, at most 20.
+    #[arg(long, requires = "http")]
+    export_runs: bool,
 }
 
 /// Settings of the HTTP interface.
@@ -49,6 +53,8 @@ pub struct HttpConfig {
     pub token: Option<Token>,
     /// Certificate and key.
     pub tls: Option<Arc<ServerConfig>>,
+    /// Whether the figures of runs are exported.
+    pub exports_runs: bool,
 }
 
 /// The hash of a token. Comparing two takes the same time wherever the tokens differ.
@@ -75,6 +81,7 @@ impl fmt::Debug for HttpConfig {
             .field("address", &self.address)
             .field("token", &self.token)
             .field("tls", &self.tls.is_some())
+            .field("exports_runs", &self.exports_runs)
             .finish()
     }
 }
@@ -95,6 +102,7 @@ impl HttpConfig {
             address: address?,
             token: token?,
             tls: tls?,
+            exports_runs: args.export_runs,
         };
         if !config.address.ip().is_loopback() {
             let missing = [

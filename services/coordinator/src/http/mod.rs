@@ -69,6 +69,7 @@ impl Interface {
                 body_permits: Arc::new(Semaphore::new(BODIES_MAX)),
                 follow_permits: Arc::new(Semaphore::new(FOLLOWED_MAX)),
                 ending: ending.clone(),
+                exported_runs: config.exports_runs.then(Arc::default),
             };
             // The receiver is gone when `start` was cancelled.
             let _ = ready_sender.send(Ok(()));

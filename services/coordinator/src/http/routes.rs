@@ -1,13 +1,18 @@
 //! The routes of the interface: submits, stops and reports runs.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
+use loadpilot_client::indexed_run::metric_export::{
+    Figures, Format, coordinator_families, exposition,
+};
 use loadpilot_events::refusal::Problem;
-use loadpilot_events::{OwnerId, RunId};
+use loadpilot_events::{OwnerId, RunId, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,8 +24,6 @@ use super::request_body;
 use super::teardown;
 use loadpilot_client::run_request::{self, PostedRun, RequestDefaults};
 
-/// Media type of the Prometheus text format.
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Author of a stop over HTTP.
 const BY: &str = "a caller of the HTTP API";
 /// Author of a halt over HTTP.
@@ -64,8 +67,32 @@ async fn ready(State(api): State<Api>) -> Result<&'static str, HttpError> {
     }
 }
 
-async fn metrics(State(api): State<Api>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, METRICS_TYPE)], api.status.text())
+/// Metrics of this process and, with `--export-runs`, of the runs of the log.
+async fn metrics(State(api): State<Api>, headers: HeaderMap) -> Response {
+    let accept = headers.get_all(header::ACCEPT).iter();
+    let accept: Vec<&str> = accept.filter_map(|value| value.to_str().ok()).collect();
+    let format = Format::negotiated(&accept.join(","));
+    let mut families = api.status.families();
+    let body = match &api.exported_runs {
+        None => exposition(format, &[], families),
+        Some(runs) => {
+            let mut runs = runs.lock().await;
+            // Without NATS the figures of the last reading are shown, and nats_up is 0.
+            if let Err(error) = runs.refresh(&api.session(), now()).await {
+                tracing::warn!(%error, "runs cannot be read for /metrics");
+            }
+            families.extend(coordinator_families(runs.counts()));
+            let figures: Vec<&Figures> = runs.figures().collect();
+            exposition(format, &figures, families)
+        }
+    };
+    ([(header::CONTENT_TYPE, format.content_type())], body).into_response()
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let us = since.map_or(0, |since| since.as_micros());
+    Timestamp(u64::try_from(us).unwrap_or(u64::MAX))
 }
 
 async fn run(

@@ -1,28 +1,25 @@
 //! Readiness and metrics of this coordinator, none of a single run. Must never contain an input of
 //! a decision, nor a label with unbounded values.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
-
-type Named<const N: usize> = [(&'static str, String); N];
+use loadpilot_client::indexed_run::metric_export::{Family, counters, gauge, version};
 
 /// State and counters: the loop writes them, the HTTP interface reads them.
-#[derive(Debug, Clone)]
-pub struct Status {
-    caught_up: Gauge,
-    linked: Gauge,
-    runs_open: Gauge,
-    agents_heard: Gauge,
-    decisions: Family<Named<1>, Counter>,
-    followed: Gauge,
-    requests: Family<Named<2>, Counter>,
-    registry: Arc<Registry>,
+#[derive(Debug, Clone, Default)]
+pub struct Status(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    caught_up: AtomicBool,
+    linked: AtomicBool,
+    runs_open: AtomicUsize,
+    agents_heard: AtomicUsize,
+    followed: AtomicUsize,
+    decisions: Mutex<BTreeMap<&'static str, u64>>,
+    requests: Mutex<BTreeMap<(String, u16), u64>>,
 }
 
 /// The state of the loop at one instant.
@@ -38,111 +35,111 @@ pub(crate) struct Facts {
     pub(crate) agents_heard: usize,
 }
 
-impl Default for Status {
-    fn default() -> Self {
-        let mut registry = Registry::with_prefix("loadpilot");
-        let (caught_up, linked, runs_open, agents_heard, followed) = Default::default();
-        let decisions = Family::<Named<1>, Counter>::default();
-        let requests = Family::<Named<2>, Counter>::default();
-        let version = Info::new([("version", env!("CARGO_PKG_VERSION").to_owned())]);
-        registry.register("coordinator", "The program", version);
-        let gauges: [(&str, &str, &Gauge); 5] = [
-            (
-                "coordinator_log_read",
-                "1 when the whole log is folded",
-                &caught_up,
-            ),
-            ("coordinator_nats_up", "1 when NATS can be reached", &linked),
-            (
-                "coordinator_runs_open",
-                "Runs that are not over",
-                &runs_open,
-            ),
-            (
-                "coordinator_agents_heard",
-                "Agent processes with a recent heartbeat",
-                &agents_heard,
-            ),
-            (
-                "coordinator_http_followed",
-                "Runs followed over HTTP",
-                &followed,
-            ),
-        ];
-        for (name, help, gauge) in gauges {
-            registry.register(name, help, gauge.clone());
-        }
-        let help = "Appends of this process, by result";
-        registry.register("coordinator_decisions", help, decisions.clone());
-        let help = "Answers over HTTP, by route and status code";
-        registry.register("coordinator_http_answers", help, requests.clone());
-        Self {
-            caught_up,
-            linked,
-            runs_open,
-            agents_heard,
-            decisions,
-            followed,
-            requests,
-            registry: Arc::new(registry),
-        }
-    }
-}
-
 impl Status {
     pub(crate) fn set(&self, facts: Facts) {
-        self.caught_up.set(facts.caught_up.into());
-        self.linked.set(facts.linked.into());
-        self.runs_open.set(signed(facts.runs_open));
-        self.agents_heard.set(signed(facts.agents_heard));
+        let state = &self.0;
+        state.caught_up.store(facts.caught_up, Ordering::Relaxed);
+        state.linked.store(facts.linked, Ordering::Relaxed);
+        state.runs_open.store(facts.runs_open, Ordering::Relaxed);
+        state
+            .agents_heard
+            .store(facts.agents_heard, Ordering::Relaxed);
     }
 
     /// Counts an append by its result.
     pub(crate) fn decided(&self, result: &'static str) {
-        self.decisions
-            .get_or_create(&[("end", result.to_owned())])
-            .inc();
+        let decisions = self.0.decisions.lock();
+        let mut decisions = decisions.unwrap_or_else(PoisonError::into_inner);
+        *decisions.entry(result).or_default() += 1;
     }
 
     /// Counts an answer.
     pub(crate) fn answered(&self, route: String, code: u16) {
-        let labels = [("route", route), ("code", code.to_string())];
-        self.requests.get_or_create(&labels).inc();
+        let requests = self.0.requests.lock();
+        let mut requests = requests.unwrap_or_else(PoisonError::into_inner);
+        *requests.entry((route, code)).or_default() += 1;
     }
 
     /// Counts a followed run until the guard is dropped.
     pub(crate) fn follow(&self) -> Following {
-        self.followed.inc();
-        Following(self.followed.clone())
+        self.0.followed.fetch_add(1, Ordering::Relaxed);
+        Following(self.clone())
     }
 
     /// Why the coordinator is not ready; `None` when it is.
     pub(crate) fn unready(&self) -> Option<&'static str> {
-        if self.linked.get() == 0 {
+        if !self.0.linked.load(Ordering::Relaxed) {
             return Some("NATS cannot be reached");
         }
-        (self.caught_up.get() == 0).then_some("the log is still being read")
+        let is_caught_up = self.0.caught_up.load(Ordering::Relaxed);
+        (!is_caught_up).then_some("the log is still being read")
     }
 
-    /// All metrics in the Prometheus text format.
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing into a string cannot fail.
-        let _ = encode(&mut text, &self.registry);
-        text
+    /// All metrics of the process.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let state = &self.0;
+        let flag = |flag: &AtomicBool| f64::from(u8::from(flag.load(Ordering::Relaxed)));
+        let number = |number: &AtomicUsize| number.load(Ordering::Relaxed) as f64;
+        let decisions = state.decisions.lock();
+        let decisions = decisions.unwrap_or_else(PoisonError::into_inner);
+        let decisions = decisions.iter();
+        let decisions = decisions.map(|(end, count)| (vec![("end", (*end).to_owned())], *count));
+        let requests = state.requests.lock();
+        let requests = requests.unwrap_or_else(PoisonError::into_inner);
+        let requests = requests.iter().map(|((route, code), count)| {
+            let labels = vec![("route", route.clone()), ("code", code.to_string())];
+            (labels, *count)
+        });
+        vec![
+            version("coordinator_info", env!("CARGO_PKG_VERSION")),
+            gauge(
+                "coordinator_log_read",
+                "1 when the whole log is folded.",
+                flag(&state.caught_up),
+            ),
+            gauge(
+                "coordinator_nats_up",
+                "1 when NATS can be reached.",
+                flag(&state.linked),
+            ),
+            gauge(
+                "coordinator_runs_open",
+                "Runs that are not over.",
+                number(&state.runs_open),
+            ),
+            gauge(
+                "coordinator_agents_heard",
+                "Agent processes with a recent heartbeat.",
+                number(&state.agents_heard),
+            ),
+            gauge(
+                "coordinator_http_followed",
+                "Runs followed over HTTP.",
+                number(&state.followed),
+            ),
+            counters(
+                "coordinator_decisions",
+                "Appends of this process, by result.",
+                &["end"],
+                decisions.collect(),
+            ),
+            counters(
+                "coordinator_http_answers",
+                "Answers over HTTP, by route and status code.",
+                &["route", "code"],
+                requests.collect(),
+            ),
+        ]
     }
 }
 
 /// Guard of one followed run.
 #[derive(Debug)]
-pub(crate) struct Following(Gauge);
+pub(crate) struct Following(Status);
 
 impl Drop for Following {
     fn drop(&mut self) {
-        self.0.dec();
+        self.0.0.followed.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn signed(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -83,7 +83,7 @@ class Api(FastAPI):
 def application(gateway: Gateway, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
     """Build the application behind its guard."""
     compressed = Compressed(api(gateway, authenticator), STATIC)
-    return Guard(compressed, authenticator, is_loopback=is_loopback)
+    return Guard(compressed, authenticator, gateway.requests, is_loopback=is_loopback)
 
 
 def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI:

@@ -6,6 +6,7 @@ Must never block the event loop: each question to a log runs on a thread.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
 from .runs.changes import Answers
+from .runs.exported_runs import ExportedRuns
 from .runs.follow import Hub
 from .runs.outcomes import Outcomes
 from .runs.sessions import Lane
@@ -71,6 +73,9 @@ class Gateway:
         self.hub = Hub()
         self.answers = Answers()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
+        self.exported_runs = ExportedRuns(logs)
+        self.requests: Counter[tuple[str, int]] = Counter()
+        """Number of answers by route and status code."""
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listening: asyncio.Task[str] | None = None
         self._threads = {

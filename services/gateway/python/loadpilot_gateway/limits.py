@@ -43,6 +43,12 @@ STORY_LINES_MAX = 20_000
 """Maximum number of lines of one run's story in memory; the log has them all."""
 ANSWERS_CHARS_MAX = 64 << 20
 """Maximum characters of answers in memory, from which changes are computed for live pages."""
+EXPORTED_RUNS_MAX = 20
+"""Maximum number of runs whose figures are in /metrics: the newest ones."""
+EXPORTED_ENDED_SECS = 300.0
+"""How long the figures of a run stay in /metrics after its end: Prometheus looks back so far."""
+EXPORTED_FRESH_SECS = 1.0
+"""Minimum interval between two readings of the log for /metrics."""
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Number of runs on one page: default and maximum."""

@@ -2,30 +2,79 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::fold::project::Window;
+use hdrhistogram::Histogram;
+use loadpilot_engine::control::Control;
+use loadpilot_engine::fold::newest_windows::NewestWindows;
+use loadpilot_engine::fold::project::{Projection, Window};
+use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets, NATIVE_SCHEMA};
 use loadpilot_engine::report::cumulative::{
-    BOUNDS_US, ClassicHistogram, Cumulative, NAMES_MAX, NamedCalls, OTHER, cumulative,
+    Cumulative, Exported, Folded, NAMES_MAX, OTHER, cumulative,
 };
-use loadpilot_engine::report::report;
+use loadpilot_engine::report::percentiles::percentile_us;
+use loadpilot_engine::report::{NoReport, report};
 use loadpilot_engine::tally::aggregates::CallSums;
 use loadpilot_engine::tally::call_ids::CallId;
+use loadpilot_events::answers::report::Report;
 use loadpilot_events::answers::slice::Slice;
-use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::log::hist;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
 use proptest::prelude::*;
 
 use crate::report::slices::{Whole, really};
 use crate::support::history::History;
 
-/// Number of values in each bucket of all calls together, and the sum.
-fn merged(totals: &Cumulative) -> ClassicHistogram {
-    let mut sum = ClassicHistogram::default();
-    for call in totals.calls.values() {
-        sum.sum_us += call.response.sum_us;
-        for (all, count) in sum.counts.iter_mut().zip(call.response.counts) {
+fn totals(
+    (control, data): (&Control, &Projection),
+    exported: &mut Exported,
+) -> Result<(Cumulative, Report), NoReport> {
+    let report = report(control, data)?;
+    let folded = Folded {
+        control,
+        data,
+        newest: &NewestWindows::default(),
+        report: &report,
+    };
+    let totals = cumulative(folded, exported).expect("created");
+    Ok((totals, report))
+}
+
+/// The values of all calls together.
+fn merged(totals: &Cumulative) -> Buckets {
+    let mut sum = Buckets::default();
+    let outcomes = totals
+        .calls
+        .values()
+        .flat_map(|call| call.outcomes.values());
+    for of_outcome in outcomes {
+        sum.sum_us += of_outcome.response.sum_us;
+        for (all, count) in sum.classic.iter_mut().zip(of_outcome.response.classic) {
             *all += count;
+        }
+        for (bucket, count) in &of_outcome.response.native {
+            *sum.native.entry(*bucket).or_default() += count;
         }
     }
     sum
+}
+
+/// Upper bound of a native bucket in µs.
+fn upper_us(bucket: i32) -> f64 {
+    2_f64.powf(f64::from(bucket) / f64::from(1 << NATIVE_SCHEMA)) * 1e6
+}
+
+/// The value of a percentile as Prometheus reads it: by its rank, interpolated in its bucket.
+fn native_percentile_us(buckets: &Buckets, percent: f64) -> f64 {
+    let rank = percent / 100.0 * buckets.count() as f64;
+    let mut below = 0.0;
+    for (bucket, count) in &buckets.native {
+        let count = *count as f64;
+        if below + count >= rank {
+            let (from_us, to_us) = (upper_us(bucket - 1), upper_us(*bucket));
+            return from_us + (to_us - from_us) * (rank - below) / count;
+        }
+        below += count;
+    }
+    upper_us(*buckets.native.keys().next_back().expect("a value"))
 }
 
 proptest! {
@@ -37,23 +86,29 @@ proptest! {
     fn cumulative_figures_are_those_of_the_calls(seed: u64) {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
-        let (control, data) = (whole.run().control, whole.run().data);
-        let totals = cumulative(control, data, &mut NamedCalls::default()).expect("created");
-        let report = report(control, data).expect("known");
+        let run = (whole.run().control, whole.run().data);
+        let (totals, report) = totals(run, &mut Exported::default()).expect("known");
         let mut outcomes: BTreeMap<Outcome, u64> = BTreeMap::new();
-        for (outcome, count) in totals.calls.values().flat_map(|call| &call.outcomes) {
-            *outcomes.entry(*outcome).or_default() += count;
+        for (outcome, of_outcome) in totals.calls.values().flat_map(|call| &call.outcomes) {
+            *outcomes.entry(*outcome).or_default() += of_outcome.count;
         }
         prop_assert_eq!(&outcomes, &report.calls.outcomes);
         for task in &report.tasks {
-            prop_assert_eq!(totals.tasks[&task.name].started, task.arrivals.started);
+            let found = &totals.tasks[&task.name];
+            prop_assert_eq!(found.started, task.arrivals.started);
+            prop_assert_eq!(found.planned, task.arrivals.planned);
+            let counted = |counts: &BTreeMap<DropReason, u64>| -> BTreeMap<DropReason, u64> {
+                counts.iter().filter(|(_, n)| **n > 0).map(|(reason, n)| (*reason, *n)).collect()
+            };
+            prop_assert_eq!(counted(&found.dropped), counted(&task.arrivals.dropped));
         }
         let (responses, _, _) = really(&history, &Slice::default());
         let found = merged(&totals);
         prop_assert_eq!(found.count(), responses.len() as u64);
+        prop_assert_eq!(found.native.values().sum::<u64>(), responses.len() as u64);
         let within = |bound_us: u64| responses.iter().filter(|us| **us <= bound_us).count() as u64;
         let mut below = 0;
-        for (bound_us, count) in BOUNDS_US.into_iter().zip(found.counts) {
+        for (bound_us, count) in BOUNDS_US.into_iter().zip(found.classic) {
             below += count;
             let least = within(bound_us);
             let most = within(bound_us + bound_us / 1_000 + 1);
@@ -62,6 +117,24 @@ proptest! {
         let exact: u64 = responses.iter().sum();
         let slack = exact / 1_000 + responses.len() as u64;
         prop_assert!(found.sum_us.abs_diff(exact) <= slack, "{} of {}", found.sum_us, exact);
+    }
+
+    /// Broken if a percentile of the native buckets, as Prometheus reads it, is more than 2 % from
+    /// that of the stored histogram.
+    #[test]
+    fn native_percentiles_are_within_two_percent(
+        values in prop::collection::vec(1_u64..120_000_000, 1..400),
+    ) {
+        let mut stored = hist::latency();
+        values.iter().for_each(|us| hist::record(&mut stored, *us));
+        let mut buckets = Buckets::default();
+        buckets.add(&stored);
+        prop_assert_eq!(buckets.native.values().sum::<u64>(), values.len() as u64);
+        for percent in [50.0, 90.0, 99.0, 100.0] {
+            let exact = percentile_us(&stored, percent) as f64;
+            let found = native_percentile_us(&buckets, percent);
+            prop_assert!((found / exact - 1.0).abs() < 0.02, "p{percent}: {found} for {exact}");
+        }
     }
 }
 
@@ -73,23 +146,28 @@ fn names_are_limited_and_stay() {
     let whole = Whole::of(&history, &history.data);
     let (control, mut data) = (whole.run().control, whole.run().data.clone());
     data.calls.clear();
-    let mut named = NamedCalls::default();
-    for (prefix, others) in [("m", 20), ("a", 70)] {
-        let count = if prefix == "m" { NAMES_MAX + 20 } else { 50 };
-        for n in 0..count {
+    data.anatomy.clear();
+    let mut exported = Exported::default();
+    // The least of histograms: there are many.
+    let least = Histogram::<u64>::new(1).expect("a histogram");
+    for (prefix, names, others) in [("m", 10_000, 9_900), ("a", 50, 9_950)] {
+        for n in 0..names {
             let name = format!("{prefix}{n:04}").into();
             let call = CallId::Named { task: 0, name };
             let sums = CallSums {
                 count: 1,
+                response: least.clone(),
+                service: least.clone(),
                 ..CallSums::default()
             };
             data.calls
                 .insert((Window::Measured, call, Outcome::Ok), sums);
         }
-        let totals = cumulative(control, &data, &mut named).expect("created");
+        let (totals, _) = totals((control, &data), &mut exported).expect("known");
         let task = &control.state.created.as_ref().expect("created").plan.tasks[0].name;
-        let count =
-            |name: &str| totals.calls[&(task.clone(), name.to_owned())].outcomes[&Outcome::Ok];
+        let count = |name: &str| {
+            totals.calls[&(task.clone(), name.to_owned())].outcomes[&Outcome::Ok].count
+        };
         assert_eq!(totals.calls.len(), NAMES_MAX + 1);
         assert_eq!(
             (count("m0000"), count("m0099"), count(OTHER)),

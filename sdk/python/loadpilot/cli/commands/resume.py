@@ -28,7 +28,7 @@ from ..configuration.sources import current
 from ..flags import allow
 from ..flags.fleet import read_place
 from ..output.log_unavailable import report_log_unavailable
-from ..sinks.outs import StandardOutput, read_outs
+from ..sinks.outs import StandardOutput, end_scrapes, read_metrics, read_outs
 from .history import FAULTS, UsageError, reporting
 from .steer import print_result, request
 
@@ -74,6 +74,7 @@ def resume(
         files = flags.results.read(problems)
         stdout = StandardOutput(quiet=False, product=None)
         outs = read_outs(flags.out, flags.results.written(), stdout, problems)
+        outs += read_metrics(flags.metrics, problems)
         problems += trust_problems(trust)
         if problems:
             raise Refused(problems)
@@ -87,6 +88,7 @@ def resume(
         require_unfinished(found)
         options = ResumeOptions(files, flags.strict, trust, outs)
         outcome.append(_go_on(found, interruptions, options))
+        end_scrapes(outs, interruptions)
     return outcome[-1]
 
 

@@ -36,6 +36,7 @@ from ..output.opening import (
 from ..output.refusal import refuse
 from ..plan_check import check, of_files
 from ..scenario_selection import is_interactive, select
+from ..sinks.outs import end_scrapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,9 +115,11 @@ def execute(
         if options.calls is not None:
             interruptions.watch_pipe(stdout)
         try:
-            return _kind(options)(compiled, options, interruptions, stdout).execute()
+            code = _kind(options)(compiled, options, interruptions, stdout).execute()
+            end_scrapes(options.outs, interruptions)
         except KeyboardInterrupt:
             return interruptions.first or ExitCode.INTERRUPTED
+        return code
 
 
 def _kind(options: Options) -> type[Run]:

@@ -23,7 +23,7 @@ from ...local.stack import StackFault, is_running
 from ...problem import Refused
 from ..output.live import PlanInfo, view
 from ..sinks.live_sinks import LiveSinks
-from ..sinks.outs import StandardOutput, read_outs
+from ..sinks.outs import StandardOutput, end_scrapes, read_metrics, read_outs
 from .history import FAULTS, fleet_of, reporting
 
 if TYPE_CHECKING:
@@ -85,11 +85,12 @@ def watch(
     strict: bool,
     verbose: bool = False,
     outs: Sequence[str] = (),
+    metrics: str | None = None,
 ) -> ExitCode:
     """Follow a run to its end and print its summary; the exit code is that of the run."""
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
-        wanted = _outs(outs)
+        wanted = _outs(outs, metrics)
         one = find_run(name, interruptions, place)
         sinks = LiveSinks(wanted, one.run, sys.stdout)
         try:
@@ -115,14 +116,16 @@ def watch(
         has_rows = any(out.is_standard_output for out in wanted)
         write_product(summary(report, verbose=verbose), sys.stderr if has_rows else sys.stdout)
         outcome.append(end.code)
+        end_scrapes(wanted, interruptions)
     return outcome[-1]
 
 
-def _outs(texts: Sequence[str]) -> tuple[Out, ...]:
+def _outs(texts: Sequence[str], metrics: str | None) -> tuple[Out, ...]:
     """Read the outputs; raises Refused."""
     problems: list[Problem] = []
     stdout = StandardOutput(quiet=False, product=None)
     outs = read_outs(texts, {}, stdout, problems)
+    outs += read_metrics(metrics, problems)
     if problems:
         raise Refused(problems)
     return outs

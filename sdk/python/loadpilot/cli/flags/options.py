@@ -16,7 +16,7 @@ from ...local.baseline import BASELINE
 from ...problem import Problem, one_of, rule, without
 from ..output import results
 from ..sinks.outs import FLAG as OUT
-from ..sinks.outs import Out, StandardOutput, read_outs
+from ..sinks.outs import METRICS, Out, StandardOutput, read_metrics, read_outs
 from . import target
 from .agent_flags import RequestedAgents, read_agents
 from .breach_flags import FLAG as ABORT_ON_BREACH
@@ -124,6 +124,7 @@ def read(
             ABORT_ON_BREACH: " ".join(aborts) or None,
             "--hold": " ".join(flags.hold) or None,
             OUT: " ".join(flags.out) or None,
+            METRICS: flags.metrics,
         }
         problems += without(of_log, NEEDS_LOG)
     problems += _of_baseline(flags)
@@ -247,7 +248,8 @@ def _outs(flags: RunFlags, problems: list[Problem]) -> tuple[Out, ...]:
     product = flags.output if flags.output != TEXT else None
     stdout = StandardOutput(flags.quiet, product)
     others = {**flags.results.written(), "--samples": flags.samples}
-    return read_outs(flags.out, others, stdout, problems)
+    outs = read_outs(flags.out, others, stdout, problems)
+    return (*outs, *read_metrics(flags.metrics, problems))
 
 
 def _of_baseline(flags: RunFlags) -> list[Problem]:
@@ -269,6 +271,9 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
     if flags.out:
         what = "is written while a command follows the run, and --detach leaves; then: watch RUN"
         problems.append(Problem(OUT, f"{what} {OUT} KIND=URI"))
+    if flags.metrics is not None:
+        what = "is served by this command, and --detach leaves; then: watch RUN"
+        problems.append(Problem(METRICS, f"{what} {METRICS} HOST:PORT"))
     if flags.output != TEXT:
         then = "report RUN --json" if flags.output == JSON else "dump RUN --what samples"
         what = f"is printed at the end, and --detach leaves; then: {then}"

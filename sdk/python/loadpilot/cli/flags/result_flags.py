@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ...problem import Problem
 from .declaration import GATES, flag
-from .shared_flags import Out, Strict  # noqa: TC001  (cyclopts evaluates annotations)
+from .shared_flags import Metrics, Out, Strict  # noqa: TC001  (cyclopts evaluates annotations)
 
 if TYPE_CHECKING:
     from ..output.results import ResultFiles
@@ -82,6 +82,7 @@ class FollowFlags:
         ),
     ] = False
     out: Out = ()
+    metrics: Metrics = None
 
 
 def _path(text: str | None) -> Path | None:

@@ -17,6 +17,7 @@ from .listen_flags import ListenFlags
 from .result_flags import ResultFlags
 from .shared_flags import (  # cyclopts evaluates annotations
     Agents,  # noqa: TC001
+    Metrics,  # noqa: TC001
     Out,  # noqa: TC001
     Scenario,  # noqa: TC001
     Strict,  # noqa: TC001
@@ -319,6 +320,7 @@ class RunFlags:
     strict: Strict = False
     results: Annotated[ResultFlags, Parameter(name="*")] = field(default_factory=ResultFlags)
     out: Out = ()
+    metrics: Metrics = None
     samples: Annotated[
         str | None,
         flag(

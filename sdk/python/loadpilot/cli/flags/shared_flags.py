@@ -67,4 +67,13 @@ Out = Annotated[
         "an OpenTelemetry collector. Repeatable.",
     ),
 ]
+Metrics = Annotated[
+    str | None,
+    flag(
+        GATES,
+        "HOST:PORT",
+        "Let a Prometheus scrape the run here while it goes on, at /metrics, such as "
+        "127.0.0.1:9090; on loopback only. A port that is taken is a warning.",
+    ),
+]
 Json = Annotated[bool, flag(OUTPUT, "", "Print JSON instead.")]

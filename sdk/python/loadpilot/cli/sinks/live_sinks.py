@@ -33,6 +33,7 @@ FINISH_SECS = 5.0
 class Sink(Protocol):
     """A place that takes the figures of a run."""
 
+    flag: str
     label: str
 
     def take(self, live_run: LiveRun) -> None:
@@ -51,10 +52,14 @@ class Sink(Protocol):
         """Say how much was taken."""
 
 
-def open_sink(out: Out, stdout: TextIO) -> Sink:
+def open_sink(out: Out, run: str, stdout: TextIO) -> Sink:
     """Open the sink of an output. Runs without one do not wait for these imports."""
-    from .outs import FORMATS
+    from .outs import FORMATS, SCRAPED
 
+    if out.kind == SCRAPED:
+        from .scrape_endpoint import ScrapeSink
+
+        return ScrapeSink(out, run)
     if out.kind in FORMATS:
         from .table_file import TableFile
 
@@ -69,7 +74,7 @@ class LiveSinks:
 
     def __init__(self, outs: Sequence[Out], run: str, stdout: TextIO) -> None:
         """Open the sinks; nothing is read yet."""
-        self._sinks = [open_sink(out, stdout) for out in outs]
+        self._sinks = [open_sink(out, run, stdout) for out in outs]
         self._live_run = LiveRun(run)
         self._has_ended = threading.Event()
         self._reader: threading.Thread | None = None
@@ -121,10 +126,11 @@ class LiveSinks:
         for sink, unfinished in zip(self._sinks, troubles, strict=True):
             trouble = unfinished or _attempt(partial(sink.wait, deadline)) or sink.trouble()
             if trouble is None:
-                note(f"out {safe_lines(sink.label)}: {sink.summary()}")
+                note(f"{sink.flag.strip('-')} {safe_lines(sink.label)}: {sink.summary()}")
             else:
                 unread = f" ({safe_lines(why)})" if why else ""
-                say(f"warning: --out {safe_lines(sink.label)}: {safe_lines(trouble)}{unread}")
+                label = f"{sink.flag} {safe_lines(sink.label)}"
+                say(f"warning: {label}: {safe_lines(trouble)}{unread}")
 
     def _read(self) -> None:
         pause = PERIOD_SECS

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from ... import _native
 from ...control.figures import count, plural
+from .outs import FLAG
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ class Connection:
 
 class MetricServer:
     """The sink of ``prometheus`` and ``otlp``."""
+
+    flag = FLAG
 
     def __init__(self, out: Out) -> None:
         """Start its thread."""

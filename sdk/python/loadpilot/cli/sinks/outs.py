@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import sys
 from dataclasses import dataclass
@@ -17,7 +18,12 @@ from ..output import results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...control.signals import Interruptions
+
 FLAG = "--out"
+METRICS = "--metrics"
+SCRAPED = "metrics"
+"""Kind of the output that a Prometheus reads here."""
 VARIABLE = "LOADPILOT_OUT"
 FORMATS = {"csv": "csv", "json": "ndjson"}
 """Kinds of files, each with the name of its format in ``loadpilot dump``."""
@@ -27,6 +33,7 @@ KINDS = (*FORMATS, *PATHS)
 STANDARD_OUTPUT = "-"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Hosts to which a password may be sent unencrypted."""
+PORT_MAX = 65_535
 OUTS_MAX = 8
 """Maximum number of outputs: each has a thread."""
 
@@ -116,6 +123,54 @@ def read_outs(
             taken[Path(place).absolute()] = f"{FLAG} {out.label}"
             outs.append(out)
     return tuple(outs)
+
+
+def read_metrics(text: str | None, problems: list[Problem]) -> tuple[Out, ...]:
+    """Read the address at which a Prometheus may scrape the runs of this command."""
+    if text is None:
+        return ()
+    try:
+        host, _ = split_address(text)
+    except ValueError:
+        problems.append(rule(METRICS, "must be HOST:PORT such as 127.0.0.1:9090", text))
+        return ()
+    if host not in LOOPBACK and not _is_loopback(host):
+        what = (
+            "must be on loopback such as 127.0.0.1:9090, since it has no password; to be read from "
+            "elsewhere use --out prometheus=URL, or the gateway, which serves /metrics with a "
+            "token and TLS"
+        )
+        problems.append(rule(METRICS, what, text))
+        return ()
+    return (Out(SCRAPED, text),)
+
+
+def end_scrapes(outs: Sequence[Out], interruptions: Interruptions) -> None:
+    """Let the final figures be scraped where --metrics is set; a signal ends the wait."""
+    if any(out.kind == SCRAPED for out in outs):
+        from .scrape_endpoint import close_endpoints  # noqa: PLC0415  (most runs have none)
+
+        before = interruptions.count
+        close_endpoints(lambda: interruptions.count > before)
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Split HOST:PORT; raises ValueError."""
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isascii() or not port.isdecimal():
+        raise ValueError(text)
+    number = int(port)
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if not 0 < number <= PORT_MAX or (":" in host and not is_bracketed):
+        raise ValueError(text)
+    return host.strip("[]"), number
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _of_address(kind: str, text: str) -> Problem | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from ...control.figures import plural
 from ...library.tables.series_table import series_lines
 from ..output import results
-from .outs import FORMATS
+from .outs import FLAG, FORMATS
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ def _encoded(text: str) -> bytes:
 
 class TableFile:
     """The sink of ``json`` and ``csv``."""
+
+    flag = FLAG
 
     def __init__(self, out: Out, stdout: TextIO) -> None:
         """Start its thread."""

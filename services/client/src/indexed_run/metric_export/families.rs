@@ -1,6 +1,16 @@
-//! Counters and histograms of a run with their labels, the same for every system.
+//! Counters, gauges and histograms of a run with their labels, the same for every system.
 
-use loadpilot_engine::report::cumulative::{ClassicHistogram, Cumulative};
+use std::borrow::Cow;
+
+use loadpilot_engine::report::cumulative::RunFigures;
+use loadpilot_engine::report::cumulative::buckets::Buckets;
+use loadpilot_events::answers::report::{Certificate, Report, ThresholdResult, Verdict};
+
+use super::legacy_families;
+use super::run_families;
+
+/// Prefix of all names.
+pub(super) const PREFIX: &str = "loadpilot";
 
 /// A message.
 #[derive(Debug, Clone)]
@@ -11,87 +21,194 @@ pub struct Message {
     pub points: u64,
 }
 
+/// The program that folded a run and serves its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exporter {
+    /// The command that started the run.
+    Command,
+    /// A gateway.
+    Gateway,
+    /// A coordinator.
+    Coordinator,
+}
+
+impl Exporter {
+    /// Value of its label.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Gateway => "gateway",
+            Self::Coordinator => "coordinator",
+        }
+    }
+}
+
 /// The figures of a run at one instant.
 #[derive(Debug, Clone)]
-pub(super) struct Figures {
+pub struct Figures {
     pub(super) run: String,
     pub(super) scenario: String,
-    /// Start of the run in µs since 1970.
+    /// Who serves them; `None` where they are sent or written.
+    pub(super) exporter: Option<Exporter>,
+    /// Start of the run in µs since 1970; 0 before it.
     pub(super) start_us: u64,
     /// The instant in µs since 1970.
     pub(super) now_us: u64,
-    pub(super) totals: Cumulative,
+    pub(super) figures: RunFigures,
+    pub(super) judgement: Judgement,
+}
+
+/// What a report says of the figures.
+#[derive(Debug, Clone)]
+pub(super) struct Judgement {
+    pub(super) certificate: Certificate,
+    pub(super) verdict: Verdict,
+}
+
+impl Judgement {
+    pub(super) fn of(report: Report) -> Self {
+        Self {
+            certificate: report.certificate,
+            verdict: report.verdict,
+        }
+    }
+
+    pub(super) fn thresholds(&self) -> &[ThresholdResult] {
+        &self.verdict.thresholds
+    }
+}
+
+impl Figures {
+    /// Labels of every point.
+    pub(super) fn labels(&self) -> Labels {
+        let exporter = self.exporter.map(|by| ("exporter", by.name().to_owned()));
+        let run = [
+            ("run", self.run.clone()),
+            ("scenario", self.scenario.clone()),
+        ];
+        run.into_iter().chain(exporter).collect()
+    }
 }
 
 /// Labels of a point, by name.
-pub(super) type Labels = Vec<(&'static str, String)>;
+pub type Labels = Vec<(&'static str, String)>;
+
+/// Unit of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A number.
+    None,
+    /// Seconds; the name ends in it.
+    Seconds,
+    /// From 0 to 1; the name ends in it.
+    Ratio,
+    /// Bytes, which the name begins with.
+    Bytes,
+    /// Arrivals or calls per second.
+    PerSecond,
+    /// Milliseconds, which the name of an earlier version ends in.
+    Milliseconds,
+}
+
+impl Unit {
+    /// The end of a name for Prometheus.
+    #[must_use]
+    pub fn suffix(self) -> Option<&'static str> {
+        match self {
+            Self::Seconds => Some("seconds"),
+            Self::Ratio => Some("ratio"),
+            Self::None | Self::Bytes | Self::PerSecond | Self::Milliseconds => None,
+        }
+    }
+
+    /// The unit in words; empty for a number.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Seconds => "s",
+            Self::Ratio => "ratio",
+            Self::Bytes => "bytes",
+            Self::PerSecond => "1/s",
+            Self::Milliseconds => "ms",
+        }
+    }
+
+    /// The unit by the codes of UCUM, as OpenTelemetry has it.
+    #[must_use]
+    pub fn ucum(self) -> &'static str {
+        match self {
+            Self::None | Self::Ratio => "1",
+            Self::Seconds => "s",
+            Self::Bytes => "By",
+            Self::PerSecond => "1/s",
+            Self::Milliseconds => "ms",
+        }
+    }
+}
 
 /// Points of one name.
-#[derive(Debug)]
-pub(super) struct Family {
+#[derive(Debug, Clone)]
+pub struct Family {
     /// Name without prefix, unit and suffix.
-    pub(super) name: &'static str,
-    pub(super) help: &'static str,
-    pub(super) points: Points,
+    pub name: Cow<'static, str>,
+    /// One sentence.
+    pub help: Cow<'static, str>,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Names of the labels beside those of the run.
+    pub labels: &'static [&'static str],
+    /// Its points.
+    pub points: Points,
 }
 
-#[derive(Debug)]
-pub(super) enum Points {
+/// Points with their own labels.
+#[derive(Debug, Clone)]
+pub enum Points {
+    /// Counts that never fall.
     Counters(Vec<(Labels, u64)>),
-    Histograms(Vec<(Labels, ClassicHistogram)>),
+    /// Values at an instant.
+    Gauges(Vec<(Labels, f64)>),
+    /// Distributions.
+    Histograms(Vec<(Labels, Buckets)>),
 }
 
-/// All families of a run.
+impl Family {
+    /// Name for Prometheus, without the `_total` of a counter.
+    #[must_use]
+    pub fn prometheus_name(&self) -> String {
+        let unit = self.unit.suffix().map(|unit| format!("_{unit}"));
+        format!("{PREFIX}_{}{}", self.name, unit.unwrap_or_default())
+    }
+
+    /// Moves the points of another family of this name into this one.
+    pub(super) fn append(&mut self, other: Points) {
+        match (&mut self.points, other) {
+            (Points::Counters(points), Points::Counters(more)) => points.extend(more),
+            (Points::Gauges(points), Points::Gauges(more)) => points.extend(more),
+            (Points::Histograms(points), Points::Histograms(more)) => points.extend(more),
+            // A name has one kind.
+            _ => {}
+        }
+    }
+
+    /// Puts labels before those of each point.
+    pub(super) fn label(&mut self, labels: &Labels) {
+        let prepend = |own: &mut Labels| {
+            own.splice(0..0, labels.iter().cloned());
+        };
+        match &mut self.points {
+            Points::Counters(points) => points.iter_mut().for_each(|(own, _)| prepend(own)),
+            Points::Gauges(points) => points.iter_mut().for_each(|(own, _)| prepend(own)),
+            Points::Histograms(points) => points.iter_mut().for_each(|(own, _)| prepend(own)),
+        }
+    }
+}
+
+/// All families of a run, without the labels of the run.
 pub(super) fn families(figures: &Figures) -> Vec<Family> {
-    let of_task = |task: &str| vec![("task", task.to_owned())];
-    let of_call =
-        |(task, call): &(String, String)| vec![("task", task.clone()), ("call", call.clone())];
-    let (mut started, mut dropped, mut task_errors) = (Vec::new(), Vec::new(), Vec::new());
-    for (task, totals) in &figures.totals.tasks {
-        started.push((of_task(task), totals.started));
-        task_errors.push((of_task(task), totals.errors));
-        for (reason, count) in &totals.dropped {
-            let reason = ("reason", reason.name().to_owned());
-            dropped.push(([of_task(task), vec![reason]].concat(), *count));
-        }
-    }
-    let (mut requests, mut response, mut service) = (Vec::new(), Vec::new(), Vec::new());
-    for (call, totals) in &figures.totals.calls {
-        for (outcome, count) in &totals.outcomes {
-            let outcome = ("outcome", outcome.name().to_owned());
-            requests.push(([of_call(call), vec![outcome]].concat(), *count));
-        }
-        response.push((of_call(call), totals.response.clone()));
-        service.push((of_call(call), totals.service.clone()));
-    }
-    let counters = |name, help, points| Family {
-        name,
-        help,
-        points: Points::Counters(points),
-    };
-    let histograms = |name, help, points| Family {
-        name,
-        help,
-        points: Points::Histograms(points),
-    };
-    vec![
-        counters("arrivals_started", "Arrivals that were started.", started),
-        counters(
-            "arrivals_dropped",
-            "Planned arrivals that agents never started.",
-            dropped,
-        ),
-        counters(
-            "task_errors",
-            "Started arrivals that raised an error or had a call that was not ok.",
-            task_errors,
-        ),
-        counters("requests", "Calls that have ended, by outcome.", requests),
-        histograms(
-            "response",
-            "Time of finished calls from due, corrected for coordinated omission.",
-            response,
-        ),
-        histograms("service", "Time of finished calls from dispatch.", service),
-    ]
+    let mut all = run_families::families(figures);
+    all.extend(legacy_families::families(&figures.figures.legacy));
+    all
 }

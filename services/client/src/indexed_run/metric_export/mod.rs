@@ -1,27 +1,51 @@
-//! The cumulative figures of a run as messages of systems of metrics.
+//! The figures of a run as messages of systems of metrics.
 //!
-//! A message has counters and classic histograms since the start of the run at one instant, so that
-//! one that is lost costs resolution and no count. Must never send anything.
+//! A message has counters and histograms since the start of the run and gauges at one instant, so
+//! that one that is lost costs resolution and no count. Must never send anything.
 //!
-//! - `families`: counters and histograms with their labels
+//! - `families`: counters, gauges and histograms with their labels
+//! - `run_families`: those in base units
+//! - `legacy_families`: those of earlier versions
+//! - `process_families`: those of a process that exports runs
+//! - `exported_runs`: the runs of a log that such a process exports
+//! - `exposition`: what Prometheus scrapes
+//! - `past_run`: a past run as a text of OpenMetrics
+//! - `reference`: all families as Markdown
 //! - `remote_write`: Prometheus remote write 1.0
 //! - `otlp`: OpenTelemetry's export of metrics
 
-use loadpilot_engine::report::cumulative::{NamedCalls, cumulative};
+use loadpilot_engine::control::Control;
+use loadpilot_engine::report::cumulative::{Exported, Folded, run_figures};
+use loadpilot_engine::report::report;
+use loadpilot_events::units::Timestamp;
 
 use super::IndexedRun;
+use crate::indexed_run;
 
+mod exported_runs;
+mod exposition;
 mod families;
+mod legacy_families;
 mod otlp;
+mod past_run;
+mod process_families;
+mod reference;
 mod remote_write;
+mod run_families;
 #[cfg(test)]
 mod tests;
 
-use families::Figures;
-pub use families::Message;
+pub use exported_runs::{ExportedRuns, RunCounts};
+pub use exposition::{Format, exposition};
+use families::Judgement;
+pub use families::{Exporter, Family, Figures, Labels, Message, Points, Unit};
 pub use otlp::{Rejected, rejected};
+pub use process_families::{
+    GatewayProcess, coordinator_families, counters, gateway_families, gauge, version,
+};
+pub use reference::reference;
 
-/// A system of metrics.
+/// A system of metrics that messages are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     /// Prometheus remote write 1.0: protobuf, compressed with snappy.
@@ -31,22 +55,57 @@ pub enum System {
 }
 
 impl IndexedRun {
-    /// Writes what was read so far as the state at `now_us` µs since 1970. `named` is kept from one
-    /// message of the run to the next. `None` before the start of the run.
+    /// Writes what was read so far as the state at `now_us` µs since 1970. `exported` is kept from
+    /// one message of the run to the next. `None` before the start of the run.
     #[must_use]
-    pub fn metrics(&self, system: System, named: &mut NamedCalls, now_us: u64) -> Option<Message> {
-        let (control, data) = (&self.now.control, &self.now.data);
-        let start_us = control.state.start.as_ref()?.start_at.0;
-        let figures = Figures {
-            run: control.run.to_string(),
-            scenario: control.state.created.as_ref()?.plan.scenario.clone(),
-            start_us,
-            now_us,
-            totals: cumulative(control, data, named)?,
-        };
+    pub fn metrics(&self, system: System, exported: &mut Exported, now_us: u64) -> Option<Message> {
+        self.now.control.state.start.as_ref()?;
+        let figures = self.figures(None, exported, now_us)?;
         Some(match system {
             System::RemoteWrite => remote_write::message(&figures),
             System::Otlp => otlp::message(&figures),
         })
     }
+
+    /// The figures of what was read so far at `now_us` µs since 1970, by the exporter that serves
+    /// them. `exported` is kept from one call to the next. `None` before the run is created.
+    #[must_use]
+    pub fn figures(
+        &self,
+        exporter: Option<Exporter>,
+        exported: &mut Exported,
+        now_us: u64,
+    ) -> Option<Figures> {
+        figures_of(&self.now, &self.now.control, exporter, exported, now_us)
+    }
+}
+
+/// The figures of what is folded, with a control side of its own.
+fn figures_of(
+    folded: &indexed_run::Folded,
+    control: &Control,
+    exporter: Option<Exporter>,
+    exported: &mut Exported,
+    now_us: u64,
+) -> Option<Figures> {
+    let created = control.state.created.as_ref()?;
+    let mut report = report(control, &folded.data).ok()?;
+    report.series = Vec::new();
+    let run = Folded {
+        control,
+        data: &folded.data,
+        newest: &folded.newest,
+        report: &report,
+    };
+    let figures = run_figures(run, exported, Timestamp(now_us))?;
+    let start = control.state.start.as_ref();
+    Some(Figures {
+        run: control.run.to_string(),
+        scenario: created.plan.scenario.clone(),
+        exporter,
+        start_us: start.map_or(0, |start| start.start_at.0),
+        now_us,
+        figures,
+        judgement: Judgement::of(report),
+    })
 }

@@ -2,10 +2,10 @@
 //!
 //! The types are the part of OpenTelemetry's `metrics.proto` that is written here.
 
-use loadpilot_engine::report::cumulative::BOUNDS_US;
+use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets};
 use prost::Message as _;
 
-use super::families::{Figures, Labels, Message, Points, families};
+use super::families::{Figures, Labels, Message, PREFIX, Points, families};
 
 /// AGGREGATION_TEMPORALITY_CUMULATIVE
 const CUMULATIVE: i32 = 2;
@@ -68,11 +68,19 @@ struct Metric {
     description: String,
     #[prost(string, tag = "3")]
     unit: String,
-    /// One of this and the next.
+    /// One of this and the next ones.
+    #[prost(message, optional, tag = "5")]
+    gauge: Option<Gauge>,
     #[prost(message, optional, tag = "7")]
     sum: Option<Sum>,
     #[prost(message, optional, tag = "9")]
     histogram: Option<Histogram>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Gauge {
+    #[prost(message, repeated, tag = "1")]
+    data_points: Vec<NumberPoint>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -93,7 +101,9 @@ struct NumberPoint {
     start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
     time_unix_nano: u64,
-    /// Optional, so that a zero is written.
+    /// One of this and the next. Optional, so that a zero is written.
+    #[prost(double, optional, tag = "4")]
+    as_double: Option<f64>,
     #[prost(sfixed64, optional, tag = "6")]
     as_int: Option<i64>,
 }
@@ -164,32 +174,23 @@ pub(super) fn message(figures: &Figures) -> Message {
     let mut metrics = Vec::new();
     for family in families(figures) {
         let mut metric = Metric {
-            name: format!("loadpilot.{}", family.name),
-            description: family.help.to_owned(),
+            name: format!("{PREFIX}.{}", family.name),
+            description: family.help.into_owned(),
+            unit: family.unit.ucum().to_owned(),
             ..Metric::default()
         };
         match family.points {
             Points::Counters(counters) => {
                 points += counters.len() as u64;
-                "1".clone_into(&mut metric.unit);
                 metric.sum = Some(sum(figures, &counters));
+            }
+            Points::Gauges(gauges) => {
+                points += gauges.len() as u64;
+                metric.gauge = Some(gauge(figures, &gauges));
             }
             Points::Histograms(histograms) => {
                 points += histograms.len() as u64;
-                "s".clone_into(&mut metric.unit);
-                let data_points = histograms.iter().map(|(labels, histogram)| HistogramPoint {
-                    attributes: attributes(figures, labels),
-                    start_time_unix_nano: nanos(figures.start_us),
-                    time_unix_nano: nanos(figures.now_us),
-                    count: histogram.count(),
-                    sum: Some(seconds(histogram.sum_us)),
-                    bucket_counts: histogram.counts.to_vec(),
-                    explicit_bounds: BOUNDS_US.map(seconds).to_vec(),
-                });
-                metric.histogram = Some(Histogram {
-                    data_points: data_points.collect(),
-                    aggregation_temporality: CUMULATIVE,
-                });
+                metric.histogram = Some(histogram(figures, &histograms));
             }
         }
         metrics.push(metric);
@@ -216,10 +217,8 @@ pub(super) fn message(figures: &Figures) -> Message {
 
 fn sum(figures: &Figures, counters: &[(Labels, u64)]) -> Sum {
     let data_points = counters.iter().map(|(labels, count)| NumberPoint {
-        attributes: attributes(figures, labels),
-        start_time_unix_nano: nanos(figures.start_us),
-        time_unix_nano: nanos(figures.now_us),
         as_int: Some(i64::try_from(*count).unwrap_or(i64::MAX)),
+        ..point(figures, labels)
     });
     Sum {
         data_points: data_points.collect(),
@@ -228,13 +227,45 @@ fn sum(figures: &Figures, counters: &[(Labels, u64)]) -> Sum {
     }
 }
 
+fn gauge(figures: &Figures, gauges: &[(Labels, f64)]) -> Gauge {
+    let data_points = gauges.iter().map(|(labels, value)| NumberPoint {
+        as_double: Some(*value),
+        ..point(figures, labels)
+    });
+    Gauge {
+        data_points: data_points.collect(),
+    }
+}
+
+fn point(figures: &Figures, labels: &Labels) -> NumberPoint {
+    NumberPoint {
+        attributes: attributes(figures, labels),
+        start_time_unix_nano: nanos(figures.start_us),
+        time_unix_nano: nanos(figures.now_us),
+        as_double: None,
+        as_int: None,
+    }
+}
+
+fn histogram(figures: &Figures, histograms: &[(Labels, Buckets)]) -> Histogram {
+    let data_points = histograms.iter().map(|(labels, buckets)| HistogramPoint {
+        attributes: attributes(figures, labels),
+        start_time_unix_nano: nanos(figures.start_us),
+        time_unix_nano: nanos(figures.now_us),
+        count: buckets.count(),
+        sum: Some(seconds(buckets.sum_us)),
+        bucket_counts: buckets.classic.to_vec(),
+        explicit_bounds: BOUNDS_US.map(seconds).to_vec(),
+    });
+    Histogram {
+        data_points: data_points.collect(),
+        aggregation_temporality: CUMULATIVE,
+    }
+}
+
 fn attributes(figures: &Figures, labels: &Labels) -> Vec<KeyValue> {
-    let run = [
-        attribute("run", &figures.run),
-        attribute("scenario", &figures.scenario),
-    ];
-    let own = labels.iter().map(|(name, value)| attribute(name, value));
-    run.into_iter().chain(own).collect()
+    let all = figures.labels().into_iter().chain(labels.iter().cloned());
+    all.map(|(name, value)| attribute(name, &value)).collect()
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {

@@ -1,8 +1,9 @@
 //! Prometheus remote write 1.0: <https://prometheus.io/docs/specs/prw/remote_write_spec/>.
 
-use loadpilot_engine::report::cumulative::{BOUNDS_US, ClassicHistogram};
+use loadpilot_engine::report::cumulative::buckets::Buckets;
 use prost::Message as _;
 
+use super::exposition::cumulative;
 use super::families::{Figures, Labels, Message, Points, families};
 
 const NAME: &str = "__name__";
@@ -46,17 +47,22 @@ pub(super) fn message(figures: &Figures) -> Message {
         list: Vec::new(),
     };
     for family in families(figures) {
+        let name = family.prometheus_name();
         match family.points {
             Points::Counters(points) => {
-                let name = format!("loadpilot_{}_total", family.name);
+                let name = format!("{name}_total");
                 for (labels, count) in points {
                     series.push(name.clone(), &labels, None, count as f64);
                 }
             }
+            Points::Gauges(points) => {
+                for (labels, value) in points {
+                    series.push(name.clone(), &labels, None, value);
+                }
+            }
             Points::Histograms(points) => {
-                let name = format!("loadpilot_{}_seconds", family.name);
-                for (labels, histogram) in &points {
-                    series.histogram(&name, labels, histogram);
+                for (labels, buckets) in &points {
+                    series.histogram(&name, labels, buckets);
                 }
             }
         }
@@ -78,30 +84,22 @@ struct Series<'a> {
 
 impl Series<'_> {
     /// Adds the buckets, which are cumulative here, sum and count of a histogram.
-    fn histogram(&mut self, name: &str, labels: &Labels, histogram: &ClassicHistogram) {
-        let mut below = 0;
-        for (place, count) in histogram.counts.iter().enumerate() {
-            below += count;
-            let bound = BOUNDS_US.get(place);
-            let bound = bound.map_or("+Inf".to_owned(), |us| seconds(*us).to_string());
+    fn histogram(&mut self, name: &str, labels: &Labels, buckets: &Buckets) {
+        for (bound, below) in cumulative(buckets) {
             self.push(format!("{name}_bucket"), labels, Some(bound), below as f64);
         }
+        self.push(format!("{name}_sum"), labels, None, seconds(buckets.sum_us));
         self.push(
-            format!("{name}_sum"),
+            format!("{name}_count"),
             labels,
             None,
-            seconds(histogram.sum_us),
+            buckets.count() as f64,
         );
-        self.push(format!("{name}_count"), labels, None, below as f64);
     }
 
     fn push(&mut self, name: String, own: &Labels, bound: Option<String>, value: f64) {
-        let mut labels = vec![
-            (NAME, name),
-            ("job", "loadpilot".to_owned()),
-            ("run", self.figures.run.clone()),
-            ("scenario", self.figures.scenario.clone()),
-        ];
+        let mut labels = vec![(NAME, name), ("job", "loadpilot".to_owned())];
+        labels.extend(self.figures.labels());
         labels.extend(own.iter().cloned());
         labels.extend(bound.map(|bound| ("le", bound)));
         labels.sort();

@@ -6,7 +6,7 @@ import json
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,7 @@ from ..problem import ApiError, Code, unavailable
 from ..runs.sessions import Lane
 from .dependencies import Caller, Here, says_no
 
+ScrapeAccept = Annotated[str, Header(alias="Accept", description="Formats that are accepted.")]
 router = APIRouter(tags=["people"])
 probes = APIRouter(tags=["probes"])
 
@@ -92,3 +93,14 @@ async def readyz(here: Here) -> str:
     except _native.Refused as refused:
         raise unavailable(str(refused)) from None
     return "ready\n"
+
+
+@probes.get("/metrics", response_class=Response, responses=says_no())
+async def metrics(here: Here, accept: ScrapeAccept = "") -> Response:
+    """Return the metrics of this process and of runs that are open or ended a short while ago.
+
+    They are in OpenMetrics, Prometheus's text format or its protobuf, as the scrape accepts.
+    """
+    exported = here.exported_runs
+    kind, body = await here.asking(lambda: exported.answer(accept, here.version, here.requests))
+    return Response(body, headers={"Content-Type": kind, "Cache-Control": "no-store"})

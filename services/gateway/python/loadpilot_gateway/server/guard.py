@@ -16,11 +16,16 @@ from ..limits import ADJUST_BYTES_MAX, BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
 from ..problem import CONTENT_TOO_LARGE, ApiError, Code
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from .auth import Authenticator
 
 API = "/api/"
+METRICS = "/metrics"
+OTHER_ROUTE = "other"
+"""Name of what is no route, such as a file of the web UI, where answers are counted."""
 ASSETS = "/assets/"
 """Files of the web UI whose names hold a hash of their content."""
 PROBES = frozenset({"/healthz", "/readyz"})
@@ -57,9 +62,19 @@ HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,
 class Guard:
     """ASGI middleware in front of the application."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, is_loopback: bool) -> None:
-        """Take the application, and whether the gateway listens on loopback only."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator,
+        answers: Counter[tuple[str, int]],
+        *,
+        is_loopback: bool,
+    ) -> None:
+        """Take the application, the count of answers by route and status code, and whether the
+        gateway listens on loopback only.
+        """  # noqa: D205
         self._app = app
+        self._answers = answers
         self._authenticator = authenticator
         self._is_loopback = is_loopback
         self._once = {"host", "origin", "authorization"}
@@ -74,6 +89,8 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", OTHER_ROUTE)
+                self._answers[route, message["status"]] += 1
                 more = [LASTING] if self._authenticator.is_tls else []
                 if not scope["path"].startswith(API):
                     named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
@@ -112,7 +129,8 @@ class Guard:
             raise forbidden("requests of other origins are rejected")
         peer = (scope.get("client") or ("", 0))[0]
         caller = self._authenticator.caller(headers, peer)
-        if caller is None and path.startswith(API) and path not in OPEN:
+        is_open = not path.startswith(API) and path != METRICS
+        if caller is None and not is_open and path not in OPEN:
             how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"
             challenge = {"WWW-Authenticate": "Bearer"}
             raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)

@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from .dump_flags import DumpFlags
 
 TABLE = ("csv", "ndjson", "parquet")
-FORMATS = {"series": TABLE, "samples": TABLE, "histograms": ("hlog",), "percentiles": ("text",)}
+FORMATS = {
+    "series": TABLE,
+    "samples": TABLE,
+    "histograms": ("hlog",),
+    "percentiles": ("text",),
+    "metrics": ("openmetrics",),
+}
 """Formats of each content, the usual one first."""
 SUFFIXES = {
     ".csv": "csv",
@@ -42,15 +48,25 @@ SUFFIXES = {
     ".hlog": "hlog",
     ".hgrm": "text",
     ".txt": "text",
+    ".om": "openmetrics",
+    ".prom": "openmetrics",
 }
+PARTS = ("series", "samples", "histograms", "percentiles")
+"""Contents of a part of a run."""
 APPLIES_TO = {
     "--by": ("series",),
     "--percentiles": ("series",),
-    "--every": ("series", "histograms"),
+    "--every": ("series", "histograms", "metrics"),
+    "--from": PARTS,
+    "--to": PARTS,
+    "--task": PARTS,
     "--uncorrected": ("histograms", "percentiles"),
 }
 """Flags that not every content has."""
+FIELDS = {"--from": "from_"}
+"""Names of flags that are no names of fields."""
 FLAGS = {
+    "every_us": "--every",
     "from_us": "--from",
     "to_us": "--to",
     "bucket_us": "--every",
@@ -82,7 +98,7 @@ class Dump:
         problems += [
             Problem(name, f"applies to {' and '.join(contents)} (got --what {what})")
             for name, contents in APPLIES_TO.items()
-            if getattr(flags, name.removeprefix("--")) and what not in contents
+            if getattr(flags, FIELDS.get(name, name.removeprefix("--"))) and what not in contents
         ]
         if flags.by is not None and flags.by not in GROUPS:
             problems.append(one_of("--by", GROUPS, flags.by))
@@ -144,6 +160,9 @@ def _fill(wanted: Dump, session: _native.Session, one: PastRun, file: BinaryIO) 
     reading = indexed(session, one)
     if wanted.what == "series":
         _series(wanted, reading, file)
+        return
+    if wanted.what == "metrics":
+        _text(reading.open_metrics(wanted.query.every_us), file)
         return
     report = json.loads(reading.report())
     slice_json = wanted.query.in_ticks_of(report).text()

@@ -19,7 +19,8 @@ class DumpFlags:
             OUTPUT,
             "WHAT",
             "series: figures by time; samples: calls that `run --samples` kept; histograms: "
-            "latencies by time; percentiles: latencies of all the time.",
+            "latencies by time; percentiles: latencies of all the time; metrics: what a Prometheus "
+            "that scraped the run would have.",
             default="series, or what only the format can hold",
         ),
     ] = None
@@ -29,7 +30,7 @@ class DumpFlags:
             OUTPUT,
             "FORMAT",
             "csv, ndjson or parquet of series and samples, hlog of histograms, text of "
-            "percentiles. Samples as csv have vegeta's columns.",
+            "percentiles, openmetrics of metrics. Samples as csv have vegeta's columns.",
             default="as the name of the file says, or csv",
         ),
     ] = None

@@ -1,0 +1,135 @@
+//! The runs of a log whose figures a long-lived process exports: those that are open or ended a
+//! short while ago, up to a number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_engine::report::cumulative::Exported;
+use loadpilot_events::{RunId, Timestamp};
+
+use super::families::{Exporter, Figures};
+use super::run_families::state_name;
+use crate::indexed_run::{IndexedRun, LogState};
+use crate::run_list::ListedRun;
+use crate::session::{Session, SessionError};
+
+/// Time in µs that a run is exported after its end: Prometheus looks back so far.
+const ENDED_US: u64 = 300_000_000;
+/// Maximum number of runs: the newest ones.
+const RUNS_MAX: usize = 20;
+/// Minimum interval in µs between two readings of the log.
+const INTERVAL_US: u64 = 1_000_000;
+
+/// Runs by what is exported of them.
+#[derive(Debug, Clone, Default)]
+pub struct RunCounts {
+    /// Number of runs in the log by state.
+    pub by_state: BTreeMap<&'static str, u64>,
+    /// Number of runs that are exported.
+    pub exported: u64,
+    /// Number of runs above [`RUNS_MAX`].
+    pub left_out: u64,
+}
+
+/// The runs of one log.
+#[derive(Debug, Default)]
+pub struct ExportedRuns {
+    listed: Vec<ListedRun>,
+    listed_at: Option<LogState>,
+    read_at: Timestamp,
+    runs: BTreeMap<RunId, OneRun>,
+    counts: RunCounts,
+}
+
+/// One run: its log while it is open, then the figures of its end.
+#[derive(Debug, Default)]
+struct OneRun {
+    indexed: Option<IndexedRun>,
+    exported: Exported,
+    figures: Option<Figures>,
+}
+
+impl ExportedRuns {
+    /// Reads what is new, unless that was done within the last second.
+    ///
+    /// # Errors
+    /// A fault of the bus; what was read stays.
+    pub async fn refresh(&mut self, session: &Session, now: Timestamp) -> Result<(), SessionError> {
+        if now.since_us(self.read_at) < INTERVAL_US {
+            return Ok(());
+        }
+        let state = session.log_state().await?;
+        if self.listed_at.is_none_or(|at| at.ctl_seq != state.ctl_seq) {
+            self.listed = session.runs().await?;
+            self.listed.reverse();
+            self.listed_at = Some(state);
+        }
+        let shown = self.shown(now);
+        self.runs.retain(|run, _| shown.contains(run));
+        for run in shown {
+            self.runs
+                .entry(run.clone())
+                .or_default()
+                .read(session, &run, now)
+                .await?;
+        }
+        self.read_at = now;
+        Ok(())
+    }
+
+    /// The runs to export.
+    fn shown(&mut self, now: Timestamp) -> BTreeSet<RunId> {
+        let is_recent = |run: &&ListedRun| match run.ended_at {
+            None => true,
+            Some(ended_at) => now.since_us(ended_at) < ENDED_US,
+        };
+        let recent: Vec<&ListedRun> = self.listed.iter().filter(is_recent).collect();
+        let mut counts = RunCounts {
+            exported: recent.len().min(RUNS_MAX) as u64,
+            left_out: recent.len().saturating_sub(RUNS_MAX) as u64,
+            ..RunCounts::default()
+        };
+        for run in &self.listed {
+            *counts.by_state.entry(state_name(run.state)).or_default() += 1;
+        }
+        let shown = recent.iter().take(RUNS_MAX).map(|run| run.run.clone());
+        let shown = shown.collect();
+        self.counts = counts;
+        shown
+    }
+
+    /// The figures of the runs as they were read last.
+    pub fn figures(&self) -> impl Iterator<Item = &Figures> {
+        self.runs.values().filter_map(|run| run.figures.as_ref())
+    }
+
+    /// Runs by what is exported of them.
+    #[must_use]
+    pub fn counts(&self) -> &RunCounts {
+        &self.counts
+    }
+}
+
+impl OneRun {
+    async fn read(
+        &mut self,
+        session: &Session,
+        run: &RunId,
+        now: Timestamp,
+    ) -> Result<(), SessionError> {
+        let indexed = match &mut self.indexed {
+            Some(indexed) => {
+                indexed.refresh().await?;
+                indexed
+            }
+            // It was read to its end.
+            None if self.figures.is_some() => return Ok(()),
+            None => self.indexed.insert(session.read(run, None).await?),
+        };
+        let exporter = Some(Exporter::Coordinator);
+        self.figures = indexed.figures(exporter, &mut self.exported, now.0);
+        if indexed.position().over {
+            self.indexed = None;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+"""The runs whose figures a Prometheus scrapes here, and figures of this process.
+
+Shown are runs that are open or ended a short while ago, up to a number. Must never read a run more
+often than once a second, however many scrapes there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from threading import Lock
+from time import monotonic, time_ns
+from typing import TYPE_CHECKING, Any
+
+from loadpilot import _native
+from loadpilot.local.stack import StackFault
+
+from ..limits import EXPORTED_ENDED_SECS, EXPORTED_FRESH_SECS, EXPORTED_RUNS_MAX
+from ..problem import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .logs import Listed, Logs
+
+SECOND_US = 1_000_000
+
+
+class ExportedRuns:
+    """The figures of runs as they were read last."""
+
+    def __init__(self, logs: Logs) -> None:
+        """Take the logs; nothing is read yet."""
+        self._logs = logs
+        self._lock = Lock()
+        self._read_at = 0.0
+        self._figures: dict[str, _native.MetricFigures] = {}
+        self._ended: set[str] = set()
+        """Runs whose figures are those of their end."""
+        self._process: dict[str, Any] = {"nats_up": False, "log_read": False}
+
+    def answer(
+        self, accept: str, version: str, requests: Counter[tuple[str, int]]
+    ) -> tuple[str, bytes]:
+        """Write the figures of this process and of runs: media type and body."""
+        with self._lock:
+            if monotonic() - self._read_at >= EXPORTED_FRESH_SECS:
+                self._read()
+                self._read_at = monotonic()
+            answers = [(route, code, count) for (route, code), count in list(requests.items())]
+            process = {**self._process, "version": version, "requests": answers}
+            return _native.exposition(accept, list(self._figures.values()), json.dumps(process))
+
+    def _read(self) -> None:
+        """Read the runs; those that cannot be read keep their figures."""
+        try:
+            listed = self._logs.runs()
+        except (_native.Fault, _native.Refused, StackFault, OSError):
+            self._process |= {"nats_up": False, "log_read": False}
+            return
+        shown, left_out = exported(listed, time_ns() // 1000)
+        unread = [run for run in shown if not self._read_run(run)]
+        self._figures = {run: self._figures[run] for run in shown if run in self._figures}
+        self._ended &= self._figures.keys()
+        self._process = {
+            "nats_up": not unread,
+            "log_read": True,
+            "runs": Counter(one["state"] for one in listed),
+            "exported": len(shown),
+            "left_out": left_out,
+        }
+
+    def _read_run(self, run: str) -> bool:
+        """Read a run and compute its figures; False when its log does not answer."""
+        if run in self._ended:
+            return True
+        try:
+            with self._logs.of(run).read(run) as reading:
+                figures = reading.figures("gateway", time_ns() // 1000)
+                is_over = bool(json.loads(reading.position())["over"])
+        except (_native.Fault, StackFault, OSError):
+            return False
+        except (_native.Refused, ApiError):
+            # It was deleted meanwhile.
+            return True
+        if figures is not None:
+            self._figures[run] = figures
+        if is_over:
+            self._ended.add(run)
+        return True
+
+
+def exported(listed: Sequence[Listed], now_us: int) -> tuple[list[str], int]:
+    """Choose the runs to export from a list, newest first, and count those above the limit."""
+    since_us = now_us - int(EXPORTED_ENDED_SECS * SECOND_US)
+    recent = [
+        one["run"]
+        for one in listed
+        if one["asked"] and (one["ended_at"] is None or one["ended_at"] > since_us)
+    ]
+    return recent[:EXPORTED_RUNS_MAX], max(0, len(recent) - EXPORTED_RUNS_MAX)

@@ -1,0 +1,83 @@
+"""`GET /metrics`: a run of a fleet, as a real Prometheus scrapes it from gateway, coordinator and
+command at the same time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from services.gateway.tests.test_run_list import scene
+from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, scraping
+
+from loadpilot_gateway.limits import EXPORTED_RUNS_MAX
+from loadpilot_gateway.runs.exported_runs import exported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from services.gateway.tests.gateways import Gateways
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+RPS, SECS = 50, 5
+TOKEN = "0123456789abcdef"  # noqa: S105
+ONCE = "max without (instance, job, exporter) (max_over_time({}[10m]))"
+
+
+def test_two_exporters_of_a_run_count_once(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if exporters of one run have other counts than its report, if they cannot be told
+    apart, or if a gateway shows runs to callers without its token."""
+    http = f"127.0.0.1:{free_port()}"
+    fleet.coordinator("--http", http, "--export-runs")
+    fleet.agent("a-1")
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    gateway = gateways.start(TOKEN_FILE=str(token))
+    assert gateway.ask("GET", "/metrics").status == 401
+    address = f"127.0.0.1:{free_port()}"
+    credentials = f"    authorization:\n      credentials_file: {token}\n"
+    jobs = {"command": address, "coordinator": http, "gateway": f"127.0.0.1:{gateway.port}"}
+    server = Prometheus(tmp_path / "prometheus", scraping(jobs, credentials), NATIVE)
+    try:
+        flags = ("--external-agents", "1", "--metrics", address)
+        finished = fleet.run(loadpilot, scene("Shop", RPS, SECS), oracle.url, *flags)
+        run, report = finished.run, finished.report
+        series = f'loadpilot_calls_total{{run="{run}"}}'
+        by = ("command", "coordinator", "gateway")
+        whole = f"count by (exporter) ({series} == {RPS * SECS})"
+        server.until(whole, lambda found: {"coordinator", "gateway"} <= found.keys())
+        counts = server.query(f"sum by (exporter) (max_over_time({series}[10m]))")
+        assert counts == dict.fromkeys(by, RPS * SECS)
+        (once,) = server.query(f"sum({ONCE.format(series)})").values()
+        assert once == RPS * SECS == report["calls"]["attempted"] == len(oracle.requests())
+        name = "loadpilot_request_duration_seconds"
+        merged = f'sum({name}{{run="{run}",exporter!="command"}})'
+        (p99,) = server.query(f"histogram_quantile(0.99, {merged})").values()
+        assert abs(p99 * 1e3 / report["p99_ms"] - 1) < 0.02
+        process = server.query('loadpilot_gateway_http_requests_total{route="/metrics",code="200"}')
+        assert all(count >= 2 for count in process.values()), process
+        assert list(server.query("loadpilot_coordinator_nats_up").values()) == [1]
+        for job in ("coordinator", "gateway"):
+            shown = server.query(f'sum by (phase) (loadpilot_runs{{job="{job}"}})')
+            assert shown == {"sealed": 1}
+            assert list(server.query(f'loadpilot_exporter_runs{{job="{job}"}}').values()) == [1]
+    finally:
+        server.stop()
+
+
+def test_the_newest_open_and_recent_runs_are_exported() -> None:
+    """Broken if an old run is exported, a run that goes on is not, or their number has no limit."""
+    now_us = 1_000_000_000
+
+    def row(number: int, ended_secs: float | None, *, asked: bool = True) -> dict[str, object]:
+        ended_at = None if ended_secs is None else now_us - int(ended_secs * 1e6)
+        return {"run": f"{number:02}", "ended_at": ended_at, "asked": asked}
+
+    rows = [row(9, None), row(8, 299), row(7, 301), row(6, None), row(5, None, asked=False)]
+    assert exported(rows, now_us) == (["09", "08", "06"], 0)
+    many = [row(99 - n, None) for n in range(EXPORTED_RUNS_MAX + 3)]
+    chosen, left_out = exported(many, now_us)
+    assert (len(chosen), chosen[0], left_out) == (EXPORTED_RUNS_MAX, "99", 3)
