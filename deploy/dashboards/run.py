@@ -120,7 +120,7 @@ def _state() -> Panels:
             "Findings",
             "Why the certificate is not VALID, and what else to know.",
             {},
-            states=[f"{last('loadpilot_run_finding', 'level, finding')} == 1"],
+            states=[_findings()],
         ),
         rows(
             "Thresholds",
@@ -133,6 +133,14 @@ def _state() -> Panels:
             properties={"passed": [passed, coloured]},
         ),
     ]
+
+
+def _findings() -> str:
+    """Findings, without that the run has not ended once it has."""
+    by = "run, level, finding"
+    lasting = last("loadpilot_run_finding", by, f'{RUN}, finding!="unfinished"')
+    unfinished = last("loadpilot_run_finding", by, f'{RUN}, finding="unfinished"')
+    return f"{lasting} or {unfinished} unless on (run) {last('loadpilot_run_verdict', 'run')}"
 
 
 def _throughput() -> Panels:

@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -70,12 +70,17 @@ class Prometheus:
             else:
                 return
 
+    def series(self, question: str, **parameters: str) -> list[dict[str, Any]]:
+        """The answer to `query` or `query_range`, as the server gives it."""
+        answer = json.loads(self._get(f"/api/v1/{question}", **parameters))
+        assert answer["status"] == "success", answer
+        found: list[dict[str, Any]] = answer["data"]["result"]
+        return found
+
     def query(self, text: str, at: float | None = None) -> dict[str, float]:
         """The values of an instant query by their labels."""
         instant = {} if at is None else {"time": f"{at:.3f}"}
-        answer = json.loads(self._get("/api/v1/query", query=text, **instant))
-        assert answer["status"] == "success", answer
-        found = answer["data"]["result"]
+        found = self.series("query", query=text, **instant)
         return {",".join(one["metric"].values()): float(one["value"][1]) for one in found}
 
     def until(
@@ -90,7 +95,7 @@ class Prometheus:
 
     def points(self, text: str) -> list[float]:
         """The values of a series of which a range is asked for."""
-        (one,) = json.loads(self._get("/api/v1/query", query=text))["data"]["result"]
+        (one,) = self.series("query", query=text)
         return [float(value) for _, value in one["values"]]
 
     def stop(self) -> None:
