@@ -1,6 +1,6 @@
 """The dashboards as committed: current, complete, and what Grafana's own types accept.
 
-That their queries have the figures of a run is shown in tests/e2e/sinks/test_dashboards.py.
+That their queries have the figures of a run is shown in test_dashboard_queries.py.
 """
 
 from __future__ import annotations

@@ -1,32 +1,29 @@
-"""The dashboards on a real Prometheus: every query has data, and the figures are the report's.
-
-Prometheus has the configuration that `loadpilot init` writes, and scrapes the run twice, as where
-two exporters show it.
-"""
+"""The dashboards on a real Prometheus: every query has data, and the figures are the report's."""
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from deploy.dashboards.generate import FLEET, ROOT, STARTER
+from tests.deploy.dashboard_queries import Panels
+from tests.deploy.local_processes import Plain
+from tests.e2e.support.command import Loadpilot
 from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
 
-ROOT = Path(__file__).parents[3]
-STARTER = ROOT / "sdk/python/loadpilot/cli/starter/monitoring"
+MONITORING = ROOT / STARTER
 DASHBOARDS = {
-    "run": STARTER / "grafana-dashboard.json",
-    "runs": ROOT / "deploy/grafana/runs.json",
-    "generators": ROOT / "deploy/grafana/generators.json",
+    "run": MONITORING / "grafana-dashboard.json",
+    "runs": ROOT / FLEET / "runs.json",
+    "generators": ROOT / FLEET / "generators.json",
 }
 SECS = 16
 SHOP = f"""
@@ -43,106 +40,31 @@ class Shop(VUser):
     def slow(self, client):
         client.get("/slow")
 """
-VARIABLES = {
-    "$__rate_interval": "8s",
-    "$__range": "15m",
-    "$scenario": ".*",
-    "$task": ".*",
-    "$agent": ".*",
-}
-"""As Grafana fills them in: four scrapes, and what is chosen at first."""
-STEP_S = 2
-
-
-class Panels:
-    """The panels of a dashboard, as Grafana asks Prometheus for them."""
-
-    def __init__(self, file: Path, server: Prometheus, run: str, start: float) -> None:
-        self._dashboard = json.loads(file.read_text(encoding="utf-8"))
-        self._server = server
-        self._variables = {**VARIABLES, "$run": run}
-        self._start = start
-        self.all = [panel for panel in self._dashboard["panels"] if panel["type"] != "row"]
-
-    def asked(self, panel: dict[str, Any], letter: str) -> list[dict[str, Any]]:
-        """The series of a query."""
-        (target,) = [one for one in panel["targets"] if one["refId"] == letter]
-        expression = self.filled(target["expr"])
-        if target["instant"]:
-            return self._server.series("query", query=expression, time=str(time.time()))
-        end = str(time.time())
-        return self._server.series(
-            "query_range", query=expression, start=str(self._start), end=end, step=str(STEP_S)
-        )
-
-    def filled(self, text: str) -> str:
-        """A text with the values of variables."""
-        for name, value in self._variables.items():
-            text = text.replace(name, value)
-        assert "$" not in text, text
-        return text
-
-    def empty(self) -> list[str]:
-        """Title and letter of each query without data."""
-        return [
-            f"{panel['title']} {target['refId']}"
-            for panel in self.all
-            for target in panel["targets"]
-            if not self.asked(panel, target["refId"])
-        ]
-
-    def named(self, title: str, kind: str) -> dict[str, Any]:
-        (found,) = [one for one in self.all if (one["title"], one["type"]) == (title, kind)]
-        return dict(found)
-
-    def figure(self, title: str, kind: str = "stat") -> float:
-        """The number that a panel shows."""
-        (found,) = self.asked(self.named(title, kind), "A")
-        return float(found["value"][1])
-
-    def table(self, title: str, *keys: str) -> dict[tuple[str, ...], dict[str, float]]:
-        """Rows of a table by the values of labels, each with its columns."""
-        panel = self.named(title, "table")
-        _, organize = panel["transformations"]
-        names = organize["options"]["renameByName"]
-        rows: dict[tuple[str, ...], dict[str, float]] = {}
-        for value, column in names.items():
-            for found in self.asked(panel, value.rpartition("#")[2]):
-                key = tuple(found["metric"].get(label, "") for label in keys)
-                rows.setdefault(key, {})[column] = float(found["value"][1])
-        return rows
-
-    def annotations(self) -> dict[str, list[float]]:
-        """Times of the annotations in ms since 1970, by title."""
-        (query,) = self._dashboard["annotations"]["list"]
-        found = self._server.series("query", query=self.filled(query["expr"]))
-        times: dict[str, list[float]] = {}
-        for one in found:
-            times.setdefault(one["metric"]["event"], []).append(float(one["value"][1]))
-        return times
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[Prometheus, str]]:
-    """Prometheus as `loadpilot init` sets it up, and the address that it scrapes."""
+    """Prometheus as `loadpilot init` sets it up, and the address that it scrapes: twice, as where
+    two exporters show a run."""
     folder, address = tmp_path / "prometheus", f"127.0.0.1:{free_port()}"
     folder.mkdir()
-    shipped = yaml.safe_load((STARTER / "prometheus.yml").read_text(encoding="utf-8"))
+    shipped = yaml.safe_load((MONITORING / "prometheus.yml").read_text(encoding="utf-8"))
     (job,) = shipped["scrape_configs"]
     job["static_configs"] = [{"targets": [address]}]
     shipped["scrape_configs"].append({**job, "job_name": "another"})
-    (folder / "alerts.yml").write_bytes((STARTER / "alerts.yml").read_bytes())
+    (folder / "alerts.yml").write_bytes((MONITORING / "alerts.yml").read_bytes())
     server = Prometheus(folder, yaml.safe_dump(shipped), NATIVE)
     yield server, address
     server.stop()
 
 
 def test_every_query_has_data_and_figures_are_the_reports(
-    loadpilot: Loadpilot, oracle: Oracle, server: tuple[Prometheus, str]
+    tmp_path: Path, oracle: Oracle, server: tuple[Prometheus, str]
 ) -> None:
     """Broken if a panel stays empty, a figure is not the report's, or a run that is scraped twice
     counts twice."""
     prometheus, address = server
+    loadpilot = Loadpilot(tmp_path / "work")
     oracle.delay(300, path="/slow")
     oracle.status(500, path="/slow", fraction=0.3)
     start = time.time()
@@ -198,3 +120,45 @@ def test_every_query_has_data_and_figures_are_the_reports(
     assert row["started"] == events["start"][0] < row["ended"] <= time.time() * 1e3
     assert row["p99"] == pytest.approx(report["p99_ms"] / 1e3, rel=0.02)
     assert row["error rate"] == pytest.approx(report["error_rate_pct"] / 100)
+
+
+def test_every_query_on_a_fleet_has_data(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if the gateway of the compose file is not scraped with the keys of Prometheus, or a
+    panel of the fleet stays empty. Coordinators are scraped as the comment of the file says."""
+    shipped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))
+    folder = tmp_path / "prometheus"
+    folder.mkdir()
+    (folder / "run-alerts.yml").write_bytes((MONITORING / "alerts.yml").read_bytes())
+    rules = ROOT / "deploy/prometheus/fleet-alerts.yml"
+    (folder / "fleet-alerts.yml").write_bytes(rules.read_bytes())
+    start = time.time()
+    with Plain(tmp_path) as plain:
+        plain.start_all()
+        (gateway,) = shipped["scrape_configs"]
+        keys = str(plain.keys / "prometheus")
+        gateway["authorization"]["credentials_file"] = f"{keys}/gateway-token"
+        gateway["tls_config"]["ca_file"] = f"{keys}/ca.pem"
+        gateway["static_configs"] = [{"targets": [f"localhost:{plain.gateway_port}"]}]
+        coordinators = plain.http_addresses("coordinator")
+        static = [{"targets": coordinators}]
+        job = {"job_name": "loadpilot-coordinator", "static_configs": static}
+        shipped["scrape_configs"].append(job)
+        prometheus = Prometheus(folder, yaml.safe_dump(shipped), NATIVE)
+        try:
+            prometheus.until("sum (up)", lambda found: found == {"": 1 + len(coordinators)})
+            run = plain.submit(oracle.url, 50, 12)
+            report = plain.report(run)
+            counted = f'sum (loadpilot_calls_total{{run="{run}"}})'
+            prometheus.until(counted, lambda found: found == {"": 600})
+            files = {"fleet": ROOT / FLEET / "fleet.json", **DASHBOARDS}
+            shown = {name: Panels(file, prometheus, run, start) for name, file in files.items()}
+            assert shown["fleet"].empty() == []
+            assert shown["fleet"].figure("Agents") == len(plain.agents)
+            run_panels = shown["run"]
+            assert run_panels.figure("Planned") == report["arrivals"]["planned"] == 600
+            p99 = run_panels.figure("p99", "gauge")
+            assert p99 == pytest.approx(report["p99_ms"] / 1e3, rel=0.02)
+            assert shown["runs"].empty() == []
+            assert prometheus.query('ALERTS{alertstate="firing", severity="critical"}') == {}
+        finally:
+            prometheus.stop()
