@@ -22,7 +22,8 @@ def fleet() -> Dashboard:
                 "Open runs",
                 "That are not over.",
                 "none",
-                f"max (sum by (instance, job) (loadpilot_runs{{{OPEN}}}))",
+                f"max (sum by (instance, job) (loadpilot_runs{{{OPEN}}}))"
+                " or max (loadpilot_exporter_runs) * 0",
                 width=4,
             ),
             figure(

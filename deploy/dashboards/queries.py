@@ -62,19 +62,50 @@ def last(gauge: str, by: str, selector: str = RUN) -> str:
     return f"max by ({by}) ({newest(gauge, selector)})"
 
 
+def settled(gauge: str, by: str, *, is_state: bool = False) -> str:
+    """Newest value of a gauge that may go up and down, for each value of the labels in `by`.
+
+    Of a run that is over, exporters that ended before it did are left out; those that know its end
+    export a verdict. A state is 1 where the label has its name, and else left out.
+    """
+    found = newest(gauge) + (" == 1" if is_state else "")
+    verdict = newest("loadpilot_run_verdict")
+    final = f"{found} and on (run, {EXPORTERS}) {verdict}"
+    return f"max by ({by}) (({final}) or ({found} unless on (run) {verdict}))"
+
+
 def share(part: str, whole: str) -> str:
     """Quotient of two sums; 0 where the part has no series yet."""
-    return f"({part} or {whole} * 0) / {whole}"
+    return f"({or_zero(part, whole)}) / {whole}"
+
+
+def or_zero(part: str, whole: str) -> str:
+    """A sum that is 0 where it has no series yet, as another one of the same labels has."""
+    return f"{part} or {whole} * 0"
 
 
 def quantile(q: float, histogram: str, selector: str = RUN, by: str = "") -> str:
     """Percentile over the rate interval, from native buckets, else from classic ones."""
-    return _quantile(q, histogram, "rate({}[" + RATE_INTERVAL + "])", selector, by)
+    native, classic = (
+        f"rate({name}{{{selector}}}[{RATE_INTERVAL}])"
+        for name in (histogram, f"{histogram}_bucket")
+    )
+    return f"{_quantile(q, native, by)} or {_quantile(q, classic, by, is_classic=True)}"
 
 
 def last_quantile(q: float, histogram: str, selector: str = RUN, by: str = "") -> str:
-    """Percentile over the whole run, as of the newest value of the time range."""
-    return _quantile(q, histogram, "last_over_time({}[" + RANGE + "])", selector, by)
+    """Percentile over the whole run, as of the newest value of the time range.
+
+    Prometheus 2 has no newest value of native histograms: there it is the percentile over the time
+    range, without what came before its first scrape.
+    """
+    native = newest(histogram, selector)
+    ranged = f"increase({histogram}{{{selector}}}[{RANGE}])"
+    classic = newest(f"{histogram}_bucket", selector)
+    return (
+        f"{_quantile(q, native, by)} or {_quantile(q, ranged, by)}"
+        f" or {_quantile(q, classic, by, is_classic=True)}"
+    )
 
 
 def mean(histogram: str, selector: str = RUN, by: str = "") -> str:
@@ -87,14 +118,9 @@ def mean(histogram: str, selector: str = RUN, by: str = "") -> str:
     return f"histogram_sum({native}) / histogram_count({native}) or {parts[0]} / {parts[1]}"
 
 
-def _quantile(q: float, histogram: str, over: str, selector: str, by: str) -> str:
-    native = over.format(f"{histogram}{{{selector}}}")
-    classic = over.format(f"{histogram}_bucket{{{selector}}}")
-    keep = f"le, {by}" if by else "le"
-    return (
-        f"histogram_quantile({q}, sum{_by(by)} ({native}))"
-        f" or histogram_quantile({q}, sum by ({keep}) ({classic}))"
-    )
+def _quantile(q: float, values: str, by: str, *, is_classic: bool = False) -> str:
+    keep = ", ".join(label for label in ("le" if is_classic else "", by) if label)
+    return f"histogram_quantile({q}, sum{_by(keep)} ({values}))"
 
 
 def _by(labels: str) -> str:

@@ -35,8 +35,10 @@ from .queries import (
     last_quantile,
     mean,
     once,
+    or_zero,
     quantile,
     rate,
+    settled,
     share,
     total,
 )
@@ -92,19 +94,22 @@ def _state() -> Panels:
             "Certificate",
             "Whether the load generator did what the plan says. It is not VALID before the run has"
             " ended (finding `unfinished`). Figures of an INVALID run say little about the target.",
-            Query(f"{last('loadpilot_run_certificate', 'certificate')} == 1", "{{certificate}}"),
+            Query(
+                settled("loadpilot_run_certificate", "certificate", is_state=True),
+                "{{certificate}}",
+            ),
             {"VALID": GOOD, "DEGRADED": FAIR, "INVALID": BAD},
         ),
         state(
             "Verdict",
             "Whether the thresholds held; known once the run has ended.",
-            Query(f"{last('loadpilot_run_verdict', 'verdict')} == 1", "{{verdict}}"),
+            Query(settled("loadpilot_run_verdict", "verdict", is_state=True), "{{verdict}}"),
             {"passed": GOOD, "failed": BAD},
         ),
         state(
             "Phase",
             "What the run does now.",
-            Query(f"{last('loadpilot_run_phase', 'phase')} == 1", "{{phase}}"),
+            Query(settled("loadpilot_run_phase", "phase", is_state=True), "{{phase}}"),
             {"running": GOOD},
         ),
         figure("Elapsed", "Since the start.", "s", last("loadpilot_elapsed_secs", "run")),
@@ -126,9 +131,9 @@ def _state() -> Panels:
             "Thresholds",
             "As they stand; in the units of their names.",
             {
-                "value": last("loadpilot_threshold_value", "threshold"),
-                "limit": last("loadpilot_threshold_limit", "threshold"),
-                "passed": last("loadpilot_threshold_passed", "threshold"),
+                "value": settled("loadpilot_threshold_value", "threshold"),
+                "limit": settled("loadpilot_threshold_limit", "threshold"),
+                "passed": settled("loadpilot_threshold_passed", "threshold"),
             },
             properties={"passed": [passed, coloured]},
         ),
@@ -136,11 +141,17 @@ def _state() -> Panels:
 
 
 def _findings() -> str:
-    """Findings, without that the run has not ended once it has."""
+    """Findings as they stand while the run is exported, afterwards the last ones.
+
+    A run that has ended is not `unfinished`, and a VALID one has no findings, whatever was found
+    while it went on.
+    """
     by = "run, level, finding"
-    lasting = last("loadpilot_run_finding", by, f'{RUN}, finding!="unfinished"')
-    unfinished = last("loadpilot_run_finding", by, f'{RUN}, finding="unfinished"')
-    return f"{lasting} or {unfinished} unless on (run) {last('loadpilot_run_verdict', 'run')}"
+    now = f"max by ({by}) (loadpilot_run_finding{{{RUN}}})"
+    seen = last("loadpilot_run_finding", by, f'{RUN}, finding!="unfinished"')
+    exported = f"loadpilot_run_certificate{{{RUN}}}"
+    valid = last("loadpilot_run_certificate", "run", f'{RUN}, certificate="VALID"')
+    return f"{now} or ({seen} unless on (run) {exported} unless on (run) {valid} == 1)"
 
 
 def _throughput() -> Panels:
@@ -237,7 +248,7 @@ def _errors() -> Panels:
             "Counts as the report has them.",
             "short",
             Query(count(CALLS), "calls"),
-            Query(f"{count(CALLS, errors)} or {count(CALLS)} * 0", "errors"),
+            Query(or_zero(count(CALLS, errors), count(CALLS)), "errors"),
             Query(count("loadpilot_arrivals_failed_total"), "failed arrivals"),
         ),
         figure(
@@ -249,7 +260,13 @@ def _errors() -> Panels:
             (0.05, BAD),
             width=QUARTER,
         ),
-        figure("Errors", "Of the whole run.", "short", last_count(CALLS, errors), width=QUARTER),
+        figure(
+            "Errors",
+            "Of the whole run.",
+            "short",
+            or_zero(last_count(CALLS, errors), last_count(CALLS)),
+            width=QUARTER,
+        ),
     ]
 
 
@@ -280,7 +297,9 @@ def _tasks() -> Panels:
             "Latencies are corrected, in seconds.",
             {
                 "calls": last_count(CALLS, TASK, "task, call"),
-                "errors": last_count(CALLS, errors, "task, call"),
+                "errors": or_zero(
+                    last_count(CALLS, errors, "task, call"), last_count(CALLS, TASK, "task, call")
+                ),
                 "p50": last_quantile(0.5, RESPONSE, TASK, "task, call"),
                 "p95": last_quantile(0.95, RESPONSE, TASK, "task, call"),
                 "p99": last_quantile(0.99, RESPONSE, TASK, "task, call"),

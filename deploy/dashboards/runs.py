@@ -16,8 +16,10 @@ from .queries import (
     last,
     last_count,
     last_quantile,
+    or_zero,
     quantile,
     rate,
+    settled,
     share,
 )
 
@@ -47,6 +49,7 @@ def all_runs() -> Dashboard:
 def _table() -> Builder[Panel]:
     errors, finished = f"{RUN}, {FAILED}", f"{RUN}, {FINISHED}"
     started = f"{last(RUN_START, BY)} * 1000"
+    planned = last_count("loadpilot_arrivals_planned_total", RUN, BY)
     ended = f"{last(RUN_END, BY)} * 1000"
     date = [DynamicConfigValue("unit", "dateTimeAsIso")]
     link = [DynamicConfigValue("links", [{"title": "Show the run", "url": LINK}])]
@@ -56,16 +59,16 @@ def _table() -> Builder[Panel]:
         {
             "started": started,
             "ended": f"{ended} or {started} * 0 + time() * 1000",
-            "planned": last_count("loadpilot_arrivals_planned_total", RUN, BY),
+            "planned": planned,
             "started arrivals": last_count("loadpilot_arrivals_started_total", RUN, BY),
-            "dropped": last_count("loadpilot_arrivals_dropped_total", RUN, BY),
+            "dropped": or_zero(last_count("loadpilot_arrivals_dropped_total", RUN, BY), planned),
             "calls": last_count(CALLS, RUN, BY),
             "error rate": share(last_count(CALLS, errors, BY), last_count(CALLS, finished, BY)),
             "p50": last_quantile(0.5, RESPONSE, RUN, BY),
             "p99": last_quantile(0.99, RESPONSE, RUN, BY),
         },
         states=[
-            f"{last(f'loadpilot_run_{name}', f'{BY}, {name}')} == 1"
+            settled(f"loadpilot_run_{name}", f"{BY}, {name}", is_state=True)
             for name in ("phase", "certificate", "verdict")
         ],
         width=FULL,
