@@ -141,17 +141,20 @@ def _state() -> Panels:
 
 
 def _findings() -> str:
-    """Findings as they stand while the run is exported, afterwards the last ones.
+    """Findings as they stand; of a run that is over, those that were found at any time.
 
-    A run that has ended is not `unfinished`, and a VALID one has no findings, whatever was found
+    A run that is over is not `unfinished`, and a VALID one has no findings, whatever was found
     while it went on.
     """
     by = "run, level, finding"
     now = f"max by ({by}) (loadpilot_run_finding{{{RUN}}})"
     seen = last("loadpilot_run_finding", by, f'{RUN}, finding!="unfinished"')
-    exported = f"loadpilot_run_certificate{{{RUN}}}"
+    over = last("loadpilot_run_verdict", "run")
     valid = last("loadpilot_run_certificate", "run", f'{RUN}, certificate="VALID"')
-    return f"{now} or ({seen} unless on (run) {exported} unless on (run) {valid} == 1)"
+    return (
+        f"({now} unless on (run) {over})"
+        f" or ({seen} and on (run) {over} unless on (run) ({valid} == 1))"
+    )
 
 
 def _throughput() -> Panels:
