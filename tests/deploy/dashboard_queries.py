@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.e2e.support.prometheus import Prometheus
 
+ROOT = Path(__file__).parents[2]
+STARTER = ROOT / "sdk/python/loadpilot/cli/starter/monitoring"
+DASHBOARDS = {
+    "run": STARTER / "grafana-dashboard.json",
+    **{name: ROOT / f"deploy/grafana/{name}.json" for name in ("runs", "generators", "fleet")},
+}
 VARIABLES = {
     "$__rate_interval": "8s",
     "$__range": "15m",
@@ -62,19 +67,22 @@ class Panels:
         (found,) = [one for one in self.all if (one["title"], one["type"]) == (title, kind)]
         return dict(found)
 
-    def whole_run(self, title: str, kind: str = "gauge") -> float:
-        """The number of a panel from the last scrape.
+    def whole_run(self, title: str, at: float) -> float:
+        """The percentile that a gauge shows, from the last scrape before an instant.
 
         Functions over time leave native histograms out before version 3; the others are the same.
         """
-        ended = self.filled('timestamp(loadpilot_run_end_timestamp_seconds{run="$run"})')
-        newest = f"max (max_over_time({ended}[15m:200ms]))"
-        (at,) = self._server.until(newest, bool).values()
-        (target,) = self.named(title, kind)["targets"]
+        (target,) = self.named(title, "gauge")["targets"]
         query = NEWEST.sub(r"\1", self.filled(target["expr"]))
         assert query != self.filled(target["expr"])
         (found,) = self._server.query(query, at=at).values()
         return found
+
+    def last_scrape(self) -> float:
+        """The instant of the last scrape of a run whose exporter is gone."""
+        scraped = self.filled('timestamp(loadpilot_run_certificate{run="$run"})')
+        (at,) = self._server.query(f"max (max_over_time({scraped}[15m:200ms]))").values()
+        return at
 
     def figure(self, title: str, kind: str = "stat") -> float:
         """The number that a panel shows."""

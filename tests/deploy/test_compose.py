@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+import yaml
+from deploy.dashboards.generate import files
 from tests.deploy.composition import ROOT, configured, services, stages
+from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
 from tests.deploy.local_processes import Plain, keys
+from tests.e2e.support.prometheus import NATIVE, Prometheus
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.oracle.oracle import Oracle
 
 ROLES = ("coordinator", "agent", "gateway", "submitter", "watcher")
@@ -28,7 +33,6 @@ PROFILES = ("python", "monitoring")
 KEYLESS = {"target", "grafana"}
 CONTROL, TARGET = {"nats", "coordinator", "gateway"}, {"target"}
 CLUSTER = ("docker-compose.yml", "deploy/nats/cluster.yml")
-STARTER = ROOT / "sdk/python/loadpilot/cli/starter/monitoring"
 LOOPBACK = "127.0.0.1"
 
 
@@ -64,6 +68,25 @@ def test_monitoring_of_a_project_reaches_loopback_and_is_reached_from_there_only
     mounted = {one["source"] for one in volumes if one["type"] == "bind"}
     files = {str(path) for path in STARTER.iterdir() if path.name != "docker-compose.yml"}
     assert mounted == files
+
+
+def test_the_compose_file_gives_grafana_every_dashboard() -> None:
+    """Broken if Grafana starts without a dashboard, or finds none where it looks for them."""
+    service = configured("monitoring")["services"]["grafana"]
+    mounted = {one["target"]: Path(one["source"]) for one in service["volumes"] if "source" in one}
+    text = (STARTER / "grafana-provider.yml").read_text(encoding="utf-8")
+    (provider,) = yaml.safe_load(text)["providers"]
+    folder = provider["options"]["path"]
+    found = {
+        path.relative_to(ROOT)
+        for target, path in mounted.items()
+        if target.startswith(f"{folder}/")
+    }
+    assert found == files().keys()
+    home = service["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert home in mounted
+    binds = [Path(one["source"]) for one in service["volumes"] if one["type"] == "bind"]
+    assert [path for path in binds if not path.is_file()] == []
 
 
 def test_a_log_on_three_nodes_is_one_fleet() -> None:
@@ -160,6 +183,54 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     assert report["arrivals"]["started"] == rps * secs
     assert report["calls"]["outcomes"] == {"ok": rps * secs}
     assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
+
+
+def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if the gateway of the compose file is not scraped with the keys of Prometheus, or a
+    panel of the fleet stays empty; or if a run that two exporters show counts twice. Coordinators
+    are scraped as the comment of the file says."""
+    shipped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))
+    folder = tmp_path / "prometheus"
+    folder.mkdir()
+    (folder / "run-alerts.yml").write_bytes((STARTER / "alerts.yml").read_bytes())
+    rules = ROOT / "deploy/prometheus/fleet-alerts.yml"
+    (folder / "fleet-alerts.yml").write_bytes(rules.read_bytes())
+    start = time.time()
+    oracle.delay(50)
+    with Plain(tmp_path) as plain:
+        plain.start_all()
+        (gateway,) = shipped["scrape_configs"]
+        keys = str(plain.keys / "prometheus")
+        gateway["authorization"]["credentials_file"] = f"{keys}/gateway-token"
+        gateway["tls_config"]["ca_file"] = f"{keys}/ca.pem"
+        gateway["static_configs"] = [{"targets": [f"localhost:{plain.gateway_port}"]}]
+        another = {**gateway, "job_name": "another-gateway"}
+        coordinators = plain.http_addresses("coordinator")
+        static = [{"targets": coordinators}]
+        job = {"job_name": "loadpilot-coordinator", "static_configs": static}
+        shipped["scrape_configs"] += [another, job]
+        prometheus = Prometheus(folder, yaml.safe_dump(shipped), NATIVE)
+        try:
+            prometheus.until("sum (up)", lambda found: found == {"": 2 + len(coordinators)})
+            run = plain.submit(oracle.url, 50, 12)
+            report = plain.report(run)
+            over = f'count (loadpilot_run_end_timestamp_seconds{{run="{run}"}})'
+            prometheus.until(over, lambda found: found == {"": 2})
+            shown = {
+                name: Panels(file, prometheus, run, start) for name, file in DASHBOARDS.items()
+            }
+            assert shown["fleet"].empty() == []
+            assert shown["fleet"].figure("Agents") == len(plain.agents)
+            run_panels = shown["run"]
+            assert run_panels.figure("Planned") == report["arrivals"]["planned"] == 600
+            assert run_panels.figure("Started") == len(oracle.requests()) == 600
+            p99 = run_panels.whole_run("p99", time.time())
+            assert p99 == pytest.approx(report["p99_ms"] / 1e3, rel=0.02)
+            assert shown["runs"].empty() == []
+            firing = 'ALERTS{alertstate="firing", alertname!~"LoadPilotRun.*"}'
+            assert prometheus.query(firing) == {}
+        finally:
+            prometheus.stop()
 
 
 def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:

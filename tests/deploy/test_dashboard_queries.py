@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from deploy.dashboards.generate import FLEET, ROOT, STARTER
-from tests.deploy.dashboard_queries import Panels
-from tests.deploy.local_processes import Plain
+from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
 from tests.e2e.support.command import Loadpilot
 from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, installed
 
@@ -21,12 +19,6 @@ if TYPE_CHECKING:
 
     from tests.oracle.oracle import Oracle
 
-MONITORING = ROOT / STARTER
-DASHBOARDS = {
-    "run": MONITORING / "grafana-dashboard.json",
-    "runs": ROOT / FLEET / "runs.json",
-    "generators": ROOT / FLEET / "generators.json",
-}
 HEAT = "Latency by time, corrected A"
 """Needs native histograms."""
 SECS = 16
@@ -51,10 +43,10 @@ def server(tmp_path: Path) -> Iterator[tuple[Prometheus, str]]:
     """Prometheus as `loadpilot init` sets it up, and the address that it scrapes."""
     folder, address = tmp_path / "prometheus", f"127.0.0.1:{free_port()}"
     folder.mkdir()
-    shipped = yaml.safe_load((MONITORING / "prometheus.yml").read_text(encoding="utf-8"))
+    shipped = yaml.safe_load((STARTER / "prometheus.yml").read_text(encoding="utf-8"))
     (job,) = shipped["scrape_configs"]
     job["static_configs"] = [{"targets": [address]}]
-    (folder / "alerts.yml").write_bytes((MONITORING / "alerts.yml").read_bytes())
+    (folder / "alerts.yml").write_bytes((STARTER / "alerts.yml").read_bytes())
     server = Prometheus(folder, yaml.safe_dump(shipped), NATIVE)
     yield server, address
     server.stop()
@@ -67,9 +59,12 @@ def assert_figures(run: Panels, report: dict[str, Any]) -> None:
     assert run.figure("Started") == arrivals["started"]
     assert run.figure("Errors") == outcomes["http_5xx"] > 0
     assert run.figure("Error rate") == pytest.approx(report["error_rate_pct"] / 100)
-    assert run.whole_run("p99") == pytest.approx(report["p99_ms"] / 1e3, rel=0.02)
+    scraped_at = run.last_scrape()
+    p99 = run.whole_run("p99", scraped_at)
+    assert p99 == pytest.approx(report["p99_ms"] / 1e3, rel=0.02)
     uncorrected = report["latency"]["service"]["p99_us"] / 1e6
-    assert run.whole_run("p99, uncorrected") == pytest.approx(uncorrected, rel=0.02)
+    p99 = run.whole_run("p99, uncorrected", scraped_at)
+    assert p99 == pytest.approx(uncorrected, rel=0.02)
     calls = run.table("Calls of the whole run", "task", "call")
     assert {task: row["calls"] for (task, _), row in calls.items()} == {
         one["name"]: one["finished"] for one in report["tasks"]
@@ -109,13 +104,16 @@ def test_every_query_has_data_and_figures_are_the_reports(
     assert finished.judged == 1, finished.stderr
     report = finished.report
     prometheus.until("sum (up)", lambda found: found == {"": 0})
-    shown = {file: Panels(path, prometheus, name, start) for file, path in DASHBOARDS.items()}
+    shown = {
+        file: Panels(DASHBOARDS[file], prometheus, name, start)
+        for file in ("run", "runs", "generators")
+    }
     empty = {file: panels.empty() for file, panels in shown.items()}
     if report["certificate"]["grade"] == "VALID":
         assert empty["run"].pop(empty["run"].index("Findings A"))
     assert empty == {"run": [], "runs": [], "generators": []}
 
-    read = set(re.findall(r"loadpilot_\w+", (MONITORING / "alerts.yml").read_text("utf-8")))
+    read = set(re.findall(r"loadpilot_\w+", (STARTER / "alerts.yml").read_text("utf-8")))
     missing = [name for name in read if not prometheus.query(f"count(last_over_time({name}[15m]))")]
     assert missing == []
     fired = 'max_over_time(ALERTS{alertname="LoadPilotArrivalsDropped",alertstate="firing"}[15m])'
@@ -162,49 +160,3 @@ def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle)
         assert 250 <= finished.report["p99_ms"] <= 500
     finally:
         server.stop()
-
-
-def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if the gateway of the compose file is not scraped with the keys of Prometheus, or a
-    panel of the fleet stays empty; or if a run that two exporters show counts twice. Coordinators
-    are scraped as the comment of the file says."""
-    shipped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))
-    folder = tmp_path / "prometheus"
-    folder.mkdir()
-    (folder / "run-alerts.yml").write_bytes((MONITORING / "alerts.yml").read_bytes())
-    rules = ROOT / "deploy/prometheus/fleet-alerts.yml"
-    (folder / "fleet-alerts.yml").write_bytes(rules.read_bytes())
-    start = time.time()
-    oracle.delay(50)
-    with Plain(tmp_path) as plain:
-        plain.start_all()
-        (gateway,) = shipped["scrape_configs"]
-        keys = str(plain.keys / "prometheus")
-        gateway["authorization"]["credentials_file"] = f"{keys}/gateway-token"
-        gateway["tls_config"]["ca_file"] = f"{keys}/ca.pem"
-        gateway["static_configs"] = [{"targets": [f"localhost:{plain.gateway_port}"]}]
-        another = {**gateway, "job_name": "another-gateway"}
-        coordinators = plain.http_addresses("coordinator")
-        static = [{"targets": coordinators}]
-        job = {"job_name": "loadpilot-coordinator", "static_configs": static}
-        shipped["scrape_configs"] += [another, job]
-        prometheus = Prometheus(folder, yaml.safe_dump(shipped), NATIVE)
-        try:
-            prometheus.until("sum (up)", lambda found: found == {"": 2 + len(coordinators)})
-            run = plain.submit(oracle.url, 50, 12)
-            report = plain.report(run)
-            over = f'count (loadpilot_run_end_timestamp_seconds{{run="{run}"}})'
-            prometheus.until(over, lambda found: found == {"": 2})
-            files = {"fleet": ROOT / FLEET / "fleet.json", **DASHBOARDS}
-            shown = {name: Panels(file, prometheus, run, start) for name, file in files.items()}
-            assert shown["fleet"].empty() == []
-            assert shown["fleet"].figure("Agents") == len(plain.agents)
-            run_panels = shown["run"]
-            assert run_panels.figure("Planned") == report["arrivals"]["planned"] == 600
-            assert run_panels.figure("Started") == len(oracle.requests()) == 600
-            p99 = run_panels.whole_run("p99")
-            assert p99 == pytest.approx(report["p99_ms"] / 1e3, rel=0.02)
-            assert shown["runs"].empty() == []
-            assert prometheus.query('ALERTS{alertstate="firing", severity="critical"}') == {}
-        finally:
-            prometheus.stop()

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from deploy.dashboards.generate import STARTER, files
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard, RowPanel
 from grafana_foundation_sdk.models.prometheus import Dataquery
-from tests.deploy.composition import ROOT, configured
+from tests.deploy.composition import ROOT
 
 COLUMNS = 24
 NAMES = [str(path) for path in files()]
@@ -103,27 +102,3 @@ def test_each_dashboard_has_an_address_of_its_own() -> None:
     (runs,) = [name for name in NAMES if name.endswith("/runs.json")]
     assert '"/d/loadpilot-run?var-run=' in (ROOT / runs).read_text(encoding="utf-8")
     assert "loadpilot-run" in addresses
-
-
-def test_the_compose_file_gives_grafana_every_dashboard() -> None:
-    """Broken if Grafana starts without a dashboard, or finds none where it looks for them."""
-    service = configured("monitoring")["services"]["grafana"]
-    mounted = {one["target"]: Path(one["source"]) for one in service["volumes"] if "source" in one}
-    folder = provider_folder()
-    found = {
-        path.relative_to(ROOT)
-        for target, path in mounted.items()
-        if target.startswith(f"{folder}/")
-    }
-    assert found == files().keys()
-    home = service["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-    assert home in mounted
-    binds = [Path(one["source"]) for one in service["volumes"] if one["type"] == "bind"]
-    assert [path for path in binds if not path.is_file()] == []
-
-
-def provider_folder() -> str:
-    """Where Grafana looks for dashboards."""
-    text = (ROOT / STARTER / "grafana-provider.yml").read_text(encoding="utf-8")
-    (provider,) = yaml.safe_load(text)["providers"]
-    return str(provider["options"]["path"])
