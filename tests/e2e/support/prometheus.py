@@ -37,38 +37,11 @@ def installed(program: str) -> str:
     return binary
 
 
-class Prometheus:
-    """A server that scrapes what it is told and receives by remote write."""
+class Server:
+    """The query API of a server that runs."""
 
-    def __init__(self, folder: Path, scraped: str = "", *flags: str) -> None:
-        binary = installed("prometheus")
-        folder.mkdir(exist_ok=True)
-        configs = scraped or "scrape_configs: []\n"
-        (folder / "prometheus.yml").write_text(configs, encoding="utf-8")
-        self.address = f"127.0.0.1:{free_port()}"
-        self._log = (folder / "log").open("wb")
-        self._process = subprocess.Popen(
-            [
-                binary,
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={self.address}",
-                "--web.enable-remote-write-receiver",
-                *flags,
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self._log,
-            env={**os.environ, "NO_PROXY": "127.0.0.1"},
-        )
-        give_up = time.monotonic() + START_S
-        while True:
-            try:
-                self._get("/-/ready")
-            except OSError:
-                assert time.monotonic() < give_up, (folder / "log").read_text(encoding="utf-8")
-                time.sleep(0.1)
-            else:
-                return
+    def __init__(self, address: str) -> None:
+        self.address = address
 
     def series(self, question: str, **parameters: str) -> list[dict[str, Any]]:
         """The answer to `query` or `query_range`, as the server gives it."""
@@ -98,15 +71,49 @@ class Prometheus:
         (one,) = self.series("query", query=text)
         return [float(value) for _, value in one["values"]]
 
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(20)
-        self._log.close()
-
     def _get(self, path: str, **query: str) -> bytes:
         url = f"http://{self.address}{path}?{urllib.parse.urlencode(query)}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             return bytes(answer.read())
+
+
+class Prometheus(Server):
+    """A server that scrapes what it is told and receives by remote write."""
+
+    def __init__(self, folder: Path, scraped: str = "", *flags: str) -> None:
+        binary = installed("prometheus")
+        folder.mkdir(exist_ok=True)
+        configs = scraped or "scrape_configs: []\n"
+        (folder / "prometheus.yml").write_text(configs, encoding="utf-8")
+        super().__init__(f"127.0.0.1:{free_port()}")
+        self._log = (folder / "log").open("wb")
+        self._process = subprocess.Popen(
+            [
+                binary,
+                f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address={self.address}",
+                "--web.enable-remote-write-receiver",
+                *flags,
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            env={**os.environ, "NO_PROXY": "127.0.0.1"},
+        )
+        give_up = time.monotonic() + START_S
+        while True:
+            try:
+                self._get("/-/ready")
+            except OSError:
+                assert time.monotonic() < give_up, (folder / "log").read_text(encoding="utf-8")
+                time.sleep(0.1)
+            else:
+                return
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        self._log.close()
 
 
 def scraping(jobs: dict[str, str], more: str = "", interval: str = "1s") -> str:
