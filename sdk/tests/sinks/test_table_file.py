@@ -167,3 +167,5 @@ def test_a_detached_run_has_no_outputs(
     fleet = ("--nats-url", "nats://127.0.0.1:1", "--external-agents", "1")
     assert scene.run("--out", "json=a", "--detach", *fleet) == 2
     assert "--out: is written while a command follows the run" in capsys.readouterr().err
+    assert scene.run("--metrics", "127.0.0.1:9090", "--detach", *fleet) == 2
+    assert "--metrics: is served by this command" in capsys.readouterr().err

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from services.gateway.tests.test_run_list import scene
-from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, scraping
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, free_port, scraping
 
 from loadpilot_gateway.limits import EXPORTED_RUNS_MAX
-from loadpilot_gateway.runs.exported_runs import exported
+from loadpilot_gateway.runs.run_export import exported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,14 +70,23 @@ def test_two_exporters_of_a_run_count_once(
 
 def test_the_newest_open_and_recent_runs_are_exported() -> None:
     """Broken if an old run is exported, a run that goes on is not, or their number has no limit."""
-    now_us = 1_000_000_000
+    now_us = 10_000_000_000
+    hour_us = 3_600_000_000
 
-    def row(number: int, ended_secs: float | None, *, asked: bool = True) -> dict[str, object]:
+    def row(number: int, ended_secs: float | None, **more: object) -> dict[str, object]:
         ended_at = None if ended_secs is None else now_us - int(ended_secs * 1e6)
-        return {"run": f"{number:02}", "ended_at": ended_at, "asked": asked}
+        times = {"ended_at": ended_at, "created_at": now_us - hour_us, "profile_us": 60_000_000}
+        return {"run": f"{number:02}", "asked": True, **times, **more}
 
-    rows = [row(9, None), row(8, 299), row(7, 301), row(6, None), row(5, None, asked=False)]
-    assert exported(rows, now_us) == (["09", "08", "06"], 0)
+    rows = [
+        row(9, None),
+        row(8, 299),
+        row(7, 301),
+        row(6, None, profile_us=1, created_at=now_us - hour_us - 2),
+        row(5, None, profile_us=3 * hour_us, created_at=now_us - 2 * hour_us),
+        row(4, None, asked=False),
+    ]
+    assert exported(rows, now_us) == (["09", "08", "05"], 0)
     many = [row(99 - n, None) for n in range(EXPORTED_RUNS_MAX + 3)]
     chosen, left_out = exported(many, now_us)
     assert (len(chosen), chosen[0], left_out) == (EXPORTED_RUNS_MAX, "99", 3)

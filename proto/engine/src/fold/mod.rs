@@ -9,7 +9,7 @@
 //! - [`index`]: their rows by due tick
 //! - [`as_of`]: a run at an instant of its own time
 //! - [`progress`]: how far a run has come
-//! - [`newest_windows`]: the newest window of each process, for gauges
+//! - [`gauge_windows`]: the newest window of each process, for gauges
 //!
 //! Accounting:
 //! - [`planned`]: planned arrivals by tick and holder
@@ -26,8 +26,8 @@ pub mod as_of;
 pub mod chain;
 pub mod delta_record;
 pub(crate) mod delta_validation;
+pub mod gauge_windows;
 pub mod index;
-pub mod newest_windows;
 pub mod progress;
 pub mod project;
 

@@ -301,6 +301,12 @@ class RunKeywords(TypedDict, total=False):
     an OpenTelemetry collector. Repeatable.
     """
 
+    metrics: str | None
+    """
+    `--metrics`: Let a Prometheus scrape the run here while it goes on, at /metrics, such as
+    127.0.0.1:9090; on loopback only. A port that is taken is a warning.
+    """
+
     samples: str | PathLike[str] | None
     """
     `--samples`: Write every call to this CSV file, one row each: about ten bytes a call in

@@ -143,3 +143,21 @@ impl Drop for Following {
         self.0.0.followed.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_client::indexed_run::metric_export::reference;
+
+    use super::*;
+
+    /// Broken if the page of all metrics lags behind what is exported.
+    #[test]
+    fn the_reference_is_fresh() {
+        let committed = include_str!("../../../../docs/reference/metrics.md");
+        assert_eq!(
+            reference(Status::default().families()),
+            committed,
+            "docs/reference/metrics.md is stale: run ./dev gen"
+        );
+    }
+}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
 from .runs.changes import Answers
-from .runs.exported_runs import ExportedRuns
 from .runs.follow import Hub
 from .runs.outcomes import Outcomes
+from .runs.run_export import ExportedRuns
 from .runs.sessions import Lane
 
 if TYPE_CHECKING:

@@ -47,8 +47,12 @@ EXPORTED_RUNS_MAX = 20
 """Maximum number of runs whose figures are in /metrics: the newest ones."""
 EXPORTED_ENDED_SECS = 300.0
 """How long the figures of a run stay in /metrics after its end: Prometheus looks back so far."""
+EXPORTED_OVERDUE_SECS = 3600.0
+"""How long after its planned end a run without an end stays in /metrics."""
 EXPORTED_FRESH_SECS = 1.0
 """Minimum interval between two readings of the log for /metrics."""
+EXPORTED_BUSY_FACTOR = 20
+"""Minimum interval, too, as a multiple of the time that the last one took."""
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Number of runs on one page: default and maximum."""

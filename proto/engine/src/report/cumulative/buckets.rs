@@ -1,5 +1,5 @@
 //! Buckets of histograms for systems of metrics: classic ones with fixed bounds, and native ones
-//! whose bounds grow exponentially. Must never compute a percentile: the reader of a histogram does.
+//! whose bounds grow exponentially. Must never compute a percentile: the reader of buckets does.
 
 use std::collections::BTreeMap;
 

@@ -6,9 +6,10 @@ use loadpilot_events::answers::report::RunState;
 use loadpilot_events::id::Holder;
 use loadpilot_events::units::{Rate, Timestamp};
 
-use super::{Folded, NAMES_MAX, OTHER};
+use super::names::{NAMES_MAX, OTHER};
+use super::run_fold::Folded;
 use crate::control::Control;
-use crate::fold::newest_windows::NewestWindow;
+use crate::fold::gauge_windows::NewestWindow;
 use crate::fold::progress::ticks_reached;
 use crate::report::state::run_state;
 use crate::report::timeline::{RunEvent, events};

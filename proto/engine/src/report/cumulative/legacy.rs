@@ -9,7 +9,8 @@ use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
 
 use super::gauges::{active, planned_per_sec};
-use super::{Folded, PlannedCalls, task_name};
+use super::names::{PlannedCalls, task_name};
+use super::run_fold::Folded;
 use crate::fold::accounting::WHOLE;
 use crate::report::live::{latency_ms, phase};
 use crate::schedule::workload::Workload;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use loadpilot_engine::control::Control;
-use loadpilot_engine::fold::newest_windows::NewestWindows;
+use loadpilot_engine::fold::gauge_windows::NewestWindows;
 use loadpilot_engine::fold::project::{Projection, Window};
 use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets, NATIVE_SCHEMA};
+use loadpilot_engine::report::cumulative::legacy::LegacyFigures;
 use loadpilot_engine::report::cumulative::{
-    Cumulative, Exported, Folded, NAMES_MAX, OTHER, cumulative,
+    Cumulative, Exported, Folded, NAMES_MAX, OTHER, cumulative, run_figures,
 };
 use loadpilot_engine::report::percentiles::percentile_us;
 use loadpilot_engine::report::{NoReport, report};
@@ -18,6 +19,7 @@ use loadpilot_events::answers::report::Report;
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::log::hist;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::units::Timestamp;
 use proptest::prelude::*;
 
 use crate::report::slices::{Whole, really};
@@ -36,6 +38,18 @@ fn totals(
     };
     let totals = cumulative(folded, exported).expect("created");
     Ok((totals, report))
+}
+
+fn legacy_of((control, data): (&Control, &Projection), report: &Report) -> LegacyFigures {
+    let folded = Folded {
+        control,
+        data,
+        newest: &NewestWindows::default(),
+        report,
+    };
+    let now = Timestamp(u64::MAX);
+    let figures = run_figures(folded, &mut Exported::default(), now);
+    figures.expect("created").legacy
 }
 
 /// The values of all calls together.
@@ -102,6 +116,14 @@ proptest! {
             };
             prop_assert_eq!(counted(&found.dropped), counted(&task.arrivals.dropped));
         }
+        let legacy = legacy_of(run, &report);
+        prop_assert_eq!(legacy.requests, outcomes.values().sum::<u64>());
+        let errors = outcomes.iter().filter(|(outcome, _)| outcome.is_error());
+        let errors: u64 = errors.map(|(_, count)| count).sum();
+        prop_assert!(legacy.errors >= errors);
+        let of_tasks = legacy.tasks.values();
+        prop_assert_eq!(legacy.errors, of_tasks.clone().map(|task| task.errors).sum::<u64>());
+        prop_assert_eq!(legacy.requests, of_tasks.map(|task| task.requests).sum::<u64>());
         let (responses, _, _) = really(&history, &Slice::default());
         let found = merged(&totals);
         prop_assert_eq!(found.count(), responses.len() as u64);

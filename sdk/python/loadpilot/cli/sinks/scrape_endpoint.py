@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import threading
 from collections import OrderedDict
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic, time_ns
@@ -32,8 +33,12 @@ CONNECTIONS_MAX = 8
 """Maximum number of scrapes at a time; further connections are closed."""
 TIMEOUT_SECS = 5.0
 """Timeout for a request, and for its answer to be read."""
+CLOSE_SECS = 0.1
+"""How soon the listener ends when it is closed."""
 FRESH_SECS = 1.0
-"""Figures are computed at most this often, however many scrapes there are."""
+"""Minimum interval between two computations of figures, however many scrapes there are."""
+BUSY_FACTOR = 20
+"""Minimum interval, too, as a multiple of the time that the last one took: 5 % of a core."""
 RUNS_MAX = 20
 """Maximum number of runs that are shown: the newest ones."""
 LAST_SCRAPE_SECS = 20.0
@@ -48,7 +53,7 @@ class ShownRun:
         """Nothing was read yet."""
         self._reading: _native.Reading | None = None
         self._figures: _native.MetricFigures | None = None
-        self._computed_at = 0.0
+        self._next_at = 0.0
         self._lock = threading.Lock()
 
     def read(self, reading: _native.Reading) -> None:
@@ -63,11 +68,13 @@ class ShownRun:
             self._reading, self._figures = None, figures
 
     def figures(self) -> _native.MetricFigures | None:
-        """Compute the figures of now; those of the last second are given again."""
+        """Compute the figures of now; recent ones are given again."""
         with self._lock:
-            if self._reading is not None and monotonic() - self._computed_at > FRESH_SECS:
+            begun = monotonic()
+            if self._reading is not None and begun >= self._next_at:
                 self._figures = self._reading.figures("command", now_us())
-                self._computed_at = monotonic()
+                took = monotonic() - begun
+                self._next_at = begun + max(FRESH_SECS, BUSY_FACTOR * took)
             return self._figures
 
 
@@ -85,7 +92,8 @@ class ScrapeEndpoint:
         self.scrapes = 0
         host, port = split_address(place)
         self._server = Server((host, port), self)
-        threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
+        serve = partial(self._server.serve_forever, CLOSE_SECS)
+        threading.Thread(target=serve, name="metrics", daemon=True).start()
 
     def run(self, run: str) -> ShownRun:
         """Show one more run."""

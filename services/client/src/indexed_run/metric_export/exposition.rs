@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets, NATIVE_SCHEMA};
 use prost::Message as _;
 
-use super::families::{Family, Figures, Labels, Points, families};
+use super::families::{Family, Figures, Labels, Points, seconds};
+use super::run_families::families;
 
 /// Times up to it count as zero in a native histogram: Prometheus's default, 2^−128 s.
 const ZERO_THRESHOLD: f64 = f64::from_bits(0x37f0_0000_0000_0000);
@@ -234,10 +235,6 @@ fn number(value: f64) -> String {
     } else {
         value.to_string()
     }
-}
-
-fn seconds(us: u64) -> f64 {
-    us as f64 / 1e6
 }
 
 const COUNTER: i32 = 0;

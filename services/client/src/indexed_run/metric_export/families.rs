@@ -6,9 +6,6 @@ use loadpilot_engine::report::cumulative::RunFigures;
 use loadpilot_engine::report::cumulative::buckets::Buckets;
 use loadpilot_events::answers::report::{Certificate, Report, ThresholdResult, Verdict};
 
-use super::legacy_families;
-use super::run_families;
-
 /// Prefix of all names.
 pub(super) const PREFIX: &str = "loadpilot";
 
@@ -206,9 +203,29 @@ impl Family {
     }
 }
 
-/// All families of a run, without the labels of the run.
-pub(super) fn families(figures: &Figures) -> Vec<Family> {
-    let mut all = run_families::families(figures);
-    all.extend(legacy_families::families(&figures.figures.legacy));
-    all
+/// A point for each of all values, 1 for the one that holds; none without one.
+pub(super) fn choice<T: Copy + PartialEq>(
+    label: &'static str,
+    all: &[(T, &'static str)],
+    held: Option<T>,
+) -> Points {
+    let points = all.iter().map(|(value, name)| {
+        let holds = held == Some(*value);
+        (
+            vec![(label, (*name).to_owned())],
+            f64::from(u8::from(holds)),
+        )
+    });
+    Points::Gauges(match held {
+        Some(_) => points.collect(),
+        None => Vec::new(),
+    })
+}
+
+pub(super) fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+pub(super) fn count(number: u64) -> f64 {
+    number as f64
 }

@@ -4,8 +4,7 @@
 use loadpilot_engine::report::cumulative::legacy::{LegacyFigures, LegacyTask};
 use loadpilot_events::answers::live::{LatencyMs, LoadPhase};
 
-use super::families::{Family, Labels, Points, Unit};
-use super::run_families::{choice, count, seconds};
+use super::families::{Family, Labels, Points, Unit, choice, count, seconds};
 
 /// Directions of the offered rate.
 const PHASES: [(LoadPhase, &str); 5] = [

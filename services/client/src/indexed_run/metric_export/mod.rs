@@ -7,9 +7,9 @@
 //! - `run_families`: those in base units
 //! - `legacy_families`: those of earlier versions
 //! - `process_families`: those of a process that exports runs
-//! - `exported_runs`: the runs of a log that such a process exports
+//! - `run_export`: the runs of a log that such a process exports
 //! - `exposition`: what Prometheus scrapes
-//! - `past_run`: a past run as a text of OpenMetrics
+//! - `history`: a past run as a text of OpenMetrics
 //! - `reference`: all families as Markdown
 //! - `remote_write`: Prometheus remote write 1.0
 //! - `otlp`: OpenTelemetry's export of metrics
@@ -22,20 +22,19 @@ use loadpilot_events::units::Timestamp;
 use super::IndexedRun;
 use crate::indexed_run;
 
-mod exported_runs;
 mod exposition;
 mod families;
+mod history;
 mod legacy_families;
 mod otlp;
-mod past_run;
 mod process_families;
 mod reference;
 mod remote_write;
+mod run_export;
 mod run_families;
 #[cfg(test)]
 mod tests;
 
-pub use exported_runs::{ExportedRuns, RunCounts};
 pub use exposition::{Format, exposition};
 use families::Judgement;
 pub use families::{Exporter, Family, Figures, Labels, Message, Points, Unit};
@@ -44,6 +43,7 @@ pub use process_families::{
     GatewayProcess, coordinator_families, counters, gateway_families, gauge, version,
 };
 pub use reference::reference;
+pub use run_export::{ExportedRuns, RunCounts};
 
 /// A system of metrics that messages are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

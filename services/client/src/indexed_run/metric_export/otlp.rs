@@ -5,7 +5,8 @@
 use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets};
 use prost::Message as _;
 
-use super::families::{Figures, Labels, Message, PREFIX, Points, families};
+use super::families::{Figures, Labels, Message, PREFIX, Points, seconds};
+use super::run_families::families;
 
 /// AGGREGATION_TEMPORALITY_CUMULATIVE
 const CUMULATIVE: i32 = 2;
@@ -279,8 +280,4 @@ fn attribute(key: &str, value: &str) -> KeyValue {
 
 fn nanos(us: u64) -> u64 {
     us.saturating_mul(1_000)
-}
-
-fn seconds(us: u64) -> f64 {
-    us as f64 / 1e6
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::exported_runs::RunCounts;
-use super::families::{Family, Labels, Points, Unit};
-use super::run_families::count;
+use super::families::{Family, Labels, Points, Unit, count};
+use super::run_export::RunCounts;
 
 /// What a gateway knows of itself.
 #[derive(Debug, Clone, Default, Deserialize)]

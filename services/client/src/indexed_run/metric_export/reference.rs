@@ -1,4 +1,5 @@
-//! The reference of all families as Markdown, from the same declarations: `docs/reference/metrics.md`.
+//! The reference of all families as Markdown, from the same declarations:
+//! `docs/reference/metrics.md`.
 
 use std::fmt::Write as _;
 
@@ -7,9 +8,9 @@ use loadpilot_engine::report::cumulative::legacy::LegacyFigures;
 use loadpilot_engine::report::cumulative::{Cumulative, NAMES_MAX, OTHER, RunFigures};
 use loadpilot_events::answers::report::{Certificate, Grade, RunState, Verdict};
 
-use super::exported_runs::RunCounts;
 use super::families::{Family, Figures, Judgement, Points};
 use super::process_families::{GatewayProcess, coordinator_families, gateway_families};
+use super::run_export::RunCounts;
 use super::{legacy_families, run_families};
 
 /// The page.
@@ -22,11 +23,11 @@ pub fn reference(coordinator: Vec<Family>) -> String {
          [Watch runs with Prometheus](../howto/watch-runs-with-prometheus.md).\n\n\
          Every series of a run has the labels `run` (its id) and `scenario`; one that is scraped \
          also\n`exporter` (`command`, `gateway` or `coordinator`), and one that is sent by remote \
-         write also\n`job=\"loadpilot\"`. The first {NAMES_MAX} tasks, calls and agents keep their \
-         names, all others are `{OTHER}`.\nNames are those of Prometheus; in OTLP \
-         `loadpilot_calls_total` is `loadpilot.calls`, and a unit\nis a field instead of the end \
-         of a name. Histograms have 17 classic bounds from 0.5 ms to 60 s and,\nwhere a scrape \
-         asks for protobuf, native buckets of schema 6.\n"
+         write also\n`job=\"loadpilot\"`. The first {NAMES_MAX} tasks, calls and agents keep \
+         their names, all others are\n`{OTHER}`. Names are those of Prometheus; in OTLP \
+         `loadpilot_calls_total` is `loadpilot.calls`,\nand a unit is a field instead of the end of \
+         a name. Histograms have 17 classic bounds from 0.5 ms to\n60 s and, where a scrape asks \
+         for protobuf, native buckets of schema 6.\n"
     );
     let process = gateway_families(&GatewayProcess::default());
     let (gateway, runs): (Vec<_>, Vec<_>) = process
@@ -34,7 +35,11 @@ pub fn reference(coordinator: Vec<Family>) -> String {
         .partition(|family| family.name.starts_with("gateway_"));
     let exported = coordinator_families(&RunCounts::default());
     debug_assert_eq!(exported.len(), runs.len());
-    section("Of a run", &run_families::families(&figures), &mut page);
+    section(
+        "Of a run",
+        &run_families::base_families(&figures),
+        &mut page,
+    );
     let legacy = legacy_families::families(&figures.figures.legacy);
     section(
         "Of a run, by the names of earlier versions",
@@ -68,10 +73,7 @@ fn section(title: &str, families: &[Family], page: &mut String) {
         let name = format!("`{}{end}`", family.prometheus_name());
         let (labels, unit) = (labels.join(", "), family.unit.words());
         let cells = [&name, kind, &labels, unit, &family.help];
-        let cells = cells.iter().map(|cell| match cell.is_empty() {
-            true => " |".to_owned(),
-            false => format!(" {cell} |"),
-        });
+        let cells = cells.iter().map(|cell| format!(" {cell} |"));
         let _ = writeln!(page, "|{}", cells.collect::<String>());
     }
 }

@@ -4,7 +4,8 @@ use loadpilot_engine::report::cumulative::buckets::Buckets;
 use prost::Message as _;
 
 use super::exposition::cumulative;
-use super::families::{Figures, Labels, Message, Points, families};
+use super::families::{Figures, Labels, Message, Points, seconds};
+use super::run_families::families;
 
 const NAME: &str = "__name__";
 
@@ -115,10 +116,6 @@ impl Series<'_> {
             }],
         });
     }
-}
-
-fn seconds(us: u64) -> f64 {
-    us as f64 / 1e6
 }
 
 /// Compresses as a block of snappy. The encoder refuses only what is longer than 4 GiB.

@@ -5,7 +5,8 @@ use loadpilot_engine::report::cumulative::{Cumulative, TaskTotals};
 use loadpilot_events::answers::report::{Finding, Grade, RunState, ThresholdResult};
 use loadpilot_events::units::Timestamp;
 
-use super::families::{Family, Figures, Labels, Points, Unit};
+use super::families::{Family, Figures, Labels, Points, Unit, choice, count, seconds};
+use super::legacy_families;
 
 /// Maximum number of characters of an event in words.
 const DETAIL_CHARS_MAX: usize = 200;
@@ -36,8 +37,15 @@ pub(super) fn state_name(state: RunState) -> &'static str {
     found.map_or("", |(_, name)| name)
 }
 
-/// The families of a run, without the labels of the run.
+/// All families of a run, without the labels of the run.
 pub(super) fn families(figures: &Figures) -> Vec<Family> {
+    let mut all = base_families(figures);
+    all.extend(legacy_families::families(&figures.figures.legacy));
+    all
+}
+
+/// Those in base units.
+pub(super) fn base_families(figures: &Figures) -> Vec<Family> {
     let totals = &figures.figures.totals;
     let mut all = calls(totals);
     all.extend(arrivals(totals));
@@ -364,36 +372,9 @@ fn generator(figures: &Figures) -> Vec<Family> {
     ]
 }
 
-/// A point for each of all values, 1 for the one that holds; none without one.
-pub(super) fn choice<T: Copy + PartialEq>(
-    label: &'static str,
-    all: &[(T, &'static str)],
-    held: Option<T>,
-) -> Points {
-    let points = all.iter().map(|(value, name)| {
-        let holds = held == Some(*value);
-        (
-            vec![(label, (*name).to_owned())],
-            f64::from(u8::from(holds)),
-        )
-    });
-    Points::Gauges(match held {
-        Some(_) => points.collect(),
-        None => Vec::new(),
-    })
-}
-
 /// A value of a closed set by its name in JSON.
 fn snake_case<T: serde::Serialize>(value: &T) -> String {
     let json = serde_json::to_value(value).ok();
     let name = json.as_ref().and_then(serde_json::Value::as_str);
     name.unwrap_or_default().to_owned()
-}
-
-pub(super) fn seconds(us: u64) -> f64 {
-    us as f64 / 1e6
-}
-
-pub(super) fn count(number: u64) -> f64 {
-    number as f64
 }

@@ -2,6 +2,7 @@
 //! short while ago, up to a number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use loadpilot_engine::report::cumulative::Exported;
 use loadpilot_events::{RunId, Timestamp};
@@ -16,8 +17,10 @@ use crate::session::{Session, SessionError};
 const ENDED_US: u64 = 300_000_000;
 /// Maximum number of runs: the newest ones.
 const RUNS_MAX: usize = 20;
-/// Minimum interval in µs between two readings of the log.
-const INTERVAL_US: u64 = 1_000_000;
+/// Minimum interval between two readings of the log.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Minimum interval, too, as a multiple of the time that the last one took: 5 % of a core.
+const BUSY_FACTOR: u32 = 20;
 
 /// Runs by what is exported of them.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +38,8 @@ pub struct RunCounts {
 pub struct ExportedRuns {
     listed: Vec<ListedRun>,
     listed_at: Option<LogState>,
-    read_at: Timestamp,
+    /// When the log may be read again.
+    next_at: Option<Instant>,
     runs: BTreeMap<RunId, OneRun>,
     counts: RunCounts,
 }
@@ -49,12 +53,13 @@ struct OneRun {
 }
 
 impl ExportedRuns {
-    /// Reads what is new, unless that was done within the last second.
+    /// Reads what is new, unless that was done a short while ago.
     ///
     /// # Errors
     /// A fault of the bus; what was read stays.
     pub async fn refresh(&mut self, session: &Session, now: Timestamp) -> Result<(), SessionError> {
-        if now.since_us(self.read_at) < INTERVAL_US {
+        let begun = Instant::now();
+        if self.next_at.is_some_and(|next_at| begun < next_at) {
             return Ok(());
         }
         let state = session.log_state().await?;
@@ -72,7 +77,7 @@ impl ExportedRuns {
                 .read(session, &run, now)
                 .await?;
         }
-        self.read_at = now;
+        self.next_at = Some(begun + INTERVAL.max(begun.elapsed() * BUSY_FACTOR));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 """The runs whose figures a Prometheus scrapes here, and figures of this process.
 
-Shown are runs that are open or ended a short while ago, up to a number. Must never read a run more
-often than once a second, however many scrapes there are.
+Shown are runs that are open or ended a short while ago, up to a number. Must never read them more
+often than once a second, nor take more than 5 % of a core, however many scrapes there are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from ..limits import EXPORTED_ENDED_SECS, EXPORTED_FRESH_SECS, EXPORTED_RUNS_MAX
+from ..limits import (
+    EXPORTED_BUSY_FACTOR,
+    EXPORTED_ENDED_SECS,
+    EXPORTED_FRESH_SECS,
+    EXPORTED_OVERDUE_SECS,
+    EXPORTED_RUNS_MAX,
+)
 from ..problem import ApiError
 
 if TYPE_CHECKING:
@@ -33,7 +39,7 @@ class ExportedRuns:
         """Take the logs; nothing is read yet."""
         self._logs = logs
         self._lock = Lock()
-        self._read_at = 0.0
+        self._next_at = 0.0
         self._figures: dict[str, _native.MetricFigures] = {}
         self._ended: set[str] = set()
         """Runs whose figures are those of their end."""
@@ -44,9 +50,11 @@ class ExportedRuns:
     ) -> tuple[str, bytes]:
         """Write the figures of this process and of runs: media type and body."""
         with self._lock:
-            if monotonic() - self._read_at >= EXPORTED_FRESH_SECS:
+            begun = monotonic()
+            if begun >= self._next_at:
                 self._read()
-                self._read_at = monotonic()
+                took = monotonic() - begun
+                self._next_at = begun + max(EXPORTED_FRESH_SECS, EXPORTED_BUSY_FACTOR * took)
             answers = [(route, code, count) for (route, code), count in list(requests.items())]
             process = {**self._process, "version": version, "requests": answers}
             return _native.exposition(accept, list(self._figures.values()), json.dumps(process))
@@ -92,10 +100,14 @@ class ExportedRuns:
 
 def exported(listed: Sequence[Listed], now_us: int) -> tuple[list[str], int]:
     """Choose the runs to export from a list, newest first, and count those above the limit."""
-    since_us = now_us - int(EXPORTED_ENDED_SECS * SECOND_US)
-    recent = [
-        one["run"]
-        for one in listed
-        if one["asked"] and (one["ended_at"] is None or one["ended_at"] > since_us)
-    ]
+    recent = [one["run"] for one in listed if one["asked"] and _is_recent(one, now_us)]
     return recent[:EXPORTED_RUNS_MAX], max(0, len(recent) - EXPORTED_RUNS_MAX)
+
+
+def _is_recent(one: Listed, now_us: int) -> bool:
+    """Whether a run goes on or ended a short while ago."""
+    if one["ended_at"] is not None:
+        return bool(one["ended_at"] > now_us - int(EXPORTED_ENDED_SECS * SECOND_US))
+    # What a killed stack left over never ends.
+    until_us = one["created_at"] + one["profile_us"] + int(EXPORTED_OVERDUE_SECS * SECOND_US)
+    return bool(until_us > now_us)

@@ -8,8 +8,9 @@ use loadpilot_engine::report::cumulative::gauges::ended_at;
 use loadpilot_events::refusal::Problem;
 
 use super::exposition::{Format, head, samples};
-use super::families::{Figures, families};
+use super::families::Figures;
 use super::figures_of;
+use super::run_families::families;
 use crate::indexed_run::{Folded, IndexedRun};
 use crate::session::SessionError;
 

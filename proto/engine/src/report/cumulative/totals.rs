@@ -1,0 +1,129 @@
+//! Counters and histograms since the start of a run.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::log::delta::Phase;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::plan::Plan;
+
+use super::buckets::Buckets;
+use super::names::{Exported, PlannedCalls, task_name};
+use super::run_fold::Folded;
+use crate::fold::accounting::WHOLE;
+use crate::tally::aggregates::{ArrivalSums, add_counts};
+
+/// Counters and histograms since the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cumulative {
+    /// By task.
+    pub tasks: BTreeMap<String, TaskTotals>,
+    /// By task and call.
+    pub calls: BTreeMap<(String, String), CallTotals>,
+    /// From due until the pacer reached the arrival, of all calls.
+    pub schedule_lag: Buckets,
+}
+
+/// Arrivals of one task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskTotals {
+    /// Planned and due, by the plan; of a closed loop as reported.
+    pub planned: u64,
+    /// Started.
+    pub started: u64,
+    /// Never started, by reason.
+    pub dropped: BTreeMap<DropReason, u64>,
+    /// Started ones that raised an error or had a call that was not ok.
+    pub failed: u64,
+}
+
+/// One call of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallTotals {
+    /// By outcome.
+    pub outcomes: BTreeMap<Outcome, OutcomeTotals>,
+    /// Connections opened for it.
+    pub opened: u64,
+    /// Calls on a connection that was open.
+    pub reused: u64,
+    /// TLS handshakes that ended.
+    pub handshakes: u64,
+    /// Bytes written, headers included.
+    pub sent_bytes: u64,
+    /// Bytes read, headers included where the HTTP engine sees them.
+    pub received_bytes: u64,
+}
+
+/// Calls with one outcome.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutcomeTotals {
+    /// Number of calls.
+    pub count: u64,
+    /// Response times of finished calls: corrected.
+    pub response: Buckets,
+    /// Service times of finished calls: uncorrected.
+    pub service: Buckets,
+}
+
+/// Counters and histograms since the start; `None` before the run is created.
+#[must_use]
+pub fn cumulative(run: Folded<'_>, exported: &mut Exported) -> Option<Cumulative> {
+    let plan = &run.control.state.created.as_ref()?.plan;
+    let calls = PlannedCalls::of(plan);
+    let mut totals = Cumulative {
+        tasks: arrivals(run, plan, exported),
+        ..Cumulative::default()
+    };
+    for ((_, call, outcome), sums) in &run.data.calls {
+        let totals = totals.calls.entry(calls.name(call, exported)).or_default();
+        totals.sent_bytes = totals.sent_bytes.saturating_add(sums.sent_bytes);
+        totals.received_bytes = totals.received_bytes.saturating_add(sums.received_bytes);
+        let of_outcome = totals.outcomes.entry(*outcome).or_default();
+        of_outcome.count += sums.count;
+        if outcome.is_finished() {
+            of_outcome.response.add(&sums.response);
+            of_outcome.service.add(&sums.service);
+        }
+    }
+    for ((_, call), sums) in &run.data.anatomy {
+        let of_call = totals.calls.entry(calls.name(call, exported)).or_default();
+        of_call.opened += sums.opened;
+        of_call.reused += sums.reused;
+        of_call.handshakes += sums.phases.get(&Phase::Tls).map_or(0, |tls| tls.len());
+        if let Some(lag) = sums.phases.get(&Phase::ScheduleLag) {
+            totals.schedule_lag.add(lag);
+        }
+    }
+    Some(totals)
+}
+
+/// Arrivals by task.
+fn arrivals(run: Folded<'_>, plan: &Plan, exported: &mut Exported) -> BTreeMap<String, TaskTotals> {
+    let mut tasks: BTreeMap<String, TaskTotals> = BTreeMap::new();
+    let reported = run.data.arrivals.by_task(WHOLE);
+    let nothing = ArrivalSums::default();
+    for place in 0..plan.tasks.len() {
+        let number = u16::try_from(place).unwrap_or(u16::MAX);
+        let sums = reported.get(&number).unwrap_or(&nothing);
+        let totals = tasks.entry(task_name(plan, place)).or_default();
+        totals.started += sums.started;
+        totals.failed += sums.task_errors;
+        let mut dropped = sums.dropped.clone();
+        if let Some(counts) = run.report.tasks.get(place).map(|task| &task.arrivals) {
+            totals.planned += counts.planned;
+            // Those that no agent reported, too; the report has only the ticks that are reached.
+            for (reason, count) in &counts.dropped {
+                let known = dropped.entry(*reason).or_default();
+                *known = (*known).max(*count);
+            }
+        }
+        add_counts(&mut totals.dropped, &dropped);
+    }
+    for (name, totals) in &mut tasks {
+        let known = exported.planned.entry(name.clone()).or_default();
+        if !run.control.state.over {
+            totals.planned = totals.planned.max(*known);
+        }
+        *known = totals.planned;
+    }
+    tasks
+}

@@ -1,0 +1,161 @@
+"""The endpoint of `--metrics`: how many connections it takes, and when a command waits for it."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadpilot.cli.sinks import scrape_endpoint
+from loadpilot.cli.sinks.outs import read_metrics, split_address
+from loadpilot.cli.sinks.scrape_endpoint import (
+    CONNECTIONS_MAX,
+    Scrape,
+    ScrapeEndpoint,
+    is_loopback,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadpilot.problem import Problem
+
+TIMEOUT_S = 20.0
+
+
+@pytest.fixture
+def endpoint() -> Iterator[tuple[ScrapeEndpoint, str]]:
+    """An endpoint without runs, and its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    endpoint = ScrapeEndpoint(address)
+    yield endpoint, address
+    endpoint.close()
+
+
+def scrape(address: str) -> int:
+    """The status of a scrape."""
+    with closing(http.client.HTTPConnection(address, timeout=TIMEOUT_S)) as connection:
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+
+def silent(address: str, number: int) -> list[socket.socket]:
+    """Connections that send nothing."""
+    connections = [socket.create_connection(split_address(address)) for _ in range(number)]
+    for connection in connections:
+        connection.settimeout(TIMEOUT_S)
+    return connections
+
+
+def test_connections_above_the_limit_are_closed(
+    endpoint: tuple[ScrapeEndpoint, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if silent connections take threads without limit."""
+    monkeypatch.setattr(Scrape, "timeout", 3 * TIMEOUT_S)
+    _, address = endpoint
+    held, above = silent(address, CONNECTIONS_MAX), silent(address, 3)
+    assert [connection.recv(1) for connection in above] == [b""] * len(above)
+    for connection in [*held, *above]:
+        connection.close()
+
+
+def test_silent_connections_do_not_keep_a_scraper_out(
+    endpoint: tuple[ScrapeEndpoint, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if silent connections are held for ever."""
+    monkeypatch.setattr(Scrape, "timeout", 0.3)
+    _, address = endpoint
+    held = silent(address, CONNECTIONS_MAX)
+    assert [connection.recv(1) for connection in held] == [b""] * len(held)
+    assert scrape(address) == 200
+    for connection in held:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("scraped_at", "waits"),
+    [([], False), ([0.0], False), ([0.0, 30.0], False), ([8.0, 9.0], True)],
+)
+def test_a_command_waits_for_a_scrape_that_is_expected(
+    endpoint: tuple[ScrapeEndpoint, str],
+    monkeypatch: pytest.MonkeyPatch,
+    scraped_at: list[float],
+    *,
+    waits: bool,
+) -> None:
+    """Broken if the end of a command waits for a scraper that is not there, or not for one that
+    comes each second."""
+    subject, _ = endpoint
+    now = 10.0
+    monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
+    subject._scraped_at = scraped_at
+    subject.ended()
+    asked = []
+
+    def is_interrupted() -> bool:
+        nonlocal now
+        now += 0.5
+        asked.append(now)
+        return False
+
+    subject.wait_for_last_scrape(is_interrupted)
+    assert bool(asked) == waits
+    # Two intervals and a second after the last scrape.
+    assert now <= 12.0 + 0.5
+
+
+def test_a_signal_ends_the_wait(
+    endpoint: tuple[ScrapeEndpoint, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if Ctrl-C does not end a command that waits for a scrape."""
+    subject, _ = endpoint
+    monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: 10.0)
+    subject._scraped_at = [8.0, 9.0]
+    subject.ended()
+    subject.wait_for_last_scrape(lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("header", "allowed"),
+    [
+        ("", True),
+        ("localhost:9090", True),
+        ("127.0.0.1:9090", True),
+        ("127.9.9.9", True),
+        ("[::1]:9090", True),
+        ("[::1]", True),
+        ("evil.example", False),
+        ("10.0.0.1:9090", False),
+        ("127.0.0.1.evil.example:80", False),
+    ],
+)
+def test_only_names_of_loopback_are_served(header: str, *, allowed: bool) -> None:
+    """Broken if a page whose host resolves to loopback may read the figures."""
+    assert is_loopback(header) == allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("127.0.0.1:9090", True),
+        ("localhost:1", True),
+        ("[::1]:9090", True),
+        ("::1:9090", False),
+        ("0.0.0.0:9090", False),
+        (":9090", False),
+        ("127.0.0.1:65536", False),
+        ("127.0.0.1:+1", False),
+    ],
+)
+def test_addresses(text: str, *, is_taken: bool) -> None:
+    """Broken if an address off loopback, or one that is none, is listened at."""
+    problems: list[Problem] = []
+    outs = read_metrics(text, problems)
+    assert (len(outs), len(problems)) == ((1, 0) if is_taken else (0, 1))
