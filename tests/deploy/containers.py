@@ -30,18 +30,22 @@ BUILD_S = 3_600
 ANSWERED = re.compile(r"answered (\d+), refused (\d+)")
 
 
+def engine() -> tuple[str, list[str]]:
+    """The program `docker`, and the words of its Compose; skips the test without an engine."""
+    docker = shutil.which("docker")
+    if docker is None or not _succeeds(docker, "info"):
+        pytest.skip("needs a Docker engine that answers `docker info`: start it")
+    # People have Compose as a part of docker; a docker without it is served by the real one.
+    plugged = _succeeds(docker, "compose", "version")
+    return docker, [docker, "compose"] if plugged else [str(compose())]
+
+
 class Containers:
     """One fleet, from its start until it and its volumes are taken away."""
 
     def __init__(self, folder: Path, *more_files: str) -> None:
         """Takes a folder for itself, and compose files to add to the first one."""
-        docker = shutil.which("docker")
-        if docker is None or not _succeeds(docker, "info"):
-            pytest.skip("needs a Docker engine that answers `docker info`: start it")
-        # People have Compose as a part of docker; a docker without it is served by the real one.
-        plugged = _succeeds(docker, "compose", "version")
-        self._words = [docker, "compose"] if plugged else [str(compose())]
-        self._docker = docker
+        self._docker, self._words = engine()
         self._folder = folder
         files = [os.environ.get("COMPOSE_FILE", "docker-compose.yml"), *more_files]
         self._environ = {**os.environ, "COMPOSE_FILE": os.pathsep.join(files)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.e2e.support.prometheus import Prometheus
+    from tests.e2e.sinks.prometheus import Prometheus
 
 ROOT = Path(__file__).parents[2]
 STARTER = ROOT / "sdk/python/loadpilot/cli/starter/monitoring"

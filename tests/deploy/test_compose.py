@@ -12,7 +12,7 @@ from deploy.dashboards.generate import files
 from tests.deploy.composition import ROOT, configured, services, stages
 from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
 from tests.deploy.local_processes import Plain, keys
-from tests.e2e.support.prometheus import NATIVE, Prometheus
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle

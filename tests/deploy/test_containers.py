@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.deploy.containers import BUILD_S, EVERYTHING, Containers
-from tests.e2e.support.prometheus import Server
+from tests.e2e.sinks.prometheus import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import time
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from tests.deploy.containers import BUILD_S, engine
 from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, Server, free_port, installed
 from tests.e2e.support.command import Loadpilot
-from tests.e2e.support.prometheus import NATIVE, Prometheus, free_port, installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,3 +162,31 @@ def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle)
         assert 250 <= finished.report["p99_ms"] <= 500
     finally:
         server.stop()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(BUILD_S)
+def test_prometheus_of_a_project_reads_a_run(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if Prometheus as `loadpilot init` sets it up cannot read its files, or does not reach
+    a run on the loopback of this machine. The ports are those of the files: 9090 and 9091."""
+    _, compose = engine()
+    loadpilot = Loadpilot(tmp_path / "work")
+    assert loadpilot.call("init").code == 0
+    file = loadpilot.folder / "monitoring" / "docker-compose.yml"
+    words = [*compose, "--project-name", "loadpilot-tried-project", "--file", str(file)]
+    environ = {name: value for name, value in os.environ.items() if name != "COMPOSE_FILE"}
+
+    def play(*command: str) -> None:
+        subprocess.run([*words, *command], check=True, capture_output=True, env=environ)
+
+    play("down", "--volumes")
+    try:
+        play("up", "--detach", "prometheus")
+        server = Server("127.0.0.1:9091")
+        server.wait_ready()
+        finished = loadpilot.run(SHOP, oracle.url, "--metrics", "127.0.0.1:9090")
+        counted = f'sum (last_over_time (loadpilot_calls_total{{run="{finished.run}"}}[1h]))'
+        assert server.query(counted) == {"": finished.report["calls"]["attempted"]}
+        play("stop")
+    finally:
+        play("down", "--volumes")

@@ -43,6 +43,18 @@ class Server:
     def __init__(self, address: str) -> None:
         self.address = address
 
+    def wait_ready(self, why_not: Callable[[], str] = str) -> None:
+        """Waits until the server answers; `why_not` says more when it does not in time."""
+        give_up = time.monotonic() + START_S
+        while True:
+            try:
+                self._get("/-/ready")
+            except OSError:
+                assert time.monotonic() < give_up, why_not()
+                time.sleep(0.1)
+            else:
+                return
+
     def series(self, question: str, **parameters: str) -> list[dict[str, Any]]:
         """The answer to `query` or `query_range`, as the server gives it."""
         answer = json.loads(self._get(f"/api/v1/{question}", **parameters))
@@ -100,15 +112,7 @@ class Prometheus(Server):
             stderr=self._log,
             env={**os.environ, "NO_PROXY": "127.0.0.1"},
         )
-        give_up = time.monotonic() + START_S
-        while True:
-            try:
-                self._get("/-/ready")
-            except OSError:
-                assert time.monotonic() < give_up, (folder / "log").read_text(encoding="utf-8")
-                time.sleep(0.1)
-            else:
-                return
+        self.wait_ready(lambda: (folder / "log").read_text(encoding="utf-8"))
 
     def stop(self) -> None:
         self._process.terminate()

@@ -16,8 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.e2e.support.command import Finished, Loadpilot
     from tests.e2e.sinks.prometheus import Prometheus
+    from tests.e2e.support.command import Finished, Loadpilot
     from tests.oracle.oracle import Oracle
 
 RPS, SECS = 100, 6
