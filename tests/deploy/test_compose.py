@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from deploy.dashboards.generate import files
+from deploy.dashboards.json_files import files
 from tests.deploy.composition import ROOT, configured, services, stages
 from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
 from tests.deploy.local_processes import Plain, keys

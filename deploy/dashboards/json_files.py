@@ -1,4 +1,4 @@
-"""Writes the dashboards as JSON: `python -m deploy.dashboards.generate`, a part of `./dev gen`.
+"""Writes the dashboards as JSON: `python -m deploy.dashboards.json_files`, a part of `./dev gen`.
 
 The dashboard of a run is a file of the package, as `loadpilot init` copies it; the compose file
 mounts it from there.
