@@ -50,8 +50,12 @@ if TYPE_CHECKING:
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The server that the variable of the dashboard names."""
 GOOD, FAIR, BAD, NEUTRAL = "green", "orange", "red", "blue"
+GRADES: Final = {"VALID": GOOD, "DEGRADED": FAIR, "INVALID": BAD}
+"""Colours of certificates."""
 FULL, HALF, QUARTER = 24, 12, 6
 """Widths in columns; a dashboard has 24."""
+LAST: Final = common_builders.ReduceDataOptions().calcs(["lastNotNull"])
+"""What a number shows of its series."""
 ROWS_STAT, ROWS_CHART = 4, 8
 """Heights in rows of 30 pixels."""
 
@@ -123,6 +127,7 @@ def figure(
         .height(ROWS_STAT)
         .unit(unit)
         .no_value("-")
+        .reduce_options(LAST)
         .graph_mode(BigValueGraphMode.NONE)
         .color_mode(BigValueColorMode.VALUE)
         .thresholds(colours(*steps))
@@ -147,6 +152,7 @@ def state(
         .span(width)
         .height(ROWS_STAT)
         .no_value("-")
+        .reduce_options(LAST)
         .text_mode(BigValueTextMode.NAME)
         .graph_mode(BigValueGraphMode.NONE)
         .color_mode(BigValueColorMode.BACKGROUND)
@@ -173,6 +179,7 @@ def dial(
         .unit(unit)
         .min(0)
         .no_value("-")
+        .reduce_options(LAST)
         .thresholds(colours())
         .targets([at_end(Query(expression, title), "A")])
     )

@@ -74,6 +74,31 @@ def settled(gauge: str, by: str, *, is_state: bool = False) -> str:
     return f"max by ({by}) (({final}) or ({found} unless on (run) {verdict}))"
 
 
+def certificate() -> str:
+    """Certificate of each run as the label `certificate`; of one that goes on, with "so far".
+
+    Before its end no run is VALID, as it is `unfinished`: so far it is what its other findings say.
+    """
+    grades, verdict = newest("loadpilot_run_certificate"), newest("loadpilot_run_verdict")
+    by = "run, scenario"
+    final = f"max by ({by}, certificate) ({grades} == 1 and on (run, {EXPORTERS}) {verdict})"
+    open_runs = f"max by ({by}) ({grades}) unless on (run) {verdict}"
+    invalid, degraded = (
+        f'loadpilot_run_finding{{{RUN}, level="{level}", finding!="unfinished"}}'
+        for level in ("INVALID", "DEGRADED")
+    )
+    so_far = {
+        "INVALID": f"{open_runs} and on (run) {invalid}",
+        "DEGRADED": f"{open_runs} unless on (run) {invalid} and on (run) {degraded}",
+        "VALID": f"{open_runs} unless on (run) {invalid} unless on (run) {degraded}",
+    }
+    named = (
+        f'label_replace({runs}, "certificate", "{grade} so far", "", "")'
+        for grade, runs in so_far.items()
+    )
+    return " or ".join((final, *named))
+
+
 def share(part: str, whole: str) -> str:
     """Quotient of two sums; 0 where the part has no series yet."""
     return f"({or_zero(part, whole)}) / {whole}"

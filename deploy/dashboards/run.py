@@ -12,6 +12,7 @@ from .panels import (
     BAD,
     FAIR,
     GOOD,
+    GRADES,
     HALF,
     QUARTER,
     Query,
@@ -29,6 +30,7 @@ from .queries import (
     RUN,
     SERVICE,
     TASK,
+    certificate,
     count,
     last,
     last_count,
@@ -92,13 +94,10 @@ def _state() -> Panels:
     return [
         state(
             "Certificate",
-            "Whether the load generator did what the plan says. It is not VALID before the run has"
-            " ended (finding `unfinished`). Figures of an INVALID run say little about the target.",
-            Query(
-                settled("loadpilot_run_certificate", "certificate", is_state=True),
-                "{{certificate}}",
-            ),
-            {"VALID": GOOD, "DEGRADED": FAIR, "INVALID": BAD},
+            "Whether the load generator did what the plan says. Figures of an INVALID run say"
+            " little about the target.",
+            Query(certificate(), "{{certificate}}"),
+            GRADES | {f"{grade} so far": colour for grade, colour in GRADES.items()},
         ),
         state(
             "Verdict",

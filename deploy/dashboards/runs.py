@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
 from .layout import RUN_START, dashboard, runs, scenarios
-from .panels import BAD, FAIR, FULL, GOOD, Query, lines, rows
+from .panels import BAD, FULL, GOOD, GRADES, Query, lines, rows
 from .queries import (
     FAILED,
     FINISHED,
     RESPONSE,
     RUN,
+    certificate,
     last,
     last_count,
     last_quantile,
@@ -68,8 +69,9 @@ def _table() -> Builder[Panel]:
             "p99": last_quantile(0.99, RESPONSE, RUN, BY),
         },
         states=[
-            settled(f"loadpilot_run_{name}", f"{BY}, {name}", is_state=True)
-            for name in ("phase", "certificate", "verdict")
+            settled("loadpilot_run_phase", f"{BY}, phase", is_state=True),
+            certificate(),
+            settled("loadpilot_run_verdict", f"{BY}, verdict", is_state=True),
         ],
         width=FULL,
         properties={
@@ -79,7 +81,7 @@ def _table() -> Builder[Panel]:
             "error rate": [DynamicConfigValue("unit", "percentunit")],
             "p50": [DynamicConfigValue("unit", "s")],
             "p99": [DynamicConfigValue("unit", "s")],
-            "certificate": _coloured({"VALID": GOOD, "DEGRADED": FAIR, "INVALID": BAD}),
+            "certificate": _coloured(GRADES),
             "verdict": _coloured({"passed": GOOD, "failed": BAD}),
         },
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tests.oracle.oracle import Oracle
 
+SO_FAR = {"VALID so far", "DEGRADED so far", "INVALID so far"}
 HEAT = "Latency by time, corrected A"
 """Needs native histograms."""
 SECS = 16
@@ -102,6 +103,8 @@ def test_every_query_has_data_and_figures_are_the_reports(
         prometheus.until(
             live.filled(findings["targets"][0]["expr"]), lambda found: "unfinished" in str(found)
         )
+        (certificate,) = live.asked(live.named("Certificate", "stat"), "A")
+        assert certificate["metric"]["certificate"] in SO_FAR, "it is only unfinished"
         finished = running.end()
     assert finished.judged == 1, finished.stderr
     report = finished.report
