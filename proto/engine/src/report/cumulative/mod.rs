@@ -40,7 +40,7 @@ pub struct RunFigures {
 #[must_use]
 pub fn run_figures(run: Folded<'_>, exported: &mut Exported, now: Timestamp) -> Option<RunFigures> {
     Some(RunFigures {
-        totals: cumulative(run, exported)?,
+        totals: cumulative(run, exported, now)?,
         gauges: gauges::gauges(run, now)?,
         legacy: legacy::legacy(run, now)?,
     })

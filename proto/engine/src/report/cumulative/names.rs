@@ -17,8 +17,7 @@ pub struct Exported {
     /// The calls that have a name of their own: the first ones that were seen, so that no counter
     /// of a name moves to another one.
     named: BTreeSet<CallId>,
-    /// Planned arrivals by task: while a run goes on, an agent that joins may set the ticks back
-    /// that all agents have reached.
+    /// Planned arrivals by task: a clock that is set back must not lower them.
     pub(super) planned: BTreeMap<String, u64>,
 }
 

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::Plan;
+use loadpilot_events::units::Timestamp;
 
 use super::buckets::Buckets;
 use super::names::{Exported, PlannedCalls, task_name};
 use super::run_fold::Folded;
 use crate::fold::accounting::WHOLE;
+use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{ArrivalSums, add_counts};
 
 /// Counters and histograms since the start.
@@ -26,7 +28,7 @@ pub struct Cumulative {
 /// Arrivals of one task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskTotals {
-    /// Planned and due, by the plan; of a closed loop as reported.
+    /// Planned and due by now, by the plan; of a closed loop as reported.
     pub planned: u64,
     /// Started.
     pub started: u64,
@@ -66,11 +68,11 @@ pub struct OutcomeTotals {
 
 /// Counters and histograms since the start; `None` before the run is created.
 #[must_use]
-pub fn cumulative(run: Folded<'_>, exported: &mut Exported) -> Option<Cumulative> {
+pub fn cumulative(run: Folded<'_>, exported: &mut Exported, now: Timestamp) -> Option<Cumulative> {
     let plan = &run.control.state.created.as_ref()?.plan;
     let calls = PlannedCalls::of(plan);
     let mut totals = Cumulative {
-        tasks: arrivals(run, plan, exported),
+        tasks: arrivals(run, plan, exported, now),
         ..Cumulative::default()
     };
     for ((_, call, outcome), sums) in &run.data.calls {
@@ -96,8 +98,28 @@ pub fn cumulative(run: Folded<'_>, exported: &mut Exported) -> Option<Cumulative
     Some(totals)
 }
 
+/// Planned arrivals of a run that goes on that are due by now, by task; `None` for other runs, and
+/// for a closed loop, which plans none.
+fn due(run: Folded<'_>, plan: &Plan, now: Timestamp) -> Option<Vec<u64>> {
+    let state = &run.control.state;
+    let created = state.created.as_ref()?;
+    let start = state.start.as_ref()?;
+    if state.over || plan.users.is_some() {
+        return None;
+    }
+    let workload = Workload::new(plan, created.seed).steered(&state.steering.rates);
+    let elapsed_us = now.since_us(start.start_at).min(workload.duration_us());
+    Some(workload.count_per_task(0..workload.first_at_or_after(elapsed_us)))
+}
+
 /// Arrivals by task.
-fn arrivals(run: Folded<'_>, plan: &Plan, exported: &mut Exported) -> BTreeMap<String, TaskTotals> {
+fn arrivals(
+    run: Folded<'_>,
+    plan: &Plan,
+    exported: &mut Exported,
+    now: Timestamp,
+) -> BTreeMap<String, TaskTotals> {
+    let due = due(run, plan, now);
     let mut tasks: BTreeMap<String, TaskTotals> = BTreeMap::new();
     let reported = run.data.arrivals.by_task(WHOLE);
     let nothing = ArrivalSums::default();
@@ -109,7 +131,8 @@ fn arrivals(run: Folded<'_>, plan: &Plan, exported: &mut Exported) -> BTreeMap<S
         totals.failed += sums.task_errors;
         let mut dropped = sums.dropped.clone();
         if let Some(counts) = run.report.tasks.get(place).map(|task| &task.arrivals) {
-            totals.planned += counts.planned;
+            let due = due.as_ref().and_then(|due| due.get(place));
+            totals.planned += due.copied().unwrap_or(counts.planned);
             // Those that no agent reported, too; the report has only the ticks that are reached.
             for (reason, count) in &counts.dropped {
                 let known = dropped.entry(*reason).or_default();

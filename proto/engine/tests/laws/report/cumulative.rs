@@ -36,7 +36,7 @@ fn totals(
         newest: &NewestWindows::default(),
         report: &report,
     };
-    let totals = cumulative(folded, exported).expect("created");
+    let totals = cumulative(folded, exported, Timestamp(u64::MAX)).expect("created");
     Ok((totals, report))
 }
 
@@ -110,7 +110,10 @@ proptest! {
         for task in &report.tasks {
             let found = &totals.tasks[&task.name];
             prop_assert_eq!(found.started, task.arrivals.started);
-            prop_assert_eq!(found.planned, task.arrivals.planned);
+            match whole.run().control.state.over {
+                true => prop_assert_eq!(found.planned, task.arrivals.planned),
+                false => prop_assert!(found.planned >= task.arrivals.planned),
+            }
             let counted = |counts: &BTreeMap<DropReason, u64>| -> BTreeMap<DropReason, u64> {
                 counts.iter().filter(|(_, n)| **n > 0).map(|(reason, n)| (*reason, *n)).collect()
             };
@@ -141,10 +144,10 @@ proptest! {
         prop_assert!(found.sum_us.abs_diff(exact) <= slack, "{} of {}", found.sum_us, exact);
     }
 
-    /// Broken if a percentile of the native buckets, as Prometheus reads it, is more than 2 % from
-    /// that of the stored histogram.
+    /// Broken if a percentile of the native buckets, as Prometheus reads it, is more than a bucket
+    /// and the digits of the stored histogram, 1.2 %, from the percentile of the latter.
     #[test]
-    fn native_percentiles_are_within_two_percent(
+    fn native_percentiles_are_within_a_bucket(
         values in prop::collection::vec(1_u64..120_000_000, 1..400),
     ) {
         let mut stored = hist::latency();
@@ -155,7 +158,7 @@ proptest! {
         for percent in [50.0, 90.0, 99.0, 100.0] {
             let exact = percentile_us(&stored, percent) as f64;
             let found = native_percentile_us(&buckets, percent);
-            prop_assert!((found / exact - 1.0).abs() < 0.02, "p{percent}: {found} for {exact}");
+            prop_assert!((found / exact - 1.0).abs() < 0.012, "p{percent}: {found} for {exact}");
         }
     }
 }

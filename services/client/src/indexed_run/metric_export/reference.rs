@@ -25,9 +25,9 @@ pub fn reference(coordinator: Vec<Family>) -> String {
          also\n`exporter` (`command`, `gateway` or `coordinator`), and one that is sent by remote \
          write also\n`job=\"loadpilot\"`. The first {NAMES_MAX} tasks, calls and agents keep \
          their names, all others are\n`{OTHER}`. Names are those of Prometheus; in OTLP \
-         `loadpilot_calls_total` is `loadpilot.calls`,\nand a unit is a field instead of the end of \
-         a name. Histograms have 17 classic bounds from 0.5 ms to\n60 s and, where a scrape asks \
-         for protobuf, native buckets of schema 6.\n"
+         `loadpilot_calls_total` is `loadpilot.calls`,\nand a unit is a field instead of the end \
+         of a name. Histograms have 17 classic bounds from 0.5 ms to\n60 s and, where a scrape \
+         asks for protobuf, native buckets of schema 6.\n"
     );
     let process = gateway_families(&GatewayProcess::default());
     let (gateway, runs): (Vec<_>, Vec<_>) = process

@@ -136,8 +136,7 @@ fn arrivals(totals: &Cumulative) -> Vec<Family> {
     vec![
         family(
             ("arrivals_planned", Unit::None),
-            "Planned arrivals that are due in the ticks that all agents have reported, from the \
-             plan; of a closed loop as reported.",
+            "Planned arrivals that are due by now, from the plan; of a closed loop as reported.",
             &["task"],
             of_tasks(|task| task.planned),
         ),

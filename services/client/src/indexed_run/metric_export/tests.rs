@@ -141,7 +141,7 @@ fn opentelemetry_reads_what_was_counted() {
             Data::Gauge(gauge) => {
                 points += gauge.data_points.len() as u64;
                 if name == "loadpilot.generator_cpu" {
-                    let value = gauge.data_points[0].value.clone();
+                    let value = gauge.data_points[0].value;
                     assert_eq!(value, Some(number_data_point::Value::AsDouble(0.25)));
                 }
             }
@@ -321,8 +321,10 @@ fn texts_are_as_their_formats_demand() {
 /// reads the rest in `tests/e2e/sinks`.
 #[test]
 fn native_buckets_are_spans() {
-    let mut buckets = Buckets::default();
-    buckets.native = BTreeMap::from([(-640, 2), (-639, 3), (-636, 1), (400, 1)]);
+    let buckets = Buckets {
+        native: BTreeMap::from([(-640, 2), (-639, 3), (-636, 1), (400, 1)]),
+        ..Buckets::default()
+    };
     let (spans, deltas) = super::exposition::spans(&buckets);
     let spans: Vec<_> = spans
         .iter()
