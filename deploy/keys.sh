@@ -4,7 +4,7 @@
 # Each role gets a folder with its own files only: `nats`, `coordinator`, `agent`, `gateway`, and
 # for commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
 # gateway; its key is then deleted. `nats-token` and `connect.json` log a role in at NATS as its own
-# user; `nats` has the passwords of all. `prometheus` has the token of the gateway's callers. NAMEs
+# user; `nats` has the passwords of all. `prometheus` has a token for the gateway's metrics. NAMEs
 # are further host names of the gateway. A complete DIR is left unchanged, but for `prometheus`.
 #
 # As root, the script gives each folder to the user id of its role. KEYS_AT is the path at which a
@@ -17,23 +17,32 @@ DAYS=825 # the maximum that browsers accept
 place="${1:?keys.sh DIR [NAME...]}"
 shift
 
-# Prometheus reads the metrics of the gateway as its other callers do.
+token() { openssl rand -hex 24; }
+
+# A token that reads the metrics of the gateway and nothing else; also for keys of an older version.
 let_prometheus_read() {
+    [ -e gateway/metrics-token ] || token >gateway/metrics-token
     mkdir -p prometheus
-    cp gateway/ca.pem gateway/gateway-token prometheus/
-    [ "$(id -u)" != 0 ] || chown -R 65534:65534 prometheus
+    cp gateway/ca.pem gateway/metrics-token prometheus/
+    if [ "$(id -u)" = 0 ]; then
+        chown -R 10004:10004 gateway
+        chown -R 65534:65534 prometheus
+    fi
 }
 
 if [ -e "$place/nats/complete" ]; then
     cd "$place"
+    if [ "$(cat nats/complete)" != "${NODES:-}" ]; then
+        echo "keys.sh: NODES is '${NODES:-}', but the keys in $place are those of" \
+            "'$(cat nats/complete)'; delete it for new keys" >&2
+        exit 2
+    fi
     let_prometheus_read
     echo "keys.sh: $place is complete; delete it for new keys (running parts must then restart)"
     exit 0
 fi
 mkdir -p "$place"
 cd "$place"
-
-token() { openssl rand -hex 24; }
 
 key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
 
@@ -97,8 +106,7 @@ if [ "$(id -u)" = 0 ]; then
     chown -R 10001:10001 nats ${LOG:-}
     chown -R 10002:10002 coordinator
     chown -R 10003:10003 agent
-    chown -R 10004:10004 gateway
 fi
 # Written last: its presence means that all other files are complete.
-: >nats/complete
+echo "${NODES:-}" >nats/complete
 echo "keys.sh: made keys and passwords in $PWD"

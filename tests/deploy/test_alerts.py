@@ -58,7 +58,7 @@ def test_prometheus_accepts_its_settings(tmp_path: Path) -> None:
     promtool("check", "config", STARTER / "prometheus.yml")
     keys = tmp_path / "keys"
     keys.mkdir()
-    for name in ("gateway-token", "ca.pem"):
+    for name in ("metrics-token", "ca.pem"):
         (keys / name).touch()
     text = (ROOT / "deploy/prometheus/prometheus.yml").read_text(encoding="utf-8")
     (tmp_path / "prometheus.yml").write_text(text.replace("/keys/", f"{keys}/"), encoding="utf-8")

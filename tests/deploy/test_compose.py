@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -201,7 +203,7 @@ def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) ->
         plain.start_all()
         (gateway,) = shipped["scrape_configs"]
         keys = str(plain.keys / "prometheus")
-        gateway["authorization"]["credentials_file"] = f"{keys}/gateway-token"
+        gateway["authorization"]["credentials_file"] = f"{keys}/metrics-token"
         gateway["tls_config"]["ca_file"] = f"{keys}/ca.pem"
         gateway["static_configs"] = [{"targets": [f"localhost:{plain.gateway_port}"]}]
         another = {**gateway, "job_name": "another-gateway"}
@@ -242,7 +244,7 @@ def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
     assert "ca-key.pem" not in {path.name for path in files}
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
-    shown = {name: before[place / "gateway" / name] for name in ("gateway-token", "ca.pem")}
+    shown = {name: before[place / "gateway" / name] for name in ("metrics-token", "ca.pem")}
     assert {name: before[place / "prometheus" / name] for name in shown} == shown
     passwords = {role: before[place / role / "nats-token"].split(b":")[1] for role in ROLES}
     assert len(set(passwords.values())) == len(ROLES)
@@ -257,9 +259,22 @@ def test_prometheus_of_an_older_fleet_gets_its_keys(tmp_path: Path) -> None:
     for file in (place / "prometheus").iterdir():
         file.unlink()
     (place / "prometheus").rmdir()
+    (place / "gateway" / "metrics-token").unlink()
     keys(place)
-    token = (place / "gateway" / "gateway-token").read_bytes()
-    assert (place / "prometheus" / "gateway-token").read_bytes() == token
+    token = (place / "gateway" / "metrics-token").read_bytes()
+    assert (place / "prometheus" / "metrics-token").read_bytes() == token
+
+
+def test_keys_of_one_node_are_not_those_of_three(tmp_path: Path) -> None:
+    """Broken if nodes start that cannot trust each other, since their keys name other ones."""
+    place = keys(tmp_path / "keys")
+    script = ["/bin/sh", str(ROOT / "deploy/keys.sh"), str(place)]
+    environ = {"PATH": os.environ["PATH"], "NODES": "nats-2 nats-3"}
+    refused = subprocess.run(
+        script, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert refused.returncode == 2
+    assert "NODES is 'nats-2 nats-3'" in refused.stderr
 
 
 def test_an_agent_without_a_coordinator_is_not_healthy(tmp_path: Path) -> None:

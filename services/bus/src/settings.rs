@@ -50,6 +50,9 @@ pub struct InvalidSetting {
     pub found: String,
 }
 
+/// Maximum number of copies of a stream that NATS keeps.
+const REPLICAS_MAX: usize = 5;
+
 /// Connection file of a local stack or of a role of a fleet; its other fields are ignored.
 #[derive(Deserialize)]
 struct ConnectionFile {
@@ -158,6 +161,14 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
             "must be JSON with the texts `url` and `token` (error at line {line}, column {column})"
         ))
     })?;
+    if let Some(copies) = file
+        .replicas
+        .filter(|copies| !(1..=REPLICAS_MAX).contains(copies))
+    {
+        return Err(invalid(format!(
+            "must have `replicas` of 1 to {REPLICAS_MAX} (got {copies})"
+        )));
+    }
     let mut options = Options::new(file.url);
     options.token = file.token;
     options.cacert = file.cacert;

@@ -120,6 +120,10 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
         (config.bus.url.as_str(), limits.ctl_bytes, limits.replicas),
         ("nats://127.0.0.1:7", 9, 3)
     );
+    let none = r#"{"url":"nats://127.0.0.1:7","token":"s3cret","replicas":0}"#;
+    std::fs::write(&file, none).expect("a file");
+    let error = read(&["--connect", path], None).expect_err("no copy");
+    assert!(error.to_string().contains("`replicas` of 1 to 5 (got 0)"));
     std::fs::write(&file, r#"{"token":"s3cret"}"#).expect("a file");
     let error = read(&["--connect", path], None).expect_err("no url");
     assert!(!format!("{error} {error:?}").contains("s3cret"));
