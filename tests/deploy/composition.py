@@ -54,11 +54,14 @@ def compose() -> Path:
     return COMPOSE
 
 
-def configured(*profiles: str) -> dict[str, Any]:
-    """The compose file as Compose reads it."""
+def configured(
+    *profiles: str, files: tuple[str | Path, ...] = ("docker-compose.yml",)
+) -> dict[str, Any]:
+    """Compose files, together, as Compose reads them."""
     chosen = [word for profile in profiles for word in ("--profile", profile)]
+    read = [word for file in files for word in ("--file", str(file))]
     printed = subprocess.run(
-        [str(compose()), *chosen, "--file", "docker-compose.yml", "config", "--format", "json"],
+        [str(compose()), *chosen, *read, "config", "--format", "json"],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")},
         check=True,

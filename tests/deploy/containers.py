@@ -25,21 +25,30 @@ if TYPE_CHECKING:
 
 PROJECT = "loadpilot-tried"
 PORT = 8443
+EVERYTHING = ("--profile", "python", "--profile", "monitoring")
 BUILD_S = 3_600
 ANSWERED = re.compile(r"answered (\d+), refused (\d+)")
+
+
+def engine() -> tuple[str, list[str]]:
+    """The program `docker`, and the words of its Compose; skips the test without an engine."""
+    docker = shutil.which("docker")
+    if docker is None or not _succeeds(docker, "info"):
+        pytest.skip("needs a Docker engine that answers `docker info`: start it")
+    # People have Compose as a part of docker; a docker without it is served by the real one.
+    plugged = _succeeds(docker, "compose", "version")
+    return docker, [docker, "compose"] if plugged else [str(compose())]
 
 
 class Containers:
     """One fleet, from its start until it and its volumes are taken away."""
 
-    def __init__(self, folder: Path) -> None:
-        docker = shutil.which("docker")
-        if docker is None or not _succeeds(docker, "info"):
-            pytest.skip("needs a Docker engine that answers `docker info`: start it")
-        # People have Compose as a part of docker; a docker without it is served by the real one.
-        plugged = _succeeds(docker, "compose", "version")
-        self._words = [docker, "compose"] if plugged else [str(compose())]
+    def __init__(self, folder: Path, *more_files: str) -> None:
+        """Takes a folder for itself, and compose files to add to the first one."""
+        self._docker, self._words = engine()
         self._folder = folder
+        files = [os.environ.get("COMPOSE_FILE", "docker-compose.yml"), *more_files]
+        self._environ = {**os.environ, "COMPOSE_FILE": os.pathsep.join(files)}
 
     @contextmanager
     def up(self) -> Iterator[Self]:
@@ -61,6 +70,7 @@ class Containers:
         ran = subprocess.run(
             argv,
             cwd=ROOT,
+            env=self._environ,
             input=stdin,
             check=False,
             capture_output=True,
@@ -72,9 +82,16 @@ class Containers:
 
     def all(self) -> dict[str, dict[str, Any]]:
         """Every container, running or not, by its name."""
-        listed = self.compose("--profile", "python", "ps", "--all", "--format", "json")
+        listed = self.compose(*EVERYTHING, "ps", "--all", "--format", "json")
         found = map(json.loads, listed.splitlines())
         return {one["Name"].removeprefix(f"{PROJECT}-"): one for one in found}
+
+    def connect(self, service: str, network: str) -> None:
+        """Lets a service reach a network that it has no business with otherwise."""
+        names = (f"{PROJECT}_{network}", f"{PROJECT}-{service}-1")
+        subprocess.run(
+            [self._docker, "network", "connect", *names], check=True, capture_output=True
+        )
 
     def answered(self) -> int:
         """How many requests the target has answered since it was started; starts it anew."""
@@ -85,7 +102,7 @@ class Containers:
         return int(counts[0])
 
     def _take_away(self) -> None:
-        self.compose("--profile", "python", "down", "--volumes")
+        self.compose(*EVERYTHING, "down", "--volumes")
 
 
 def _succeeds(*words: str) -> bool:

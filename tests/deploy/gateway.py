@@ -48,14 +48,21 @@ class Gateway:
             assert monotonic() < deadline, "the run did not get that far in time"
 
     def _follow(self, run: str) -> None:
+        """Waits until the run has ended; connects again when its events break off, as pages do."""
         deadline = monotonic() + PATIENCE_S
+        while not self._is_sealed(run, deadline):
+            assert monotonic() < deadline, "the run did not end in time"
+
+    def _is_sealed(self, run: str, deadline: float) -> bool:
         connection = self._connection()
         connection.request("GET", f"/api/v1/runs/{run}/live", headers=self._headers())
         for line in connection.getresponse():
             assert monotonic() < deadline, "the run did not end in time"
             if line.startswith(b"event: sealed"):
-                break
+                connection.close()
+                return True
         connection.close()
+        return False
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         connection = self._connection()

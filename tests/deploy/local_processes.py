@@ -130,6 +130,10 @@ class Plain:
         self.members.append(Member(service, process, places))
         process.until(until or ORDER[name])
 
+    def http_addresses(self, name: str) -> list[str]:
+        """Where the processes of a service listen for HTTP on loopback."""
+        return [member.places["127.0.0.1:8080"] for member in self._of(name)]
+
     def hear(self, name: str, text: str) -> None:
         """Waits until every process of a service has said something."""
         for member in self._of(name):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.deploy.containers import BUILD_S, Containers
+from tests.deploy.containers import BUILD_S, EVERYTHING, Containers
+from tests.e2e.sinks.prometheus import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ LOGINS = 5
 SCRIPTED = Path(__file__).with_name("scripted.py")
 CATALOGUE = Path(__file__).with_name("catalogue.py")
 TARGET = "http://target:8000"
+PROMETHEUS = "127.0.0.1:9091"
 CHECKED = {"coordinator-1", "coordinator-2", "agent-1", "agent-2", "gateway-1", "nats-1"}
 """Whatever has a health check."""
 
@@ -64,6 +66,8 @@ def test_killed_containers_lose_no_finished_call(containers: Containers) -> None
 def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) -> None:
     """Broken if the image of the gateway is not also the command and the agent with Python."""
     containers.compose("--profile", "python", "up", "--detach", "--wait", "agent-python")
+    # The command prepares users itself, and is in the container of the gateway here.
+    containers.connect("gateway", "target")
     script = (
         "cd /tmp && cat > scripted.py && NATS_TOKEN=$(cat /keys/nats-token)"
         f" loadpilot run scripted.py --target {TARGET} --external-agents 1"
@@ -78,7 +82,25 @@ def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) 
     assert containers.answered() == 200 + LOGINS
 
 
+def test_prometheus_has_the_runs_of_the_fleet(containers: Containers) -> None:
+    """Broken if Prometheus may not read its settings or the token of the gateway, trusts another
+    authority, or loses its data when it is killed. Without the image of Grafana, which needs a
+    registry, Grafana is not started."""
+    containers.compose("--profile", "monitoring", "up", "--detach", "--wait", "prometheus")
+    run = containers.gateway.submit(CATALOGUE, TARGET, rps=100, secs=5, agents=2)
+    report = containers.gateway.report(run)
+    counted = f'sum (max_over_time (loadpilot_calls_total{{run="{run}"}}[1h]))'
+    expected = {"": float(report["calls"]["outcomes"]["ok"])}
+    prometheus = Server(PROMETHEUS)
+    prometheus.until(counted, lambda found: found == expected)
+    containers.compose("kill", "--signal", "KILL", "prometheus")
+    containers.compose("--profile", "monitoring", "up", "--detach", "--wait", "prometheus")
+    assert prometheus.query(counted) == expected
+    rules = prometheus.query('count (up{job="loadpilot-gateway"} == 1)')
+    assert rules == {"": 1}
+
+
 def test_every_container_ends_when_it_is_stopped(containers: Containers) -> None:
     """Broken if a part does not hear SIGTERM as the first process of its container."""
-    containers.compose("--profile", "python", "stop")
+    containers.compose(*EVERYTHING, "stop")
     assert {one["ExitCode"] for one in containers.all().values()} == {0}

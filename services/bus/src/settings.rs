@@ -50,7 +50,10 @@ pub struct InvalidSetting {
     pub found: String,
 }
 
-/// Connection file of a local stack; its other fields are ignored.
+/// Maximum number of copies of a stream that NATS keeps.
+const REPLICAS_MAX: usize = 5;
+
+/// Connection file of a local stack or of a role of a fleet; its other fields are ignored.
 #[derive(Deserialize)]
 struct ConnectionFile {
     url: String,
@@ -62,6 +65,8 @@ struct ConnectionFile {
     ctl_bytes: Option<u64>,
     #[serde(default)]
     data_bytes: Option<u64>,
+    #[serde(default)]
+    replicas: Option<usize>,
 }
 
 impl NatsFlags {
@@ -156,12 +161,21 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
             "must be JSON with the texts `url` and `token` (error at line {line}, column {column})"
         ))
     })?;
+    if let Some(copies) = file
+        .replicas
+        .filter(|copies| !(1..=REPLICAS_MAX).contains(copies))
+    {
+        return Err(invalid(format!(
+            "must have `replicas` of 1 to {REPLICAS_MAX} (got {copies})"
+        )));
+    }
     let mut options = Options::new(file.url);
     options.token = file.token;
     options.cacert = file.cacert;
     let limits = &mut options.limits;
     limits.ctl_bytes = file.ctl_bytes.unwrap_or(limits.ctl_bytes);
     limits.data_bytes = file.data_bytes.unwrap_or(limits.data_bytes);
+    limits.replicas = file.replicas.unwrap_or(limits.replicas);
     Ok(options)
 }
 

@@ -90,3 +90,25 @@ def test_the_newest_open_and_recent_runs_are_exported() -> None:
     many = [row(99 - n, None) for n in range(EXPORTED_RUNS_MAX + 3)]
     chosen, left_out = exported(many, now_us)
     assert (len(chosen), chosen[0], left_out) == (EXPORTED_RUNS_MAX, "99", 3)
+
+
+def test_the_token_of_metrics_opens_nothing_else(
+    fleet: Fleet, gateways: Gateways, tmp_path: Path
+) -> None:
+    """Broken if who may read metrics may start a run, or must be given the token of callers."""
+    fleet.coordinator()
+    files = {}
+    for name, token in (("TOKEN_FILE", TOKEN), ("METRICS_TOKEN_FILE", TOKEN[::-1])):
+        files[name] = tmp_path / name
+        files[name].write_text(token)
+        files[name].chmod(0o600)
+    gateway = gateways.start(**{name: str(file) for name, file in files.items()})
+    shown = {"Authorization": f"Bearer {TOKEN[::-1]}"}
+    assert gateway.ask("GET", "/metrics", headers=shown).status == 200
+    assert (
+        gateway.ask("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status == 200
+    )
+    for wrong in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Basic {TOKEN[::-1]}"}):
+        assert gateway.ask("GET", "/metrics", headers=wrong).status == 401
+    assert gateway.api("/runs", shown).status == 401
+    assert gateway.tell("/session", {"token": TOKEN[::-1]}).status == 401

@@ -58,23 +58,28 @@ def test_the_printed_commands_work(loadpilot: Loadpilot, oracle: Oracle) -> None
     assert made.code == 0
     printed = [line.partition("#")[0].strip() for line in made.stdout.splitlines()]
     commands = [shlex.split(line) for line in printed if line.startswith("loadpilot run ")]
-    assert len(commands) == 3
+    assert len(commands) == 4
     (loadpilot.folder / ".env").write_text(f"LOADPILOT_TARGET={oracle.url}\n", encoding="utf-8")
-    checked, run, low = (
+    checked, run, low, exported = (
         loadpilot.call(*[oracle.url if word == DEFAULT else word for word in command[1:]], *more)
         for command, more in zip(
             commands,
-            ([], ["--duration", "2s"], ["--duration", "2s", "--results-json", "low.json"]),
+            (
+                [],
+                ["--duration", "2s"],
+                ["--duration", "2s", "--results-json", "low.json"],
+                ["--duration", "2s"],
+            ),
             strict=True,
         )
     )
     assert checked.code == 0, checked.stderr
-    for finished in (run, low):
+    for finished in (run, low, exported):
         assert "verdict      PASS" in finished.stdout, finished.stdout + finished.stderr
     report = json.loads((loadpilot.folder / "low.json").read_text(encoding="utf-8"))
     # One arrival in the ramp of 2 s from 0 to 1/s, two in the 2 s after it; ten times that before.
     assert report["arrivals"]["planned"] == 3
-    assert len(oracle.requests()) == 3 + 30
+    assert len(oracle.requests()) == 3 + 30 + 30
 
 
 def test_one_command_starts_all_of_a_named_load(loadpilot: Loadpilot, oracle: Oracle) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,45 +37,35 @@ def installed(program: str) -> str:
     return binary
 
 
-class Prometheus:
-    """A server that scrapes what it is told and receives by remote write."""
+class Server:
+    """The query API of a server that runs."""
 
-    def __init__(self, folder: Path, scraped: str = "", *flags: str) -> None:
-        binary = installed("prometheus")
-        folder.mkdir(exist_ok=True)
-        configs = scraped or "scrape_configs: []\n"
-        (folder / "prometheus.yml").write_text(configs, encoding="utf-8")
-        self.address = f"127.0.0.1:{free_port()}"
-        self._log = (folder / "log").open("wb")
-        self._process = subprocess.Popen(
-            [
-                binary,
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={self.address}",
-                "--web.enable-remote-write-receiver",
-                *flags,
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self._log,
-            env={**os.environ, "NO_PROXY": "127.0.0.1"},
-        )
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def wait_ready(self, why_not: Callable[[], str] = str) -> None:
+        """Waits until the server answers; `why_not` says more when it does not in time."""
         give_up = time.monotonic() + START_S
         while True:
             try:
                 self._get("/-/ready")
             except OSError:
-                assert time.monotonic() < give_up, (folder / "log").read_text(encoding="utf-8")
+                assert time.monotonic() < give_up, why_not()
                 time.sleep(0.1)
             else:
                 return
 
+    def series(self, question: str, **parameters: str) -> list[dict[str, Any]]:
+        """The answer to `query` or `query_range`, as the server gives it."""
+        answer = json.loads(self._get(f"/api/v1/{question}", **parameters))
+        assert answer["status"] == "success", answer
+        found: list[dict[str, Any]] = answer["data"]["result"]
+        return found
+
     def query(self, text: str, at: float | None = None) -> dict[str, float]:
         """The values of an instant query by their labels."""
         instant = {} if at is None else {"time": f"{at:.3f}"}
-        answer = json.loads(self._get("/api/v1/query", query=text, **instant))
-        assert answer["status"] == "success", answer
-        found = answer["data"]["result"]
+        found = self.series("query", query=text, **instant)
         return {",".join(one["metric"].values()): float(one["value"][1]) for one in found}
 
     def until(
@@ -90,18 +80,44 @@ class Prometheus:
 
     def points(self, text: str) -> list[float]:
         """The values of a series of which a range is asked for."""
-        (one,) = json.loads(self._get("/api/v1/query", query=text))["data"]["result"]
+        (one,) = self.series("query", query=text)
         return [float(value) for _, value in one["values"]]
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(20)
-        self._log.close()
 
     def _get(self, path: str, **query: str) -> bytes:
         url = f"http://{self.address}{path}?{urllib.parse.urlencode(query)}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             return bytes(answer.read())
+
+
+class Prometheus(Server):
+    """A server that scrapes what it is told and receives by remote write."""
+
+    def __init__(self, folder: Path, scraped: str = "", *flags: str) -> None:
+        binary = installed("prometheus")
+        folder.mkdir(exist_ok=True)
+        configs = scraped or "scrape_configs: []\n"
+        (folder / "prometheus.yml").write_text(configs, encoding="utf-8")
+        super().__init__(f"127.0.0.1:{free_port()}")
+        self._log = (folder / "log").open("wb")
+        self._process = subprocess.Popen(
+            [
+                binary,
+                f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address={self.address}",
+                "--web.enable-remote-write-receiver",
+                *flags,
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            env={**os.environ, "NO_PROXY": "127.0.0.1"},
+        )
+        self.wait_ready(lambda: (folder / "log").read_text(encoding="utf-8"))
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        self._log.close()
 
 
 def scraping(jobs: dict[str, str], more: str = "", interval: str = "1s") -> str:

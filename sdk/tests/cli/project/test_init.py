@@ -14,7 +14,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GIT = shutil.which("git") or "git"
-CREATED = {"scenarios/example.py", "loadpilot.toml", ".env.example", ".gitignore"}
+MONITORING = (
+    "docker-compose.yml",
+    "prometheus.yml",
+    "alerts.yml",
+    "grafana-datasource.yml",
+    "grafana-provider.yml",
+    "grafana-dashboard.json",
+)
+CREATED = {
+    "scenarios/example.py",
+    "loadpilot.toml",
+    ".env.example",
+    ".gitignore",
+    *(f"monitoring/{name}" for name in MONITORING),
+}
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -38,6 +52,7 @@ def test_files_that_are_there_stay_as_they_are(
     assert set(first) == CREATED
     assert f"cd {folder}" in capsys.readouterr().out
     (folder / "scenarios/example.py").write_text("mine", encoding="utf-8")
+    (folder / "monitoring/grafana-dashboard.json").write_text("{}", encoding="utf-8")
     (folder / ".env.example").unlink()
     (folder / ".env.example").symlink_to(tmp_path / "nowhere")
     mine = files(folder)
@@ -45,7 +60,8 @@ def test_files_that_are_there_stay_as_they_are(
     assert files(folder) == mine
     assert not (tmp_path / "nowhere").exists()
     said = capsys.readouterr().out
-    assert [line.split()[0] for line in said.splitlines()[:4]] == ["left"] * 4
+    count = len(CREATED)
+    assert [line.split()[0] for line in said.splitlines()[:count]] == ["left"] * count
 
 
 @pytest.mark.parametrize("before", [b"", b"target/\n", b"target/", b"*.pyc\r\n"])

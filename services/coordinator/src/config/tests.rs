@@ -98,7 +98,8 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
 
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("stack.json");
-    let json = r#"{"url":"nats://127.0.0.1:7","token":"s3cret","ctl_bytes":9,"pid":1}"#;
+    let json =
+        r#"{"url":"nats://127.0.0.1:7","token":"s3cret","ctl_bytes":9,"replicas":3,"pid":1}"#;
     std::fs::write(&file, json).expect("a file");
     let path = file.to_str().expect("plain text");
     #[cfg(unix)]
@@ -114,10 +115,15 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
     }
     let config = read(&["--connect", path], None).expect("a sound configuration");
     assert_eq!(config.bus.token.as_deref(), Some("s3cret"));
+    let limits = config.bus.limits;
     assert_eq!(
-        (config.bus.url.as_str(), config.bus.limits.ctl_bytes),
-        ("nats://127.0.0.1:7", 9)
+        (config.bus.url.as_str(), limits.ctl_bytes, limits.replicas),
+        ("nats://127.0.0.1:7", 9, 3)
     );
+    let none = r#"{"url":"nats://127.0.0.1:7","token":"s3cret","replicas":0}"#;
+    std::fs::write(&file, none).expect("a file");
+    let error = read(&["--connect", path], None).expect_err("no copy");
+    assert!(error.to_string().contains("`replicas` of 1 to 5 (got 0)"));
     std::fs::write(&file, r#"{"token":"s3cret"}"#).expect("a file");
     let error = read(&["--connect", path], None).expect_err("no url");
     assert!(!format!("{error} {error:?}").contains("s3cret"));

@@ -68,6 +68,9 @@ class Settings(BaseSettings):
     token_file: Path | None = Field(
         default=None, description="the file of the bearer token of callers"
     )
+    metrics_token_file: Path | None = Field(
+        default=None, description="the file of a bearer token that reads /metrics and nothing else"
+    )
     tls_cert: Path | None = Field(default=None, description="the server's certificate, a PEM file")
     tls_key: Path | None = Field(default=None, description="its private key, a PEM file")
     proxy_header: str | None = Field(
@@ -101,6 +104,7 @@ class Config:
     host: str
     port: int
     token: bytes | None
+    metrics_token: bytes | None
     tls: tuple[Path, Path] | None
     proxy: Proxy | None
     cache: Path
@@ -114,6 +118,7 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     settings = parsed(problems)
     server = fleet(settings, environ, problems)
     token = bearer("TOKEN_FILE", settings.token_file, problems)
+    metrics_token = bearer("METRICS_TOKEN_FILE", settings.metrics_token_file, problems)
     tls = certificate(settings, problems)
     is_loopback = on_loopback(settings.host, problems)
     proxy = in_front(settings, problems, is_loopback=bool(is_loopback))
@@ -129,10 +134,19 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     if problems or server is None:
         return None, problems
     cache = settings.cache or default_cache(environ)
-    secret = digest(token) if token is not None else None
-    port, loopback = settings.port, bool(is_loopback)
-    most = settings.address_connections
-    return Config(server, settings.host, port, secret, tls, proxy, cache, loopback, most), []
+    secrets = [None if one is None else digest(one) for one in (token, metrics_token)]
+    return Config(
+        server=server,
+        host=settings.host,
+        port=settings.port,
+        token=secrets[0],
+        metrics_token=secrets[1],
+        tls=tls,
+        proxy=proxy,
+        cache=cache,
+        is_loopback=bool(is_loopback),
+        address_connections=settings.address_connections,
+    ), []
 
 
 def unknown(environ: Mapping[str, str]) -> list[Problem]:

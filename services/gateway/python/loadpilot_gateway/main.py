@@ -43,7 +43,11 @@ def run(config: Config) -> int:
     port = listener.getsockname()[1]
     cache = config.cache / digest(config.server.place).hex()[:16]
     authenticator = Authenticator(
-        config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None
+        config.token,
+        metrics=config.metrics_token,
+        proxy=config.proxy,
+        port=port,
+        is_tls=config.tls is not None,
     )
     gateway = Gateway(Logs(OpenLog(config.server, cache), cache))
     app = application(gateway, authenticator, is_loopback=config.is_loopback)

@@ -63,12 +63,14 @@ class Proxy:
 
 @dataclass(slots=True)
 class Authenticator:
-    """The credentials that callers must show; none when all three are None."""
+    """The credentials that callers must show; none when token, once and proxy are None."""
 
     token: bytes | None = None
     """Hash of the bearer token."""
     once: bytes | None = None
     """Hash of a token that opens one browser's session, and is then used up."""
+    metrics: bytes | None = None
+    """Hash of a bearer token that reads metrics only; it authenticates for nothing else."""
     proxy: Proxy | None = None
     user: str = "a caller of the gateway"
     """Name of callers that show a token and no name."""
@@ -100,6 +102,12 @@ class Authenticator:
             return self._named(headers)
         return None
 
+    def reads_metrics(self, headers: Mapping[str, str], peer: str) -> bool:
+        """Whether a request shows the token of metrics."""
+        if self.proxy is not None and not self.proxy.is_it(peer, headers):
+            return False
+        return self.metrics is not None and hmac.compare_digest(_bearer(headers), self.metrics)
+
     def opened_by(self, token: str) -> bool:
         """Whether a token opens a browser's session; uses up the one-time token."""
         shown = digest(token)
@@ -125,10 +133,7 @@ class Authenticator:
         return name[:USER_CHARS_MAX].strip() or None
 
     def _shows_token(self, headers: Mapping[str, str]) -> bool:
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        if self.token is None or kind.lower() != "bearer":
-            return False
-        return hmac.compare_digest(digest(token.strip()), self.token)
+        return self.token is not None and hmac.compare_digest(_bearer(headers), self.token)
 
     def _shows_cookie(self, headers: Mapping[str, str]) -> bool:
         try:
@@ -142,3 +147,9 @@ class Authenticator:
 
     def _sign(self, until: str) -> str:
         return hmac.digest(self._key, until.encode("utf-8", "replace"), "sha256").hex()
+
+
+def _bearer(headers: Mapping[str, str]) -> bytes:
+    """Hash the bearer token of a request; empty where there is none."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return digest(token.strip()) if kind.lower() == "bearer" else b""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 API = "/api/"
 METRICS = "/metrics"
+READER = "a reader of metrics"
+"""Name of a caller that shows the token of metrics."""
 OTHER_ROUTE = "other"
 """Name of what is no route, such as a file of the web UI, where answers are counted."""
 ASSETS = "/assets/"
@@ -129,6 +131,8 @@ class Guard:
             raise forbidden("requests of other origins are rejected")
         peer = (scope.get("client") or ("", 0))[0]
         caller = self._authenticator.caller(headers, peer)
+        if path == METRICS and caller is None and self._authenticator.reads_metrics(headers, peer):
+            return READER
         is_open = not path.startswith(API) and path != METRICS
         if caller is None and not is_open and path not in OPEN:
             how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"

@@ -20,10 +20,24 @@ FILES = {
     "scenarios/example.py": "example.py",
     "loadpilot.toml": "loadpilot.toml",
     ".env.example": "env_example.txt",
+    **{
+        f"monitoring/{name}": f"monitoring/{name}"
+        for name in (
+            "docker-compose.yml",
+            "prometheus.yml",
+            "alerts.yml",
+            "grafana-datasource.yml",
+            "grafana-provider.yml",
+            "grafana-dashboard.json",
+        )
+    },
 }
 """Files of a project, each with the file that it is a copy of."""
 GITIGNORE, IGNORED = ".gitignore", "gitignore.txt"
 SCENARIO = "scenarios/example.py"
+COMPOSE = "monitoring/docker-compose.yml"
+METRICS_ADDRESS = "127.0.0.1:9090"
+"""Where monitoring/prometheus.yml reads the metrics of runs."""
 
 
 def init(directory: str) -> ExitCode:
@@ -81,4 +95,7 @@ def next_steps(root: Path) -> str:
         f"  {run} --target {DEFAULT}\n"
         f"  {run} --profile low      # the profiles are in loadpilot.toml\n"
         "  loadpilot doctor                                      # if something does not work\n"
+        "\nTo see runs in Grafana, http://localhost:3000 (admin/admin), with Docker:\n"
+        f"  docker compose -f {COMPOSE} up -d\n"
+        f"  {run} --metrics {METRICS_ADDRESS}\n"
     )
