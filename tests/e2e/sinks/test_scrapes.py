@@ -171,6 +171,26 @@ def test_an_address_off_loopback_is_refused(
     assert not oracle.requests()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "shop.py"),
+        ("versus", "shop.py", "--target-a", "http://127.0.0.1:1", "--target-b", "http://[::1]:1"),
+        ("attack", "http://127.0.0.1:1"),
+        ("watch", "last"),
+        ("resume", "last"),
+    ],
+)
+def test_each_command_that_follows_a_run_reads_the_flag(
+    loadpilot: Loadpilot, command: tuple[str, ...]
+) -> None:
+    """Broken if a command that has the flag does not read it."""
+    (loadpilot.folder / "shop.py").write_text(SHOP, encoding="utf-8")
+    refused = loadpilot.call(*command, "--metrics", "0.0.0.0:9090")
+    assert refused.code == 2, refused.stderr
+    assert "--metrics: must be on loopback" in refused.stderr
+
+
 def test_a_past_run_is_in_blocks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if a past run cannot be put into a Prometheus, or has other counts or times there."""
     promtool = installed("promtool")

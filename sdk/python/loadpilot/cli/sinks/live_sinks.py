@@ -49,7 +49,7 @@ class Sink(Protocol):
         """Say what was wrong and how much is missing; None when nothing is."""
 
     def summary(self) -> str:
-        """Say how much was taken."""
+        """Say how much was taken; empty where the end of the command says it."""
 
 
 def open_sink(out: Out, run: str, stdout: TextIO) -> Sink:
@@ -126,7 +126,8 @@ class LiveSinks:
         for sink, unfinished in zip(self._sinks, troubles, strict=True):
             trouble = unfinished or _attempt(partial(sink.wait, deadline)) or sink.trouble()
             if trouble is None:
-                note(f"{sink.flag.strip('-')} {safe_lines(sink.label)}: {sink.summary()}")
+                if summary := sink.summary():
+                    note(f"{sink.flag.strip('-')} {safe_lines(sink.label)}: {summary}")
             else:
                 unread = f" ({safe_lines(why)})" if why else ""
                 label = f"{sink.flag} {safe_lines(sink.label)}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _native
 from ...control.figures import plural
-from ...control.terminal import safe_lines, say
+from ...control.terminal import note, safe_lines, say
 from .outs import LOOPBACK, METRICS, split_address
 
 if TYPE_CHECKING:
@@ -240,8 +240,8 @@ class ScrapeSink:
         return "it misses the figures of the whole run" if is_lacking else None
 
     def summary(self) -> str:
-        """Say how often it was scraped."""
-        return "off" if self._endpoint is None else plural(self._endpoint.scrapes, "scrape")
+        """Nothing: the endpoint says at the end of the command how often it was scraped."""
+        return ""
 
 
 _ENDPOINTS: dict[str, ScrapeEndpoint | None] = {}
@@ -263,10 +263,11 @@ def opened(place: str) -> ScrapeEndpoint | None:
 def close_endpoints(is_interrupted: Callable[[], bool]) -> None:
     """Let final figures be scraped, and close all ports; the end of a command."""
     while _ENDPOINTS:
-        _, endpoint = _ENDPOINTS.popitem()
+        place, endpoint = _ENDPOINTS.popitem()
         if endpoint is not None:
             endpoint.wait_for_last_scrape(is_interrupted)
             endpoint.close()
+            note(f"metrics {place}: {plural(endpoint.scrapes, 'scrape')}")
 
 
 def now_us() -> int:

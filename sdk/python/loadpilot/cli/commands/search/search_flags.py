@@ -37,7 +37,7 @@ from ...flags.run_flags import (
     TEXT,
     RunFlags,
 )
-from ...flags.shared_flags import Agents, Out, Scenario, Strict, Verbose
+from ...flags.shared_flags import Agents, Metrics, Out, Scenario, Strict, Verbose
 
 if TYPE_CHECKING:
     from ...flags.fleet import Fleet
