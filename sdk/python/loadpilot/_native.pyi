@@ -28,6 +28,7 @@ class Refused(ValueError):
 class Fault(RuntimeError):
     """A connection, a file or a process failed."""
 
+@final
 class MetricFigures:
     """The figures of a run at one instant, for a scrape."""
 
