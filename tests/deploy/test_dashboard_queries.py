@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from tests.deploy.containers import BUILD_S, engine
-from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
+from tests.deploy.dashboard_queries import DASHBOARDS, ROOT, STARTER, Panels
 from tests.e2e.sinks.prometheus import NATIVE, Prometheus, Server, free_port, installed
 from tests.e2e.support.command import Loadpilot
 
@@ -167,11 +168,19 @@ def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle)
         server.stop()
 
 
+def documented() -> str:
+    """The command of the how-to that puts a past run into the Prometheus of a project."""
+    text = (ROOT / "docs/howto/dashboards.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"^docker compose .* exec -T prometheus [^`]*", text, re.MULTILINE)
+    return str(found)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(BUILD_S)
 def test_prometheus_of_a_project_reads_a_run(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if Prometheus as `loadpilot init` sets it up cannot read its files, or does not reach
-    a run on the loopback of this machine. The ports are those of the files: 9090 and 9091."""
+    a run on the loopback of this machine, or if the documented command puts no past run into it.
+    The ports are those of the files: 9090 and 9091."""
     _, compose = engine()
     loadpilot = Loadpilot(tmp_path / "work")
     assert loadpilot.call("init").code == 0
@@ -190,6 +199,19 @@ def test_prometheus_of_a_project_reads_a_run(tmp_path: Path, oracle: Oracle) -> 
         finished = loadpilot.run(SHOP, oracle.url, "--metrics", "127.0.0.1:9090")
         counted = f'sum (last_over_time (loadpilot_calls_total{{run="{finished.run}"}}[1h]))'
         assert server.query(counted) == {"": finished.report["calls"]["attempted"]}
+        past = loadpilot.run(SHOP, oracle.url)
+        dumped = loadpilot.folder / "run.om"
+        dump = ("dump", past.run, "--format", "openmetrics", "-o", str(dumped))
+        assert loadpilot.call(*dump).code == 0
+        command = shlex.split(documented(), posix=True)
+        copied = command[command.index("prometheus") + 1 : command.index("<")]
+        with dumped.open("rb") as text:
+            argv = [*words, "exec", "-T", "prometheus", *copied]
+            subprocess.run(argv, check=True, capture_output=True, env=environ, stdin=text)
+        play("restart")  # it reads new blocks once a minute, and when it starts
+        server.wait_ready()
+        attempted = past.report["calls"]["attempted"]
+        assert server.query(counted.replace(finished.run, past.run)) == {"": attempted}
         play("stop")
     finally:
         play("down", "--volumes")

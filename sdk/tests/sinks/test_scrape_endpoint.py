@@ -80,35 +80,38 @@ def test_silent_connections_do_not_keep_a_scraper_out(
 
 
 @pytest.mark.parametrize(
-    ("scraped_at", "waits"),
-    [([], False), ([0.0], False), ([0.0, 30.0], False), ([8.0, 9.0], True)],
+    ("scraped_at", "until"),
+    [
+        ([], 10.0),
+        ([0.0], 10.0),
+        ([0.0, 30.0], 10.0),
+        ([8.0, 9.0], 12.0),
+        ([6.9, 7.0, 8.9, 9.0], 13.8),
+    ],
+    ids=["never", "once", "seldom", "each second", "two scrapers"],
 )
 def test_a_command_waits_for_a_scrape_that_is_expected(
     endpoint: tuple[ScrapeEndpoint, str],
     monkeypatch: pytest.MonkeyPatch,
     scraped_at: list[float],
-    *,
-    waits: bool,
+    until: float,
 ) -> None:
     """Broken if the end of a command waits for a scraper that is not there, or not for one that
-    comes each second."""
+    comes each second, or if of two scrapers it waits for the time between them."""
     subject, _ = endpoint
     now = 10.0
     monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
     subject._scraped_at = scraped_at
     subject.ended()
-    asked = []
 
     def is_interrupted() -> bool:
         nonlocal now
         now += 0.5
-        asked.append(now)
         return False
 
     subject.wait_for_last_scrape(is_interrupted)
-    assert bool(asked) == waits
     # Two intervals and a second after the last scrape.
-    assert now <= 12.0 + 0.5
+    assert until <= now < until + 0.5
 
 
 def test_a_signal_ends_the_wait(

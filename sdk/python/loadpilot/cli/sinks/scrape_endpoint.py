@@ -13,6 +13,7 @@ from collections import OrderedDict
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ BUSY_FACTOR = 20
 """Minimum interval, too, as a multiple of the time that the last one took: 5 % of a core."""
 RUNS_MAX = 20
 """Maximum number of runs that are shown: the newest ones."""
+SCRAPES_NOTED = 8
+"""Number of scrapes whose times tell when the next one comes."""
 LAST_SCRAPE_SECS = 20.0
 """Maximum time that the end of the command waits for a last scrape."""
 LAST_SCRAPE_POLL_SECS = 0.1
@@ -86,7 +89,7 @@ class ScrapeEndpoint:
         self._runs: OrderedDict[str, ShownRun] = OrderedDict()
         self._lock = threading.Lock()
         self._scraped_at: list[float] = []
-        """Times of the last two scrapes."""
+        """Times of the last scrapes."""
         self._changed_at = monotonic()
         """When the last run ended."""
         self.scrapes = 0
@@ -115,17 +118,17 @@ class ScrapeEndpoint:
         figures = [found for run in runs if (found := run.figures()) is not None]
         answer = _native.exposition(accept, figures)
         self.scrapes += 1
-        self._scraped_at = [*self._scraped_at[-1:], asked_at]
+        self._scraped_at = [*self._scraped_at[1 - SCRAPES_NOTED :], asked_at]
         return answer
 
     def wait_for_last_scrape(self, is_interrupted: Callable[[], bool]) -> None:
         """Wait until the final figures were scraped, if a scrape is expected soon."""
-        if len(self._scraped_at) <= 1:
+        # Two scrapers of one interval come a short and a long while after each other.
+        gaps = [later - sooner for sooner, later in pairwise(self._scraped_at)]
+        interval = max((gap for gap in gaps if gap <= LAST_SCRAPE_SECS), default=None)
+        if interval is None:
             return
-        interval = self._scraped_at[1] - self._scraped_at[0]
-        if interval > LAST_SCRAPE_SECS:
-            return
-        give_up = min(self._scraped_at[1], monotonic()) + min(2 * interval + 1, LAST_SCRAPE_SECS)
+        give_up = min(self._scraped_at[-1], monotonic()) + min(2 * interval + 1, LAST_SCRAPE_SECS)
         pause = threading.Event()
         while self._scraped_at[-1] < self._changed_at and monotonic() < give_up:
             if is_interrupted():
