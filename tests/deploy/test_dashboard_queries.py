@@ -170,7 +170,7 @@ def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle)
 
 def documented() -> str:
     """The command of the how-to that puts a past run into the Prometheus of a project."""
-    text = (ROOT / "docs/howto/dashboards.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/howto/read/dashboards.md").read_text(encoding="utf-8")
     (found,) = re.findall(r"^docker compose .* exec -T prometheus [^`]*", text, re.MULTILINE)
     return str(found)
 
