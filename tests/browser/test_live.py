@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from playwright.sync_api import expect
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE
 from tests.browser.scenes import steady
@@ -28,6 +29,7 @@ Object.defineProperty(document, "hidden", { get: () => true });
 """A page in the background, and a stand-in for what its browser shows."""
 
 
+@pytest.mark.timed  # its certificate has to be VALID
 def test_a_run_from_the_first_click_to_its_report(
     reader: Reader, past: Past, oracle: Oracle
 ) -> None:

@@ -44,6 +44,7 @@ NOT_RUN = {
     "vegeta": "tests/nightly/test_vegeta.py",
     "curl": "tests/e2e/fleet/test_api.py, services/gateway/tests/test_start.py",
     "jq -n '{plan": "services/gateway/tests/test_start.py",
+    "promtool": "tests/e2e/sinks/test_scrapes.py",
     "loadpilot record": "tests/e2e/imports/test_recorded_session.py",
     "loadpilot ui": "services/gateway/tests/test_ui.py",
     "loadpilot doctor --nats-url": "needs an account in a cloud",
