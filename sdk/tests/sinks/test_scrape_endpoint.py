@@ -80,35 +80,45 @@ def test_silent_connections_do_not_keep_a_scraper_out(
 
 
 @pytest.mark.parametrize(
-    ("scraped_at", "waits"),
-    [([], False), ([0.0], False), ([0.0, 30.0], False), ([8.0, 9.0], True)],
+    ("scraped_at", "comes_at", "ends_at"),
+    [
+        ([], [], 10.0),
+        ([9.0], [], 10.0),
+        ([-20.0, 9.0], [], 10.0),
+        # One scraper: until its next scrape, or as long as two intervals and a second.
+        ([7.0, 8.0, 9.0], [10.3], 10.5),
+        ([7.0, 8.0, 9.0], [], 12.0),
+        ([-1.0, 9.0], [19.0], 19.0),
+        # Two scrapers with the same interval: until both of them came.
+        ([6.0, 6.1, 8.0, 8.1, 10.0], [10.1, 12.0], 12.5),
+    ],
 )
-def test_a_command_waits_for_a_scrape_that_is_expected(
+def test_a_command_waits_for_the_scrapes_that_are_expected(
     endpoint: tuple[ScrapeEndpoint, str],
     monkeypatch: pytest.MonkeyPatch,
     scraped_at: list[float],
-    *,
-    waits: bool,
+    comes_at: list[float],
+    ends_at: float,
 ) -> None:
     """Broken if the end of a command waits for a scraper that is not there, or not for one that
-    comes each second."""
+    comes each second, or for the first of two only."""
     subject, _ = endpoint
     now = 10.0
     monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
-    subject._scraped_at = scraped_at
+    subject._scraped_at = list(scraped_at)
     subject.ended()
-    asked = []
 
-    def is_interrupted() -> bool:
-        nonlocal now
-        now += 0.5
-        asked.append(now)
-        return False
+    class Pause:
+        """A pause in which scrapes come."""
 
-    subject.wait_for_last_scrape(is_interrupted)
-    assert bool(asked) == waits
-    # Two intervals and a second after the last scrape.
-    assert now <= 12.0 + 0.5
+        def wait(self, _secs: float) -> None:
+            nonlocal now
+            now += 0.5
+            subject._scraped_at += [at for at in comes_at if now - 0.5 < at <= now]
+
+    monkeypatch.setattr(scrape_endpoint.threading, "Event", Pause)
+    subject.wait_for_last_scrape(lambda: False)
+    assert now == pytest.approx(ends_at, abs=0.5)
 
 
 def test_a_signal_ends_the_wait(

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,10 @@ RUNS_MAX = 20
 LAST_SCRAPE_SECS = 20.0
 """Maximum time that the end of the command waits for a last scrape."""
 LAST_SCRAPE_POLL_SECS = 0.1
+SCRAPES_KEPT = 9
+"""Number of scrapes whose times are kept, for the intervals between them."""
+SLACK_SECS = 0.5
+"""Delay of a scrape up to which it is still expected."""
 
 
 class ShownRun:
@@ -86,7 +91,7 @@ class ScrapeEndpoint:
         self._runs: OrderedDict[str, ShownRun] = OrderedDict()
         self._lock = threading.Lock()
         self._scraped_at: list[float] = []
-        """Times of the last two scrapes."""
+        """Times of the last SCRAPES_KEPT scrapes."""
         self._changed_at = monotonic()
         """When the last run ended."""
         self.scrapes = 0
@@ -115,20 +120,27 @@ class ScrapeEndpoint:
         figures = [found for run in runs if (found := run.figures()) is not None]
         answer = _native.exposition(accept, figures)
         self.scrapes += 1
-        self._scraped_at = [*self._scraped_at[-1:], asked_at]
+        self._scraped_at = [*self._scraped_at, asked_at][-SCRAPES_KEPT:]
         return answer
 
     def wait_for_last_scrape(self, is_interrupted: Callable[[], bool]) -> None:
-        """Wait until the final figures were scraped, if a scrape is expected soon."""
-        if len(self._scraped_at) <= 1:
+        """Wait until the final figures were scraped, if scrapes are expected soon.
+
+        Scrapes at uneven intervals are those of several scrapers: all of them come within the
+        longest interval.
+        """
+        seen = self._scraped_at
+        gaps = [after - before for before, after in pairwise(seen)]
+        gaps = [gap for gap in gaps if gap <= LAST_SCRAPE_SECS]
+        if not gaps:
             return
-        interval = self._scraped_at[1] - self._scraped_at[0]
-        if interval > LAST_SCRAPE_SECS:
-            return
-        give_up = min(self._scraped_at[1], monotonic()) + min(2 * interval + 1, LAST_SCRAPE_SECS)
+        interval = max(gaps)
+        is_even = min(gaps) > interval / 2
+        all_by = self._changed_at + (0.0 if is_even else interval + SLACK_SECS)
+        give_up = min(seen[-1], monotonic()) + min(2 * interval + 1, LAST_SCRAPE_SECS)
         pause = threading.Event()
-        while self._scraped_at[-1] < self._changed_at and monotonic() < give_up:
-            if is_interrupted():
+        while (now := monotonic()) < give_up:
+            if is_interrupted() or (self._scraped_at[-1] >= self._changed_at and now >= all_by):
                 return
             pause.wait(LAST_SCRAPE_POLL_SECS)
 
