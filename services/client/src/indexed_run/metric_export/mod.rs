@@ -16,7 +16,7 @@
 
 use loadpilot_engine::control::Control;
 use loadpilot_engine::report::cumulative::{Exported, Folded, run_figures};
-use loadpilot_engine::report::report;
+use loadpilot_engine::report::report_without_series;
 use loadpilot_events::units::Timestamp;
 
 use super::IndexedRun;
@@ -89,8 +89,7 @@ fn figures_of(
     now_us: u64,
 ) -> Option<Figures> {
     let created = control.state.created.as_ref()?;
-    let mut report = report(control, &folded.data).ok()?;
-    report.series = Vec::new();
+    let report = report_without_series(control, &folded.data).ok()?;
     let run = Folded {
         control,
         data: &folded.data,
