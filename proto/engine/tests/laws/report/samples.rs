@@ -170,7 +170,7 @@ proptest! {
         let rows = text.split_terminator("\r\n");
         let rows: Vec<Vec<&str>> = rows.map(|row| row.split(',').collect()).collect();
         prop_assert_eq!(rows.len() as u64, report.calls.attempted + 1);
-        prop_assert!(rows.iter().all(|row| row.len() == 14));
+        prop_assert!(rows.iter().all(|row| row.len() == 15));
         let calls: BTreeSet<_> = rows[1..].iter().map(|row| (row[1], row[2], row[3])).collect();
         prop_assert_eq!(calls.len() as u64, report.calls.attempted);
     }
