@@ -89,9 +89,12 @@ impl Folded {
         }
     }
 
-    fn add(&mut self, record: &DeltaRecord) {
+    /// Adds a delta; `is_watched` where the gauges of its window may be needed: to keep them, its
+    /// histograms are merged once more.
+    fn add(&mut self, record: &DeltaRecord, is_watched: bool) {
         let index = Some(&mut self.index);
-        if self.data.add_parsed(&self.control, record, index) {
+        let counts = self.data.add_parsed(&self.control, record, index);
+        if counts && is_watched {
             self.newest.add(record);
         }
         self.open.add(record);
@@ -252,7 +255,10 @@ impl IndexedRun {
             next = deltas.next().await?;
         }
         while let Some(batch) = next {
-            batch.records.iter().for_each(|record| self.now.add(record));
+            // A run that is over has no gauges.
+            let is_watched = !self.now.control.state.over;
+            let records = batch.records.iter();
+            records.for_each(|record| self.now.add(record, is_watched));
             self.data_seq = batch.last_seq;
             next = deltas.next().await?;
         }
@@ -385,7 +391,7 @@ impl IndexedRun {
                 .records
                 .iter()
                 .filter(held)
-                .for_each(|record| folded.add(record));
+                .for_each(|record| folded.add(record, false));
             if batch.last_seq >= self.data_seq {
                 break;
             }

@@ -108,7 +108,7 @@ impl IndexedRun {
                     self.sample(&folded, next_us, &mut exported, &mut written)?;
                     next_us += every_us.max(1);
                 }
-                folded.add(record);
+                folded.add(record, true);
             }
         }
         while next_us < end_us {
