@@ -16,11 +16,13 @@ use crate::report::slice::{CallPlaces, Indexed};
 use crate::report::verdict::passes;
 use crate::tally::packed_histogram::Precision;
 use crate::tally::ratio::percent;
+use crate::tally::unreached::unconnected;
 
 /// Calls of one task, or of all of them, up to some tick.
 struct SoFar {
     finished: u64,
     errors: u64,
+    unconnected: u64,
     raises: TaskRaises,
     response: Hist,
 }
@@ -78,6 +80,7 @@ fn of_task(
     let mut so_far = SoFar {
         finished: 0,
         errors: 0,
+        unconnected: 0,
         raises: TaskRaises::default(),
         response: hist::latency(),
     };
@@ -90,6 +93,7 @@ fn of_task(
             {
                 so_far.finished += entry.count;
                 so_far.errors += if outcome.is_error() { entry.count } else { 0 };
+                so_far.unconnected += unconnected(outcome, entry.count, &entry.causes().collect());
                 so_far.add(entry.response());
             }
             if let Key::Raises {
@@ -106,7 +110,7 @@ fn of_task(
         for (gate, broke) in gates.iter().zip(&mut broke) {
             let actual = so_far.of(gate.metric);
             let holds = passes(gate.operator(), actual, gate.limit);
-            // Tasks may have raised without a call: nothing was measured that could break it.
+            // Without a call that reached a server, nothing was measured that could break it.
             *broke = match actual {
                 Some(_) if !holds => broke.or(Some(tick)),
                 _ => None,
@@ -135,12 +139,10 @@ impl SoFar {
             }
             #[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
             Metric::TaskErrors => Some(self.raises.total() as f64),
-            Metric::MeanMs if self.response.is_empty() => None,
+            // The latency of calls that all failed to connect says nothing about a server.
+            _ if self.unconnected >= self.finished => None,
             Metric::MeanMs => Some(self.response.mean() / 1e3),
-            _ => {
-                let percent = percent_of(metric).filter(|_| !self.response.is_empty())?;
-                Some(ms(percentile_us(&self.response, percent)))
-            }
+            _ => Some(ms(percentile_us(&self.response, percent_of(metric)?))),
         }
     }
 }
