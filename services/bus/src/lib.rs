@@ -31,7 +31,7 @@ pub use fault::{AppendError, Fault, RequestError};
 #[cfg(feature = "memory")]
 pub use memory::Memory;
 pub use nats::Nats;
-pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
+pub use options::{Limits, Names, Options, Reach, token_exposed_to, without_userinfo};
 pub use settings::{InvalidSetting, NatsFlags};
 pub use step::{Appended, Link, Message, Step, Stored};
 pub use stored_file::{Events, Records, StoredFile};

@@ -12,8 +12,8 @@ mod reads;
 mod rig;
 mod writing;
 
-use loadpilot_bus::testserver::TestServer;
-use loadpilot_bus::{Bus, Limits, Options};
+use loadpilot_bus::testserver::{NoServer, TestServer};
+use loadpilot_bus::{Bus, Limits, Options, Reach};
 use rig::connect;
 
 macro_rules! laws {
@@ -34,6 +34,55 @@ macro_rules! laws {
         }
     };
 }
+
+macro_rules! laws_of_confined_users {
+    ($($chapter:ident::$law:ident),* $(,)?) => {
+        mod confined {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $law() {
+                match super::TestServer::start_with(super::USERS) {
+                    Ok(server) => super::$chapter::$law(super::Rig::Confined(server)).await,
+                    Err(super::NoServer::NotFound) => eprintln!("SKIPPED: no server"),
+                    Err(failed) => panic!("{failed}"),
+                }
+            })*
+        }
+    };
+}
+
+laws_of_confined_users!(
+    reads::a_tail_delivers_each_event_once_and_in_order,
+    reads::a_tail_starts_at_its_sequence,
+    reads::a_tail_on_nothing_is_caught_up_at_once,
+    reads::a_late_reader_misses_nothing,
+    reads::filters_select,
+    reads::a_read_ends,
+    reads::heads_and_creation_times,
+    messages::a_secret_lives_until_it_is_shredded,
+    messages::a_secret_expires,
+    objects::an_object_is_read_as_it_was_put,
+    objects::an_object_replaces_the_one_before,
+    objects::equal_objects_may_be_put_at_the_same_time,
+    objects::an_object_larger_than_expected_is_refused,
+);
+
+/// Of the JetStream API, user `b` may use only what names in its subject what it reads.
+const USERS: &str = r#"users = [
+    {user: a, password: a}
+    {user: b, password: b, permissions: {
+        subscribe: ["_INBOX.b.>", "lp.>"]
+        publish: [
+            "lp.>", "$KV.LP.>", "$O.LP.M.lp.*.body.*", "$O.LP.C.lp.*.body.*.*.*"
+            "$JS.API.INFO", "$JS.API.DIRECT.GET.KV_LP.>"
+            "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.*.lp.>"
+            "$JS.API.CONSUMER.CREATE.LP_CTL.*.lp.>"
+            "$JS.API.CONSUMER.CREATE.LP_DATA.*.lp.>"
+            "$JS.API.CONSUMER.MSG.NEXT.LP_CTL.*", "$JS.API.CONSUMER.MSG.NEXT.LP_DATA.*"
+            "$JS.API.CONSUMER.INFO.LP_CTL.*", "$JS.API.CONSUMER.INFO.LP_DATA.*"
+            "$JS.API.CONSUMER.DELETE.LP_CTL.*", "$JS.API.CONSUMER.DELETE.LP_DATA.*"
+        ]
+    }}
+]"#;
 
 laws!(
     writing::a_race_has_exactly_one_winner,
@@ -75,6 +124,8 @@ enum Rig {
     Memory,
     /// A nats-server.
     Real(TestServer),
+    /// A nats-server that confines its user to one tenant's subjects.
+    Confined(TestServer),
 }
 
 impl Rig {
@@ -85,10 +136,25 @@ impl Rig {
         bus
     }
 
+    /// A connection as user `b`, once user `a` has opened log and stores, as coordinators do.
+    async fn confined(server: &TestServer, limits: Limits) -> Bus {
+        let login = |user: &str, reach| Options {
+            token: Some(user.to_owned()),
+            reach,
+            limits,
+            ..Options::new(&server.url)
+        };
+        let bus = connect(&login("a:a", Reach::Whole)).await;
+        bus.open_log().await.expect("the log opens");
+        bus.open_stores().await.expect("the stores open");
+        connect(&login("b:b", Reach::Within("lp.>".to_owned()))).await
+    }
+
     /// The first connection, with nothing opened.
     async fn connect(&self, limits: Limits) -> Bus {
         match self {
             Rig::Memory => Bus::memory_with(limits),
+            Rig::Confined(server) => Rig::confined(server, limits).await,
             Rig::Real(server) => {
                 connect(&Options {
                     limits,
@@ -102,6 +168,7 @@ impl Rig {
     /// Another connection to the server of `bus`.
     async fn peer(&self, bus: &Bus) -> Bus {
         match (self, bus) {
+            (Rig::Confined(server), _) => Rig::confined(server, Limits::default()).await,
             (Rig::Real(server), _) => connect(&server.options()).await,
             (Rig::Memory, Bus::Memory(memory)) => Bus::Memory(memory.peer()),
             (Rig::Memory, _) => unreachable!("a rig makes connections of its kind"),
