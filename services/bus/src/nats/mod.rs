@@ -254,13 +254,15 @@ fn with_credentials(settings: ConnectOptions, file: &Path) -> Result<ConnectOpti
         why,
     };
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.kind().to_string()))?;
-    let key = tenant::key_pair(&text).map_err(|error| unusable(error.to_string()))?;
+    let no_pair = |_| {
+        unusable("it must hold a JWT and its key, as `nsc` writes them, or a key alone".to_owned())
+    };
+    let key = tenant::key_pair(&text).map_err(no_pair)?;
     let settings = settings.custom_inbox_prefix(format!("_INBOX.{}", key.public_key()));
     if !text.contains("-----BEGIN") {
         let seed = key.seed().map_err(|error| unusable(error.to_string()))?;
         return Ok(settings.nkey(seed));
     }
-    let no_pair = |_| unusable("it must hold a JWT and its key, as `nsc` writes them".to_owned());
     settings.credentials(&text).map_err(no_pair)
 }
 

@@ -1,0 +1,26 @@
+//! Keys of NATS users: who configures a server makes them, and the server knows the public half.
+//!
+//! It must never write or show a seed.
+
+use nkeys::KeyPair;
+
+/// A new key of a user.
+#[derive(Clone)]
+pub struct UserKey {
+    /// What the user keeps: a credentials file may hold it alone.
+    pub seed: String,
+    /// What the server's configuration names; inboxes of the user are under it.
+    pub public: String,
+}
+
+impl UserKey {
+    /// Makes a key from the randomness of the operating system; `None` if there is none.
+    pub fn new() -> Option<UserKey> {
+        let pair = KeyPair::new_user();
+        let seed = pair.seed().ok()?;
+        Some(UserKey {
+            seed,
+            public: pair.public_key(),
+        })
+    }
+}
