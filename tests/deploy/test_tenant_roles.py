@@ -71,7 +71,6 @@ OF_ALL = (
             "DIRECT.GET",
             "STREAM.SNAPSHOT",
             "CONSUMER.CREATE",
-            "CONSUMER.CREATE",
             "CONSUMER.LIST",
             "CONSUMER.NAMES",
         )
@@ -172,7 +171,6 @@ async def _lies(server: TenantServer) -> dict[str, Any]:
         ("two filters", {**honest, "filter_subjects": ["lp.b.run.>", "lp.a.adm"]}, "LP_CTL"),
         ("filters only", {"name": "x", "filter_subjects": ["lp.b.run.>"]}, "LP_CTL"),
         ("another stream", honest, "KV_LP"),
-        ("another name", {**honest, "name": "y"}, "LP_CTL"),
     ):
         request = json.dumps({"stream_name": stream, "config": config}).encode()
         answer = await connection.request(subject, request, timeout=ANSWER_S)
