@@ -10,9 +10,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.deploy.local_processes import PROGRAMS
 from tests.deploy.tenant_server import ANSWER_S, TenantServer, is_refused
-from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
 from tests.e2e.support.fleet import NEAR
+from tests.e2e.support.http_calls import Caller
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ WIDER = (
     ('"$JS.API.CONSUMER.INFO.LP_DATA.*"', '"$JS.API.STREAM.INFO.LP_DATA"'),
 )
 SCENE = """
-from loadpilot import LoadClient, VUser, env, scenario, task
+from loadpilot import LoadClient, VUser, env, file, scenario, task
 
 KEY = env("ROLES_KEY", secret=True)
 
@@ -116,8 +118,10 @@ KEY = env("ROLES_KEY", secret=True)
 class Guarded(VUser):
     @task
     def get(self, client: LoadClient) -> None:
-        client.get("/get", headers={"X-Api-Key": KEY})
+        client.post("/large", content=file("large.bin"), headers={"X-Api-Key": KEY})
 """
+LARGE = bytes(range(256)) * 2_800
+"""A body that travels as three parts of an object."""
 SECRET = "hunter-2-of-a-tenant"  # noqa: S105  (made up)
 
 
@@ -201,6 +205,7 @@ def test_what_the_programs_do_needs_no_more(
     """Broken if a permission is missing: each tenant runs and reads, and sees its own runs only."""
     monkeypatch.setenv("ROLES_KEY", SECRET)
     loadpilot = Loadpilot(tmp_path / "work")
+    (loadpilot.folder / "large.bin").write_bytes(LARGE)
     runs = {}
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
         for tenant in ("a", "b"):
@@ -210,6 +215,7 @@ def test_what_the_programs_do_needs_no_more(
             assert finished.report["calls"]["outcomes"] == {"ok": 40}
             runs[tenant] = finished.run
         assert {one.header("x-api-key") for one in oracle.requests()} == {SECRET}
+        assert {one.body_len for one in oracle.requests()} == {len(LARGE)}
         assert len(oracle.requests()) == 80
     for tenant, other in (("a", "b"), ("b", "a")):
         flags = _flags(shared, tenant, "watcher")
@@ -226,3 +232,103 @@ def test_what_the_programs_do_needs_no_more(
 def _flags(server: TenantServer, tenant: str, role: str) -> tuple[str, ...]:
     creds = server.creds(tenant, role)
     return ("--nats-url", server.url, "--creds", creds, "--tenant", tenant)
+
+
+def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path: Path) -> None:
+    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own."""
+    loadpilot = Loadpilot(tmp_path / "work")
+    scene = SCENARIOS / "weighted.py"
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        own = _flags(shared, "a", "submitter")
+        load = ("--rps", "20", "--duration", "60s", "--external-agents", "1")
+        with loadpilot.start(scene, oracle.url, *load, *own) as running:
+            run = running.run_id()
+            assert oracle.wait_count(20, 30)
+            other = _flags(shared, "b", "submitter")
+            assert loadpilot.call("stop", run, *other).code != 0
+            assert loadpilot.call("stop", run, *other[:-1], "a").code != 0
+            counted = oracle.counts().received
+            assert oracle.wait_count(counted + 20, 30), "the load went on"
+            stopped = loadpilot.call("stop", run, *own)
+            assert stopped.code == 0, stopped.stderr
+            assert running.end(30).judged == 0
+
+
+def test_a_gateway_serves_its_tenant_only(
+    shared: TenantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a gateway cannot read or request runs as the user of its role."""
+    loadpilot = Loadpilot(tmp_path / "work")
+    scene = SCENARIOS / "weighted.py"
+    ended = {}
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        load = ("--rps", "20", "--duration", "1s", "--external-agents", "1")
+        for tenant in ("a", "b"):
+            flags = _flags(shared, tenant, "submitter")
+            finished = loadpilot.run(scene, oracle.url, *load, *flags)
+            assert finished.judged == 0, finished.stderr
+            ended[tenant] = finished
+        settings = {"NATS_URL": shared.url, "NATS_CREDS": shared.creds("a", "gateway")}
+        for name, value in {**settings, "TENANT": "a", "PORT": "0"}.items():
+            monkeypatch.setenv(f"LOADPILOT_GATEWAY_{name}", value)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        with Running([str(PROGRAMS["loadpilot-gateway"])], tmp_path, tmp_path / "no") as started:
+            port = int(started.until("listening on").split(":")[2].split(",")[0])
+            gateway = Caller(port)
+            listed = gateway.ask("GET", "/api/v1/runs")
+            assert [one["run"] for one in listed.json["runs"]] == [ended["a"].run]
+            report = gateway.ask("GET", f"/api/v1/runs/{ended['a'].run}")
+            assert report.json["calls"] == ended["a"].report["calls"]
+            assert gateway.ask("GET", f"/api/v1/runs/{ended['b'].run}").status == 404
+
+
+def test_accounts_part_what_a_shared_one_cannot(tmp_path: Path) -> None:
+    """Broken if the stated limit of a shared account is gone, or accounts have it too.
+
+    A server checks the subject of a request and not where its answer goes: a user may have it
+    publish on any subject of its own account.
+    """
+    for accounts, expected in ((False, True), (True, False)):
+        folder = tmp_path / str(accounts)
+        folder.mkdir()
+        with TenantServer(folder, passwords=True, accounts=accounts) as server:
+            assert asyncio.run(_answer_reaches_another(server)) == expected
+
+
+async def _answer_reaches_another(server: TenantServer) -> bool:
+    refusals: list[str] = []
+    mine = await server.connect("a", "submitter", refusals)
+    other = await server.connect("b", "watcher", refusals)
+    heard = await other.subscribe("lp.b.live.*")
+    await other.flush()
+    await mine.publish("$JS.API.INFO", b"", reply="lp.b.live.forged")
+    # The answer to a second request comes after that to the first.
+    await mine.request("$JS.API.INFO", b"", timeout=ANSWER_S)
+    await asyncio.wait_for(other.flush(), ANSWER_S)
+    count = heard.pending_msgs
+    await mine.close()
+    await other.close()
+    assert not refusals, refusals
+    return bool(count)
+
+
+def test_each_account_has_programs_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a tenant with an account to itself cannot run, or sees another's log."""
+    monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
+    loadpilot = Loadpilot(tmp_path / "work")
+    with TenantServer(tmp_path, passwords=False, accounts=True) as server:
+        for tenant in ("a", "b"):
+            of = ("--tenant", tenant)
+            server.member("deciding from now on", tenant, "coordinator", *of)
+        name = ("--id", "agent-a", "--cores", "1")
+        server.member("coordinator found=true", "a", "agent", "--tenant", "a", *name)
+        with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+            load = ("--rps", "20", "--duration", "1s", "--external-agents", "1")
+            flags = _flags(server, "a", "submitter")
+            finished = loadpilot.run(SCENARIOS / "weighted.py", oracle.url, *load, *flags)
+            assert finished.judged == 0, finished.stderr
+            assert oracle.counts().received == 20
+        runs = loadpilot.call("runs", *_flags(server, "b", "operator")[:-1], "a")
+        assert finished.run not in runs.stdout

@@ -18,11 +18,13 @@ admin_app = App(name="admin", help="Set up the server of a fleet: users and perm
 @admin_app.command
 def nats_config(  # noqa: PLR0913  (flags)
     *,
-    out: Annotated[str, flag(OUTPUT, "DIR", "New folder for users.conf and the users' files.")],
+    out: Annotated[
+        str | None, flag(OUTPUT, "DIR", "New folder for users.conf and the users' files.")
+    ] = None,
     tenants: Annotated[
-        str,
-        flag(FLEET, "NAMES", "Tenants, separated by commas; or the file tenants.toml of a fleet."),
-    ],
+        str | None,
+        flag(FLEET, "NAME,...|FILE", "Tenants, or the file tenants.toml of a fleet."),
+    ] = None,
     nats_url: Annotated[
         str, flag(FLEET, "URL", "Address of the server for its users.", default="tls://nats:4222")
     ] = "tls://nats:4222",

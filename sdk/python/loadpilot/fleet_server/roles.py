@@ -102,7 +102,7 @@ def watcher(tenant: str = EVERY) -> Permissions:
 
 
 def operator(tenant: str = EVERY) -> Permissions:
-    """Build the submitter that also removes runs: `loadpilot runs rm`, `runs prune`."""
+    """Build the submitter that may also remove runs from the log: `nats stream purge`."""
     purge = _of_streams("STREAM.PURGE.{}")
     return Permissions((*submitter(tenant).publish, *purge), _watched(tenant))
 

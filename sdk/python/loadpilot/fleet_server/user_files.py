@@ -138,7 +138,8 @@ def _users(
     users = []
     for role, permissions in wanted.items():
         own = folder / owner / role
-        own.mkdir(mode=0o700, parents=True)
+        own.parent.mkdir(mode=0o700, exist_ok=True)
+        own.mkdir(mode=0o700)
         # What the programs read is the folder as it will be called.
         final = (request.out / owner / role).absolute()
         connect: dict[str, object] = {"url": request.url}

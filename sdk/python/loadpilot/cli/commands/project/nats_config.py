@@ -36,8 +36,8 @@ SIZE = re.compile(rf"([1-9][0-9]{{0,11}}) ?({'|'.join(UNITS)})")
 class NatsConfigFlags:
     """The flags of the command, unread."""
 
-    out: str
-    tenants: str
+    out: str | None
+    tenants: str | None
     nats_url: str
     nats_cacert: str | None
     home: str
@@ -48,7 +48,8 @@ class NatsConfigFlags:
 
 def nats_config(flags: NatsConfigFlags) -> ExitCode:
     """Write the folder, and print what is in it and what to do with it."""
-    problems: list[Problem] = []
+    given = {"--out": flags.out, "--tenants": flags.tenants}
+    problems = [Problem(place, "is needed") for place, value in given.items() if not value]
     if not all(ADDRESS.fullmatch(one.strip()) for one in flags.nats_url.split(",")):
         must = "must be nats://host:port or tls://host:port"
         problems.append(rule("--nats-url", must, flags.nats_url))
@@ -56,8 +57,8 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
     if cacert is not None and not cacert.is_file():
         must = "must be a file of certificates in PEM"
         problems.append(rule("--nats-cacert", must, str(cacert)))
-    tenants, stored = _tenants(flags.tenants, problems)
-    if problems:
+    tenants, stored = _tenants(flags.tenants or "", problems)
+    if flags.out is None or problems:
         return refuse(problems, OUTCOME)
     request = Request(
         out=Path(flags.out),
