@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from loadpilot.fleet_server.server_config import roles_text
+from loadpilot.local.fleet_server.server_config import roles_text
 
 from .api import api_page
 from .cli import cli_page

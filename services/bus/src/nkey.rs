@@ -2,6 +2,8 @@
 //!
 //! It must never write or show a seed.
 
+use std::io::Error;
+
 use nkeys::KeyPair;
 
 /// A new key of a user.
@@ -23,4 +25,12 @@ impl UserKey {
             public: pair.public_key(),
         })
     }
+}
+
+/// The key pair in a credentials file: a bare seed, or the seed beside a JWT.
+pub(crate) fn key_pair(text: &str) -> Result<KeyPair, Error> {
+    let is_seed = |line: &&str| line.starts_with("SU") && line.len() == 58;
+    let seed = text.lines().map(str::trim).find(is_seed);
+    let seed = seed.ok_or_else(|| Error::other("it holds no seed of a user"))?;
+    KeyPair::from_seed(seed).map_err(|_| Error::other("its seed is not one of a user"))
 }

@@ -25,6 +25,7 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::nkey::key_pair;
 use crate::options::without_userinfo;
 use crate::{Fault, Link, Message, Options, RequestError};
 use line::Line;
@@ -246,8 +247,8 @@ fn check_certificates(file: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Adds the JWT and the key of a credentials file, or the key alone. Replies arrive on inboxes under
-/// its public key. No error may quote its content.
+/// Adds the JWT and the key of a credentials file, or the key alone. Replies arrive on inboxes
+/// under its public key. No error may quote its content.
 fn with_credentials(settings: ConnectOptions, file: &Path) -> Result<ConnectOptions, Fault> {
     let unusable = |why: String| Fault::Credentials {
         file: file.display().to_string(),
@@ -257,7 +258,7 @@ fn with_credentials(settings: ConnectOptions, file: &Path) -> Result<ConnectOpti
     let no_pair = |_| {
         unusable("it must hold a JWT and its key, as `nsc` writes them, or a key alone".to_owned())
     };
-    let key = tenant::key_pair(&text).map_err(no_pair)?;
+    let key = key_pair(&text).map_err(no_pair)?;
     let settings = settings.custom_inbox_prefix(format!("_INBOX.{}", key.public_key()));
     if !text.contains("-----BEGIN") {
         let seed = key.seed().map_err(|error| unusable(error.to_string()))?;

@@ -346,7 +346,8 @@ impl Nats {
         Ok(found.map(|stored| (stored.seq, stored.payload)).collect())
     }
 
-    /// The parts with the numbers from `first` on, by sequence: at most `count`, requested together.
+    /// The parts with the numbers from `first` on, by sequence: `count` at most, all requested
+    /// together.
     async fn numbered_parts(
         &self,
         parts: &Parts,

@@ -4,7 +4,6 @@
 //! subject what it reads: a consumer its one filter, a direct read its message. Names of consumers
 //! are random, and no such user can list them.
 
-use std::io::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,12 +185,4 @@ impl Nats {
         let names = &self.options.names;
         format!("$KV.{}.{CREATED_KEY}.{}", names.kv, names.of(stream))
     }
-}
-
-/// The key pair in a credentials file: a bare seed, or the seed beside a JWT.
-pub(super) fn key_pair(text: &str) -> Result<KeyPair, Error> {
-    let is_seed = |line: &&str| line.starts_with("SU") && line.len() == 58;
-    let seed = text.lines().map(str::trim).find(is_seed);
-    let seed = seed.ok_or_else(|| Error::other("it holds no seed of a user"))?;
-    KeyPair::from_seed(seed).map_err(|_| Error::other("its seed is not one of a user"))
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 from ....control.exit_code import ExitCode
 from ....control.nats_settings import ADDRESS
 from ....control.terminal import safe, say
-from ....fleet_server.user_files import CONFIG, Request, write
+from ....local.fleet_server.user_files import CONFIG, Request, write
 from ....problem import Problem, Refused, rule
 from ...output.refusal import refuse
 

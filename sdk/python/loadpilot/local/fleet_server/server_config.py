@@ -23,7 +23,7 @@ ROLES_HEAD = """\
 # Permissions of each role, included by the server's configuration. The lists name the allowed
 # subjects; the server refuses all others. Each role has its own inboxes, so that no role reads the
 # answers to another. `LP_CTL` and `LP_DATA` are the log, `KV_LP` holds secrets, `OBJ_LP` bodies and
-# files. Written by `./dev gen` from sdk/python/loadpilot/fleet_server/roles.py.
+# files. Written by `./dev gen` from sdk/python/loadpilot/local/fleet_server/roles.py.
 """
 USERS_HEAD = """\
 # Written by `loadpilot admin nats-config`: include it in the configuration of the NATS server.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.deploy.local_processes import PROGRAMS
-from tests.deploy.tenant_server import ANSWER_S, TenantServer, is_refused
+from tests.deploy.roles.tenant_server import ANSWER_S, TenantServer, is_refused
 from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
 from tests.e2e.support.fleet import NEAR
 from tests.e2e.support.http_calls import Caller

@@ -12,7 +12,7 @@ import nats
 from tests.e2e.support.command import COMMAND, Running
 from tests.e2e.support.fleet import free_port, nats_server
 
-from loadpilot.fleet_server.user_files import Request, write
+from loadpilot.local.fleet_server.user_files import Request, write
 
 if TYPE_CHECKING:
     from pathlib import Path

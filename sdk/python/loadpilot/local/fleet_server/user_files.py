@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import _native
-from ..problem import Problem, Refused, rule
+from ... import _native
+from ...problem import Problem, Refused, rule
 from . import roles
 from .server_config import Account, User, accounts_text, shared_text
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import App
 
-from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
-from .flags.declaration import FLEET, OUTPUT, flag
+from ....control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from ...flags.declaration import FLEET, OUTPUT, flag
 
 admin_app = App(name="admin", help="Set up the server of a fleet: users and permissions.")
 """`loadpilot admin`."""
@@ -49,8 +49,8 @@ def nats_config(  # noqa: PLR0913  (flags)
     Without --accounts, tenants share one log, and each user is confined to the
     subjects of its tenant. Keys are for their owners only; none is printed.
     """
-    from .commands.project.nats_config import NatsConfigFlags
-    from .commands.project.nats_config import nats_config as execute
+    from .nats_config import NatsConfigFlags
+    from .nats_config import nats_config as execute
 
     return execute(
         NatsConfigFlags(
