@@ -12,9 +12,13 @@ mod reads;
 mod rig;
 mod writing;
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bytes::Bytes;
 use loadpilot_bus::testserver::{NoServer, TestServer};
-use loadpilot_bus::{Bus, Limits, Options, Reach};
-use rig::connect;
+use loadpilot_bus::{Bus, Fault, Limits, Options, Reach, Stream};
+use rig::{connect, text};
 
 macro_rules! laws {
     ($($chapter:ident::$law:ident),* $(,)?) => {
@@ -65,6 +69,49 @@ laws_of_confined_users!(
     objects::equal_objects_may_be_put_at_the_same_time,
     objects::an_object_larger_than_expected_is_refused,
 );
+
+/// Broken if a coordinator or an agent lacks what a confined user has put, if a shredded secret is
+/// still one, or if what no run needs stays for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_read_and_remove_what_a_confined_user_put() {
+    let server = match TestServer::start_with(USERS) {
+        Ok(server) => server,
+        Err(NoServer::NotFound) => return eprintln!("SKIPPED: no server"),
+        Err(failed) => panic!("{failed}"),
+    };
+    let confined = Rig::confined(&server, Limits::default()).await;
+    let whole = Rig::coordinator(&server, Limits::default()).await;
+    let large = Bytes::from(vec![7; 600_000]);
+    for name in ["lp.a.body.x", "lp.a.body.y"] {
+        confined.object_put(name, large.clone()).await.unwrap();
+        assert_eq!(whole.object_bytes(name).await.unwrap(), Some(600_000));
+        assert!(whole.object_get(name, 600_000).await.unwrap() == Some(large.clone()));
+    }
+    // The parts of the first one are loose from now on.
+    confined
+        .object_put("lp.a.body.y", text("new"))
+        .await
+        .unwrap();
+    let keep = BTreeSet::from(["lp.a.body.y".to_owned()]);
+    let denied = confined.object_retain("lp.a.", &keep, Duration::ZERO).await;
+    assert!(denied.is_err(), "{denied:?}");
+    let removed = whole.object_retain("lp.a.", &keep, Duration::ZERO).await;
+    assert_eq!(removed.unwrap(), 1);
+    assert_eq!(confined.object_bytes("lp.a.body.x").await.unwrap(), None);
+    let kept = confined.object_get("lp.a.body.y", 10).await.unwrap();
+    assert_eq!(kept, Some(text("new")));
+
+    let hour = Duration::from_secs(3_600);
+    confined
+        .kv_put("a.secret.R", text("s"), hour)
+        .await
+        .unwrap();
+    assert_eq!(whole.kv_get("a.secret.R").await.unwrap(), Some(text("s")));
+    confined.kv_shred("a.secret.R").await.unwrap();
+    assert_eq!(whole.kv_get("a.secret.R").await.unwrap(), None);
+    let purged = confined.purge(Stream::Ctl, "lp.a.run.R.>").await;
+    assert!(matches!(purged, Err(Fault::Denied { .. })), "{purged:?}");
+}
 
 /// Of the JetStream API, user `b` may use only what names in its subject what it reads.
 const USERS: &str = r#"users = [
@@ -138,16 +185,26 @@ impl Rig {
 
     /// A connection as user `b`, once user `a` has opened log and stores, as coordinators do.
     async fn confined(server: &TestServer, limits: Limits) -> Bus {
-        let login = |user: &str, reach| Options {
-            token: Some(user.to_owned()),
-            reach,
+        Rig::coordinator(server, limits).await;
+        connect(&Options {
+            token: Some("b:b".to_owned()),
+            reach: Reach::Within("lp.>".to_owned()),
             limits,
             ..Options::new(&server.url)
-        };
-        let bus = connect(&login("a:a", Reach::Whole)).await;
+        })
+        .await
+    }
+
+    async fn coordinator(server: &TestServer, limits: Limits) -> Bus {
+        let bus = connect(&Options {
+            token: Some("a:a".to_owned()),
+            limits,
+            ..Options::new(&server.url)
+        })
+        .await;
         bus.open_log().await.expect("the log opens");
         bus.open_stores().await.expect("the stores open");
-        connect(&login("b:b", Reach::Within("lp.>".to_owned()))).await
+        bus
     }
 
     /// The first connection, with nothing opened.
