@@ -33,7 +33,7 @@ SHARED_FIXTURES = (
     "services/gateway/tests/test_naive_fold.py",
     "tests/browser/",
     "tests/deploy/test_compose.py",  # builds docker compose
-    "tests/deploy/test_roles.py",
+    "tests/deploy/roles/test_roles.py",
     "tests/deploy/test_wheels.py",
     "tests/e2e/documents/test_commands.py",
     "tests/e2e/load/test_counts.py",

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from loadpilot.local.fleet_server.server_config import roles_text
+
 from .api import api_page
 from .cli import cli_page
 from .dsl import dsl_page
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
+        "deploy/nats/roles.conf": roles_text,
         "docs/reference/api.md": api_page,
         "docs/reference/cli.md": cli_page,
         "docs/reference/dsl.md": dsl_page,

@@ -205,6 +205,9 @@ def open_states(sealed: bytes, key: str) -> tuple[str, list[str] | None]:
 def shown_address(url: str) -> str:
     """Return an address of NATS without user and password."""
 
+def new_nats_key() -> tuple[str, str]:
+    """Return seed and public half of a new key of a NATS user."""
+
 def token_exposed_to(url: str, has_token: bool) -> str | None:
     """Return the first host to which a token would travel unencrypted; None if there is none."""
 

@@ -58,7 +58,7 @@ pub mod _native {
     #[pymodule_export]
     use super::live_run::PyWatch;
     #[pymodule_export]
-    use super::nats_url::{shown_address, token_exposed_to};
+    use super::nats_url::{new_nats_key, shown_address, token_exposed_to};
     #[pymodule_export]
     use super::plans::{
         check_plan, figure_keys, metric_keys, paired_plan, parse_duration_us, parse_rate_urps,

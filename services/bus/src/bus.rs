@@ -86,6 +86,21 @@ impl Bus {
         on_each!(self, bus => bus.open_log().await)
     }
 
+    /// Creates the bucket and the object store if they are absent, and stores when the streams were
+    /// created. Coordinators do it: users that the server confines to one tenant cannot.
+    ///
+    /// # Errors
+    /// As [`Bus::open_log`].
+    pub async fn open_stores(&self) -> Result<(), Fault> {
+        match self {
+            Bus::Nats(bus) => bus.open_stores().await,
+            Bus::File(_) => Err(Fault::ReadOnly),
+            // Both are always there.
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => Ok(()),
+        }
+    }
+
     /// Maximum size in bytes of a message, as the server stated last.
     pub fn message_bytes_max(&self) -> u64 {
         on_each!(self, bus => bus.message_bytes_max())

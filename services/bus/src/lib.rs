@@ -17,6 +17,7 @@ mod fault;
 #[cfg(feature = "memory")]
 mod memory;
 mod nats;
+mod nkey;
 mod options;
 mod pattern;
 mod settings;
@@ -31,7 +32,8 @@ pub use fault::{AppendError, Fault, RequestError};
 #[cfg(feature = "memory")]
 pub use memory::Memory;
 pub use nats::Nats;
-pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
+pub use nkey::UserKey;
+pub use options::{Limits, Names, Options, Reach, token_exposed_to, without_userinfo};
 pub use settings::{InvalidSetting, NatsFlags};
 pub use step::{Appended, Link, Message, Step, Stored};
 pub use stored_file::{Events, Records, StoredFile};

@@ -15,10 +15,13 @@ pub struct Options {
     pub url: String,
     /// Token for the login, if the server requires one; or `user:password`.
     pub token: Option<String>,
-    /// Credentials file, which contains a JWT and its key; takes precedence over the token.
+    /// Credentials file, which contains a JWT and its key, or the key (seed) of a user alone; takes
+    /// precedence over the token.
     pub creds: Option<PathBuf>,
     /// Certificates in PEM to trust instead of those of this machine.
     pub cacert: Option<PathBuf>,
+    /// Subjects of the log that are read, if the server lets the user read no others.
+    pub reach: Reach,
     /// Name of this connection in the server's lists and logs.
     pub name: String,
     /// First token of every subject that the streams collect.
@@ -27,6 +30,17 @@ pub struct Options {
     pub names: Names,
     /// Maximum sizes and number of replicas of the assets.
     pub limits: Limits,
+}
+
+/// How a connection reads the log, bucket and object store (ADR 0062).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// From the leader of each stream, with the whole JetStream API: coordinators and agents.
+    #[default]
+    Whole,
+    /// As [`Reach::Whole`] if the user may read the state of the streams. Else by requests that
+    /// name the subject, which a server can restrict to those of one tenant: this filter.
+    Within(String),
 }
 
 /// Names of the assets, so that several logs can live in one account of one server.
@@ -86,6 +100,7 @@ impl Default for Options {
             token: None,
             creds: None,
             cacert: None,
+            reach: Reach::Whole,
             name: "loadpilot".to_owned(),
             prefix: "lp".to_owned(),
             names: Names::default(),
@@ -101,6 +116,7 @@ impl fmt::Debug for Options {
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
             .field("creds", &self.creds)
             .field("cacert", &self.cacert)
+            .field("reach", &self.reach)
             .field("name", &self.name)
             .field("prefix", &self.prefix)
             .field("names", &self.names)

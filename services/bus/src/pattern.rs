@@ -14,6 +14,27 @@ pub(crate) fn matches(pattern: &str, subject: &str) -> bool {
     }
 }
 
+/// The narrowest pattern with a common beginning that all of `patterns` fall under; of one, itself.
+pub(crate) fn cover(patterns: &[String]) -> String {
+    let Some((first, rest)) = patterns.split_first() else {
+        return ">".to_owned();
+    };
+    if rest.iter().all(|other| other == first) {
+        return first.clone();
+    }
+    let mut common: Vec<&str> = first.split('.').collect();
+    for other in rest {
+        let same = common.iter().zip(other.split('.'));
+        let count = same.take_while(|(one, two)| *one == two).count();
+        common.truncate(count);
+    }
+    // `>` stands for one token at least, so that the last one of an equal subject goes too.
+    let shortest = patterns.iter().map(|one| one.split('.').count()).min();
+    common.truncate(shortest.unwrap_or_default().saturating_sub(1));
+    common.push(">");
+    common.join(".")
+}
+
 /// Whether messages can be published on `subject`: no empty token, no wildcard, no white space.
 pub(crate) fn is_exact(subject: &str) -> bool {
     let clean = |token: &str| {
@@ -48,6 +69,24 @@ mod tests {
                 expected,
                 "{pattern} on {subject}"
             );
+        }
+    }
+
+    /// Broken if a confined reader misses events of its filters, or asks for those of others.
+    #[test]
+    fn a_cover_is_as_narrow_as_a_common_beginning() {
+        for (patterns, expected) in [
+            (&["a.b"][..], "a.b"),
+            (
+                &["a.run.*.req", "a.run.*.ctl", "a.run.*.evt.*"],
+                "a.run.*.>",
+            ),
+            (&["a.run.R.req", "a.run.R.evt.*"], "a.run.R.>"),
+            (&["a.run", "a.run.R"], "a.>"),
+            (&["a.x", "b.x"], ">"),
+        ] {
+            let patterns: Vec<String> = patterns.iter().map(|one| (*one).to_owned()).collect();
+            assert_eq!(cover(&patterns), expected, "{patterns:?}");
         }
     }
 

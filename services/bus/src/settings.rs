@@ -22,7 +22,7 @@ pub struct NatsFlags {
     /// Token for NATS; better in env NATS_TOKEN, since others see command lines
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
     nats_token: Option<String>,
-    /// Credentials file for NATS, a JWT and its key (or env NATS_CREDS)
+    /// Credentials file for NATS, a JWT and its key or a key alone (or env NATS_CREDS)
     #[arg(long, value_name = "FILE", conflicts_with = "connect")]
     creds: Option<PathBuf>,
     /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
@@ -59,6 +59,8 @@ struct ConnectionFile {
     url: String,
     #[serde(default)]
     token: Option<String>,
+    #[serde(default)]
+    creds: Option<PathBuf>,
     #[serde(default)]
     cacert: Option<PathBuf>,
     #[serde(default)]
@@ -171,6 +173,7 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
     }
     let mut options = Options::new(file.url);
     options.token = file.token;
+    options.creds = file.creds;
     options.cacert = file.cacert;
     let limits = &mut options.limits;
     limits.ctl_bytes = file.ctl_bytes.unwrap_or(limits.ctl_bytes);

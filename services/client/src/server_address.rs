@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use loadpilot_bus::{Bus, Fault, Limits, Options, RequestError, Stream, without_userinfo};
+use loadpilot_bus::{Bus, Fault, Limits, Options, Reach, RequestError, Stream, without_userinfo};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
 
@@ -47,6 +47,7 @@ impl ServerAddress {
             token: self.token.clone(),
             creds: self.creds.clone(),
             cacert: self.cacert.clone(),
+            reach: Reach::Within(subjects.everything_of_all_runs()),
             name: "loadpilot".to_owned(),
             prefix: self.prefix.clone(),
             limits: self.limits,

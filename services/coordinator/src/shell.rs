@@ -70,6 +70,9 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         ..
     } = &io;
     bus.open_log().await?;
+    if let Err(fault) = bus.open_stores().await {
+        tracing::warn!(%fault, "users that the server confines to a tenant cannot use this fleet");
+    }
     clock.set(&measure_clock(bus).await);
     let subjects = &settings.subjects;
     let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;

@@ -121,6 +121,12 @@ impl Subjects {
         ]
     }
 
+    /// Everything stored about all runs of the tenant, in both streams.
+    #[must_use]
+    pub fn everything_of_all_runs(&self) -> String {
+        format!("{}.{}.run.>", self.prefix, self.tenant)
+    }
+
     /// Everything stored about one run, in both streams.
     #[must_use]
     pub fn everything_of(&self, run: &RunId) -> String {

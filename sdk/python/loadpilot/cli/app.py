@@ -12,6 +12,7 @@ from cyclopts import App, Group, Parameter
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .commands.attack.attack_command import attack
 from .commands.comparison.comparison_commands import compare, versus
+from .commands.project.admin_commands import admin_app
 from .commands.search.search_command import search
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
@@ -420,8 +421,10 @@ def coordinator(*words: Words) -> int:
     return execute(words)
 
 
+admin_app.group = FLEETS
 import_app.group = PROJECT
 model_app.group = PROJECT
+app.command(admin_app)
 app.command(import_app)
 app.command(record, group=PROJECT)
 app.command(init, group=PROJECT)

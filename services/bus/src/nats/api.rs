@@ -88,6 +88,15 @@ pub(super) fn fault(what: &str, err: &(dyn Error + 'static)) -> Fault {
     }
 }
 
+/// Whether nothing listens on the subject of a request: for a stream's subjects, it is absent.
+pub(super) fn is_unanswered(err: &(dyn Error + 'static)) -> bool {
+    chain(err).any(|cause| {
+        cause
+            .downcast_ref::<async_nats::RequestError>()
+            .is_some_and(|err| err.kind() == async_nats::RequestErrorKind::NoResponders)
+    })
+}
+
 fn chain<'a>(
     err: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> + 'a {

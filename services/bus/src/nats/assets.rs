@@ -38,6 +38,10 @@ impl Nats {
     pub(crate) async fn open_log(&self) -> Result<(), Fault> {
         self.line.must_be_up()?;
         self.account().await?;
+        if self.within.is_some() {
+            // Coordinators open it; a confined user can only see that they have.
+            return self.stored_creation(Stream::Ctl).await.map(|_| ());
+        }
         for stream in Stream::ALL {
             self.ensure(self.wanted_stream(stream)).await?;
         }

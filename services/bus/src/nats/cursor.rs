@@ -84,23 +84,18 @@ impl Cursor {
         let asset = nats.options.names.of(spec.stream).to_owned();
         let what = || format!("read {asset}");
         let inbox = nats.client.new_inbox();
-        let name = format!("tail_{}", inbox.rsplit('.').next().unwrap_or_default());
+        let name = match nats.within.is_some() {
+            true => nats.consumer_name()?,
+            false => format!("tail_{}", inbox.rsplit('.').next().unwrap_or_default()),
+        };
         let deliveries = nats.client.subscribe(inbox.clone()).await;
         let deliveries = deliveries.map_err(|err| api::fault(&what(), &err))?;
-        let consumer = nats
-            .jetstream
-            .create_consumer_on_stream(config(&name, spec), &asset)
-            .await;
-        let consumer = consumer.map_err(|err| match err.kind() {
-            ConsumerErrorKind::JetStream(reason)
-                if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
-            {
-                Fault::Missing {
-                    stream: asset.clone(),
-                }
-            }
-            _ => api::fault(&what(), &err),
-        })?;
+        let filters = match nats.one_filter(&spec.subjects) {
+            Some(one) => vec![one],
+            None => spec.subjects.clone(),
+        };
+        let config = config(&name, &filters, spec.from_seq);
+        let consumer = nats.create_consumer(config, &asset, &what()).await?;
         let mut cursor = Cursor {
             nats: nats.clone(),
             pending_at_start: consumer.cached_info().num_pending,
@@ -229,6 +224,33 @@ impl Cursor {
     }
 }
 
+impl Nats {
+    /// Creates a consumer of the stream called `asset`.
+    pub(super) async fn create_consumer(
+        &self,
+        config: Config,
+        asset: &str,
+        what: &str,
+    ) -> Result<Consumer<Config>, Fault> {
+        let sent_at = Instant::now();
+        let requested = format!("$JS.API.CONSUMER.CREATE.{asset}");
+        let created = tokio::select! {
+            created = self.jetstream.create_consumer_on_stream(config, asset) => created,
+            denied = self.line.denied(&requested, sent_at) => return Err(denied),
+        };
+        created.map_err(|err| match err.kind() {
+            ConsumerErrorKind::JetStream(reason)
+                if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                Fault::Missing {
+                    stream: asset.to_owned(),
+                }
+            }
+            _ => api::fault(what, &err),
+        })
+    }
+}
+
 /// Waits until the client has reconnected since `opened_on`.
 async fn reconnected(link: &mut watch::Receiver<Link>, opened_on: Link) {
     let other = |link: &Link| link.is_up() && *link != opened_on;
@@ -243,15 +265,15 @@ fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {
     headers.get_last(name).map(|value| value.as_str())
 }
 
-fn config(name: &str, spec: &Spec) -> Config {
-    let (filter_subject, filter_subjects) = match spec.subjects.as_slice() {
+fn config(name: &str, filters: &[String], from_seq: u64) -> Config {
+    let (filter_subject, filter_subjects) = match filters {
         [one] => (one.clone(), Vec::new()),
         several => (String::new(), several.to_vec()),
     };
     Config {
         name: Some(name.to_owned()),
         deliver_policy: DeliverPolicy::ByStartSequence {
-            start_sequence: spec.from_seq.max(1),
+            start_sequence: from_seq.max(1),
         },
         ack_policy: AckPolicy::None,
         max_deliver: 1,

@@ -20,6 +20,8 @@ const ERRORS_MAX: usize = 32;
 pub(super) struct Line {
     link: watch::Sender<Link>,
     errors: Mutex<VecDeque<ReportedError>>,
+    /// Number of errors so far; a change wakes the calls that wait.
+    reported: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,7 @@ impl Line {
                 since: Instant::now(),
             }),
             errors: Mutex::new(VecDeque::new()),
+            reported: watch::Sender::new(0),
         }
     }
 
@@ -83,6 +86,8 @@ impl Line {
                 let mut errors = lock(&self.errors);
                 errors.truncate(ERRORS_MAX - 1);
                 errors.push_front(ReportedError { at: since, text });
+                drop(errors);
+                self.reported.send_modify(|count| *count += 1);
             }
             other => tracing::info!(event = %other, "NATS"),
         }
@@ -99,6 +104,19 @@ impl Line {
             what: subject.to_owned(),
             why: denial.text.clone(),
         })
+    }
+
+    /// Waits for the server to report that the permission for `subject` is missing; for ever if it
+    /// does not.
+    pub(super) async fn denied(&self, subject: &str, sent_at: Instant) -> Fault {
+        let mut reported = self.reported.subscribe();
+        loop {
+            if let Some(denied) = self.denial(subject, sent_at) {
+                return denied;
+            }
+            // The sender lives as long as this line.
+            let _ = reported.changed().await;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Appends to the log, purges it and reads single events. The tail reads it in order.
 
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, PurgeErrorKind};
 use bytes::Bytes;
@@ -81,11 +81,17 @@ impl Nats {
     }
 
     pub(crate) async fn head(&self, stream: Stream) -> Result<u64, Fault> {
+        if let Some(within) = &self.within {
+            return self.head_within(stream, within).await;
+        }
         let info = self.stream_info(self.options.names.of(stream)).await?;
         Ok(info.state.last_sequence)
     }
 
     pub(crate) async fn created(&self, stream: Stream) -> Result<u64, Fault> {
+        if self.within.is_some() {
+            return self.stored_creation(stream).await;
+        }
         let info = self.stream_info(self.options.names.of(stream)).await?;
         Ok(api::micros(info.created.unix_timestamp_nanos()))
     }
@@ -99,6 +105,9 @@ impl Nats {
         stream: Stream,
         subject: &str,
     ) -> Result<Option<Stored>, Fault> {
+        if self.within.is_some() {
+            return self.last_within(stream, subject).await;
+        }
         self.last_in(self.options.names.of(stream), subject).await
     }
 
@@ -108,12 +117,21 @@ impl Nats {
         asset: &str,
         subject: &str,
     ) -> Result<Option<Stored>, Fault> {
+        Ok(self.raw_last_in(asset, subject).await?.map(api::stored))
+    }
+
+    /// The same with its headers.
+    pub(super) async fn raw_last_in(
+        &self,
+        asset: &str,
+        subject: &str,
+    ) -> Result<Option<StreamMessage>, Fault> {
         self.line.must_be_up()?;
         let what = || format!("read the last of {subject}");
         let stream = self.jetstream.get_stream_no_info(asset).await;
         let stream = stream.map_err(|err| api::fault(&what(), &err))?;
         match stream.get_last_raw_message_by_subject(subject).await {
-            Ok(found) => Ok(Some(api::stored(found))),
+            Ok(found) => Ok(Some(found)),
             Err(err) => match err.kind() {
                 LastRawMessageErrorKind::NoMessageFound => Ok(None),
                 LastRawMessageErrorKind::JetStream(reason) if reason.code() == 404 => {
@@ -132,7 +150,13 @@ impl Nats {
         let what = || format!("purge {filter} from {asset}");
         let handle = self.jetstream.get_stream_no_info(asset).await;
         let handle = handle.map_err(|err| api::fault(&what(), &err))?;
-        match handle.purge().filter(filter).await {
+        let sent_at = Instant::now();
+        let requested = format!("$JS.API.STREAM.PURGE.{asset}");
+        let purged = tokio::select! {
+            purged = handle.purge().filter(filter) => purged,
+            denied = self.line.denied(&requested, sent_at) => return Err(denied),
+        };
+        match purged {
             Ok(done) => Ok(done.purged),
             Err(err) => Err(match err.kind() {
                 PurgeErrorKind::TimedOut => Fault::TimedOut { what: what() },

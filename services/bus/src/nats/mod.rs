@@ -7,8 +7,10 @@ mod assets;
 mod cursor;
 mod line;
 mod log;
+mod object_subjects;
 mod objects;
 mod tail;
+mod tenant;
 mod vault;
 
 use std::path::Path;
@@ -23,6 +25,7 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::nkey::key_pair;
 use crate::options::without_userinfo;
 use crate::{Fault, Link, Message, Options, RequestError};
 use line::Line;
@@ -45,6 +48,8 @@ pub struct Nats {
     jetstream: Context,
     options: Arc<Options>,
     line: Arc<Line>,
+    /// The filter of [`crate::Reach::Within`], if the server confines this user to it.
+    within: Option<Arc<str>>,
 }
 
 impl Nats {
@@ -75,12 +80,15 @@ impl Nats {
         let jetstream = ContextBuilder::new()
             .timeout(ACK_TIMEOUT)
             .build(client.clone());
-        Ok(Nats {
+        let mut nats = Nats {
             client,
             jetstream,
             options: Arc::new(options.clone()),
             line,
-        })
+            within: None,
+        };
+        nats.find_reach().await;
+        Ok(nats)
     }
 
     pub(crate) fn link(&self) -> Link {
@@ -239,14 +247,23 @@ fn check_certificates(file: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Adds the JWT and the key of a credentials file. No error may quote its content.
+/// Adds the JWT and the key of a credentials file, or the key alone. Replies arrive on inboxes
+/// under its public key. No error may quote its content.
 fn with_credentials(settings: ConnectOptions, file: &Path) -> Result<ConnectOptions, Fault> {
     let unusable = |why: String| Fault::Credentials {
         file: file.display().to_string(),
         why,
     };
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.kind().to_string()))?;
-    let no_pair = |_| unusable("it must hold a JWT and its key, as `nsc` writes them".to_owned());
+    let no_pair = |_| {
+        unusable("it must hold a JWT and its key, as `nsc` writes them, or a key alone".to_owned())
+    };
+    let key = key_pair(&text).map_err(no_pair)?;
+    let settings = settings.custom_inbox_prefix(format!("_INBOX.{}", key.public_key()));
+    if !text.contains("-----BEGIN") {
+        let seed = key.seed().map_err(|error| unusable(error.to_string()))?;
+        return Ok(settings.nkey(seed));
+    }
     settings.credentials(&text).map_err(no_pair)
 }
 

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
+use super::object_subjects::Parts;
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::{Fault, Stored};
 
@@ -53,7 +54,9 @@ type Described = (Description, Stored);
 impl Nats {
     pub(crate) async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
         self.line.must_be_up()?;
-        self.open_objects().await?;
+        if self.within.is_none() {
+            self.open_objects().await?;
+        }
         // An object of this name is replaced, whether its description is readable or not.
         let before = self.described(name).await.unwrap_or_default();
         let inbox = self.client.new_inbox();
@@ -69,8 +72,8 @@ impl Nats {
             ),
             deleted: false,
         };
-        let parts = self.parts_of(&description.nuid);
-        if let Err(fault) = self.put_parts(name, &description.nuid, content).await {
+        let parts = self.parts_of(&self.description_of(name), &description.nuid)?;
+        if let Err(fault) = self.put_parts(name, &parts, content).await {
             return Err(self.without_parts(&parts, fault).await);
         }
         match self.put_description(&description).await {
@@ -83,14 +86,20 @@ impl Nats {
             Err(fault) => return Err(fault),
         }
         match before {
-            Some((before, _)) => self.purge_objects(&self.parts_of(&before.nuid)).await,
-            None => Ok(()),
+            Some((before, stored)) if self.within.is_none() => {
+                let parts = self.parts_of(&stored.subject, &before.nuid)?;
+                self.purge_objects(&parts.all()).await
+            }
+            // A confined user may not purge: `object_retain` removes loose parts later.
+            _ => Ok(()),
         }
     }
 
     /// Removes the parts of a failed put; if that fails too, `object_retain` removes them later.
-    async fn without_parts(&self, parts: &str, fault: Fault) -> Fault {
-        let _ = self.purge_objects(parts).await;
+    async fn without_parts(&self, parts: &Parts, fault: Fault) -> Fault {
+        if self.within.is_none() {
+            let _ = self.purge_objects(&parts.all()).await;
+        }
         fault
     }
 
@@ -126,7 +135,7 @@ impl Nats {
         name: &str,
         bytes_max: u64,
     ) -> Result<Option<Bytes>, Fault> {
-        let Some((found, _)) = self.described(name).await? else {
+        let Some((found, stored)) = self.described(name).await? else {
             return Ok(None);
         };
         let broken = |why: String| Fault::Broken {
@@ -140,23 +149,26 @@ impl Nats {
             );
             return Err(broken(why));
         }
-        let subject = self.parts_of(&found.nuid);
+        let parts = self.parts_of(&stored.subject, &found.nuid)?;
         let mut content = BytesMut::new();
         let (mut read, mut from_seq) = (0, 1);
         while read < found.chunks && content.len() as u64 <= found.size {
             // The sequence of the first part is unknown: requests ahead of it would all find it.
             let count = match read {
-                0 => 1,
+                0 if matches!(parts, Parts::Together(_)) => 1,
                 read => READS_IN_FLIGHT_MAX.min(found.chunks - read),
             };
-            let parts = self.parts(&subject, from_seq, count).await?;
-            let Some((last, _)) = parts.last_key_value() else {
+            let found_now = match &parts {
+                Parts::Together(subject) => self.parts(subject, from_seq, count).await?,
+                Parts::Numbered(_) => self.numbered_parts(&parts, read, count).await?,
+            };
+            let Some((last, _)) = found_now.last_key_value() else {
                 let why = format!("part {} of {} is gone", read + 1, found.chunks);
                 return Err(broken(why));
             };
             from_seq = last + 1;
-            read += parts.len() as u64;
-            parts
+            read += found_now.len() as u64;
+            found_now
                 .values()
                 .for_each(|part| content.extend_from_slice(part));
         }
@@ -192,12 +204,20 @@ impl Nats {
             let Some((description, stored)) = found else {
                 continue;
             };
-            let parts = self.parts_of(&description.nuid);
-            let is_unneeded = description.name.starts_with(prefix)
-                && !keep.contains(&description.name)
+            let parts = match self.parts_of(&subject, &description.nuid) {
+                Ok(parts) => parts,
+                Err(fault) => {
+                    tracing::warn!(%fault, "it and all loose parts stay");
+                    are_all_readable = false;
+                    continue;
+                }
+            };
+            let name = self.open_name(&subject).unwrap_or(&description.name);
+            let is_unneeded = name.starts_with(prefix)
+                && !keep.contains(name)
                 && age(stored.stored_at_us) >= leftovers_after;
             if is_unneeded && self.remove_description(&stored).await? {
-                self.purge_objects(&parts).await?;
+                self.purge_objects(&parts.all()).await?;
                 removed += 1;
             } else {
                 owned.insert(parts);
@@ -207,13 +227,12 @@ impl Nats {
             // Any loose part may belong to the unreadable description.
             return Ok(removed);
         }
-        for parts in self.object_subjects("C").await? {
-            if owned.contains(&parts) {
-                continue;
-            }
-            let first = self.part(&parts, 1).await?;
+        let all = self.object_subjects("C").await?;
+        let all: BTreeSet<Parts> = all.into_iter().map(|one| self.parts_with(one)).collect();
+        for parts in all.difference(&owned) {
+            let first = self.part(&parts.all(), 1).await?;
             if first.is_some_and(|first| age(first.stored_at_us) >= leftovers_after) {
-                self.purge_objects(&parts).await?;
+                self.purge_objects(&parts.all()).await?;
             }
         }
         Ok(removed)
@@ -230,8 +249,8 @@ impl Nats {
         Ok(self.last_in(&asset, &stored.subject).await?.is_none())
     }
 
-    async fn put_parts(&self, name: &str, nuid: &str, mut content: Bytes) -> Result<(), Fault> {
-        let subject = self.parts_of(nuid);
+    async fn put_parts(&self, name: &str, parts: &Parts, mut content: Bytes) -> Result<(), Fault> {
+        let mut number = 0;
         let mut open = VecDeque::new();
         while !content.is_empty() {
             let part = content.split_to(PART_BYTES.min(content.len()));
@@ -243,7 +262,9 @@ impl Nats {
             let message = PublishMessage::build()
                 .payload(part)
                 .expected_stream(self.objects_asset());
-            let sent = self.jetstream.send_publish(subject.clone(), message).await;
+            let subject = parts.subject(number);
+            number += 1;
+            let sent = self.jetstream.send_publish(subject, message).await;
             open.push_back(sent.map_err(|err| self.object_fault(name, &err))?);
         }
         for ack in open {
@@ -287,12 +308,17 @@ impl Nats {
     }
 
     async fn described(&self, name: &str) -> Result<Option<Described>, Fault> {
-        self.description(&self.description_of(name)).await
+        for subject in self.descriptions_of(name) {
+            if let Some(found) = self.description(&subject).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// The description under `subject`; `None` also if another tool marked it as deleted.
     async fn description(&self, subject: &str) -> Result<Option<Described>, Fault> {
-        let stored = match self.last_in(&self.objects_asset(), subject).await {
+        let stored = match self.last_of(&self.objects_asset(), subject).await {
             Ok(Some(stored)) => stored,
             Ok(None) | Err(Fault::Missing { .. }) => return Ok(None),
             Err(fault) => return Err(fault),
@@ -317,6 +343,25 @@ impl Nats {
         // other messages are between them, two requests find the same part.
         let requests = (0..count).map(|ahead| self.part(subject, from_seq + ahead));
         let found = try_join_all(requests).await?.into_iter().flatten();
+        Ok(found.map(|stored| (stored.seq, stored.payload)).collect())
+    }
+
+    /// The parts with the numbers from `first` on, by sequence: `count` at most, all requested
+    /// together.
+    async fn numbered_parts(
+        &self,
+        parts: &Parts,
+        first: u64,
+        count: u64,
+    ) -> Result<BTreeMap<u64, Bytes>, Fault> {
+        let asset = self.objects_asset();
+        let subjects: Vec<String> = (first..first + count)
+            .map(|number| parts.subject(number))
+            .collect();
+        let requests = subjects.iter().map(|one| self.last_of(&asset, one));
+        let found = try_join_all(requests).await?;
+        // A part behind one that is gone would stand in its place.
+        let found = found.into_iter().map_while(|part| part);
         Ok(found.map(|stored| (stored.seq, stored.payload)).collect())
     }
 
@@ -365,15 +410,6 @@ impl Nats {
             .get_stream_no_info(self.objects_asset())
             .await;
         handle.map_err(|err| api::fault(what, &err))
-    }
-
-    fn parts_of(&self, nuid: &str) -> String {
-        format!("$O.{}.C.{nuid}", self.options.names.objects)
-    }
-
-    fn description_of(&self, name: &str) -> String {
-        let encoded = BASE64_URL_SAFE.encode(name);
-        format!("$O.{}.M.{encoded}", self.options.names.objects)
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Nats;
 use super::cursor::{Cursor, Delivery, Spec};
+use crate::pattern::matches;
 use crate::{Fault, Step, Stored, Stream};
 
 /// Maximum number of events that wait here for a slow reader; more wait on the server.
@@ -46,7 +47,10 @@ impl Nats {
             subjects,
             from_seq,
         };
-        let head = self.head(stream).await?;
+        let head = match self.one_filter(&spec.subjects) {
+            Some(filter) => self.head_within(stream, &filter).await?,
+            None => self.head(stream).await?,
+        };
         let cursor = Cursor::open(self, &spec).await?;
         let (out, steps) = mpsc::channel(WAITING_MAX);
         tokio::spawn(
@@ -124,7 +128,12 @@ impl Pump {
         if self.catch_up_to.is_some_and(|head| seq > head) {
             self.caught_up().await?;
         }
-        self.send(Ok(Step::Event(stored))).await?;
+        // A confined user's filter may select more than was asked for.
+        let subjects = &self.spec.subjects;
+        let is_wanted = |bound: &String| matches(bound, &stored.subject);
+        if subjects.is_empty() || subjects.iter().any(is_wanted) {
+            self.send(Ok(Step::Event(stored))).await?;
+        }
         self.spec.from_seq = seq + 1;
         if pending == 0 || self.catch_up_to.is_some_and(|head| seq >= head) {
             self.caught_up().await?;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::DeleteMessageErrorKind;
 use bytes::Bytes;
 use tokio::time::timeout;
@@ -18,10 +18,17 @@ use crate::Fault;
 /// another client writes meanwhile.
 const SHRED_ROUNDS_MAX: usize = 16;
 
+/// Header of a message that marks a value as removed, as key-value clients write it.
+const OPERATION: &str = "KV-Operation";
+/// Time after which the server removes such a mark.
+const MARK_TTL: Duration = Duration::from_secs(1);
+
 impl Nats {
     pub(crate) async fn kv_put(&self, key: &str, value: Bytes, ttl: Duration) -> Result<(), Fault> {
-        self.open_bucket().await?;
-        self.kv_shred(key).await?;
+        if self.within.is_none() {
+            self.open_bucket().await?;
+            self.kv_shred(key).await?;
+        }
         let what = || format!("put key {key}");
         let whole_seconds = Duration::from_secs(ttl.as_secs_f64().ceil().max(1.0) as u64);
         let message = PublishMessage::build()
@@ -42,11 +49,13 @@ impl Nats {
     }
 
     pub(crate) async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
-        match self
-            .last_in(&self.bucket_asset(), &self.kv_subject(key))
-            .await
-        {
-            Ok(found) => Ok(found.map(|stored| stored.payload)),
+        let (asset, subject) = (self.bucket_asset(), self.kv_subject(key));
+        let found = match self.within {
+            Some(_) => self.direct(&asset, &subject).await,
+            None => self.raw_last_in(&asset, &subject).await,
+        };
+        match found {
+            Ok(found) => Ok(found.filter(is_value).map(|found| found.payload)),
             Err(Fault::Missing { .. }) => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -55,6 +64,9 @@ impl Nats {
     pub(crate) async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
         let (asset, subject) = (self.bucket_asset(), self.kv_subject(key));
         let what = || format!("shred key {key}");
+        if self.within.is_some() {
+            return self.kv_replace(&asset, subject, &what()).await;
+        }
         for _round in 0..SHRED_ROUNDS_MAX {
             let seq = match self.last_in(&asset, &subject).await {
                 Ok(Some(found)) => found.seq,
@@ -77,9 +89,36 @@ impl Nats {
         })
     }
 
+    /// Replaces the value by a mark, which the server removes soon. A confined user cannot have the
+    /// bytes overwritten: the request for that names no subject.
+    async fn kv_replace(&self, asset: &str, subject: String, what: &str) -> Result<(), Fault> {
+        match self.direct(asset, &subject).await {
+            Ok(found) if found.as_ref().is_some_and(is_value) => {}
+            Ok(_) | Err(Fault::Missing { .. }) => return Ok(()),
+            Err(fault) => return Err(fault),
+        }
+        let mark = PublishMessage::build()
+            .header(OPERATION, "PURGE")
+            .ttl(MARK_TTL)
+            .expected_stream(asset);
+        let acked = async { self.jetstream.send_publish(subject, mark).await?.await };
+        match timeout(ACK_TIMEOUT, acked).await {
+            Ok(Ok(_ack)) => Ok(()),
+            Ok(Err(err)) => Err(api::fault(what, &err)),
+            Err(_elapsed) => Err(Fault::TimedOut {
+                what: what.to_owned(),
+            }),
+        }
+    }
+
     fn kv_subject(&self, key: &str) -> String {
         format!("$KV.{}.{key}", self.options.names.kv)
     }
+}
+
+/// Whether a message holds a value, and is not the mark of a removed one.
+fn is_value(message: &StreamMessage) -> bool {
+    message.headers.get(OPERATION).is_none()
 }
 
 fn is_gone(kind: &DeleteMessageErrorKind) -> bool {

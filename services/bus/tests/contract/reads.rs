@@ -162,6 +162,10 @@ pub(crate) async fn filters_select(rig: Rig) {
         ["lp.a.run.R.ctl", "lp.a.run.R.evt.x", "lp.a.run.S.req"]
     );
     assert_eq!(
+        read(&["lp.a.run.*.ctl", "lp.a.run.*.req"]).await,
+        ["lp.a.run.R.ctl", "lp.a.run.S.req"]
+    );
+    assert_eq!(
         read(&["lp.a.run.R.>"]).await,
         ["lp.a.run.R.ctl", "lp.a.run.R.evt.x"]
     );

@@ -1,0 +1,110 @@
+"""``loadpilot admin nats-config``: users and permissions of the NATS server of a fleet.
+
+Must never print a seed or a password.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....control.exit_code import ExitCode
+from ....control.nats_settings import ADDRESS
+from ....control.terminal import safe, say
+from ....local.fleet_server.user_files import CONFIG, Request, write
+from ....problem import Problem, Refused, rule
+from ...output.refusal import refuse
+
+OUTCOME = "nothing was written"
+UNITS = {
+    "TiB": 1 << 40,
+    "GiB": 1 << 30,
+    "MiB": 1 << 20,
+    "KiB": 1 << 10,
+    "TB": 10**12,
+    "GB": 10**9,
+    "MB": 10**6,
+    "kB": 10**3,
+    "B": 1,
+}
+SIZE = re.compile(rf"([1-9][0-9]{{0,11}}) ?({'|'.join(UNITS)})")
+
+
+@dataclass(frozen=True, slots=True)
+class NatsConfigFlags:
+    """The flags of the command, unread."""
+
+    out: str | None
+    tenants: str | None
+    nats_url: str
+    nats_cacert: str | None
+    home: str
+    accounts: bool
+    passwords: bool
+    rotate: bool
+
+
+def nats_config(flags: NatsConfigFlags) -> ExitCode:
+    """Write the folder, and print what is in it and what to do with it."""
+    given = {"--out": flags.out, "--tenants": flags.tenants}
+    problems = [Problem(place, "is needed") for place, value in given.items() if not value]
+    if not all(ADDRESS.fullmatch(one.strip()) for one in flags.nats_url.split(",")):
+        must = "must be nats://host:port or tls://host:port"
+        problems.append(rule("--nats-url", must, flags.nats_url))
+    cacert = None if flags.nats_cacert is None else Path(flags.nats_cacert)
+    if cacert is not None and not cacert.is_file():
+        must = "must be a file of certificates in PEM"
+        problems.append(rule("--nats-cacert", must, str(cacert)))
+    tenants, stored = _tenants(flags.tenants or "", problems)
+    if flags.out is None or problems:
+        return refuse(problems, OUTCOME)
+    request = Request(
+        out=Path(flags.out),
+        tenants=tenants,
+        url=flags.nats_url,
+        home=flags.home,
+        cacert=cacert,
+        has_accounts=flags.accounts,
+        has_passwords=flags.passwords,
+        is_rotation=flags.rotate,
+        max_stored=stored,
+    )
+    try:
+        files = write(request)
+    except Refused as refused:
+        return refuse(refused.problems, OUTCOME)
+    except OSError as error:
+        say(f"error: {safe(str(error))}")
+        return ExitCode.INFRASTRUCTURE
+    for name in files:
+        print(f"created  {safe(str(request.out / name))}")
+    print(f'\nInclude {CONFIG} in the configuration of the server: include "{CONFIG}".')
+    print("Give each user its own folder only; `loadpilot coordinator --connect` takes one.")
+    return ExitCode.PASSED
+
+
+def _tenants(text: str, problems: list[Problem]) -> tuple[list[str], dict[str, int]]:
+    """Read the names, and from a file the bytes that each may store."""
+    if not text.endswith(".toml"):
+        return [one.strip() for one in text.split(",")], {}
+    try:
+        found = tomllib.loads(Path(text).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(Problem("--tenants", f"{text} is not readable as TOML: {error}"))
+        return [], {}
+    tables = found.get("tenants")
+    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
+        problems.append(rule(f"{text}: tenants", "must be tables, [tenants.NAME]", tables))
+        return [], {}
+    stored: dict[str, int] = {}
+    for name, table in tables.items():
+        written = table.get("max_stored")
+        size = SIZE.fullmatch(written) if isinstance(written, str) else None
+        if size is not None:
+            stored[name] = int(size[1]) * UNITS[size[2]]
+        elif written is not None:
+            must = 'must be a size such as "10GiB"'
+            problems.append(rule(f"{text}: tenants.{name}.max_stored", must, written))
+    return list(tables), stored

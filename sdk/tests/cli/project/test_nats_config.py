@@ -1,0 +1,126 @@
+"""``loadpilot admin nats-config``: files for their owners only, and no key lost by a repeat."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadpilot.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+USAGE = 2
+FLEET = ("coordinator", "agent", "operator")
+TENANT = ("submitter", "gateway", "watcher")
+
+
+def written(folder: Path) -> dict[str, str]:
+    files = (one for one in folder.rglob("*") if one.is_file())
+    return {str(one.relative_to(folder)): one.read_text("utf-8") for one in files}
+
+
+def config(out: Path, *flags: str, tenants: str = "shop,search") -> int:
+    return int(main(["admin", "nats-config", "--out", str(out), "--tenants", tenants, *flags]))
+
+
+@pytest.mark.parametrize(("flags", "secret"), [((), "user.nk"), (("--passwords",), "nats-token")])
+def test_each_user_has_a_folder_and_only_its_owner_reads_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], secret: str
+) -> None:
+    """Broken if a user lacks its files, others may read them, or a secret is printed."""
+    out = tmp_path / "nats"
+    assert config(out, *flags) == 0
+    folders = {f"fleet/{one}" for one in FLEET}
+    folders |= {f"{tenant}/{one}" for tenant in ("shop", "search") for one in TENANT}
+    files = {f"{one}/{name}" for one in folders for name in (secret, "connect.json")}
+    found = written(out)
+    assert set(found) == files | {"users.conf"}
+    for one in [out, *out.rglob("*")]:
+        assert stat.S_IMODE(one.stat().st_mode) == (0o700 if one.is_dir() else 0o600), one
+    shown = "".join(capsys.readouterr())
+    for folder in folders:
+        value = found[f"{folder}/{secret}"].strip()
+        assert value.partition(":")[2] not in shown or not flags
+        assert value not in shown
+        connect = json.loads(found[f"{folder}/connect.json"])
+        if flags:
+            assert connect["token"] == value
+        else:
+            assert connect["creds"] == str(out / folder / secret)
+            assert value not in found["users.conf"], "the server needs no seed"
+    assert len({found[f"{one}/{secret}"] for one in folders}) == len(folders)
+
+
+def test_a_folder_is_replaced_only_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a second call locks out a fleet, or a rotation keeps an old key."""
+    out = tmp_path / "nats"
+    assert config(out) == 0
+    first = written(out)
+    assert config(out) == USAGE
+    assert "must be new; --rotate replaces every key" in capsys.readouterr().err
+    assert written(out) == first
+    assert config(out, "--rotate") == 0
+    second = written(out)
+    assert set(second) == set(first)
+    assert all(second[one] != first[one] for one in first if one.endswith("user.nk"))
+    assert {one.name for one in tmp_path.iterdir()} == {"nats"}
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine").write_text("kept", "utf-8")
+    assert config(other, "--rotate") == USAGE
+    assert written(other) == {"mine": "kept"}
+
+
+def test_an_account_has_the_storage_that_the_tenants_file_names(tmp_path: Path) -> None:
+    """Broken if the account of a tenant has no limit, or that of another."""
+    tenants = tmp_path / "tenants.toml"
+    tenants.write_text('[tenants.shop]\nmax_stored = "3GiB"\n[tenants.search]\n', "utf-8")
+    out = tmp_path / "nats"
+    assert config(out, "--accounts", tenants=str(tenants)) == 0
+    text = (out / "users.conf").read_text("utf-8")
+    shop, search = text.split("    search {")
+    assert f"max_file: {3 << 30}," in shop
+    assert f"max_file: {10 << 30}," in search
+    assert (out / "shop" / "coordinator" / "user.nk").is_file()
+
+
+@pytest.mark.parametrize(
+    ("tenants", "flags", "said"),
+    [
+        ("shop,Shop", (), "--tenants: must be names of 1 to 128 characters out of a-z 0-9 _ -"),
+        ("shop,shop", (), "--tenants: must name each tenant once (got 'shop')"),
+        ("shop,fleet", (), "--home: must not be one of the tenants (got 'fleet')"),
+        ("shop", ("--home", "A.b"), "--home: must be 1 to 128 characters out of a-z 0-9 _ -"),
+        ("shop", ("--nats-url", "http://x"), "--nats-url: must be nats://host:port or tls://"),
+        ("shop", ("--nats-cacert", "none.pem"), "--nats-cacert: must be a file of certificates"),
+        ("none.toml", (), "--tenants: none.toml is not readable as TOML"),
+    ],
+)
+def test_what_cannot_be_is_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    tenants: str,
+    flags: tuple[str, ...],
+    said: str,
+) -> None:
+    """Broken if a mistake writes anything, or is not named."""
+    out = tmp_path / "nats"
+    assert config(out, *flags, tenants=tenants) == USAGE
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_size_in_the_tenants_file_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a limit that cannot be read is left out."""
+    tenants = tmp_path / "tenants.toml"
+    tenants.write_text('[tenants.shop]\nmax_stored = "much"\n', "utf-8")
+    assert config(tmp_path / "nats", tenants=str(tenants)) == USAGE
+    assert "tenants.shop.max_stored: must be a size" in capsys.readouterr().err

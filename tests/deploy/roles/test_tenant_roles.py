@@ -1,0 +1,334 @@
+"""What the user of one tenant may do at NATS beside another tenant, on a real server.
+
+The table is written by hand, and shares nothing with the module that writes permissions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.deploy.local_processes import PROGRAMS
+from tests.deploy.roles.tenant_server import ANSWER_S, TenantServer, is_refused
+from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
+from tests.e2e.support.fleet import NEAR
+from tests.e2e.support.http_calls import Caller
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROLES = ("submitter", "gateway", "watcher")
+NOBODY: tuple[str, ...] = ()
+ASKING = ("submitter", "gateway")
+RUN = "01forged"
+CONSUMER = "$JS.API.CONSUMER"
+OF_A_TENANT = (
+    # kind, subject of tenant {t}, roles that may use it in their own tenant; nobody in another
+    ("publish", f"lp.{{t}}.run.{RUN}.req", ASKING),
+    ("publish", f"lp.{{t}}.run.{RUN}.ctl", NOBODY),
+    ("publish", f"lp.{{t}}.run.{RUN}.evt.x", NOBODY),
+    ("publish", f"lp.{{t}}.run.{RUN}.delta.x", NOBODY),
+    ("publish", "lp.{t}.adm", NOBODY),
+    ("publish", "lp.{t}.hb.o-1", ASKING),
+    ("publish", f"lp.{{t}}.halt.{RUN}", ASKING),
+    ("publish", f"lp.{{t}}.live.{RUN}", NOBODY),
+    ("publish", "lp.{t}.clock", ASKING),
+    ("publish", f"lp.{{t}}.secret.{RUN}.x", NOBODY),
+    ("publish", f"$KV.LP.{{t}}.secret.{RUN}", ASKING),
+    ("publish", f"$KV.LP.{{t}}.owed.{RUN}.abc", ASKING),
+    ("publish", "$O.LP.M.lp.{t}.body.abc", ASKING),
+    ("publish", "$O.LP.C.lp.{t}.body.abc.x.0", ASKING),
+    ("read", f"$JS.API.DIRECT.GET.KV_LP.$KV.LP.{{t}}.secret.{RUN}", ASKING),
+    ("read", "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.M.lp.{t}.body.abc", ASKING),
+    ("read", "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.C.lp.{t}.body.abc.x.0", ASKING),
+    ("read", f"$JS.API.DIRECT.GET.LP_CTL.lp.{{t}}.run.{RUN}.ctl", NOBODY),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.run.>", ROLES),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.run.*.req", ROLES),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.>", NOBODY),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.adm", NOBODY),
+    ("read", f"{CONSUMER}.CREATE.LP_DATA.x.lp.{{t}}.run.{RUN}.delta.*", ROLES),
+    ("read", f"{CONSUMER}.CREATE.KV_LP.x.$KV.LP.{{t}}.>", NOBODY),
+    ("read", f"{CONSUMER}.CREATE.OBJ_LP.x.$O.LP.M.lp.{{t}}.>", NOBODY),
+    ("subscribe", "lp.{t}.live.*", ROLES),
+    ("subscribe", "lp.{t}.hb.*", ROLES),
+    ("subscribe", "lp.{t}.halt.*", NOBODY),
+    ("subscribe", "lp.{t}.clock", NOBODY),
+    ("subscribe", "lp.{t}.run.>", NOBODY),
+    ("subscribe", "lp.{t}.secret.*.*", NOBODY),
+    ("subscribe", "$KV.LP.{t}.>", NOBODY),
+    ("subscribe", "_INBOX.{t}-coordinator.>", NOBODY),
+)
+OF_ALL = (
+    # kind, subject that names no tenant, or all of them; nobody may use it
+    *(
+        ("read", f"$JS.API.{request}.{stream}")
+        for stream in ("LP_CTL", "LP_DATA", "KV_LP", "OBJ_LP")
+        for request in (
+            "STREAM.INFO",
+            "STREAM.MSG.GET",
+            "DIRECT.GET",
+            "STREAM.SNAPSHOT",
+            "CONSUMER.CREATE",
+            "CONSUMER.LIST",
+            "CONSUMER.NAMES",
+        )
+    ),
+    *(
+        ("delete", f"$JS.API.STREAM.{request}.{stream}")
+        for stream in ("LP_CTL", "LP_DATA", "KV_LP", "OBJ_LP")
+        for request in ("DELETE", "PURGE", "MSG.DELETE", "UPDATE", "CREATE")
+    ),
+    ("read", "$JS.API.STREAM.LIST"),
+    ("read", "$JS.API.STREAM.NAMES"),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x"),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.>"),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.*.run.>"),
+    ("read", f"{CONSUMER}.DURABLE.CREATE.LP_CTL.x"),
+    ("read", "$JS.API.DIRECT.GET.KV_LP.$KV.LP.*.secret.x"),
+    ("publish", "$KV.LP.CREATED.LP_CTL"),
+    ("publish", "$O.LP.M.bHAuYi5ib2R5LngK"),
+    ("publish", "$O.LP.C.x"),
+    ("publish", "lp.fleet.adm"),
+    ("publish", "lp.fleet.hb.a-1"),
+    ("subscribe", "lp.fleet.hb.*"),
+    ("subscribe", "lp.*.live.*"),
+    ("subscribe", "lp.>"),
+    ("subscribe", "_INBOX.>"),
+    ("subscribe", "$JS.EVENT.>"),
+    ("subscribe", ">"),
+)
+WIDER = (
+    ("$KV.LP.a.>", "$KV.LP.*.>"),
+    ("LP_CTL.*.lp.a.run.>", "LP_CTL.>"),
+    ("lp.a.halt.*", "lp.*.halt.*"),
+    ("lp.a.live.*", "lp.*.live.*"),
+    ('"$JS.API.CONSUMER.INFO.LP_DATA.*"', '"$JS.API.STREAM.INFO.LP_DATA"'),
+)
+SCENE = """
+from loadpilot import LoadClient, VUser, env, file, scenario, task
+
+KEY = env("ROLES_KEY", secret=True)
+
+
+@scenario(rps=20, duration="2s", mode="constant")
+class Guarded(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.post("/large", content=file("large.bin"), headers={"X-Api-Key": KEY})
+"""
+LARGE = bytes(range(256)) * 2_800
+"""A body that travels as three parts of an object."""
+SECRET = "hunter-2-of-a-tenant"  # noqa: S105  (made up)
+
+
+async def differences(server: TenantServer) -> list[str]:
+    """Try the whole table as each role of tenant `a`; return the cells that are not as written."""
+    found = []
+    for role in ROLES:
+        refusals: list[str] = []
+        connection = await server.connect("a", role, refusals)
+        cells = [(kind, subject, False) for kind, subject in OF_ALL]
+        for kind, subject, may in OF_A_TENANT:
+            cells.append((kind, subject.format(t="a"), role in may))
+            cells.append((kind, subject.format(t="b"), False))
+        for kind, subject, is_allowed in cells:
+            refused = await is_refused(connection, refusals, kind, subject)
+            if refused == is_allowed:
+                found.append(f"{role} {'may not' if refused else 'may'} {kind} {subject}")
+        await connection.close()
+    return found
+
+
+def test_a_tenants_user_is_confined_to_its_tenant(tmp_path: Path) -> None:
+    """Broken if a user of one tenant reaches anything of another, or less than it needs."""
+    with TenantServer(tmp_path, passwords=True) as server:
+        assert asyncio.run(differences(server)) == []
+
+
+@pytest.mark.parametrize("wider", WIDER, ids=lambda one: one[1])
+def test_one_wider_permission_is_seen(tmp_path: Path, wider: tuple[str, str]) -> None:
+    """Broken if the table above would not notice a permission too many."""
+    with TenantServer(tmp_path, passwords=True, wider=wider) as server:
+        assert asyncio.run(differences(server)) != []
+
+
+def test_a_consumer_reads_what_its_subject_names(tmp_path: Path) -> None:
+    """Broken if the payload of a request selects what its subject may not name."""
+    with TenantServer(tmp_path, passwords=True) as server:
+        server.member("deciding from now on", "fleet", "coordinator", "--tenant", "a")
+        for lie, answer in asyncio.run(_lies(server)).items():
+            assert "error" in answer, (lie, answer)
+
+
+async def _lies(server: TenantServer) -> dict[str, Any]:
+    connection = await server.connect("a", "watcher", [])
+    subject = f"{CONSUMER}.CREATE.LP_CTL.x.lp.a.run.>"
+    honest = {"name": "x", "filter_subject": "lp.a.run.>", "ack_policy": "none"}
+    answers = {}
+    for lie, config, stream in (
+        ("another filter", {**honest, "filter_subject": "lp.b.run.>"}, "LP_CTL"),
+        ("no filter", {"name": "x", "ack_policy": "none"}, "LP_CTL"),
+        ("two filters", {**honest, "filter_subjects": ["lp.b.run.>", "lp.a.adm"]}, "LP_CTL"),
+        ("filters only", {"name": "x", "filter_subjects": ["lp.b.run.>"]}, "LP_CTL"),
+        ("another stream", honest, "KV_LP"),
+    ):
+        request = json.dumps({"stream_name": stream, "config": config}).encode()
+        answer = await connection.request(subject, request, timeout=ANSWER_S)
+        answers[lie] = json.loads(answer.data)
+    request = json.dumps({"stream_name": "LP_CTL", "config": honest}).encode()
+    answer = json.loads((await connection.request(subject, request, timeout=ANSWER_S)).data)
+    assert "error" not in answer, answer
+    await connection.close()
+    return answers
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TenantServer]:
+    """Two tenants on one log, each with a coordinator and an agent; all log in by key."""
+    monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
+    with TenantServer(tmp_path, passwords=False) as server:
+        for tenant in ("a", "b"):
+            of = ("--tenant", tenant)
+            server.member("deciding from now on", "fleet", "coordinator", *of)
+            name = ("--id", f"agent-{tenant}", "--cores", "1")
+            server.member("coordinator found=true", "fleet", "agent", *of, *name)
+        yield server
+
+
+def test_what_the_programs_do_needs_no_more(
+    shared: TenantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a permission is missing: each tenant runs and reads, and sees its own runs only."""
+    monkeypatch.setenv("ROLES_KEY", SECRET)
+    loadpilot = Loadpilot(tmp_path / "work")
+    (loadpilot.folder / "large.bin").write_bytes(LARGE)
+    runs = {}
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
+        for tenant in ("a", "b"):
+            flags = _flags(shared, tenant, "submitter")
+            finished = loadpilot.run(SCENE, oracle.url, *flags, "--external-agents", "1")
+            assert finished.judged == 0, finished.stderr
+            assert finished.report["calls"]["outcomes"] == {"ok": 40}
+            runs[tenant] = finished.run
+        assert {one.header("x-api-key") for one in oracle.requests()} == {SECRET}
+        assert {one.body_len for one in oracle.requests()} == {len(LARGE)}
+        assert len(oracle.requests()) == 80
+    for tenant, other in (("a", "b"), ("b", "a")):
+        flags = _flags(shared, tenant, "watcher")
+        for words in (("runs",), ("report", "last"), ("verify", "last"), ("agents",)):
+            answer = loadpilot.call(*words, *flags)
+            assert answer.code == 0, (words, answer.stderr)
+            assert runs[other] not in answer.stdout, words
+        assert runs[tenant] in loadpilot.call("runs", *flags).stdout
+        assert loadpilot.call("report", runs[other], *flags).code != 0
+        # A user of one tenant that claims to be of the other gets nothing.
+        assert loadpilot.call("runs", *flags[:-1], other).code != 0
+
+
+def _flags(server: TenantServer, tenant: str, role: str) -> tuple[str, ...]:
+    creds = server.creds(tenant, role)
+    return ("--nats-url", server.url, "--creds", creds, "--tenant", tenant)
+
+
+def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path: Path) -> None:
+    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own."""
+    loadpilot = Loadpilot(tmp_path / "work")
+    scene = SCENARIOS / "weighted.py"
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        own = _flags(shared, "a", "submitter")
+        load = ("--rps", "20", "--duration", "60s", "--external-agents", "1")
+        with loadpilot.start(scene, oracle.url, *load, *own) as running:
+            run = running.run_id()
+            assert oracle.wait_count(20, 30)
+            other = _flags(shared, "b", "submitter")
+            assert loadpilot.call("stop", run, *other).code != 0
+            assert loadpilot.call("stop", run, *other[:-1], "a").code != 0
+            counted = oracle.counts().received
+            assert oracle.wait_count(counted + 20, 30), "the load went on"
+            stopped = loadpilot.call("stop", run, *own)
+            assert stopped.code == 0, stopped.stderr
+            assert running.end(30).judged == 0
+
+
+def test_a_gateway_serves_its_tenant_only(
+    shared: TenantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a gateway cannot read or request runs as the user of its role."""
+    loadpilot = Loadpilot(tmp_path / "work")
+    scene = SCENARIOS / "weighted.py"
+    ended = {}
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        load = ("--rps", "20", "--duration", "1s", "--external-agents", "1")
+        for tenant in ("a", "b"):
+            flags = _flags(shared, tenant, "submitter")
+            finished = loadpilot.run(scene, oracle.url, *load, *flags)
+            assert finished.judged == 0, finished.stderr
+            ended[tenant] = finished
+        settings = {"NATS_URL": shared.url, "NATS_CREDS": shared.creds("a", "gateway")}
+        for name, value in {**settings, "TENANT": "a", "PORT": "0"}.items():
+            monkeypatch.setenv(f"LOADPILOT_GATEWAY_{name}", value)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        with Running([str(PROGRAMS["loadpilot-gateway"])], tmp_path, tmp_path / "no") as started:
+            port = int(started.until("listening on").split(":")[2].split(",")[0])
+            gateway = Caller(port)
+            listed = gateway.ask("GET", "/api/v1/runs")
+            assert [one["run"] for one in listed.json["runs"]] == [ended["a"].run]
+            report = gateway.ask("GET", f"/api/v1/runs/{ended['a'].run}")
+            assert report.json["calls"] == ended["a"].report["calls"]
+            assert gateway.ask("GET", f"/api/v1/runs/{ended['b'].run}").status == 404
+
+
+def test_accounts_part_what_a_shared_one_cannot(tmp_path: Path) -> None:
+    """Broken if the stated limit of a shared account is gone, or accounts have it too.
+
+    A server checks the subject of a request and not where its answer goes: a user may have it
+    publish on any subject of its own account.
+    """
+    for accounts, expected in ((False, True), (True, False)):
+        folder = tmp_path / str(accounts)
+        folder.mkdir()
+        with TenantServer(folder, passwords=True, accounts=accounts) as server:
+            assert asyncio.run(_answer_reaches_another(server)) == expected
+
+
+async def _answer_reaches_another(server: TenantServer) -> bool:
+    refusals: list[str] = []
+    mine = await server.connect("a", "submitter", refusals)
+    other = await server.connect("b", "watcher", refusals)
+    heard = await other.subscribe("lp.b.live.*")
+    await other.flush()
+    await mine.publish("$JS.API.INFO", b"", reply="lp.b.live.forged")
+    # The answer to a second request comes after that to the first.
+    await mine.request("$JS.API.INFO", b"", timeout=ANSWER_S)
+    await asyncio.wait_for(other.flush(), ANSWER_S)
+    count = heard.pending_msgs
+    await mine.close()
+    await other.close()
+    assert not refusals, refusals
+    return bool(count)
+
+
+def test_each_account_has_programs_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a tenant with an account to itself cannot run, or sees another's log."""
+    monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
+    loadpilot = Loadpilot(tmp_path / "work")
+    with TenantServer(tmp_path, passwords=False, accounts=True) as server:
+        for tenant in ("a", "b"):
+            of = ("--tenant", tenant)
+            server.member("deciding from now on", tenant, "coordinator", *of)
+        name = ("--id", "agent-a", "--cores", "1")
+        server.member("coordinator found=true", "a", "agent", "--tenant", "a", *name)
+        with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+            load = ("--rps", "20", "--duration", "1s", "--external-agents", "1")
+            flags = _flags(server, "a", "submitter")
+            finished = loadpilot.run(SCENARIOS / "weighted.py", oracle.url, *load, *flags)
+            assert finished.judged == 0, finished.stderr
+            assert oracle.counts().received == 20
+        runs = loadpilot.call("runs", *_flags(server, "b", "operator")[:-1], "a")
+        assert finished.run not in runs.stdout
