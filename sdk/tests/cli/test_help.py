@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 NATIVE = {"agent", "coordinator"}
 """Commands whose help the native module writes."""
-SUBCOMMANDS = {"model"}
+SUBCOMMANDS = {"keys", "model"}
 """Commands that do nothing without a subcommand."""
 COMMANDS = [
     *((name,) for name in app if not name.startswith("-") and name not in NATIVE | SUBCOMMANDS),
     ("runs", "prune"),
+    *(("keys", name) for name in ("init", "create", "list", "revoke")),
     *(("model", name) for name in ("from-log", "to-python")),
     *(("import", name) for name in ("curl", "har", "jmx", "k6", "openapi", "postman", "targets")),
 ]
