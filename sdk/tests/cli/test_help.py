@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 NATIVE = {"agent", "coordinator"}
 """Commands whose help the native module writes."""
-SUBCOMMANDS = {"admin", "model"}
+SUBCOMMANDS = {"admin", "keys", "model"}
 """Commands that do nothing without a subcommand."""
 COMMANDS = [
     *((name,) for name in app if not name.startswith("-") and name not in NATIVE | SUBCOMMANDS),
     ("runs", "prune"),
     ("admin", "nats-config"),
+    *(("keys", name) for name in ("init", "create", "list", "revoke")),
     *(("model", name) for name in ("from-log", "to-python")),
     *(("import", name) for name in ("curl", "har", "jmx", "k6", "openapi", "postman", "targets")),
 ]

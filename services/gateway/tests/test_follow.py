@@ -7,7 +7,6 @@ import http.client
 import json
 import socket
 import threading
-from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
+from loadpilot_gateway.gateway import Gateway
 from loadpilot_gateway.runs import follow
 from loadpilot_gateway.runs.follow import Followed, Watcher
 from loadpilot_gateway.server import listen, serve
 from loadpilot_gateway.server.auth import Authenticator, digest
 from loadpilot_gateway.server.guard import Guard
+from loadpilot_gateway.tenants import Tenants
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -93,6 +94,11 @@ def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: i
     assert shown == sorted(shown)
     newest = steps.count("snapshot")
     assert (shown[-1] if shown else 0) == newest
+
+
+def tenants() -> Tenants:
+    """One tenant, none of whose runs is asked for."""
+    return Tenants({"": Gateway(None)})  # type: ignore[arg-type]
 
 
 def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +188,7 @@ def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
     """Broken if a used connection can stay for ever: with half a head, with a body that was not
     read, a byte at a time or not, or with an answer that its caller does not read."""
     guarded = Guard(
-        endless, Authenticator(token=digest("0123456789abcdef")), Counter(), is_loopback=True
+        endless, Authenticator(token=digest("0123456789abcdef")), tenants(), is_loopback=True
     )
     refused = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
     unread = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
@@ -208,7 +214,7 @@ def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
 def test_a_body_that_ends_late_leaves_the_connection_of_use() -> None:
     """Broken if a caller whose body comes after its answer is cut off, or never again."""
     guarded = Guard(
-        endless, Authenticator(token=digest("0123456789abcdef")), Counter(), is_loopback=True
+        endless, Authenticator(token=digest("0123456789abcdef")), tenants(), is_loopback=True
     )
     with served(guarded, head_s=PATIENCE_S) as (address, _):
         caller = http.client.HTTPConnection(*address, timeout=PATIENCE_S)

@@ -33,6 +33,7 @@ from .flags.shared_flags import (
 )
 from .flags.verdict_flags import VerdictFlags
 from .import_commands import import_app, record
+from .key_app import keys_app
 from .live_commands import add_live_commands
 from .project_commands import completion, doctor, init, model_app, version
 from .table_commands import dump, plot, sql
@@ -399,6 +400,8 @@ def native(name: str) -> App:
     return app.command(App(name=name, help=text, group=FLEETS, help_flags=(), version_flags=()))
 
 
+keys_app.group = FLEETS
+app.command(keys_app)
 agent_app, coordinator_app = native("agent"), native("coordinator")
 
 Words = Annotated[str, Parameter(allow_leading_hyphen=True)]

@@ -52,6 +52,8 @@ def test_commands_flags_and_values(press: Press) -> None:
     assert press("sea") == ["search"]
     assert press("search", "x.py", "--sl") == ["--slo"]
     assert press("runs", "pr") == ["prune"]
+    assert press("keys", "rev") == ["revoke"]
+    assert press("keys", "create", "--ro") == ["--role"]
     assert press("completion", "z") == ["zsh"]
 
 

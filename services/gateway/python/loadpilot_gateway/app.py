@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.types import ASGIApp
 
-    from .gateway import Gateway
     from .server.auth import Authenticator
+    from .tenants import Tenants
 
 PREFIX = "/api/v1"
 STATIC = Path(__file__).with_name("static")
@@ -80,22 +80,24 @@ class Api(FastAPI):
         return self.openapi_schema
 
 
-def application(gateway: Gateway, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
+def application(tenants: Tenants, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
     """Build the application behind its guard."""
-    compressed = Compressed(api(gateway, authenticator), STATIC)
-    return Guard(compressed, authenticator, gateway.requests, is_loopback=is_loopback)
+    compressed = Compressed(api(tenants, authenticator), STATIC)
+    return Guard(compressed, authenticator, tenants, is_loopback=is_loopback)
 
 
-def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI:
-    """Build the application without its guard; without a gateway only to describe it."""
+def api(tenants: Tenants | None, authenticator: Authenticator | None) -> FastAPI:
+    """Build the application without its guard; without tenants only to describe it."""
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        assert gateway is not None  # noqa: S101  (a described application is not started)
-        resting = asyncio.create_task(gateway.rest())
+        assert tenants is not None  # noqa: S101  (a described application is not started)
+        resting = asyncio.create_task(tenants.rest())
+        ending = asyncio.create_task(tenants.end_views())
         yield
         resting.cancel()
-        gateway.close()
+        ending.cancel()
+        tenants.close()
 
     app = Api(
         title="LoadPilot gateway",
@@ -107,7 +109,7 @@ def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI
         lifespan=living,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    app.state.gateway = gateway
+    app.state.tenants = tenants
     app.state.authenticator = authenticator
     for router in (
         runs.router,

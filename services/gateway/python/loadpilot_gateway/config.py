@@ -18,11 +18,14 @@ from typing import TYPE_CHECKING
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from loadpilot.control.nats_settings import Server, ServerFlags, read_server
-from loadpilot.problem import Problem, rule
+from loadpilot.control.nats_settings import INSECURE_VARIABLE, ServerFlags, read_server
+from loadpilot.keys.key_file import read_keys
+from loadpilot.problem import Problem, Refused, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
 from .server.auth import SECRET_HEADER, Proxy, digest
+from .server.proxy_rules import read_rules
+from .tenants import RotatingServer, read_tenants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +71,16 @@ class Settings(BaseSettings):
     token_file: Path | None = Field(
         default=None, description="the file of the bearer token of callers"
     )
+    keys_file: Path | None = Field(
+        default=None, description="the file of `loadpilot keys`, in place of one token"
+    )
+    session_secret_file: Path | None = Field(
+        default=None,
+        description="file of a secret that signs browser sessions of keys; gateways may share it",
+    )
+    tenants_file: Path | None = Field(
+        default=None, description="a TOML file of the tenants that are shown, in place of TENANT"
+    )
     metrics_token_file: Path | None = Field(
         default=None, description="the file of a bearer token that reads /metrics and nothing else"
     )
@@ -78,6 +91,12 @@ class Settings(BaseSettings):
     )
     proxy_from: str | None = Field(
         default=None, description="addresses or networks of the proxy, with commas between"
+    )
+    proxy_rules_file: Path | None = Field(
+        default=None, description="a TOML file: tenant and role of the callers that it names"
+    )
+    proxy_group_header: str | None = Field(
+        default=None, description="header in which the proxy names the caller's groups"
     )
     proxy_secret_file: Path | None = Field(
         default=None,
@@ -100,7 +119,9 @@ class Settings(BaseSettings):
 class Config:
     """Where the log is, where the gateway listens, and how callers authenticate."""
 
-    server: Server
+    server: RotatingServer
+    tenants: tuple[RotatingServer, ...]
+    """All tenants; the first is that of callers without one."""
     host: str
     port: int
     token: bytes | None
@@ -110,6 +131,10 @@ class Config:
     cache: Path
     is_loopback: bool
     address_connections: int
+    keys: Path | None
+    session_secret: bytes | None
+    rules: Path | None
+    group_header: str | None
 
 
 def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
@@ -120,11 +145,16 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     token = bearer("TOKEN_FILE", settings.token_file, problems)
     metrics_token = bearer("METRICS_TOKEN_FILE", settings.metrics_token_file, problems)
     tls = certificate(settings, problems)
+    session_secret = bearer("SESSION_SECRET_FILE", settings.session_secret_file, problems)
+    check_keys(settings, problems)
+    tenants = tenants_of(settings, server, problems)
     is_loopback = on_loopback(settings.host, problems)
     proxy = in_front(settings, problems, is_loopback=bool(is_loopback))
     if is_loopback is False and proxy is None and not settings.proxy_header:
         missing = {
-            "a token (LOADPILOT_GATEWAY_TOKEN_FILE)": settings.token_file,
+            "a token or keys (LOADPILOT_GATEWAY_TOKEN_FILE, LOADPILOT_GATEWAY_KEYS_FILE)": (
+                settings.token_file or settings.keys_file
+            ),
             "TLS (LOADPILOT_GATEWAY_TLS_CERT, LOADPILOT_GATEWAY_TLS_KEY)": settings.tls_cert,
         }
         for what, said in missing.items():
@@ -134,9 +164,11 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     if problems or server is None:
         return None, problems
     cache = settings.cache or default_cache(environ)
-    secrets = [None if one is None else digest(one) for one in (token, metrics_token)]
+    texts = (token, metrics_token, session_secret)
+    secrets = [None if one is None else digest(one) for one in texts]
     return Config(
         server=server,
+        tenants=tuple(tenants),
         host=settings.host,
         port=settings.port,
         token=secrets[0],
@@ -146,7 +178,58 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
         cache=cache,
         is_loopback=bool(is_loopback),
         address_connections=settings.address_connections,
+        keys=settings.keys_file,
+        session_secret=secrets[2],
+        rules=settings.proxy_rules_file,
+        group_header=settings.proxy_group_header and settings.proxy_group_header.lower(),
     ), []
+
+
+def check_keys(settings: Settings, problems: list[Problem]) -> None:
+    """Check the files of keys and rules, and that they are not combined with one token."""
+    readers = (("keys_file", read_keys), ("proxy_rules_file", read_rules))
+    for name, read_file in readers:
+        file: Path | None = getattr(settings, name)
+        try:
+            if file is not None:
+                read_file(file)
+        except Refused as refused:
+            problems += [Problem(f"{PREFIX}{name.upper()}", str(one)) for one in refused.problems]
+        except OSError:
+            must = "must be a file that can be read"
+            problems.append(rule(f"{PREFIX}{name.upper()}", must, str(file)))
+    if settings.keys_file is not None and settings.token_file is not None:
+        what = "authenticates callers, and so does KEYS_FILE; drop one"
+        problems.append(Problem(f"{PREFIX}TOKEN_FILE", what))
+    if settings.proxy_rules_file is not None and settings.token_file is not None:
+        what = "makes every caller an admin, and PROXY_RULES_FILE gives roles; drop one"
+        problems.append(Problem(f"{PREFIX}TOKEN_FILE", what))
+    needs = {
+        "session_secret_file": settings.keys_file,
+        "proxy_rules_file": settings.proxy_header,
+        "proxy_group_header": settings.proxy_rules_file,
+    }
+    needed = ("KEYS_FILE", "PROXY_HEADER", "PROXY_RULES_FILE")
+    for (name, other), variable in zip(needs.items(), needed, strict=True):
+        if getattr(settings, name) is not None and other is None:
+            what = f"has no effect without {PREFIX}{variable}"
+            problems.append(Problem(f"{PREFIX}{name.upper()}", what))
+    is_open = settings.keys_file is None and settings.proxy_rules_file is None
+    if settings.tenants_file is not None and is_open:
+        what = "needs KEYS_FILE or PROXY_RULES_FILE, which say who belongs to which tenant"
+        problems.append(Problem(f"{PREFIX}TENANTS_FILE", what))
+
+
+def tenants_of(
+    settings: Settings, server: RotatingServer | None, problems: list[Problem]
+) -> list[RotatingServer]:
+    """List the servers of all tenants: the one of the settings, or those of the file."""
+    if server is None or settings.tenants_file is None:
+        return [server] if server is not None else []
+    found: list[Problem] = []
+    tenants = read_tenants(settings.tenants_file, server, found)
+    problems += [Problem(f"{PREFIX}TENANTS_FILE", str(one)) for one in found]
+    return tenants
 
 
 def unknown(environ: Mapping[str, str]) -> list[Problem]:
@@ -173,7 +256,9 @@ def parsed(problems: list[Problem]) -> Settings:
     return Settings(**{name: Settings.model_fields[name].default for name in wrong})
 
 
-def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem]) -> Server | None:
+def fleet(
+    settings: Settings, environ: Mapping[str, str], problems: list[Problem]
+) -> RotatingServer | None:
     """Read the NATS server of the fleet, as the command line does."""
     found: list[Problem] = []
     token = None
@@ -194,7 +279,17 @@ def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem
         for flag, name in FLAGS.items():
             what = what.replace(flag, f"{PREFIX}{name}")
         problems.append(Problem(place, what))
-    return server
+    if server is None:
+        return None
+    return RotatingServer(
+        server.url,
+        server.token,
+        server.creds,
+        server.tenant,
+        server.cacert,
+        settings.nats_token_file,
+        settings.insecure_nats or environ.get(INSECURE_VARIABLE) == "1",
+    )
 
 
 def bearer(name: str, file: Path | None, problems: list[Problem]) -> str | None:

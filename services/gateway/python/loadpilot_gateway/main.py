@@ -8,6 +8,7 @@ import sys
 
 from loadpilot.control.exit_code import ExitCode
 from loadpilot.control.signals import Interruptions
+from loadpilot.keys.key_file import read_keys
 
 from .app import application
 from .config import PREFIX, Config, Settings, read
@@ -15,7 +16,10 @@ from .gateway import Gateway
 from .runs.logs import Logs, OpenLog
 from .server.auth import Authenticator, digest
 from .server.listen import bound
+from .server.proxy_rules import read_rules
 from .server.serve import server
+from .server.watched_file import WatchedFile
+from .tenants import RotatingServer, Tenants
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,24 +45,37 @@ def run(config: Config) -> int:
         say(f"error: cannot listen at {config.host}:{config.port}: {error}")
         return ExitCode.INFRASTRUCTURE
     port = listener.getsockname()[1]
-    cache = config.cache / digest(config.server.place).hex()[:16]
     authenticator = Authenticator(
         config.token,
         metrics=config.metrics_token,
         proxy=config.proxy,
         port=port,
         is_tls=config.tls is not None,
+        tenant=config.server.tenant,
+        keys=WatchedFile(config.keys, lambda file: tuple(read_keys(file)), ())
+        if config.keys
+        else None,
+        rules=WatchedFile(config.rules, read_rules, ()) if config.rules else None,
+        group_header=config.group_header,
+        session_secret=config.session_secret,
     )
-    gateway = Gateway(Logs(OpenLog(config.server, cache), cache))
-    app = application(gateway, authenticator, is_loopback=config.is_loopback)
-    serving = server(app, gateway.hub.close, config.tls)
+    tenants = Tenants({one.tenant: gateway_of(one, config) for one in config.tenants})
+    app = application(tenants, authenticator, is_loopback=config.is_loopback)
+    serving = server(app, tenants.close_views, config.tls)
     scheme = "https" if config.tls else "http"
     host = f"[{config.host}]" if ":" in config.host else config.host
-    say(f"listening on {scheme}://{host}:{port}, log {config.server.place}")
+    places = ", ".join(one.place for one in config.tenants)
+    say(f"listening on {scheme}://{host}:{port}, log {places}")
     # The server handles signals, and raises them again at its end, which is not a failure.
     with listener, Interruptions():
         serving.run([listener])
     return ExitCode.PASSED
+
+
+def gateway_of(tenant: RotatingServer, config: Config) -> Gateway:
+    """Build the gateway of one tenant, with a cache of its own."""
+    cache = config.cache / digest(tenant.place).hex()[:16]
+    return Gateway(Logs(OpenLog(tenant, cache), cache))
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -34,6 +34,7 @@ from .scenario_files import ScenarioFiles
 from .server.auth import Authenticator, digest
 from .server.listen import bound
 from .server.serve import server
+from .tenants import Tenants
 
 if TYPE_CHECKING:
     from socket import socket
@@ -102,7 +103,9 @@ class Ui:
         log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
         logs = Logs(log, ROOT / CACHE, ROOT)
         gateway = Gateway(logs, defaults, self.agents, ScenarioFiles(Path.cwd()))
-        serving = server(application(gateway, authenticator, is_loopback=True), gateway.hub.close)
+        tenants = Tenants({"": gateway})
+        app = application(tenants, authenticator, is_loopback=True)
+        serving = server(app, tenants.close_views)
         ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
         ears.start()
         link = f"http://{HOST}:{port}/#token={token}"

@@ -16,6 +16,7 @@ from loadpilot import _native
 from ..gateway import Gateway
 from ..problem import MEDIA_TYPE, UNPROCESSABLE
 from ..runs import changes
+from ..server.identity import Identity
 
 INT_MAX = (1 << 63) - 1
 """Largest whole number that the native module takes."""
@@ -24,17 +25,22 @@ JSON = "application/json"
 
 
 def _gateway(request: Request) -> Gateway:
-    gateway: Gateway = request.app.state.gateway
+    gateway: Gateway = request.state.gateway
     return gateway
 
 
+def _identity(request: Request) -> Identity:
+    identity: Identity = request.state.caller
+    return identity
+
+
 def _caller(request: Request) -> str:
-    caller: str = request.state.caller
-    return caller
+    return _identity(request).user
 
 
 Here = Annotated[Gateway, Depends(_gateway)]
 Caller = Annotated[str, Depends(_caller)]
+Authenticated = Annotated[Identity, Depends(_identity)]
 Run = Annotated[str, Path(pattern=RUN, description="The id of a run.")]
 IfNoneMatch = Annotated[
     str | None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from ..runs.follow import Watcher
-from .dependencies import INT_MAX, OF_RUN, Here, Run
+from .dependencies import INT_MAX, OF_RUN, Authenticated, Here, Run
 
 router = APIRouter(tags=["live"])
 
@@ -17,17 +17,22 @@ router = APIRouter(tags=["live"])
 async def _watching(
     here: Here,
     run: Run,
+    caller: Authenticated,
+    request: Request,
     last_event_id: Annotated[
         int,
         Header(ge=0, le=INT_MAX, description="Id of the last `story` event that the caller has."),
     ] = 0,
 ) -> AsyncIterator[Watcher]:
     log = await here.log_of(run)
-    followed, watcher = here.hub.join(run, log, last_event_id)
+    authenticator = request.app.state.authenticator
+    followed, watcher = here.hub.join(
+        run, log, last_event_id, lambda: authenticator.is_current(caller)
+    )
     try:
         yield watcher
     finally:
-        here.hub.leave(followed)
+        here.hub.leave(followed, watcher)
 
 
 @router.get("/runs/{run}/live", response_class=EventSourceResponse, responses=OF_RUN)

@@ -15,7 +15,7 @@ from loadpilot import _native
 
 from ..limits import TARGET_CHARS_MAX, TEXT_CHARS_MAX
 from ..problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code, Wrong
-from .dependencies import OF_RUN, RUN, Caller, Here, says_no
+from .dependencies import OF_RUN, RUN, Authenticated, Here, says_no
 from .slices import GATES_MAX, read_gates
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def adjusted(
 )
 async def start(
     here: Here,
-    caller: Caller,
+    caller: Authenticated,
     request: Request,
     bodies_of: Annotated[
         str | None,
@@ -230,7 +230,7 @@ async def start(
             bodies = await here.of_run(bodies_of, lambda session: session.bodies(bodies_of))
         answer = await here.submit(
             lambda session: _native.ask(
-                session, body, here.defaults.as_tuple, seed, key, caller, bodies
+                session, body, here.defaults.as_tuple, seed, key, caller.scope, bodies
             )
         )
     here.logs.first.forget()

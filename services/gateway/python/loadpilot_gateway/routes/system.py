@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
+from time import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
@@ -12,10 +13,11 @@ from pydantic import BaseModel, Field
 
 from loadpilot import _native
 from loadpilot.control.protocols import LISTEN_SECS
+from loadpilot.keys.key import Role
 
 from ..problem import ApiError, Code, unavailable
 from ..runs.sessions import Lane
-from .dependencies import Caller, Here, says_no
+from .dependencies import Authenticated, Here, says_no
 
 ScrapeAccept = Annotated[str, Header(alias="Accept", description="Formats that are accepted.")]
 router = APIRouter(tags=["people"])
@@ -26,8 +28,13 @@ class Me(BaseModel):
     """The caller and its permissions."""
 
     user: str
+    tenant: str = Field(description="The tenant whose runs it sees; empty with `loadpilot ui`.")
+    role: Role
+    key: str | None = Field(description="Id of its key; null without one.")
+    expires: int | None = Field(description="When the key ends, in s since 1970-01-01 UTC.")
     can_start: bool
     can_steer: bool
+    can_halt: bool
     logs: list[str] = Field(description="Names of the logs.")
     agents: int | None = Field(description="Number of agents started here; null on a fleet.")
     version: str
@@ -39,6 +46,23 @@ class Agents(BaseModel):
     agents: list[dict[str, Any]] = Field(description="As `loadpilot agents --json` prints them.")
 
 
+class ListedKey(BaseModel):
+    """A key, without its hash. Times are in s since 1970-01-01 UTC."""
+
+    id: str
+    name: str
+    role: Role
+    state: str = Field(description="`valid`, `expired` or `revoked`.")
+    created: int
+    expires: int | None = Field(description="Null: never.")
+
+
+class Keys(BaseModel):
+    """The keys of a tenant."""
+
+    keys: list[ListedKey]
+
+
 class Token(BaseModel):
     """A token that opens a browser's session."""
 
@@ -48,13 +72,18 @@ class Token(BaseModel):
 
 
 @router.get("/me", responses=says_no())
-async def me(here: Here, caller: Caller) -> Me:
+async def me(here: Here, caller: Authenticated) -> Me:
     """Return the caller and its permissions."""
     logs = await here.asking(here.logs.every)
     return Me(
-        user=caller,
-        can_start=True,
-        can_steer=True,
+        user=caller.user,
+        tenant=caller.tenant,
+        role=caller.role,
+        key=caller.key,
+        expires=caller.expires,
+        can_start=caller.role.includes(Role.RUNNER),
+        can_steer=caller.role.includes(Role.RUNNER),
+        can_halt=caller.role.includes(Role.ADMIN),
         logs=[log.name for log in logs],
         agents=here.local_agents,
         version=here.version,
@@ -69,14 +98,39 @@ async def agents(here: Here) -> Agents:
 
 @router.post("/session", status_code=HTTPStatus.NO_CONTENT, responses=says_no())
 async def session(request: Request, shown: Token) -> Response:
-    """Open a browser's session: set a cookie for a token."""
+    """Open a browser's session: set a cookie for a token or a key."""
     authenticator = request.app.state.authenticator
-    if not authenticator.opened_by(shown.token):
+    owner = authenticator.opened_by(shown.token)
+    if owner is None:
         detail = "invalid token; the link's token opens one browser, once"
         challenge = {"WWW-Authenticate": "Bearer"}
         raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail, headers=challenge)
-    headers = {"Set-Cookie": authenticator.new_cookie(), "Cache-Control": "no-store"}
+    headers = {"Set-Cookie": authenticator.new_cookie(owner), "Cache-Control": "no-store"}
     return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+
+
+@router.get("/keys", responses=says_no(HTTPStatus.NOT_FOUND))
+async def keys(caller: Authenticated, request: Request) -> Keys:
+    """List the keys of the caller's tenant, without their hashes."""
+    file = request.app.state.authenticator.keys
+    if file is None:
+        detail = "this gateway has no file of keys (LOADPILOT_GATEWAY_KEYS_FILE)"
+        raise ApiError(HTTPStatus.NOT_FOUND, Code.UNKNOWN_PATH, detail)
+    now = time()
+    own = [one for one in file.now() if one.tenant == caller.tenant]
+    return Keys(
+        keys=[
+            ListedKey(
+                id=one.id,
+                name=one.name,
+                role=one.role,
+                state=one.state(now),
+                created=one.created,
+                expires=one.expires,
+            )
+            for one in own
+        ]
+    )
 
 
 @probes.get("/healthz", response_class=PlainTextResponse)

@@ -23,7 +23,7 @@ from ..problem import ApiError, Code, unavailable
 from .sessions import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from .logs import Log
 
@@ -40,7 +40,7 @@ class Followed:
     def __init__(self, run: str, log: Log, loop: asyncio.AbstractEventLoop) -> None:
         """Take the run and its log; `start` begins."""
         self.run = run
-        self.watchers = 0
+        self.watchers: set[Watcher] = set()
         self.changed = asyncio.Event()
         self.lines: list[tuple[int, str]] = []
         self.snapshot: tuple[int, str] = (0, "")
@@ -63,7 +63,7 @@ class Followed:
         """Send all watchers a last event."""
         if self.end is None:
             self.end = ServerSentEvent(event=event, raw_data=data)
-            self._wake()
+            self.wake()
 
     def after(self, seq: int) -> list[tuple[int, str]]:
         """List the lines of the story after a sequence of the log."""
@@ -98,9 +98,10 @@ class Followed:
             self.lines.append((line["seq"], json.dumps(line, ensure_ascii=False)))
             # A watcher that is further behind reads the story page by page.
             del self.lines[:-STORY_LINES_MAX]
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let all watchers look for what is new."""
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -108,8 +109,13 @@ class Followed:
 class Watcher:
     """One live view."""
 
-    def __init__(self, followed: Followed, after: int) -> None:
-        """Take the run, and the sequence of the last line that the caller has."""
+    def __init__(
+        self, followed: Followed, after: int, is_current: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Take the run, the sequence of the last line that the caller has, and whether its
+        credentials are valid still.
+        """  # noqa: D205
+        self.is_current = is_current
         self._followed = followed
         self._after = after
 
@@ -118,6 +124,9 @@ class Watcher:
         followed, shown, warned = self._followed, 0, 0
         while True:
             changed = followed.changed
+            if not self.is_current():
+                yield ServerSentEvent(event="fault", raw_data=signed_out().text())
+                return
             for seq, text in followed.after(self._after):
                 self._after = seq
                 yield ServerSentEvent(event="story", id=str(seq), raw_data=text)
@@ -146,7 +155,9 @@ class Hub:
         self._followed: dict[str, Followed] = {}
         self._watchers = 0
 
-    def join(self, run: str, log: Log, after: int) -> tuple[Followed, Watcher]:
+    def join(
+        self, run: str, log: Log, after: int, is_current: Callable[[], bool]
+    ) -> tuple[Followed, Watcher]:
         """Add a watcher of a run; raises ApiError at a limit."""
         followed = self._followed.get(run)
         if followed is None or followed.end is not None:
@@ -157,13 +168,20 @@ class Hub:
             followed.start()
         if self._watchers >= WATCHERS_MAX:
             raise busy("live views are open here")
-        followed.watchers += 1
+        watcher = Watcher(followed, after, is_current)
+        followed.watchers.add(watcher)
         self._watchers += 1
-        return followed, Watcher(followed, after)
+        return followed, watcher
 
-    def leave(self, followed: Followed) -> None:
+    def end_views(self) -> None:
+        """Wake the watchers of each run that a caller without valid credentials watches."""
+        for followed in self._followed.values():
+            if not all(one.is_current() for one in followed.watchers):
+                followed.wake()
+
+    def leave(self, followed: Followed, watcher: Watcher) -> None:
         """Remove a watcher; the follower of a run ends LINGER_SECS after its last one."""
-        followed.watchers -= 1
+        followed.watchers.discard(watcher)
         self._watchers -= 1
         if not followed.watchers:
             asyncio.get_running_loop().call_later(LINGER_SECS, self._forget, followed)
@@ -180,6 +198,12 @@ class Hub:
         followed.leave()
         if self._followed.get(followed.run) is followed:
             del self._followed[followed.run]
+
+
+def signed_out() -> ApiError:
+    """Build the last event of a view whose key was revoked or has expired."""
+    detail = "the key of this view is no longer valid; sign in again"
+    return ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail)
 
 
 def busy(what: str) -> ApiError:

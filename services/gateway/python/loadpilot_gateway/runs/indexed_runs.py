@@ -53,6 +53,11 @@ class IndexedRuns:
         with self._lock:
             self._entries.pop(run, None)
 
+    def forget_all(self) -> None:
+        """Drop all readings."""
+        with self._lock:
+            self._entries.clear()
+
     def _entry(self, run: str) -> Entry:
         with self._lock:
             entry = self._entries.setdefault(run, Entry())

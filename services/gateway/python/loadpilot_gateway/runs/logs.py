@@ -124,7 +124,8 @@ class OpenLog(Log):
         name = str(here.name) if here is not None else getattr(place, "place", "")
         super().__init__(name, cache)
         self._place = place
-        self._sessions = Sessions(lambda: visit(place), cache)
+        stamp = getattr(place, "stamp", None)
+        self._sessions = Sessions(lambda: visit(place), cache, *([stamp] if stamp else []))
 
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
@@ -148,6 +149,7 @@ class OpenLog(Log):
     @contextmanager
     def read(self, run: str) -> Iterator[_native.Reading]:
         """Lend the reading of a run."""
+        self._sessions.renew()
         with self._sessions.indexed_runs.of(run) as reading:
             yield reading
 

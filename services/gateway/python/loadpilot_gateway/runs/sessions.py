@@ -50,8 +50,18 @@ LENT_MAX = {
 class Sessions:
     """The connections to one log; unused ones are kept for the next call."""
 
-    def __init__(self, connect: Callable[[], _native.Session], cache: Path) -> None:
-        """Take the function that connects, which may raise Refused or Fault, and a cache folder."""
+    def __init__(
+        self,
+        connect: Callable[[], _native.Session],
+        cache: Path,
+        stamp: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Take the function that connects, which may raise Refused or Fault, and a cache folder.
+
+        ``stamp`` changes with the credentials: older connections are used for no new question.
+        """
+        self._stamp = stamp
+        self._current = stamp()
         self.indexed_runs = IndexedRuns(self._read)
         self._cache = cache
         self._connect = connect
@@ -63,6 +73,8 @@ class Sessions:
     @contextmanager
     def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
         """Lend a connection; one that raised a fault is not kept."""
+        self.renew()
+        stamp = self._current
         session = self._take(lane)
         keep = False
         try:
@@ -73,7 +85,7 @@ class Sessions:
             keep = session is not None
             raise
         finally:
-            self._give_back(session, lane, keep=keep)
+            self._give_back(session, lane, keep=keep and stamp == self._current)
 
     def close(self) -> None:
         """Close the unused connections now, and lent ones when they are returned."""
@@ -87,6 +99,17 @@ class Sessions:
         self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.lend() as session:
             return session.read(run, self._cache)
+
+    def renew(self) -> None:
+        """Drop connections and readings that were opened with other credentials."""
+        stamp = self._stamp()
+        with self._changed:
+            if stamp == self._current:
+                return
+            self._current, idle, self._idle = stamp, self._idle, []
+        self.indexed_runs.forget_all()
+        for session in idle:
+            session.close()
 
     def _take(self, lane: Lane) -> _native.Session | None:
         give_up = monotonic() + LEND_SECS

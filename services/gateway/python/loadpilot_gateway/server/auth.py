@@ -1,4 +1,4 @@
-"""Authenticates callers: by a bearer token, by the cookie of a browser, or by a proxy's header.
+"""Authenticates callers: by a key or token, by the cookie of a browser, or by a proxy's header.
 
 Tokens are compared in constant time, and only their hashes are kept. Must never log one.
 """
@@ -14,9 +14,16 @@ from ipaddress import ip_address
 from time import time
 from typing import TYPE_CHECKING
 
+from loadpilot.keys.key import KEY, KEY_PREFIX, Key
+
+from .identity import Identity
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ipaddress import IPv4Network, IPv6Network
+
+    from .proxy_rules import ProxyRule
+    from .watched_file import WatchedFile
 
 SESSION_SECS = 12 * 3600
 """Lifetime of a browser's cookie."""
@@ -61,9 +68,13 @@ class Proxy:
         return self.secret is None or hmac.compare_digest(shown, self.secret)
 
 
+class NoRule(Exception):
+    """A caller whom the proxy names and no rule admits."""
+
+
 @dataclass(slots=True)
 class Authenticator:
-    """The credentials that callers must show; none when token, once and proxy are None."""
+    """The credentials that callers must show; none when all of them are None."""
 
     token: bytes | None = None
     """Hash of the bearer token."""
@@ -76,11 +87,23 @@ class Authenticator:
     """Name of callers that show a token and no name."""
     port: int = 0
     is_tls: bool = False
+    tenant: str = ""
+    """The tenant of callers without a key or a rule."""
+    keys: WatchedFile[tuple[Key, ...]] | None = None
+    rules: WatchedFile[tuple[ProxyRule, ...]] | None = None
+    """Tenants and roles of callers whom the proxy names; None: all are admins of the tenant."""
+    group_header: str | None = None
+    """Header with the groups of such a caller, in lower case."""
+    session_secret: bytes | None = None
+    """Signs the cookies of browsers that showed a key; None: made for this process."""
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     _asks: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._asks = not (self.token is None and self.once is None and self.proxy is None)
+        shown = (self.token, self.once, self.proxy, self.keys)
+        self._asks = any(one is not None for one in shown)
+        if self.session_secret is not None:
+            self._key = self.session_secret
         if self.token is not None:
             # Gateways behind one address accept each other's cookies.
             self._key = hmac.digest(self.token, b"loadpilot browser sessions", "sha256")
@@ -90,17 +113,65 @@ class Authenticator:
         """The name of the cookie, with the port: all ports of a host share cookies."""
         return f"__Host-loadpilot-{self.port}" if self.is_tls else f"loadpilot-{self.port}"
 
-    def caller(self, headers: Mapping[str, str], peer: str) -> str | None:
-        """Find the name of the caller; None when it is not authenticated."""
+    def caller(self, headers: Mapping[str, str], peer: str) -> Identity | None:
+        """Find the caller; None when it is not authenticated. Raises NoRule."""
         if self.proxy is not None and not self.proxy.is_it(peer, headers):
             return None
         if not self._asks:
-            return self.user
-        if self._shows_token(headers) or self._shows_cookie(headers):
-            return self._named(headers) or self.user
-        if self.token is None and self.proxy is not None:
-            return self._named(headers)
-        return None
+            return Identity(self.user, self.tenant)
+        if self.keys is not None:
+            found = self._by_key(headers)
+            # An invalid key does not count as a caller whom the proxy names.
+            if found is not None or _bearer_text(headers).startswith(KEY_PREFIX):
+                return found
+        elif self._shows_token(headers) or self._cookie_owner(headers) == "":
+            return Identity(self._named(headers) or self.user, self.tenant)
+        return self._by_proxy(headers)
+
+    def is_current(self, identity: Identity) -> bool:
+        """Whether a caller's key is still valid; a caller without one always is."""
+        return identity.key is None or self._valid(identity.key) is not None
+
+    def _by_key(self, headers: Mapping[str, str]) -> Identity | None:
+        found = self._shown_key(_bearer_text(headers))
+        if found is None:
+            found = self._valid(self._cookie_owner(headers) or "")
+        if found is None:
+            return None
+        return Identity(found.name, found.tenant, found.role, found.id, found.expires)
+
+    def _shown_key(self, text: str) -> Key | None:
+        """Find the valid key with this text."""
+        written = KEY.fullmatch(text)
+        found = self._valid(written[1]) if written else None
+        return found if found is not None and found.is_shown_by(text) else None
+
+    def _valid(self, key: str) -> Key | None:
+        """Find a valid key by its id."""
+        keys = self.keys.now() if self.keys is not None else ()
+        now = time()
+        return next((one for one in keys if one.id == key and one.state(now) == "valid"), None)
+
+    def _by_proxy(self, headers: Mapping[str, str]) -> Identity | None:
+        """Find a caller whom the proxy names; raises NoRule."""
+        if self.rules is not None:
+            return self._by_rule(headers)
+        if self.proxy is None or self.token is not None or self.keys is not None:
+            return None
+        name = self._named(headers)
+        return Identity(name, self.tenant) if name else None
+
+    def _by_rule(self, headers: Mapping[str, str]) -> Identity | None:
+        """Find tenant and role of a caller whom the proxy names; raises NoRule."""
+        name = self._named(headers)
+        if name is None or self.rules is None:
+            return None
+        groups = headers.get(self.group_header or "", "")
+        named = {one.strip() for one in groups.replace(";", ",").split(",")} - {""}
+        for one in self.rules.now():
+            if one.fits(name, named):
+                return Identity(name, one.tenant, one.role)
+        raise NoRule(name)
 
     def reads_metrics(self, headers: Mapping[str, str], peer: str) -> bool:
         """Whether a request shows the token of metrics."""
@@ -108,20 +179,27 @@ class Authenticator:
             return False
         return self.metrics is not None and hmac.compare_digest(_bearer(headers), self.metrics)
 
-    def opened_by(self, token: str) -> bool:
-        """Whether a token opens a browser's session; uses up the one-time token."""
+    def opened_by(self, token: str) -> str | None:
+        """Find who owns the session that a token or key opens: the id of the key, or ""; else None.
+
+        Uses up the one-time token.
+        """
+        if self.keys is not None:
+            found = self._shown_key(token)
+            return found.id if found is not None else None
         shown = digest(token)
         if self.token is not None and hmac.compare_digest(shown, self.token):
-            return True
+            return ""
         if self.once is not None and hmac.compare_digest(shown, self.once):
             self.once = None
-            return True
-        return False
+            return ""
+        return None
 
-    def new_cookie(self) -> str:
-        """Make the value of Set-Cookie for a browser's session."""
+    def new_cookie(self, owner: str = "") -> str:
+        """Make the value of Set-Cookie for a browser's session; a key owns it, or no key."""
         until = str(int(time()) + SESSION_SECS)
-        value = f"{until}.{self._sign(until)}"
+        bound = f"{until}.{owner}" if owner else until
+        value = f"{bound}.{self._sign(bound)}"
         secure = "; Secure" if self.is_tls else ""
         rest = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECS}{secure}"
         return f"{self.cookie}={value}; {rest}"
@@ -135,21 +213,30 @@ class Authenticator:
     def _shows_token(self, headers: Mapping[str, str]) -> bool:
         return self.token is not None and hmac.compare_digest(_bearer(headers), self.token)
 
-    def _shows_cookie(self, headers: Mapping[str, str]) -> bool:
+    def _cookie_owner(self, headers: Mapping[str, str]) -> str | None:
+        """Find who owns the session of a cookie: the id of a key, or ""; None without one."""
         try:
             morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
-            return False
-        until, _, signed = (morsel.value if morsel is not None else "").partition(".")
-        if not hmac.compare_digest(self._sign(until).encode(), signed.encode()):
-            return False
-        return until.isascii() and until.isdigit() and int(until) > time()
+            return None
+        bound, _, signed = (morsel.value if morsel is not None else "").rpartition(".")
+        if not hmac.compare_digest(self._sign(bound).encode(), signed.encode()):
+            return None
+        until, _, owner = bound.partition(".")
+        is_current = until.isascii() and until.isdigit() and int(until) > time()
+        return owner if is_current else None
 
     def _sign(self, until: str) -> str:
         return hmac.digest(self._key, until.encode("utf-8", "replace"), "sha256").hex()
 
 
+def _bearer_text(headers: Mapping[str, str]) -> str:
+    """Return the bearer token of a request; empty where there is none."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
 def _bearer(headers: Mapping[str, str]) -> bytes:
     """Hash the bearer token of a request; empty where there is none."""
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    return digest(token.strip()) if kind.lower() == "bearer" else b""
+    token = _bearer_text(headers)
+    return digest(token) if token else b""

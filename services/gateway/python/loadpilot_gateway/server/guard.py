@@ -12,19 +12,23 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from loadpilot.keys.key import Role
+
 from ..limits import ADJUST_BYTES_MAX, BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
 from ..problem import CONTENT_TOO_LARGE, ApiError, Code
+from .auth import NoRule
+from .identity import Identity
+from .permissions import permit
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from ..tenants import Tenants
     from .auth import Authenticator
 
 API = "/api/"
 METRICS = "/metrics"
-READER = "a reader of metrics"
+READER = Identity("a reader of metrics", "", Role.VIEWER)
 """Name of a caller that shows the token of metrics."""
 OTHER_ROUTE = "other"
 """Name of what is no route, such as a file of the web UI, where answers are counted."""
@@ -68,18 +72,18 @@ class Guard:
         self,
         app: ASGIApp,
         authenticator: Authenticator,
-        answers: Counter[tuple[str, int]],
+        tenants: Tenants,
         *,
         is_loopback: bool,
     ) -> None:
-        """Take the application, the count of answers by route and status code, and whether the
+        """Take the application, the tenants, which count answers, and whether the
         gateway listens on loopback only.
         """  # noqa: D205
         self._app = app
-        self._answers = answers
+        self._tenants = tenants
         self._authenticator = authenticator
         self._is_loopback = is_loopback
-        self._once = {"host", "origin", "authorization"}
+        self._once = {"host", "origin", "authorization", authenticator.group_header or "host"}
         if authenticator.proxy is not None:
             self._once.add(authenticator.proxy.header)
 
@@ -92,7 +96,7 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", OTHER_ROUTE)
-                self._answers[route, message["status"]] += 1
+                self._count(scope, (route, message["status"]))
                 more = [LASTING] if self._authenticator.is_tls else []
                 if not scope["path"].startswith(API):
                     named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
@@ -101,14 +105,43 @@ class Guard:
             await send(message)
 
         try:
-            scope.setdefault("state", {})["caller"] = self._caller(scope)
+            self._admit(scope)
             limited = within(scope, receive)
         except ApiError as error:
             await error.response()(scope, receive, guarded)
             return
         await self._app(scope, limited, guarded)
 
-    def _caller(self, scope: Scope) -> str | None:
+    def _count(self, scope: Scope, answer: tuple[str, int]) -> None:
+        """Count an answer for its tenant, and for all."""
+        self._tenants.requests[answer] += 1
+        scope["state"]["gateway"].requests[answer] += 1
+
+    def _admit(self, scope: Scope) -> None:
+        """Store the caller and the gateway of its tenant; raises ApiError for one without either.
+
+        A path that is open to all has the first tenant's gateway.
+        """
+        state = scope.setdefault("state", {})
+        state["caller"], state["gateway"] = None, self._tenants.first
+        try:
+            caller = self._caller(scope)
+        except NoRule as unmapped:
+            path: str = scope["path"]
+            if not path.startswith(API) and path != METRICS:
+                return
+            raise forbidden(f"no rule of the proxy admits {unmapped}") from None
+        state["caller"] = caller
+        if caller is None or caller is READER:
+            return
+        gateway = self._tenants.of(caller.tenant)
+        if gateway is None:
+            raise forbidden(f"this gateway does not serve the tenant {caller.tenant}")
+        state["gateway"] = gateway
+        if scope["path"] not in OPEN:
+            permit(caller, scope["method"], scope["path"])
+
+    def _caller(self, scope: Scope) -> Identity | None:
         """Find the name of the caller; raises ApiError for a request that is rejected."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:

@@ -1,0 +1,1 @@
+"""``loadpilot keys``: the file of a gateway's keys."""

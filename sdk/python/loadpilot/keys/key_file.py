@@ -1,0 +1,147 @@
+"""The file of a gateway's keys: read strictly, replaced atomically, with one writer at a time.
+
+Must never be read in part: a file with any mistake has no valid key.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..problem import Problem, Refused, one_of, rule
+from .key import NAME, NAME_RULE, TENANT, TENANT_RULE, Key, Role, parsed, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VERSION = 1
+BYTES_MAX = 8 << 20
+"""Maximum bytes of the file."""
+MODE = 0o600
+FIELDS = ("id", "name", "tenant", "role", "created", "expires", "revoked", "sha256")
+HEX = frozenset("0123456789abcdef")
+ID_CHARS, SHA256_CHARS = 12, 64
+
+
+def read_keys(file: Path) -> list[Key]:
+    """Read all keys; raises Refused with every mistake, OSError."""
+    place = str(file)
+    with file.open("rb") as opened:
+        if os.fstat(opened.fileno()).st_mode & 0o077:
+            raise Refused([Problem(place, "must be readable by its owner only (chmod 600)")])
+        content = opened.read(BYTES_MAX + 1)
+    try:
+        found = json.loads(content)
+    except ValueError:
+        raise Refused([Problem(place, "must be a file of `loadpilot keys`")]) from None
+    is_known = isinstance(found, dict) and found.get("version") == VERSION
+    if not is_known or set(found) != {"version", "keys"} or not isinstance(found["keys"], list):
+        raise Refused([Problem(place, f"must be a file of `loadpilot keys`, version {VERSION}")])
+    problems: list[Problem] = []
+    keys = [_key(f"{place}: keys[{at}]", one, problems) for at, one in enumerate(found["keys"])]
+    read = [one for one in keys if one is not None]
+    if len({one.id for one in read}) < len(read):
+        problems.append(Problem(place, "must have each id once"))
+    if problems:
+        raise Refused(problems)
+    return read
+
+
+@contextmanager
+def changing(file: Path) -> Iterator[list[Key]]:
+    """Lend the keys to one writer and store them at the end; raises Refused, OSError."""
+    with _locked(file):
+        keys = read_keys(file)
+        yield keys
+        _replace(file, keys)
+
+
+def create_file(file: Path, keys: list[Key]) -> None:
+    """Create the file with its first keys; raises Refused where there is one, OSError."""
+    with _locked(file):
+        if os.path.lexists(file):
+            must = "must be a new file; `loadpilot keys create` adds a key to this one"
+            raise Refused([rule("--file", must, str(file))])
+        _replace(file, keys)
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Wait until no other process changes the file. The lock is a file beside it."""
+    lock = os.open(f"{os.path.realpath(file)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _replace(file: Path, keys: list[Key]) -> None:
+    target = Path(os.path.realpath(file))
+    text = json.dumps({"version": VERSION, "keys": [_fields(one) for one in keys]}, indent=2)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as opened:
+            opened.write(f"{text}\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        fresh.replace(target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _fields(key: Key) -> dict[str, Any]:
+    fields = {name: getattr(key, name) for name in FIELDS}
+    for name in ("created", "expires", "revoked"):
+        fields[name] = None if fields[name] is None else written(fields[name])
+    return fields
+
+
+def _key(place: str, said: object, problems: list[Problem]) -> Key | None:
+    """Read one key; None, with its mistakes, for an invalid one. No value of a hash is quoted."""
+    if not isinstance(said, dict) or set(said) != set(FIELDS):
+        problems.append(Problem(place, f"must have the members {', '.join(FIELDS)}"))
+        return None
+    before = len(problems)
+    times: dict[str, int | None] = {}
+    for name in ("created", "expires", "revoked"):
+        try:
+            is_absent = said[name] is None and name != "created"
+            times[name] = None if is_absent else parsed(str(said[name]))
+        except ValueError:
+            must = "must be a time such as 2030-01-31T12:00:00Z"
+            problems.append(rule(f"{place}.{name}", must, said[name]))
+    for name, length in (("id", ID_CHARS), ("sha256", SHA256_CHARS)):
+        value = said[name]
+        if not isinstance(value, str) or len(value) != length or not HEX.issuperset(value):
+            what = f"must be {length} hexadecimal digits"
+            problems.append(Problem(f"{place}.{name}", what))
+    for name, pattern, must in (("name", NAME, NAME_RULE), ("tenant", TENANT, TENANT_RULE)):
+        if not isinstance(said[name], str) or not pattern.fullmatch(said[name]):
+            problems.append(rule(f"{place}.{name}", must, said[name]))
+    if said["role"] not in list(Role):
+        problems.append(one_of(f"{place}.role", list(Role), said["role"]))
+    if len(problems) > before:
+        return None
+    return Key(
+        said["id"],
+        said["name"],
+        said["tenant"],
+        Role(said["role"]),
+        times["created"] or 0,
+        times["expires"],
+        times["revoked"],
+        said["sha256"],
+    )

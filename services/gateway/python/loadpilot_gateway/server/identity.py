@@ -1,0 +1,30 @@
+"""The caller of a request: its name, its tenant, and what it may do there.
+
+Must never hold a secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadpilot.keys.key import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An authenticated caller."""
+
+    user: str
+    """The author of its requests."""
+    tenant: str
+    """The one tenant whose runs it sees."""
+    role: Role = Role.ADMIN
+    key: str | None = None
+    """Id of its key; None for a caller without one."""
+    expires: int | None = None
+    """When the key ends, in seconds since 1970; None: never."""
+
+    @property
+    def scope(self) -> str:
+        """The owner of Idempotency-Keys: names of keys repeat in other tenants."""
+        return self.user if self.key is None else f"{self.tenant}/{self.user}"

@@ -1,0 +1,184 @@
+"""The tenants of a gateway: a gateway's state for each, and its connection to the log.
+
+Nothing is shared between two of them: sessions, readings, lists, followers, outcomes and caches are
+those of one tenant. Must never look for a run in another tenant's log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadpilot import _native
+from loadpilot.control.nats_settings import ADDRESS, Server
+from loadpilot.keys.key import TENANT, TENANT_RULE
+from loadpilot.problem import Problem, rule
+
+from .server.proxy_rules import unknown
+from .server.watched_file import stamp_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .gateway import Gateway
+
+FIELDS = ("nats_url", "token_file", "creds")
+FILE_BYTES_MAX = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class RotatingServer(Server):
+    """A server whose token file is read for each new connection, as its credentials file is."""
+
+    token_file: Path | None = None
+    is_insecure: bool = False
+    """Whether a token may travel unencrypted off loopback."""
+
+    def join(self) -> _native.Session:
+        """Connect to ask for runs; raises Fault when no coordinator listens, Refused."""
+        return self._current().join()
+
+    def visit(self) -> _native.Session:
+        """Connect to read the log; raises Fault, Refused."""
+        return self._current().visit()
+
+    @property
+    def has_token(self) -> bool:
+        """Whether it authenticates with a token, which must not travel unencrypted."""
+        return self.token is not None or self.token_file is not None
+
+    def stamp(self) -> object:
+        """Return what changes when the credentials do."""
+        return [stamp_of(one) for one in (self.token_file, self.creds) if one is not None]
+
+    def _current(self) -> Server:
+        token = self.token
+        if self.token_file is not None:
+            try:
+                with self.token_file.open(encoding="utf-8") as opened:
+                    token = opened.read(FILE_BYTES_MAX).strip("\r\n")
+            except (OSError, UnicodeError):
+                what = f"the token file {self.token_file} of the log cannot be read"
+                raise _native.Fault(what) from None
+        return Server(self.url, token, self.creds, self.tenant, self.cacert)
+
+
+class Tenants:
+    """The gateways of all tenants, by name; the first is that of callers without a tenant."""
+
+    def __init__(self, gateways: Mapping[str, Gateway]) -> None:
+        """Take them; at least one."""
+        self._gateways = dict(gateways)
+        self.first = next(iter(self._gateways.values()))
+        self.requests: Counter[tuple[str, int]] = Counter()
+        """Number of answers by route and status code, of all tenants."""
+
+    def of(self, tenant: str) -> Gateway | None:
+        """Find the gateway of a tenant."""
+        return self._gateways.get(tenant)
+
+    def __iter__(self) -> Iterator[Gateway]:
+        return iter(self._gateways.values())
+
+    def close_views(self) -> None:
+        """End all live views."""
+        for one in self:
+            one.hub.close()
+
+    async def rest(self) -> None:
+        """Close what is unused at an interval, until cancelled."""
+        await asyncio.gather(*(one.rest() for one in self))
+
+    async def end_views(self) -> None:
+        """End live views of callers whose key has ended, until cancelled."""
+        while True:
+            await asyncio.sleep(VIEWS_SECS)
+            for one in self:
+                one.hub.end_views()
+
+    def close(self) -> None:
+        """End everything."""
+        for one in self:
+            one.close()
+
+
+VIEWS_SECS = 1.0
+"""Maximum time that a live view outlives its key."""
+
+
+def read_tenants(
+    file: Path, first: RotatingServer, problems: list[Problem]
+) -> list[RotatingServer]:
+    """Read the tenants file: a table for each, which may name its server and credentials."""
+    place = str(file)
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(Problem(place, f"must be a TOML file that can be read: {error}"))
+        return []
+    tables = found.get("tenants")
+    problems += [unknown(place, name, ("tenants",)) for name in found if name != "tenants"]
+    if not isinstance(tables, dict) or not tables:
+        problems.append(Problem(place, "must have a table [tenants.NAME] for each tenant"))
+        return []
+    read = [_tenant(place, name, said, first, problems) for name, said in tables.items()]
+    return [one for one in read if one is not None]
+
+
+def _tenant(
+    file: str, name: str, said: Any, first: RotatingServer, problems: list[Problem]
+) -> RotatingServer | None:
+    place, before = f"{file}: tenants.{name}", len(problems)
+    if not TENANT.fullmatch(name):
+        problems.append(rule(place, TENANT_RULE, name))
+    if not isinstance(said, dict):
+        problems.append(Problem(place, "must be a table"))
+        return None
+    problems += [unknown(place, one, FIELDS) for one in said if one not in FIELDS]
+    texts = [one for one in FIELDS if one in said]
+    problems += [
+        rule(f"{place}.{one}", "must be a text", said[one])
+        for one in texts
+        if not isinstance(said[one], str)
+    ]
+    if len(problems) > before:
+        return None
+    return _server(place, {one: said[one] for one in texts}, name, first, problems)
+
+
+def _server(
+    place: str,
+    said: Mapping[str, str],
+    tenant: str,
+    first: RotatingServer,
+    problems: list[Problem],
+) -> RotatingServer:
+    url, files = said.get("nats_url", first.url), {}
+    if "token_file" in said and "creds" in said:
+        what = "authenticates, and so does token_file; drop one"
+        problems.append(Problem(f"{place}.creds", what))
+    for one in ("token_file", "creds"):
+        if one not in said:
+            continue
+        path = files[one] = Path(said[one])
+        if not path.is_file():
+            problems.append(rule(f"{place}.{one}", "must be a file that can be read", said[one]))
+        elif path.stat().st_mode & 0o077:
+            must = "must be readable by its owner only (chmod 600)"
+            problems.append(rule(f"{place}.{one}", must, said[one]))
+    found = replace(first, tenant=tenant, url=url)
+    if files:
+        found = replace(
+            found, token=None, token_file=files.get("token_file"), creds=files.get("creds")
+        )
+    if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
+        must = "must be nats://host:port or tls://host:port"
+        problems.append(rule(f"{place}.nats_url", must, _native.shown_address(url)))
+    elif not found.is_insecure and _native.token_exposed_to(url, found.has_token) is not None:
+        must = "must be tls://, or the token travels unencrypted"
+        problems.append(rule(f"{place}.nats_url", must, _native.shown_address(url)))
+    return found
