@@ -13,6 +13,7 @@ from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates ann
 from .commands.attack.attack_command import attack
 from .commands.comparison.comparison_commands import compare, versus
 from .commands.project.admin_commands import admin_app
+from .commands.project.key_app import keys_app
 from .commands.search.search_command import search
 from .configuration.precedence import Configuration
 from .flags.coordinator_flags import ApiFlags
@@ -33,7 +34,6 @@ from .flags.shared_flags import (
 )
 from .flags.verdict_flags import VerdictFlags
 from .import_commands import import_app, record
-from .key_app import keys_app
 from .live_commands import add_live_commands
 from .project_commands import completion, doctor, init, model_app, version
 from .table_commands import dump, plot, sql

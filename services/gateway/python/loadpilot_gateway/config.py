@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from loadpilot.control.nats_settings import INSECURE_VARIABLE, ServerFlags, read_server
-from loadpilot.keys.key_file import read_keys
+from loadpilot.local.keys.key_file import read_keys
 from loadpilot.problem import Problem, Refused, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX

@@ -8,7 +8,7 @@ import sys
 
 from loadpilot.control.exit_code import ExitCode
 from loadpilot.control.signals import Interruptions
-from loadpilot.keys.key_file import read_keys
+from loadpilot.local.keys.key_file import read_keys
 
 from .app import application
 from .config import PREFIX, Config, Settings, read

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadpilot import _native
 from loadpilot.control.nats_settings import ADDRESS, Server
-from loadpilot.keys.key import TENANT, TENANT_RULE
+from loadpilot.local.keys.key import TENANT, TENANT_RULE
 from loadpilot.problem import Problem, rule
 
 from .server.proxy_rules import unknown

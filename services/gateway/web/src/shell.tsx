@@ -46,6 +46,7 @@ export function Shell() {
             </Link>
           )}
         </nav>
+        <Caller />
         <button
           type="button"
           class="ghost"
@@ -65,6 +66,17 @@ export function Shell() {
         {signInRequired.value ? <SignIn /> : <Page route={route} />}
       </main>
     </>
+  );
+}
+
+/** Name, tenant and role of a caller with a key or a rule; others are the only user. */
+function Caller() {
+  const caller = me.value;
+  if (!caller?.tenant || (!caller.key && caller.role === "admin")) return null;
+  return (
+    <span class="quiet" title="Caller, tenant and role">
+      {caller.user} · {caller.tenant} · {caller.role}
+    </span>
   );
 }
 
@@ -104,7 +116,7 @@ function SignIn() {
       {signInProblem.value && <Failed problem={signInProblem.value} />}
       <form onSubmit={(event) => void submit(event)}>
         <label>
-          Token
+          Token or key
           <input
             type="password"
             value={token}
@@ -117,8 +129,8 @@ function SignIn() {
         </button>
       </form>
       <p class="quiet">
-        Enter the bearer token of the gateway. Run <code>loadpilot ui</code> again on your own
-        machine: it opens this page with a new one-time token.
+        Enter the bearer token or your key of the gateway. Run <code>loadpilot ui</code> again on
+        your own machine: it opens this page with a new one-time token.
       </p>
     </div>
   );

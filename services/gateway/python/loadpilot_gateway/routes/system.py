@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from loadpilot import _native
 from loadpilot.control.protocols import LISTEN_SECS
-from loadpilot.keys.key import Role
+from loadpilot.local.keys.key import Role
 
 from ..problem import ApiError, Code, unavailable
 from ..runs.sessions import Lane

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from time import time
 from typing import TYPE_CHECKING
 
-from loadpilot.keys.key import KEY, KEY_PREFIX, Key
+from loadpilot.local.keys.key import KEY, KEY_PREFIX, Key
 
 from .identity import Identity
 

@@ -12,7 +12,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from loadpilot.keys.key import Role
+from loadpilot.local.keys.key import Role
 
 from ..limits import ADJUST_BYTES_MAX, BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
 from ..problem import CONTENT_TOO_LARGE, ApiError, Code

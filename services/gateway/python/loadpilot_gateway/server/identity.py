@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadpilot.keys.key import Role
+from loadpilot.local.keys.key import Role
 
 
 @dataclass(frozen=True, slots=True)

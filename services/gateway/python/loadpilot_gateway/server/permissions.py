@@ -9,7 +9,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from loadpilot.keys.key import Role
+from loadpilot.local.keys.key import Role
 
 from ..problem import ApiError, Code
 

@@ -15,7 +15,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadpilot.keys.key import TENANT, TENANT_RULE, Role
+from loadpilot.local.keys.key import TENANT, TENANT_RULE, Role
 from loadpilot.problem import Problem, Refused, nearest, one_of, rule
 
 if TYPE_CHECKING:

@@ -87,7 +87,13 @@ export interface RunList {
 export interface Me {
   can_start?: boolean;
   can_steer?: boolean;
+  can_halt?: boolean;
   user?: string;
+  /** Empty where there is one tenant without a name. */
+  tenant?: string;
+  role?: "viewer" | "runner" | "admin";
+  /** Id of the caller's key; null without one. */
+  key?: string | null;
   /** Number of agents that this gateway starts itself; null: a fleet provides them. */
   agents?: number | null;
 }

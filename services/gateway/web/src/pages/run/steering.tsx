@@ -99,9 +99,11 @@ export function Steering({ report }: { report: Report }) {
       <button type="button" class="danger" onClick={() => confirm("stop")}>
         <Icon name="stop" /> Stop
       </button>
-      <button type="button" class="danger quiet" onClick={() => confirm("halt")}>
-        Halt
-      </button>
+      {me.value?.can_halt !== false && (
+        <button type="button" class="danger quiet" onClick={() => confirm("halt")}>
+          Halt
+        </button>
+      )}
       <p class="result" role="status">
         {result}
       </p>

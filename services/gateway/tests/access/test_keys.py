@@ -15,8 +15,8 @@ import pytest
 from services.gateway.tests.gateways import API, Gateway, Gateways, plan
 
 from loadpilot.cli import main
-from loadpilot.keys.key import Role, new_key
-from loadpilot.keys.key_file import changing, create_file
+from loadpilot.local.keys.key import Role, new_key
+from loadpilot.local.keys.key_file import changing, create_file
 from loadpilot_gateway.server.permissions import ROUTES
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
-OPENAPI = Path(__file__).parents[1] / "openapi.json"
+OPENAPI = Path(__file__).parents[2] / "openapi.json"
 RUN = "01unknownrun"
 VIEWER, RUNNER, ADMIN = "viewer", "runner", "admin"
 READ_BY_ALL = {
@@ -330,6 +330,8 @@ def test_credentials_of_the_log_rotate_while_a_run_is_followed(
     with gateway.live(run, ann) as live:
         events = live.events()
         next(events)
+        # An unused connection and a reading, both with the credentials of now.
+        assert gateway.api(f"/runs/{run}", ann).status == 200
         token.write_text("wrong-and-long-enough", encoding="utf-8")
         refused = gateway.api(f"/runs/{run}", ann)
         assert refused.status == 503, refused.body

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 ORIGIN = {"Origin": "http://evil.test"}
-OPENAPI = Path(__file__).parents[1] / "openapi.json"
+OPENAPI = Path(__file__).parents[2] / "openapi.json"
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", f"{API}/session")}
 """Paths without authentication."""
 WORD = "0123456789abcdef-token"

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
-from ..control.nats_settings import TENANT_DEFAULT
-from .flags.declaration import OUTPUT, flag
-from .flags.shared_flags import Json  # noqa: TC001  (as above)
+from ....control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from ....control.nats_settings import TENANT_DEFAULT
+from ...flags.declaration import OUTPUT, flag
+from ...flags.shared_flags import Json  # noqa: TC001  (as above)
 
 LIFETIME = "90d"
 """Lifetime of a key where none is named."""
@@ -46,7 +46,7 @@ def init(
     expires: Expires = LIFETIME,
 ) -> ExitCode:
     """Create the file with a first key, of role admin, and print that key once."""
-    from .commands.keys.key_commands import init as execute
+    from .key_commands import init as execute
 
     return execute(file, name, tenant, expires)
 
@@ -68,7 +68,7 @@ def create(
 
     viewer: reads runs. runner: also starts, steers and annotates. admin: also the kill switch.
     """
-    from .commands.keys.key_commands import create as execute
+    from .key_commands import create as execute
 
     return execute(file, name, tenant, role, expires)
 
@@ -76,7 +76,7 @@ def create(
 @keys_app.command(name="list")
 def list_(*, file: KeyFile = None, json: Json = False) -> ExitCode:
     """List the keys: id, name, tenant, role, state and end; no secret."""
-    from .commands.keys.key_commands import list_keys as execute
+    from .key_commands import list_keys as execute
 
     return execute(file, as_json=json)
 
@@ -89,6 +89,6 @@ def revoke(
     file: KeyFile = None,
 ) -> ExitCode:
     """Revoke a key: the gateway refuses it and ends its browser sessions and live views."""
-    from .commands.keys.key_commands import revoke as execute
+    from .key_commands import revoke as execute
 
     return execute(key, file)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from ....control.exit_code import ExitCode
 from ....control.terminal import safe, say, write_product
 from ....inputs.units import Wrong, duration_us
-from ....keys.key import NAME, NAME_RULE, TENANT, TENANT_RULE, Key, Role, new_key, written
-from ....keys.key_file import changing, create_file, read_keys
+from ....local.keys.key import NAME, NAME_RULE, TENANT, TENANT_RULE, Key, Role, new_key, written
+from ....local.keys.key_file import changing, create_file, read_keys
 from ....problem import Problem, Refused, nearest, one_of, rule
 from ...output.refusal import refuse
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..problem import Problem, Refused, one_of, rule
+from ...problem import Problem, Refused, one_of, rule
 from .key import NAME, NAME_RULE, TENANT, TENANT_RULE, Key, Role, parsed, written
 
 if TYPE_CHECKING:

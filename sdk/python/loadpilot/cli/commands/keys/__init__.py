@@ -1,1 +1,0 @@
-"""``loadpilot keys``: the file of a gateway's keys."""
