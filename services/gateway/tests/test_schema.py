@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS, load_all_checks
 from services.gateway.tests.gateways import Gateways, plan
+
+from loadpilot.local.keys.key import Role, new_key
+from loadpilot.local.keys.key_file import create_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +65,30 @@ def test_the_api_holds_what_it_describes(
         run_all(operation.as_strategy(), partial(holds, base, run, held, calls))
     assert len(calls) > 12
     assert oracle.counts().received == 20
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.RUNNER])
+def test_a_key_of_any_role_gets_what_is_described(
+    fleet: Fleet, gateways: Gateways, tmp_path: Path, role: Role
+) -> None:
+    """Broken if a refusal of a role, or an answer to one, has an undocumented form."""
+    fleet.coordinator()
+    key, text = new_key("a-key", "local", role, int(time.time()), None)
+    create_file(tmp_path / "keys.json", [key])
+    gateway = gateways.start(KEYS_FILE=str(tmp_path / "keys.json"))
+    base, shown = f"http://127.0.0.1:{gateway.port}", {"Authorization": f"Bearer {text}"}
+    load_all_checks()
+    held = [CHECKS.get_one(name) for name in HELD]
+    calls: Counter[str] = Counter()
+
+    def held_by(case: Case) -> None:
+        calls[case.operation.label] += 1
+        case.call_and_validate(base_url=base, checks=held, timeout=ANSWER_S, headers=shown)
+
+    for found in schemathesis.openapi.from_path(OPENAPI).get_all_operations():
+        run_all(found.ok().as_strategy(), held_by)
+    assert len(calls) > 12
+    assert text.encode() not in gateways.processes[0].said.encode()
 
 
 def run_all(cases: SearchStrategy[Case], hold: Callable[[Case], None]) -> None:

@@ -157,7 +157,8 @@ def _server(
     first: RotatingServer,
     problems: list[Problem],
 ) -> RotatingServer:
-    url, files = said.get("nats_url", first.url), {}
+    url = said.get("nats_url", first.url)
+    files: dict[str, Path] = {}
     if "token_file" in said and "creds" in said:
         what = "authenticates, and so does token_file; drop one"
         problems.append(Problem(f"{place}.creds", what))
