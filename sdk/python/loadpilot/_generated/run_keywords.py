@@ -358,7 +358,8 @@ class RunKeywords(TypedDict, total=False):
 
     creds: str | PathLike[str] | None
     """
-    `--creds`: NATS credentials file instead of a token. Without the flag: NATS_CREDS.
+    `--creds`: NATS credentials file, or a key alone, instead of a token. Without the flag:
+    NATS_CREDS.
     """
 
     tenant: str | None

@@ -36,7 +36,10 @@ class ServerFlags(nats_settings.ServerFlags):
     creds: Annotated[
         str | None,
         flag(
-            FLEET, "FILE", "NATS credentials file instead of a token. Without the flag: NATS_CREDS."
+            FLEET,
+            "FILE",
+            "NATS credentials file, or a key alone, instead of a token. Without the flag: "
+            "NATS_CREDS.",
         ),
     ] = None
     tenant: Annotated[
