@@ -11,6 +11,7 @@
 //! - [`annotations`]: notes about a run, and its mark as a baseline
 //!
 //! Decisions:
+//! - [`admission`]: what tenants of a shared fleet may use
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
 //! - [`hold`]: the next rate of a run that holds gates
@@ -26,6 +27,7 @@ pub mod run_state;
 pub mod steering;
 pub mod teardown;
 
+pub mod admission;
 pub mod assign;
 pub mod decide;
 pub mod hold;
