@@ -11,6 +11,7 @@
 //! - [`annotations`]: notes about a run, and its mark as a baseline
 //!
 //! Decisions:
+//! - [`tenants`]: the tenants of a shared fleet
 //! - [`admission`]: what tenants of a shared fleet may use
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
@@ -33,6 +34,7 @@ pub mod decide;
 pub mod hold;
 pub(crate) mod name_list;
 pub mod overcommit;
+pub mod tenants;
 
 pub mod agent_view;
 pub mod per_agent_view;
