@@ -160,6 +160,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
     }
     Shell {
         bus,
+        home: config.subjects.clone(),
         subjects: config.subjects,
         me: Holder {
             agent: config.id,

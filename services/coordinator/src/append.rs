@@ -8,7 +8,7 @@ use loadpilot_bus::{AppendError, Bus, Fault, Stream};
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::envelope::version_of;
 use loadpilot_events::wire::heartbeat::News;
-use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
+use loadpilot_events::{Envelope, EventId, RunId, TenantId, Timestamp};
 
 use crate::clock::Clock;
 
@@ -19,6 +19,8 @@ const PENDING_APPEND_US_MAX: u64 = 1_000_000;
 /// A decision to be appended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingAppend {
+    /// Tenant of its run.
+    pub tenant: TenantId,
     /// Its run.
     pub run: RunId,
     /// The control subject of the run.
@@ -72,7 +74,7 @@ impl Outcome {
     }
 }
 
-/// Appends `pending`; on success also returns the news for agents.
+/// Appends `pending`; on success also returns the news for the tenant's watchers.
 pub(crate) async fn append(
     bus: &Bus,
     clock: &Clock,
@@ -112,6 +114,7 @@ pub(crate) async fn append(
             let (run, previous_seq) = (pending.run.clone(), pending.previous_seq);
             Some(News {
                 run,
+                tenant: None,
                 seq,
                 previous_seq,
                 event,

@@ -4,7 +4,7 @@ use loadpilot_engine::control::per_agent_view::for_agent;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::heartbeat::News;
-use loadpilot_events::{AgentId, Envelope, RunId};
+use loadpilot_events::{AgentId, Envelope, RunId, TenantId};
 
 /// Maximum number of bytes of events in one reply, so that it fits a message of 1 MiB; the first
 /// event is always sent.
@@ -26,11 +26,19 @@ pub(crate) struct Item {
 }
 
 impl NewsFeed {
-    /// Adds the event stored at `seq`, `bytes` long.
-    pub(crate) fn push(&mut self, run: &RunId, seq: u64, event: Envelope<Decision>, bytes: usize) {
+    /// Adds the event stored at `seq`, `bytes` long, of a run and, unless it is the agents' own,
+    /// its tenant.
+    pub(crate) fn push(
+        &mut self,
+        (run, tenant): (&RunId, Option<TenantId>),
+        seq: u64,
+        event: Envelope<Decision>,
+        bytes: usize,
+    ) {
         let previous_seq = self.last_seq();
         let news = News {
             run: run.clone(),
+            tenant,
             seq,
             previous_seq,
             event,
@@ -62,6 +70,7 @@ impl NewsFeed {
 fn personal(news: &News, agent: &AgentId) -> News {
     News {
         run: news.run.clone(),
+        tenant: news.tenant.clone(),
         seq: news.seq,
         previous_seq: news.previous_seq,
         event: Envelope {

@@ -1,5 +1,5 @@
-//! The coordinator: follows the log of all runs of one tenant, receives heartbeats, and appends the
-//! next decision of the engine's `decide`. Several coordinators may run at once: the log accepts
+//! The coordinator: follows the log of all runs of one tenant, or of all tenants that share a fleet
+//! (ADR 0059), receives heartbeats, and appends the next decision of the engine's `decide`. Several coordinators may run at once: the log accepts
 //! the first append, and the others fold it and decide again.
 //!
 //! All its state can be read again from the log and from heartbeats, so it may be killed at any
@@ -8,6 +8,7 @@
 //!
 //! Program:
 //! - `config`: flags and environment, read once
+//! - `tenants`: the file of the tenants of a shared fleet
 //! - `legacy_flags`: advice for flags of another product's coordinator
 //! - `start`: from arguments to exit code
 //!
@@ -44,6 +45,7 @@ mod pause_detector;
 mod run_state;
 mod shell;
 mod start;
+mod tenants;
 
 pub use self::http::{HttpConfig, Status, Token};
 pub use append::{Outcome, PendingAppend};

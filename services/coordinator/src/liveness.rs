@@ -1,15 +1,17 @@
 //! Times of the last heartbeats of agent processes and owners, which are not in the log. The caller
 //! takes identities from the subjects of heartbeats, never from a payload.
 
+use std::collections::BTreeMap;
+
 use loadpilot_engine::control::decide::{LastSeen, Observations};
 use loadpilot_events::wire::heartbeat::AgentBeat;
-use loadpilot_events::{AgentId, Holder, OwnerId, Timestamp};
+use loadpilot_events::{AgentId, Holder, OwnerId, TenantId, Timestamp};
 
 /// Time without a heartbeat in µs after which a process or owner is forgotten; its loss is decided
 /// long before.
 const FORGET_AFTER_US: u64 = 600_000_000;
 
-/// Maximum number of processes, and of owners; heartbeats of further ones are ignored.
+/// Maximum number of processes, and of owners of a tenant; heartbeats of further ones are ignored.
 const LIVE_MAX: usize = 65_536;
 
 /// Records a heartbeat of a process of `agent`; returns whether it may change a decision. A known
@@ -60,28 +62,34 @@ pub(crate) fn note_agent(
     true
 }
 
-/// Records a heartbeat of `owner`.
-pub(crate) fn note_owner(observations: &mut Observations, owner: OwnerId, now: Timestamp) {
-    if let Some(at) = observations.owners.get_mut(&owner) {
+/// Records a heartbeat of `owner` among the owners of its tenant.
+pub(crate) fn note_owner(
+    owners: &mut BTreeMap<OwnerId, Timestamp>,
+    owner: OwnerId,
+    now: Timestamp,
+) {
+    if let Some(at) = owners.get_mut(&owner) {
         *at = now;
         return;
     }
-    observations
-        .owners
-        .retain(|_, at| now < at.plus_us(FORGET_AFTER_US));
-    if observations.owners.len() < LIVE_MAX {
-        observations.owners.insert(owner, now);
+    owners.retain(|_, at| now < at.plus_us(FORGET_AFTER_US));
+    if owners.len() < LIVE_MAX {
+        owners.insert(owner, now);
     }
 }
 
 /// Starts to listen anew: silence before `now` proves nothing, and after a clock was set back no
 /// heartbeat is in the future.
-pub(crate) fn begin(observations: &mut Observations, now: Timestamp) {
+pub(crate) fn begin(
+    observations: &mut Observations,
+    owners: &mut BTreeMap<TenantId, BTreeMap<OwnerId, Timestamp>>,
+    now: Timestamp,
+) {
     observations.since = now;
     for seen in observations.agents.values_mut() {
         seen.at = seen.at.min(now);
     }
-    for at in observations.owners.values_mut() {
+    for at in owners.values_mut().flat_map(BTreeMap::values_mut) {
         *at = (*at).min(now);
     }
 }

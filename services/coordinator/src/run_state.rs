@@ -10,7 +10,7 @@ use loadpilot_engine::control::run_state::RunState;
 use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::heartbeat::Unreached;
-use loadpilot_events::{Holder, RunId, Timestamp};
+use loadpilot_events::{Holder, RunId, TenantId, Timestamp};
 
 use crate::append::{Outcome, PendingAppend};
 use crate::feed::NewsFeed;
@@ -33,14 +33,16 @@ pub enum Effect {
     /// Read the last sequence of the data stream, for `Coordinator::data_head`.
     ReadDataHead(RunId),
     /// Read the last sequence of a run's control subject, for `Coordinator::ctl_last`.
-    ReadCtlLast(RunId),
+    ReadCtlLast(TenantId, RunId),
     /// Shred the secrets of a run that is over.
-    Shred(RunId),
+    Shred(TenantId, RunId),
 }
 
 /// One run that is not over.
 #[derive(Debug)]
 pub(crate) struct OpenRun {
+    /// Tenant on whose subjects its log is.
+    pub(crate) tenant: TenantId,
     /// The fold of its log.
     pub(crate) state: RunState,
     /// Its control events.
@@ -118,8 +120,9 @@ pub(crate) enum LogPresence {
 }
 
 impl OpenRun {
-    pub(crate) fn new(requested_at: Timestamp) -> Self {
+    pub(crate) fn new(tenant: TenantId, requested_at: Timestamp) -> Self {
         Self {
+            tenant,
             requested_at,
             state: RunState::default(),
             feed: NewsFeed::default(),
@@ -205,7 +208,7 @@ impl OpenRun {
                 self.activity = Activity::ReadingLast {
                     known: self.ctl_last,
                 };
-                return Some(Effect::ReadCtlLast(run.clone()));
+                return Some(Effect::ReadCtlLast(self.tenant.clone(), run.clone()));
             }
             Activity::BackingOff { until } if now >= until => {
                 self.activity = Activity::Idle;
@@ -222,6 +225,7 @@ impl OpenRun {
         }
         self.stale = false;
         self.deadline = None;
+        observations.tenant = Some(self.tenant.clone());
         observations.left_over = self.left_over;
         observations.waits_for_tails = true;
         observations.unreached.clone_from(&self.unreached);
@@ -240,6 +244,7 @@ impl OpenRun {
         let expected = self.ctl_last;
         self.activity = Activity::Appending { expected, ends };
         Some(Effect::Append(Box::new(PendingAppend {
+            tenant: self.tenant.clone(),
             run: run.clone(),
             subject: subject(),
             expected,

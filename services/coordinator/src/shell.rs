@@ -8,7 +8,7 @@ use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscriptio
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
 use loadpilot_events::wire::subject::Subjects;
-use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};
+use loadpilot_events::{AgentId, OwnerId, RunId, TenantId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
@@ -75,9 +75,21 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
     }
     clock.set(&measure_clock(bus).await);
     let subjects = &settings.subjects;
-    let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
+    let (of_beats, of_secrets, of_runs) = match settings.is_shared() {
+        true => (
+            subjects.heartbeat_of_all_tenants(),
+            subjects.secret_of_all_tenants(),
+            subjects.control_of_all_tenants(),
+        ),
+        false => (
+            subjects.heartbeat_all(),
+            subjects.secret_all(),
+            subjects.control_of_all_runs(),
+        ),
+    };
+    let mut beats = bus.subscribe(&of_beats).await?;
     let clock_requests = bus.subscribe(&subjects.clock()).await?;
-    let mut secrets = bus.subscribe(&subjects.secret_all()).await?;
+    let mut secrets = bus.subscribe(&of_secrets).await?;
     let (publisher, send) = CorePublisher::new(bus.clone());
     // Dropping the set at the end of this function ends every task.
     let mut tasks = JoinSet::new();
@@ -88,11 +100,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         clock.clone(),
     ));
     let (step_sender, mut steps) = mpsc::channel(STEPS_MAX);
-    tasks.spawn(follow(
-        bus.clone(),
-        subjects.control_of_all_runs(),
-        step_sender,
-    ));
+    tasks.spawn(follow(bus.clone(), of_runs, step_sender));
     let mut shell = Shell {
         coordinator: Coordinator::new(settings.clone(), clock.now()),
         effects: JoinSet::new(),
@@ -214,11 +222,19 @@ impl Shell {
         }
     }
 
-    /// The identity of a sender comes from the subject; the payload only names the process.
+    /// The identity of a sender comes from the subject; the payload only names the process. Agents
+    /// serve all tenants on subjects of their own one only.
     fn on_heartbeat(&mut self, message: &Message) {
         let received_at = self.io.clock.now();
+        let subjects = &self.io.settings.subjects;
+        let Some(tenant) = subjects.tenant_of(&message.subject) else {
+            return;
+        };
         let token = Subjects::last_token(&message.subject);
         match serde_json::from_slice::<Heartbeat>(&message.payload) {
+            Ok(Heartbeat::Agent(_)) if tenant != *subjects.tenant_id() => {
+                tracing::debug!(subject = %message.subject, "an agent of another tenant");
+            }
             Ok(Heartbeat::Agent(beat)) => {
                 let Ok(agent) = AgentId::parse(token) else {
                     return;
@@ -238,7 +254,7 @@ impl Shell {
                 let Ok(owner) = OwnerId::parse(token) else {
                     return;
                 };
-                self.coordinator.heard_owner(owner, received_at);
+                self.coordinator.heard_owner(tenant, owner, received_at);
             }
             Err(error) => tracing::debug!(subject = %message.subject, %error, "invalid heartbeat"),
         }
@@ -250,16 +266,33 @@ impl Shell {
         let Some((run, agent)) = Subjects::secret_of(&message.subject) else {
             return;
         };
-        let Some(reply) = message.reply else { return };
-        if !self.coordinator.is_holder(&run, &agent) {
+        let subjects = &self.io.settings.subjects;
+        let (Some(tenant), Some(reply)) = (subjects.tenant_of(&message.subject), message.reply)
+        else {
+            return;
+        };
+        if !self.coordinator.is_holder(&tenant, &run, &agent) {
             tracing::debug!(%run, %agent, "secrets requested by an agent without shards");
             return;
         }
-        let (bus, subjects) = (self.io.bus.clone(), self.io.settings.subjects.clone());
+        let (bus, subjects) = (self.io.bus.clone(), subjects.of_tenant(&tenant));
         self.effects.spawn(async move {
             answers::send_secrets(&bus, &subjects, &run, &reply).await;
             Completion::SecretsSent
         });
+    }
+
+    /// Publishes a decision for the watchers of its tenant and for the agents, which listen to
+    /// their own tenant only.
+    fn publish_live(&self, tenant: &TenantId, news: News) {
+        let home = &self.io.settings.subjects;
+        self.publisher
+            .publish(home.of_tenant(tenant).live(&news.run), &news);
+        if tenant != home.tenant_id() {
+            let tenant = Some(tenant.clone());
+            let subject = home.live(&news.run);
+            self.publisher.publish(subject, &News { tenant, ..news });
+        }
     }
 
     /// After any change of the link the silence of agents proves nothing, even if it is up again.
@@ -288,12 +321,14 @@ impl Shell {
                     let head = bus.head(Stream::Data).await;
                     Completion::DataHead(run, head)
                 }
-                Effect::ReadCtlLast(run) => {
-                    let last = bus.last(Stream::Ctl, &settings.subjects.ctl(&run)).await;
+                Effect::ReadCtlLast(tenant, run) => {
+                    let subject = settings.subjects.of_tenant(&tenant).ctl(&run);
+                    let last = bus.last(Stream::Ctl, &subject).await;
                     Completion::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
                 }
-                Effect::Shred(run) => {
-                    answers::shred(&bus, &settings.subjects, &run).await;
+                Effect::Shred(tenant, run) => {
+                    let subjects = settings.subjects.of_tenant(&tenant);
+                    answers::shred(&bus, &subjects, &run).await;
                     Completion::Shredded
                 }
             }
@@ -317,8 +352,7 @@ impl Shell {
                 self.io.status.decided(outcome.name());
                 self.coordinator.appended(run, &outcome, now);
                 if let Some(news) = news.filter(|news| is_live(&news.event.event)) {
-                    self.publisher
-                        .publish(self.io.settings.subjects.live(run), news.as_ref());
+                    self.publish_live(&pending.tenant, *news);
                 }
             }
             Completion::DataHead(run, head) => {

@@ -24,7 +24,6 @@ mod connections;
 mod hold;
 mod inputs;
 pub mod pairs;
-mod proxy_policy;
 mod requests;
 mod script;
 mod secrecy;

@@ -11,6 +11,8 @@
 //! - [`annotations`]: notes about a run, and its mark as a baseline
 //!
 //! Decisions:
+//! - [`tenants`]: the tenants of a shared fleet
+//! - [`admission`]: what tenants of a shared fleet may use
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
 //! - [`hold`]: the next rate of a run that holds gates
@@ -26,11 +28,13 @@ pub mod run_state;
 pub mod steering;
 pub mod teardown;
 
+pub mod admission;
 pub mod assign;
 pub mod decide;
 pub mod hold;
 pub(crate) mod name_list;
 pub mod overcommit;
+pub mod tenants;
 
 pub mod agent_view;
 pub mod per_agent_view;

@@ -223,6 +223,7 @@ impl Coordinator {
             self.state = std::mem::take(&mut self.state).evolve(seq, at, entry);
             if let Parsed::Decision(event) = parsed {
                 self.feed.push(News {
+                    tenant: None,
                     run: log.run.clone(),
                     seq,
                     previous_seq: self.feed.last().map_or(0, |news| news.seq),

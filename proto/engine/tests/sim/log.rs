@@ -181,6 +181,7 @@ impl Log {
         let seq = self.ctl_last();
         let record = self.ctl.get(usize::try_from(seq).ok()?.checked_sub(1)?)?;
         Some(News {
+            tenant: None,
             run: self.run.clone(),
             seq,
             previous_seq: before.map_or(0, |stored| stored.seq),

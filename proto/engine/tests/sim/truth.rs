@@ -90,6 +90,7 @@ pub(crate) fn views(world: &World) {
         for (seq, event) in &decided {
             if *seq <= process.view.ctl_seq() {
                 expected.apply(&News {
+                    tenant: None,
                     run: world.log.run.clone(),
                     seq: *seq,
                     previous_seq,

@@ -376,6 +376,7 @@ impl World {
 /// The times of the fleet, five times as fast: what matters is their order.
 fn policy() -> Policy {
     Policy {
+        tenants: None,
         lost_us: 2_000_000,
         fence_us: 1_400_000,
         behind_us: 400_000,

@@ -94,6 +94,10 @@ pub struct RunCreated {
     /// Capabilities that each agent must have, beside those that the plan requires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Capability>,
+    /// Targets that the tenant of the run may have, on a fleet that several tenants share: names,
+    /// addresses and networks. Absent: all that the agents allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Vec<String>>,
     /// Version of the rules by which the run is judged. Absent: rules 1.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Rules,

@@ -31,6 +31,9 @@ const HOLD: &str = "hold";
 /// Capability of agents that send Trace Context.
 const TRACE_CONTEXT: &str = "trace-context";
 
+/// Capability of agents that serve several tenants.
+const TENANTS: &str = "tenants";
+
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
@@ -84,6 +87,13 @@ impl Capability {
     #[must_use]
     pub fn sessions() -> Self {
         Self(SESSIONS.to_owned())
+    }
+
+    /// The capability to report a run to its tenant and to connect to that tenant's targets only,
+    /// which agents of earlier versions lack.
+    #[must_use]
+    pub fn tenants() -> Self {
+        Self(TENANTS.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.

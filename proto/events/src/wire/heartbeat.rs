@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{BootId, RunId};
+use crate::id::{BootId, RunId, TenantId};
 use crate::log::cause::Cause;
 use crate::log::ctl::Decision;
 use crate::log::envelope::Envelope;
@@ -126,6 +126,10 @@ pub struct ClockSample {
 pub struct News {
     /// Id of the run.
     pub run: RunId,
+    /// Tenant of the run, on a fleet that several tenants share. Absent: the tenant of the subject
+    /// on which it comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantId>,
     /// Stream sequence of the event.
     pub seq: u64,
     /// Stream sequence of the run's control event before it; 0 for the first. An agent that has not

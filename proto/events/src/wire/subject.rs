@@ -68,6 +68,35 @@ impl Subjects {
         self.tenant.as_str()
     }
 
+    /// Subjects of another tenant under the same prefix.
+    #[must_use]
+    pub fn of_tenant(&self, tenant: &TenantId) -> Self {
+        Self {
+            prefix: self.prefix.clone(),
+            tenant: tenant.clone(),
+        }
+    }
+
+    /// The subjects that stand for those of all tenants; for subscriptions only.
+    fn of_all_tenants(&self) -> String {
+        format!("{}.*", self.prefix)
+    }
+
+    /// Id of the tenant whose subjects these are.
+    #[must_use]
+    pub fn tenant_id(&self) -> &TenantId {
+        &self.tenant
+    }
+
+    /// Tenant of any subject under the prefix; `None` for other subjects.
+    #[must_use]
+    pub fn tenant_of(&self, subject: &str) -> Option<TenantId> {
+        let mut tokens = subject.split('.');
+        let is_ours = tokens.next()? == self.prefix;
+        let tenant = TenantId::parse(tokens.next()?).ok()?;
+        is_ours.then_some(tenant)
+    }
+
     /// Request events about one run.
     #[must_use]
     pub fn req(&self, run: &RunId) -> String {
@@ -127,6 +156,14 @@ impl Subjects {
         format!("{}.{}.run.>", self.prefix, self.tenant)
     }
 
+    /// Everything in LP_CTL about all runs of all tenants.
+    #[must_use]
+    pub fn control_of_all_tenants(&self) -> Vec<String> {
+        let base = format!("{}.run.*", self.of_all_tenants());
+        let kinds = ["req", "ctl", "evt.*"];
+        kinds.map(|kind| format!("{base}.{kind}")).to_vec()
+    }
+
     /// Everything stored about one run, in both streams.
     #[must_use]
     pub fn everything_of(&self, run: &RunId) -> String {
@@ -161,6 +198,12 @@ impl Subjects {
     #[must_use]
     pub fn heartbeat_all(&self) -> String {
         format!("{}.{}.hb.*", self.prefix, self.tenant)
+    }
+
+    /// Heartbeats of all agents and of the owners of all tenants.
+    #[must_use]
+    pub fn heartbeat_of_all_tenants(&self) -> String {
+        format!("{}.hb.*", self.of_all_tenants())
     }
 
     /// Requests for clock samples.
@@ -198,6 +241,12 @@ impl Subjects {
     #[must_use]
     pub fn secret_all(&self) -> String {
         format!("{}.{}.secret.*.*", self.prefix, self.tenant)
+    }
+
+    /// Handover of the secrets of all runs of all tenants.
+    #[must_use]
+    pub fn secret_of_all_tenants(&self) -> String {
+        format!("{}.secret.*.*", self.of_all_tenants())
     }
 
     /// Run and agent of a [`Subjects::secret`]; `None` for any other subject.

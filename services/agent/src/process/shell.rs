@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loadpilot_bus::Bus;
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::wire::subject::Subjects;
-use loadpilot_events::{BootId, Capability, Holder, Rate};
+use loadpilot_events::{BootId, Capability, Holder, Rate, TenantId};
 use ulid::Ulid;
 
 use crate::fire::RingSettings;
@@ -20,7 +20,9 @@ use crate::users::script::Scripting;
 pub struct Shell {
     /// The NATS connection.
     pub bus: Bus,
-    /// The subjects of its tenant.
+    /// The subjects of its own tenant: of its heartbeats, of the clock and of live decisions.
+    pub home: Subjects,
+    /// The subjects of the tenant whose run it serves; its own one's before it serves any.
     pub subjects: Subjects,
     /// Agent id and boot id.
     pub me: Holder,
@@ -59,6 +61,16 @@ impl Shell {
         self
     }
 
+    /// The same agent in the service of a run of `tenant`; `None`: of its own one.
+    #[must_use]
+    pub fn in_service_of(&self, tenant: Option<&TenantId>) -> Self {
+        let subjects = tenant.map(|tenant| self.home.of_tenant(tenant));
+        Self {
+            subjects: subjects.unwrap_or_else(|| self.home.clone()),
+            ..self.clone()
+        }
+    }
+
     /// Its capabilities: labels, mixes of user types, lists of requests, pairs, and Python if there
     /// is an interpreter.
     #[must_use]
@@ -71,6 +83,7 @@ impl Shell {
             Capability::trace_context(),
             Capability::hold(),
             Capability::sessions(),
+            Capability::tenants(),
         ];
         self.labels
             .iter()

@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use loadpilot_engine::check::target_policy::TenantTargets;
 use loadpilot_engine::control::agent_view::Hold;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::script;
 use loadpilot_events::plan::{Object, Plan, Text};
+use loadpilot_events::refusal::Problem;
 use thiserror::Error;
 
 use crate::crash::spool::{SPOOL_BYTES_DEFAULT, Spool};
@@ -70,6 +72,9 @@ pub(super) enum PrepareError {
         /// Number of users of the run.
         users: u32,
     },
+    /// The list of the tenant's targets is invalid.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    TenantTargets(Vec<Problem>),
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -112,6 +117,13 @@ pub(super) async fn prepare(
     let bodies = bodies::fetch(shell, plan).await?;
     let row_files = row_files::fetch(shell, plan).await?;
     let policy = fire::with_own_servers(&shell.targets).await;
+    let policy = match &created.targets {
+        None => policy,
+        Some(texts) => {
+            let list = TenantTargets::parse(shell.subjects.tenant_id(), "targets", texts);
+            policy.narrowed_to(list.map_err(PrepareError::TenantTargets)?)
+        }
+    };
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
     let program = program.with_row_files(&row_files);
     fire::check_targets(&program).await?;
@@ -138,7 +150,7 @@ pub(super) async fn prepare(
     if plan.connections.open_first.is_some() {
         log_preconnect(run, cores.preconnected().await);
     }
-    let subject = shell.subjects.clock();
+    let subject = shell.home.clock();
     let prepared = Prepared {
         spool_path: spool.as_ref().map(|spool| spool.path().to_owned()),
         cores,

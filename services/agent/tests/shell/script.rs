@@ -104,6 +104,7 @@ impl Script {
             let previous_seq = known.last().map_or(0, |news| news.seq);
             let run = self.run.clone();
             known.push(News {
+                tenant: None,
                 run,
                 seq,
                 previous_seq,

@@ -72,6 +72,7 @@ impl World {
         let state = TempDir::new().expect("a folder");
         let shell = Shell {
             bus: Bus::Memory(link.clone()),
+            home: script.subjects.clone(),
             subjects: script.subjects.clone(),
             me: holder("agent-1"),
             predecessor_dead: false,
@@ -139,6 +140,7 @@ impl World {
             shards: SHARDS,
             gather_by: now().plus_us(60_000_000),
             needs: Vec::new(),
+            targets: None,
             rules: Rules::CURRENT,
         };
         self.script

@@ -8,16 +8,18 @@ use loadpilot_engine::control::decide::Policy;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::parse_duration_us;
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
-use loadpilot_events::{RunId, Timestamp};
+use loadpilot_events::{RunId, TenantId, Timestamp};
 use thiserror::Error;
 
 use crate::http::{HttpArgs, HttpConfig};
 use crate::legacy_flags;
+use crate::tenants;
 
 /// Variable with the targets that agents open, where no flag names one.
 const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
 
-/// Decides the next steps of the load tests of one tenant. Any number of coordinators may run.
+/// Decides the next steps of the load tests of one tenant, or of all that share a fleet. Any number
+/// of coordinators may run.
 #[derive(Parser)]
 #[command(name = "loadpilot-coordinator", version)]
 struct Args {
@@ -37,6 +39,13 @@ struct Args {
     /// List all problems of flags and environment, and start nothing.
     #[arg(long)]
     check_config: bool,
+    /// File of the tenants that share the fleet (TOML): a table [tenants.NAME] for each, with its
+    /// targets and limits.
+    ///
+    /// Runs of other tenants are refused, and so are runs that need Python on agents. --tenant
+    /// names the tenant of the fleet's own coordinators and agents. Give it to all coordinators.
+    #[arg(long, value_name = "FILE")]
+    tenants: Option<String>,
     #[command(flatten)]
     http: HttpArgs,
     /// Tenant: second token of every subject.
@@ -105,6 +114,21 @@ pub struct Settings {
     pub spared: Option<RunId>,
 }
 
+impl Settings {
+    /// Whether several tenants share the fleet.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.policy.tenants.is_some()
+    }
+
+    /// Whether the fleet serves `tenant`.
+    pub(crate) fn serves(&self, tenant: &TenantId) -> bool {
+        match &self.policy.tenants {
+            Some(tenants) => tenants.rules.contains_key(tenant),
+            None => tenant == self.subjects.tenant_id(),
+        }
+    }
+}
+
 /// Why the configuration is invalid.
 #[derive(Debug, Error)]
 pub enum ConfigError {
@@ -133,7 +157,15 @@ impl Config {
         let args = Args::try_parse_from(args)?;
         let bus = connection(&args, &env, &mut problems);
         let http = HttpConfig::read(&args.http, &env, &mut problems);
+        let tenants = args.tenants.as_deref().map(tenants::read).transpose();
+        let tenants = tenants.unwrap_or_else(|found| {
+            problems.extend(found);
+            None
+        });
         let policy = Policy {
+            // The code of one tenant would have the credentials by which agents serve all.
+            compiled_only: args.compiled_only || tenants.is_some(),
+            tenants,
             targets: targets(&args, &env, &mut problems),
             ..policy(&args, &mut problems)
         };
@@ -207,10 +239,7 @@ fn targets(
 }
 
 fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
-    let mut policy = Policy {
-        compiled_only: args.compiled_only,
-        ..Policy::default()
-    };
+    let mut policy = Policy::default();
     let flags = [
         ("--lost-after", &args.lost_after, &mut policy.lost_us),
         ("--fence-after", &args.fence_after, &mut policy.fence_us),

@@ -7,7 +7,7 @@ use loadpilot_engine::control::decide::Observations;
 use loadpilot_engine::control::{Parsed, is_newer};
 use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::wire::subject::Kind;
-use loadpilot_events::{AgentId, Holder, OwnerId, RunId, Timestamp};
+use loadpilot_events::{AgentId, Holder, OwnerId, RunId, TenantId, Timestamp};
 use thiserror::Error;
 
 use crate::append::Outcome;
@@ -39,6 +39,8 @@ pub struct Poison {
 pub struct Coordinator {
     settings: Settings,
     observations: Observations,
+    /// When each owner was last seen, by the tenant on whose subject its heartbeat came.
+    owners: BTreeMap<TenantId, BTreeMap<OwnerId, Timestamp>>,
     open_runs: BTreeMap<RunId, OpenRun>,
     finished: Finished,
     caught_up: bool,
@@ -46,7 +48,7 @@ pub struct Coordinator {
     /// Effects that are due without a decision.
     ready: Vec<Effect>,
     /// Runs that ended before the log was read to its end, and whose secrets may still exist.
-    unshredded: BTreeSet<RunId>,
+    unshredded: BTreeSet<(TenantId, RunId)>,
 }
 
 impl Coordinator {
@@ -59,6 +61,7 @@ impl Coordinator {
                 since: now,
                 ..Observations::default()
             },
+            owners: BTreeMap::new(),
             open_runs: BTreeMap::new(),
             finished: Finished::default(),
             caught_up: false,
@@ -70,8 +73,12 @@ impl Coordinator {
 
     /// Folds one record of the control stream.
     ///
+    /// A run belongs to the tenant of its first record: a record on another tenant's subject is
+    /// never folded into it.
+    ///
     /// # Errors
-    /// [`Poison`] when it cannot be read; it is skipped and nothing else changes.
+    /// [`Poison`] when it cannot be read, or is on the subject of a tenant that the run does not
+    /// belong to; it is skipped and nothing else changes.
     pub fn record(&mut self, subject: &str, seq: u64, payload: &[u8]) -> Result<(), Poison> {
         let poison = |reason: String| Poison {
             subject: subject.to_owned(),
@@ -84,12 +91,19 @@ impl Coordinator {
         if self.finished.contains(&place.run) {
             return Ok(());
         }
+        if let Some(known) = self.open_runs.get(&place.run)
+            && known.tenant != place.tenant
+        {
+            let (tenant, writer) = (&known.tenant, &place.tenant);
+            let reason = format!("the run belongs to tenant {tenant}, not to tenant {writer}");
+            return Err(poison(reason));
+        }
         let parsed = Parsed::from_payload(&place.kind, payload).map_err(poison);
         if matches!(place.kind, Kind::Ctl) {
             // An unreadable event counts as well: the next append is expected after it.
             let open_run = self.open_runs.entry(place.run.clone()).or_insert_with(|| {
                 let at = parsed.as_ref().map(|parsed| parsed.record().0);
-                OpenRun::new(at.unwrap_or_default())
+                OpenRun::new(place.tenant.clone(), at.unwrap_or_default())
             });
             open_run.ctl_last = seq;
             open_run.has_newer_decision |= is_newer(payload);
@@ -107,12 +121,15 @@ impl Coordinator {
             (_, None) => self
                 .open_runs
                 .entry(place.run.clone())
-                .or_insert_with(|| OpenRun::new(parsed.record().0)),
+                .or_insert_with(|| OpenRun::new(place.tenant.clone(), parsed.record().0)),
         };
         let (at, record) = parsed.record();
         open_run.state = std::mem::take(&mut open_run.state).evolve(seq, at, record);
         if let Parsed::Decision(event) = parsed {
-            open_run.feed.push(&place.run, seq, event, payload.len());
+            let is_foreign = place.tenant != *self.settings.subjects.tenant_id();
+            let tenant = is_foreign.then_some(place.tenant);
+            let run = (&place.run, tenant);
+            open_run.feed.push(run, seq, event, payload.len());
         }
         open_run.changed();
         if open_run.state.over {
@@ -133,8 +150,9 @@ impl Coordinator {
         }
         // The coordinator that ended these may have died before it shredded their secrets.
         let unshredded = std::mem::take(&mut self.unshredded).into_iter();
-        let recent = unshredded.filter(|run| self.finished.feed(run).is_some());
-        self.ready.extend(recent.map(Effect::Shred));
+        let recent = unshredded.filter(|(_, run)| self.finished.feed(run).is_some());
+        self.ready
+            .extend(recent.map(|(tenant, run)| Effect::Shred(tenant, run)));
     }
 
     /// Takes a heartbeat of a process of `agent`.
@@ -161,9 +179,12 @@ impl Coordinator {
         self.observations.message_bytes_max = Some(bytes);
     }
 
-    /// Takes a heartbeat of an owner.
-    pub fn heard_owner(&mut self, owner: OwnerId, now: Timestamp) {
-        liveness::note_owner(&mut self.observations, owner, now);
+    /// Takes a heartbeat of an owner on a subject of `tenant`. It counts for that tenant's runs
+    /// only.
+    pub fn heard_owner(&mut self, tenant: TenantId, owner: OwnerId, now: Timestamp) {
+        if self.settings.serves(&tenant) {
+            liveness::note_owner(self.owners.entry(tenant).or_default(), owner, now);
+        }
     }
 
     /// The news that `agent` lacks beyond `seen`, and whether there is more than fits one reply;
@@ -186,12 +207,13 @@ impl Coordinator {
         Some(feed::fit(open.chain(over.flatten()).collect(), agent))
     }
 
-    /// Whether a process of `agent` holds shards of a run that is not over.
+    /// Whether a process of `agent` holds shards of a run of `tenant` that is not over.
     #[must_use]
-    pub fn is_holder(&self, run: &RunId, agent: &AgentId) -> bool {
+    pub fn is_holder(&self, tenant: &TenantId, run: &RunId, agent: &AgentId) -> bool {
         let holdings = self
             .open_runs
             .get(run)
+            .filter(|open_run| open_run.tenant == *tenant)
             .map(|open_run| &open_run.state.holdings);
         holdings.is_some_and(|held| held.iter().any(|one| one.holder.agent == *agent))
     }
@@ -199,7 +221,7 @@ impl Coordinator {
     /// Starts to listen anew at `now`, after the process was frozen, the clock was set, or the link
     /// was down.
     pub fn listen_again(&mut self, now: Timestamp) {
-        liveness::begin(&mut self.observations, now);
+        liveness::begin(&mut self.observations, &mut self.owners, now);
         self.open_runs
             .values_mut()
             .for_each(|open_run| open_run.clock_was_set(now));
@@ -219,12 +241,19 @@ impl Coordinator {
         let Self {
             settings,
             observations,
+            owners,
             open_runs,
             ..
         } = self;
+        let mut none = BTreeMap::new();
         effects.extend(open_runs.iter_mut().filter_map(|(run, open_run)| {
-            let subject = || settings.subjects.ctl(run);
-            open_run.next(run, subject, observations, &settings.policy, now)
+            let subjects = settings.subjects.of_tenant(&open_run.tenant);
+            let owners = owners.get_mut(&open_run.tenant).unwrap_or(&mut none);
+            std::mem::swap(&mut observations.owners, owners);
+            let subject = || subjects.ctl(run);
+            let effect = open_run.next(run, subject, observations, &settings.policy, now);
+            std::mem::swap(&mut observations.owners, owners);
+            effect
         }));
         effects
     }
@@ -304,10 +333,11 @@ impl Coordinator {
             .or(requested)
             .is_some_and(|plan| !plan.secrets().is_empty());
         self.finished.add(run.clone(), open_run.feed);
+        let tenant = open_run.tenant;
         match (secret, self.caught_up) {
-            (true, true) => self.ready.push(Effect::Shred(run.clone())),
+            (true, true) => self.ready.push(Effect::Shred(tenant, run.clone())),
             (true, false) => {
-                self.unshredded.insert(run.clone());
+                self.unshredded.insert((tenant, run.clone()));
             }
             (false, _) => {}
         }

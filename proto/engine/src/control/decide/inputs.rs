@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::Capability;
-use loadpilot_events::id::{BootId, Holder, OwnerId};
+use loadpilot_events::id::{BootId, Holder, OwnerId, TenantId};
 use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::Unreached;
 
 use crate::check::target_policy::TargetPolicy;
+use crate::control::tenants::Tenants;
 
 /// Timeouts and rules of a fleet; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Policy {
     pub compiled_only: bool,
     /// Targets that are refused at creation, as far as a plan names addresses.
     pub targets: TargetPolicy,
+    /// The tenants that share the fleet; `None`: it serves one.
+    pub tenants: Option<Tenants>,
 }
 
 impl Default for Policy {
@@ -50,6 +53,7 @@ impl Default for Policy {
             compiled_only: false,
             // Only the agents know which private networks they may enter.
             targets: TargetPolicy::local(),
+            tenants: None,
         }
     }
 }
@@ -57,11 +61,13 @@ impl Default for Policy {
 /// What a coordinator knows beside the log, from heartbeats and its server.
 #[derive(Debug, Clone, Default)]
 pub struct Observations {
+    /// Tenant of the run, from its subject; `None` where the fleet serves one.
+    pub tenant: Option<TenantId>,
     /// Since when the coordinator has listened: earlier silence proves nothing.
     pub since: Timestamp,
     /// The last heartbeat of each process.
     pub agents: BTreeMap<Holder, LastSeen>,
-    /// When each owner was last seen.
+    /// When each owner of the run's tenant was last seen.
     pub owners: BTreeMap<OwnerId, Timestamp>,
     /// The last stream sequence of LP_DATA, read after the final totals that a seal counts.
     pub data_head: u64,

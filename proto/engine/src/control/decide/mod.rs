@@ -27,6 +27,7 @@ pub mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_events::Capability;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::assign::{Loss, LossReason};
 use loadpilot_events::log::ctl::{
@@ -40,10 +41,12 @@ use loadpilot_events::units::Timestamp;
 
 use crate::bugs::{Bug, bug};
 use crate::check;
+use crate::check::target_policy::TargetPolicy;
 use crate::control::assign::{shard_count, take_over};
 use crate::control::decide::unanswered::unanswered;
 use crate::control::name_list::name_list;
 use crate::control::run_state::RunState;
+use crate::control::tenants::TenantRules;
 
 pub use inputs::{LastSeen, Observations, Policy};
 
@@ -162,7 +165,13 @@ fn create(
     now: Timestamp,
 ) -> Decision {
     let mut problems = check::request(run);
-    problems.extend(policy.targets.judge_plan(&run.plan).err());
+    let rules = tenant_rules(observed, policy);
+    let rules = rules.map_err(|problem| problems.push(problem));
+    let list = rules.ok().flatten().and_then(|rules| rules.targets.clone());
+    let targets = list.as_ref().map(|list| list.texts().to_vec());
+    let open = policy.targets.clone();
+    let open = list.into_iter().fold(open, TargetPolicy::narrowed_to);
+    problems.extend(open.judge_plan(&run.plan).err());
     if let Some(script) = run.plan.script.as_ref().filter(|_| policy.compiled_only) {
         let rule = "must compile, since this fleet takes compiled plans only; \
                     `loadpilot explain` says what keeps the scenario in Python";
@@ -175,6 +184,7 @@ fn create(
     if !problems.is_empty() {
         return Decision::RunRefused(RunRefused { problems });
     }
+    let shared = policy.tenants.iter().map(|_| Capability::tenants());
     Decision::RunCreated(Box::new(RunCreated {
         plan: run.plan.clone(),
         plan_hash: run.plan.hash(),
@@ -184,9 +194,21 @@ fn create(
         lead_us: run.lead_us,
         shards: shard_count(run.agents.want, run.plan.users),
         gather_by: now.plus_us(run.agents.wait_us),
-        needs: run.needs.clone(),
+        needs: run.needs.iter().cloned().chain(shared).collect(),
+        targets,
         rules: Rules::CURRENT,
     }))
+}
+
+/// The rules of the run's tenant; `None` where the fleet serves one.
+fn tenant_rules<'p>(
+    observed: &Observations,
+    policy: &'p Policy,
+) -> Result<Option<&'p TenantRules>, Problem> {
+    let (Some(tenants), Some(tenant)) = (&policy.tenants, &observed.tenant) else {
+        return Ok(None);
+    };
+    tenants.rules_of(tenant).map(Some)
 }
 
 /// The arguments of one decision, together.

@@ -19,6 +19,7 @@ use crate::rules::plans::holder;
 
 fn news(seq: u64, previous_seq: u64, decision: Decision) -> News {
     News {
+        tenant: None,
         run: RunId::parse("01run").expect("a token"),
         seq,
         previous_seq,

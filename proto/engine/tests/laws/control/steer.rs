@@ -198,6 +198,7 @@ fn history(dice: &mut Dice, plan: &Plan, seed: u64, (split, ticks): (u64, u32)) 
 
 fn as_news(decisions: &[Decision]) -> impl Iterator<Item = News> {
     decisions.iter().zip(1..).map(|(decision, seq)| News {
+        tenant: None,
         run: RunId::parse("01run").expect("a token"),
         seq,
         previous_seq: seq - 1,
@@ -222,6 +223,7 @@ fn created(plan: &Plan, seed: u64) -> Decision {
         shards: SHARDS,
         gather_by: Timestamp(1),
         needs: Vec::new(),
+        targets: None,
         rules: Rules::CURRENT,
     }))
 }

@@ -184,6 +184,7 @@ fn control(request: RunRequested, holdings: Vec<Holding>, finals: Vec<Final>) ->
         shards: shard_count(request.agents.want, request.plan.users),
         gather_by: Timestamp(0),
         needs: Vec::new(),
+        targets: None,
         rules: Rules::CURRENT,
     };
     let decisions = [

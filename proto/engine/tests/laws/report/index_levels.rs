@@ -69,6 +69,7 @@ fn log(plan: &Plan) -> ControlLog {
         shards: 1,
         gather_by: Timestamp(0),
         needs: Vec::new(),
+        targets: None,
         rules: Rules::CURRENT,
     };
     let assigned = ShardsAssigned {

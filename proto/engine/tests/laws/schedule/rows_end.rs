@@ -121,6 +121,7 @@ proptest! {
             shards: 1,
             gather_by: start_at,
             needs: Vec::new(),
+            targets: None,
             rules: Rules::CURRENT,
         }));
         let started = Decision::StartScheduled(StartScheduled { start_at });

@@ -306,6 +306,7 @@ impl History {
             shards: self.shards,
             gather_by: START,
             needs: Vec::new(),
+            targets: None,
             rules: Rules::CURRENT,
         };
         self.push(Kind::Req, &Request::RunRequested(Box::new(request.clone())));

@@ -1,4 +1,4 @@
-//! State of this agent over all runs of its tenant. Pure: instants are arguments, and the loop
+//! State of this agent over all runs that it serves. Pure: instants are arguments, and the loop
 //! performs what is decided here.
 //!
 //! Agents have no consumer: events come live, at most once, and missing ones come in the reply to a
@@ -10,7 +10,7 @@ use loadpilot_engine::control::agent_view::{AgentView, Applied, Stage};
 use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::FinishReason;
 use loadpilot_events::wire::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
-use loadpilot_events::{BootId, Capability, Holder, Rate, RunId, Timestamp};
+use loadpilot_events::{BootId, Capability, Holder, Rate, RunId, TenantId, Timestamp};
 use tokio::time::Instant;
 
 use crate::fleet::capacity;
@@ -40,6 +40,8 @@ pub struct Membership {
 /// One run.
 #[derive(Debug)]
 struct RunEntry {
+    /// Tenant of the run; `None`: the agent's own.
+    tenant: Option<TenantId>,
     view: AgentView,
     behind_since: Option<Instant>,
     offered: Option<Rate>,
@@ -126,6 +128,7 @@ impl Membership {
             .runs
             .entry(news.run.clone())
             .or_insert_with(|| RunEntry {
+                tenant: news.tenant.clone(),
                 view: AgentView::new(self.me.clone()),
                 behind_since: None,
                 offered: None,
@@ -134,6 +137,11 @@ impl Membership {
                 finished: false,
                 must_rejoin: false,
             });
+        if entry.tenant != news.tenant {
+            let (run, known, told) = (&news.run, &entry.tenant, &news.tenant);
+            tracing::warn!(%run, ?known, ?told, "event of another tenant left out");
+            return Applied::Duplicate;
+        }
         let applied = entry.view.apply(news);
         match applied {
             Applied::Gap => {
@@ -164,11 +172,25 @@ impl Membership {
         self.contact.on_no_responder(sent_at);
     }
 
-    /// The kill switch of `run` was used.
-    pub fn halt(&mut self, run: &RunId) {
-        if let Some(entry) = self.runs.get_mut(run) {
-            entry.halted = true;
+    /// The kill switch of `run` was used by `tenant`, `None` the agent's own one; that of another
+    /// tenant's run does nothing.
+    pub fn halt(&mut self, tenant: Option<&TenantId>, run: &RunId) {
+        let entry = self.runs.get_mut(run);
+        match entry.filter(|entry| entry.tenant.as_ref() == tenant) {
+            Some(entry) => entry.halted = true,
+            None => tracing::info!(%run, ?tenant, "halt of a run that this tenant has not here"),
         }
+    }
+
+    /// Tenant of a run that is not over; `None`: the agent's own, or unknown.
+    #[must_use]
+    pub fn tenant(&self, run: &RunId) -> Option<&TenantId> {
+        self.runs.get(run)?.tenant.as_ref()
+    }
+
+    /// The other tenants whose runs it knows of.
+    pub fn tenants(&self) -> impl Iterator<Item = &TenantId> {
+        self.runs.values().filter_map(|entry| entry.tenant.as_ref())
     }
 
     /// A killed process of this agent left files of a run.

@@ -57,6 +57,7 @@ fn created(peak: Rate) -> Decision {
         shards: 4,
         gather_by: Timestamp(7),
         needs: Vec::new(),
+        targets: None,
         rules: Rules::CURRENT,
     }))
 }
@@ -92,6 +93,7 @@ fn sealed() -> Decision {
 
 fn news(name: &str, previous_seq: u64, seq: u64, decision: Decision) -> News {
     News {
+        tenant: None,
         run: run(name),
         seq,
         previous_seq,
@@ -315,8 +317,8 @@ fn halted_and_finished_runs_hold_nothing() {
     let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
     agent.apply(&news("r", 0, 1, created(Rate(1))), now);
     agent.apply(&news("r", 1, 2, assigned(&[0])), now);
-    agent.halt(&run("unknown"));
-    agent.halt(&run("r"));
+    agent.halt(None, &run("unknown"));
+    agent.halt(None, &run("r"));
     assert!(commands_of(&agent, "r").expect("known").halted);
     agent.finished(&run("r"), Some(FinishReason::Isolated));
     assert!(

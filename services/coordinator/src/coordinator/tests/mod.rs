@@ -11,7 +11,7 @@ use super::*;
 mod newer;
 mod teardown;
 mod world;
-use world::{SECOND, T0, World, agent, beat, offer, ready, request, run, subjects};
+use world::{SECOND, T0, World, agent, beat, home, offer, ready, request, run, subjects};
 
 /// Broken if a run does not go from request to seal by the log and time alone.
 #[test]
@@ -31,7 +31,7 @@ fn a_run_goes_from_request_to_seal() {
     );
     assert_eq!(
         world.effect(),
-        Effect::Shred(run("r1")),
+        Effect::Shred(home(), run("r1")),
         "its secrets end with it"
     );
     world.none();
@@ -94,7 +94,7 @@ fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
         .appended(&pending.run, &Outcome::Lost, world.now);
     world.none();
     world.now = world.coordinator.wake_at().expect("the timeout ends");
-    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r1")));
+    assert_eq!(world.effect(), Effect::ReadCtlLast(home(), run("r1")));
     world.coordinator.ctl_last(&pending.run, Some(2), world.now);
     world.none();
     world.tell(
@@ -114,7 +114,7 @@ fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
         .coordinator
         .appended(&pending.run, &Outcome::Lost, world.now);
     world.now = world.now.plus_us(SECOND);
-    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r2")));
+    assert_eq!(world.effect(), Effect::ReadCtlLast(home(), run("r2")));
     world.coordinator.ctl_last(&pending.run, Some(0), world.now);
     assert_eq!(world.pending().run, run("r2"));
 }
@@ -152,7 +152,7 @@ fn a_run_whose_log_was_removed_is_forgotten() {
         .coordinator
         .appended(&pending.run, &Outcome::Lost, world.now);
     world.now = world.now.plus_us(SECOND);
-    assert_eq!(world.effect(), Effect::ReadCtlLast(run("r1")));
+    assert_eq!(world.effect(), Effect::ReadCtlLast(home(), run("r1")));
     world.coordinator.ctl_last(&pending.run, Some(0), world.now);
     world.none();
     assert_eq!(world.coordinator.wake_at(), None);
@@ -257,7 +257,7 @@ fn news_of_a_finished_run_go_to_agents_that_name_it() {
     // A late fact of its agent, or a repeated request, does not reopen it.
     world.finish("r1");
     world.ask_for("r1");
-    assert_eq!(world.effect(), Effect::Shred(run("r1")));
+    assert_eq!(world.effect(), Effect::Shred(home(), run("r1")));
     world.none();
 }
 
@@ -331,14 +331,14 @@ fn left_over_runs_end_only_where_that_is_wanted() {
         world.win(refused);
         assert_eq!(
             world.coordinator.next(world.now),
-            [Effect::Shred(run("r2"))]
+            [Effect::Shred(home(), run("r2"))]
         );
         // No agent reports data of r1 to recover.
         world.now = T0.plus_us(3 * SECOND);
         world.head(4);
         let seal = world.seal();
         assert_eq!((seal.ending, seal.data_seq), (Ending::Aborted, 4));
-        assert_eq!(world.effect(), Effect::Shred(run("r1")));
+        assert_eq!(world.effect(), Effect::Shred(home(), run("r1")));
         // New requests are taken as before.
         world.ask_for("r9");
         assert!(matches!(world.pending().decision, Decision::RunCreated(_)));
@@ -469,7 +469,7 @@ fn secrets_of_the_newest_finished_runs_are_shredded_at_the_start() {
         world.store(&subject, &payload).expect("it can be read");
     }
     world.coordinator.caught_up();
-    assert_eq!(world.effect(), Effect::Shred(run("r1")));
+    assert_eq!(world.effect(), Effect::Shred(home(), run("r1")));
     world.none();
 }
 

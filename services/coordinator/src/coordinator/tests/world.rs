@@ -7,7 +7,7 @@ use loadpilot_events::log::ctl::{Decision, RunSealed};
 use loadpilot_events::log::envelope::EVENT_VERSION;
 use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::wire::subject::Subjects;
-use loadpilot_events::{AgentId, BootId, RunId, Timestamp};
+use loadpilot_events::{AgentId, BootId, RunId, TenantId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::append::{Outcome, PendingAppend};
@@ -29,6 +29,11 @@ pub(super) fn settings(seal_unfinished: bool) -> Settings {
         seal_asked_before: seal_unfinished.then_some(Timestamp(u64::MAX)),
         spared: None,
     }
+}
+
+/// The tenant of the coordinator and its agents.
+pub(super) fn home() -> TenantId {
+    subjects().tenant_id().clone()
 }
 
 pub(super) fn run(name: &str) -> RunId {

@@ -3,6 +3,12 @@
 //!
 //! The loop never waits for NATS: heartbeats and events are sent by their own tasks, so that a kill
 //! switch works while everything else hangs.
+//!
+//! - `halts`: kill switches of other tenants
+//! - `dead_processes`: what killed processes of this agent left
+
+mod dead_processes;
+mod halts;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,15 +17,17 @@ use std::time::Duration;
 use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::control::agent_view::Applied;
 use loadpilot_engine::tally::unreached::Reach;
+use loadpilot_events::RunId;
 use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::{CapacityOffered, FinishReason, What};
 use loadpilot_events::wire::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Unreached};
 use loadpilot_events::wire::subject::Subjects;
-use loadpilot_events::{BootId, RunId};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use self::dead_processes::Recoveries;
+use self::halts::Halts;
 use crate::fire::{Lease, MonoTime};
 use crate::fleet::agent_info::agent_info;
 use crate::fleet::membership::Membership;
@@ -28,7 +36,6 @@ use crate::process::shell::Shell;
 use crate::process::signals::{self, Shutdown};
 use crate::process::sleep_until::sleep_until_opt;
 use crate::runs::event_publisher::EventPublisher;
-use crate::runs::recovery::{self, DeadProcess};
 use crate::runs::run_commands::RunCommands;
 use crate::runs::{Assignment, longest_end, work};
 use crate::wall_clock;
@@ -59,15 +66,6 @@ struct Worker {
     reach: Arc<Mutex<Reach>>,
 }
 
-/// Killed processes of this agent, and the tasks that report for them.
-#[derive(Default)]
-struct Recoveries {
-    by_process: BTreeMap<(RunId, BootId), (Arc<DeadProcess>, Option<AbortHandle>)>,
-    tasks: JoinSet<(RunId, BootId)>,
-    /// Whether an earlier process still held the lock of its files at the last search.
-    some_live: bool,
-}
-
 struct Agent {
     shell: Shell,
     membership: Membership,
@@ -75,6 +73,7 @@ struct Agent {
     workers: BTreeMap<RunId, Worker>,
     tasks: JoinSet<(RunId, Option<FinishReason>)>,
     recoveries: Recoveries,
+    halts: Halts,
     lease: Lease,
     replies: mpsc::UnboundedSender<BeatReply>,
     beat_at: Instant,
@@ -109,8 +108,8 @@ pub async fn run(mut shell: Shell, shutdown: watch::Receiver<Shutdown>) -> Resul
 }
 
 async fn run_one_boot(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<End, Fault> {
-    let mut live = shell.bus.subscribe(&shell.subjects.live_all()).await?;
-    let mut halts = shell.bus.subscribe(&shell.subjects.halt_all()).await?;
+    let mut live = shell.bus.subscribe(&shell.home.live_all()).await?;
+    let mut halts = shell.bus.subscribe(&shell.home.halt_all()).await?;
     let mut link = shell.bus.watch_link();
     let (replies, mut reply_queue) = mpsc::unbounded_channel();
     let mut agent = Agent::new(shell, replies);
@@ -135,6 +134,7 @@ async fn run_one_boot(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> 
                 }
             }
             halt = halts.next() => agent.on_halt(&halt.ok_or(Fault::Disconnected)?),
+            halt = agent.halts.next() => halt.iter().for_each(|halt| agent.on_halt(halt)),
             () = sleep_until_opt(fence_at) => agent.fence(),
             () = sleep_until_opt(agent.leave_deadline) => return Ok(End::Exit(Exit::NotStored)),
             message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
@@ -158,6 +158,7 @@ impl Agent {
             workers: BTreeMap::new(),
             tasks: JoinSet::new(),
             recoveries: Recoveries::default(),
+            halts: Halts::new(),
             lease: Lease::unlimited(),
             replies,
             beat_at: now,
@@ -186,7 +187,7 @@ impl Agent {
             ..self.membership.beat(self.shell.capacity)
         });
         let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
-        let subject = self.shell.subjects.heartbeat(&self.shell.me.agent);
+        let subject = self.shell.home.heartbeat(&self.shell.me.agent);
         let (bus, reply_timeout) = (self.shell.bus.clone(), timeouts.heartbeat_reply);
         let replies = self.replies.clone();
         tokio::spawn(async move {
@@ -279,8 +280,11 @@ impl Agent {
     fn on_halt(&mut self, message: &Message) {
         match RunId::parse(Subjects::last_token(&message.subject)) {
             Ok(run) => {
-                tracing::warn!(%run, "halt");
-                self.membership.halt(&run);
+                tracing::warn!(%run, subject = message.subject, "halt");
+                let home = &self.shell.home;
+                let tenant = home.tenant_of(&message.subject);
+                let other = tenant.filter(|tenant| tenant != home.tenant_id());
+                self.membership.halt(other.as_ref(), &run);
             }
             Err(problem) => tracing::warn!(%problem, "halt of no run"),
         }
@@ -311,68 +315,6 @@ impl Agent {
         }
     }
 
-    /// Finds killed processes of this agent, before the first heartbeat announces this one.
-    fn find_dead_processes(&mut self) {
-        let Some(place) = &self.shell.rings else {
-            return;
-        };
-        let found = recovery::find(&place.folder, &self.shell.me);
-        self.recoveries.some_live = found.some_live;
-        for dead in found.dead_processes {
-            let (run, boot_id) = (dead.run.clone(), dead.boot_id.clone());
-            tracing::info!(%run, boot = %boot_id, "a process before this one left something");
-            self.membership.add_recovering(run.clone(), boot_id.clone());
-            let dead = (Arc::new(dead), None);
-            self.recoveries.by_process.insert((run, boot_id), dead);
-        }
-    }
-
-    /// Reports for killed processes whose run is known; removes the files of runs that are over.
-    fn recover_dead_processes(&mut self) {
-        let over = |(run, _): &&(RunId, BootId)| self.membership.is_over(run);
-        let over: Vec<_> = self
-            .recoveries
-            .by_process
-            .keys()
-            .filter(over)
-            .cloned()
-            .collect();
-        for key in over {
-            if let Some((dead, task)) = self.recoveries.by_process.remove(&key) {
-                task.inspect(AbortHandle::abort);
-                dead.discard(&self.shell.me);
-                self.membership.recovered(&key.0, &key.1);
-            }
-        }
-        let idle = self.recoveries.by_process.iter();
-        let idle = idle.filter(|(_, (_, task))| task.is_none());
-        let ready = idle.filter_map(|(key, (dead, _))| {
-            let created = self.membership.created(&key.0)?;
-            Some((key.clone(), Arc::clone(dead), created.clone()))
-        });
-        for (key, dead, created) in ready.collect::<Vec<_>>() {
-            let publisher = self.publisher(&key.0);
-            let report = recovery::report(self.shell.clone(), dead, created, publisher);
-            let done = key.clone();
-            let task = self.recoveries.tasks.spawn(async move {
-                report.await;
-                done
-            });
-            if let Some((_, known)) = self.recoveries.by_process.get_mut(&key) {
-                *known = Some(task);
-            }
-        }
-    }
-
-    fn on_reported(&mut self, done: Result<(RunId, BootId), JoinError>) {
-        match done {
-            // The entry stays, so that unreadable files are not read again.
-            Ok((run, boot_id)) => self.membership.recovered(&run, &boot_id),
-            Err(error) if error.is_cancelled() => {}
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
-    }
-
     fn fence(&mut self) {
         self.membership
             .fence(Instant::now(), wall_clock::now(), &self.shell.timeouts);
@@ -380,6 +322,9 @@ impl Agent {
 
     /// Acts on the state after an event.
     fn act(&mut self) {
+        for tenant in self.membership.tenants() {
+            self.halts.follow(tenant, &self.shell);
+        }
         self.update_workers();
         for run in self.membership.remove_over() {
             tracing::info!(%run, "over");
@@ -392,12 +337,15 @@ impl Agent {
         self.offer();
     }
 
-    /// Sends the commands to every worker, and starts one for each new run with shards.
+    /// Sends the commands to every worker, and starts one for each new run with shards whose kill
+    /// switch is heard.
     fn update_workers(&mut self) {
         let mut unassigned = Vec::new();
         for (run, view, commands) in self.membership.commands() {
             let Some(worker) = self.workers.get(run) else {
-                let created = view.created().filter(|_| !commands.holds.is_empty());
+                let can_start =
+                    !commands.holds.is_empty() && self.halts.are_heard(self.membership.tenant(run));
+                let created = view.created().filter(|_| can_start);
                 unassigned.extend(created.map(|created| (run.clone(), created.clone(), commands)));
                 continue;
             };
@@ -432,7 +380,8 @@ impl Agent {
             reach,
         };
         self.workers.insert(run.clone(), worker);
-        let work = work(self.shell.clone(), assignment);
+        let shell = self.shell.in_service_of(self.membership.tenant(&run));
+        let work = work(shell, assignment);
         self.tasks.spawn(async move {
             let reason = work.await;
             (run, reason)
@@ -457,10 +406,10 @@ impl Agent {
     }
 
     fn publisher(&mut self, run: &RunId) -> EventPublisher {
-        let shell = &self.shell;
+        let (shell, tenant) = (&self.shell, self.membership.tenant(run));
         let publisher = self.publishers.entry(run.clone());
         publisher
-            .or_insert_with(|| EventPublisher::new(shell.clone(), run.clone()))
+            .or_insert_with(|| EventPublisher::new(shell.in_service_of(tenant), run.clone()))
             .clone()
     }
 

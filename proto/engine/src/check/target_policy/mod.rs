@@ -1,17 +1,34 @@
-//! Addresses that agents may connect to: a default deny, and what an operator allows.
+//! Addresses that agents may connect to: a default deny, what an operator allows, and the list of
+//! the tenant, which narrows both.
 //!
 //! The policy judges addresses as they are connected to, after names were resolved. It must never
 //! resolve a name nor read a file: the callers do that, and check the result.
+//!
+//! - `address`: addresses and networks as numbers
+//! - `proxy`: whether plans may have a proxy
+//! - `tenant_targets`: the list of one tenant
+
+mod address;
+mod proxy;
+mod tenant_targets;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 
+use loadpilot_events::id::TenantId;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 
+use address::{Network, authority, bare_name, inside, is_name, literal, split};
+pub use tenant_targets::TenantTargets;
+
 /// Maximum number of entries that an operator may allow.
 pub const ALLOWED_MAX: usize = 256;
+
+/// Ports of targets whose URL names none.
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// Port of NATS when its address names none.
 const NATS_PORT: u16 = 4222;
@@ -30,7 +47,9 @@ pub struct TargetPolicy {
     /// The addresses that these names resolve to.
     own: Vec<SocketAddr>,
     /// Whether connections may lead through a proxy, behind which no address is judged.
-    pub(super) allows_proxies: bool,
+    allows_proxies: bool,
+    /// The list of the tenant whose run it is; `None`: it has none.
+    tenant: Option<TenantTargets>,
 }
 
 /// The network that an agent is in.
@@ -42,11 +61,20 @@ enum Scope {
     Fleet,
 }
 
+/// Who resolves the name of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resolver {
+    /// The agent, which judges the addresses.
+    Agent,
+    /// A proxy, behind which no address is judged: a tenant's list has to contain the name.
+    Proxy,
+}
+
 /// One entry that an operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Allowed {
-    /// A network: its address and the length of its prefix in bits.
-    Network(IpAddr, u32),
+    /// A network.
+    Network(Network),
     /// A name, in lower case: all addresses that it resolves to.
     Host(String),
     /// A folder: the Unix sockets below it.
@@ -74,16 +102,20 @@ pub enum Kind {
     UnixSocket,
     /// The NATS server that the agent itself writes to.
     OwnServer,
+    /// A target that the list of the run's tenant does not contain.
+    Unlisted,
 }
 
 /// A target that agents must not connect to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not allowed: {kind} {place}{}", self.hint())]
+#[error("not allowed: {}", self.words())]
 pub struct Denied {
     /// The kind that is denied.
     pub kind: Kind,
     /// The address or path.
     pub place: String,
+    /// The tenant whose list was asked, for [`Kind::Unlisted`].
+    pub tenant: Option<TenantId>,
 }
 
 impl Kind {
@@ -100,6 +132,7 @@ impl Kind {
             Self::Private => "private address",
             Self::UnixSocket => "Unix socket",
             Self::OwnServer => "NATS server of the agent",
+            Self::Unlisted => "target that is not listed",
         }
     }
 
@@ -153,14 +186,31 @@ impl fmt::Display for Kind {
 
 impl Denied {
     fn new(kind: Kind, place: impl fmt::Display) -> Self {
-        let place = place.to_string();
-        Self { kind, place }
+        Self {
+            kind,
+            place: place.to_string(),
+            tenant: None,
+        }
+    }
+
+    fn unlisted(tenant: &TenantId, place: impl fmt::Display) -> Self {
+        Self {
+            tenant: Some(tenant.clone()),
+            ..Self::new(Kind::Unlisted, place)
+        }
+    }
+
+    fn words(&self) -> String {
+        match &self.tenant {
+            Some(tenant) => format!("{} is not among the targets of tenant {tenant}", self.place),
+            None => format!("{} {}{}", self.kind, self.place, self.hint()),
+        }
     }
 
     /// How an operator can allow it, if that is possible.
     fn hint(&self) -> String {
         match self.kind {
-            Kind::OwnServer => String::new(),
+            Kind::OwnServer | Kind::Unlisted => String::new(),
             Kind::UnixSocket => {
                 let folder = Path::new(&self.place).parent().unwrap_or(Path::new("/"));
                 format!(" (--allow-target unix:{} opens it)", folder.display())
@@ -190,6 +240,7 @@ impl TargetPolicy {
             own_names: Vec::new(),
             own: Vec::new(),
             allows_proxies: false,
+            tenant: None,
         }
     }
 
@@ -223,7 +274,7 @@ impl TargetPolicy {
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.allowed.iter().filter_map(|allowed| match allowed {
             Allowed::Sockets(folder) => Some(folder.as_path()),
-            Allowed::Network(..) | Allowed::Host(_) => None,
+            Allowed::Network(_) | Allowed::Host(_) => None,
         })
     }
 
@@ -231,6 +282,13 @@ impl TargetPolicy {
     #[must_use]
     pub fn with_folder(mut self, folder: PathBuf) -> Self {
         self.allowed.push(Allowed::Sockets(folder));
+        self
+    }
+
+    /// Allows only what the list of a tenant contains as well.
+    #[must_use]
+    pub fn narrowed_to(mut self, targets: TenantTargets) -> Self {
+        self.tenant = Some(targets);
         self
     }
 
@@ -265,6 +323,18 @@ impl TargetPolicy {
             let place = SocketAddr::new(address, peer.port());
             return Err(Denied::new(Kind::OwnServer, place));
         }
+        self.judge_kind(host, address)?;
+        match &self.tenant {
+            Some(list) if !list.allows(host, address, peer.port()) => {
+                let place = SocketAddr::new(address, peer.port());
+                Err(Denied::unlisted(list.tenant(), place))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges an address by the network that it is in.
+    fn judge_kind(&self, host: &str, address: IpAddr) -> Result<(), Denied> {
         let Some(kind) = Kind::of(address) else {
             return Ok(());
         };
@@ -284,9 +354,13 @@ impl TargetPolicy {
     /// passes the path that it connects to.
     ///
     /// # Errors
-    /// [`Kind::UnixSocket`] unless a folder above it is allowed.
+    /// [`Kind::UnixSocket`] unless a folder above it is allowed; [`Kind::Unlisted`] for every
+    /// tenant with a list, since a list has no sockets.
     pub fn judge_socket(&self, path: &Path) -> Result<(), Denied> {
         let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        if let Some(list) = &self.tenant {
+            return Err(Denied::unlisted(list.tenant(), path.display()));
+        }
         let is_below = self.folders().any(|folder| path.starts_with(folder));
         match is_below && path.components().all(is_plain) {
             true => Ok(()),
@@ -294,49 +368,70 @@ impl TargetPolicy {
         }
     }
 
-    /// Judges the target of a plan as far as it names an address or a socket; names are judged when
-    /// they are resolved.
+    /// Judges the targets of a plan as far as they name addresses or sockets; a name is judged when
+    /// it is resolved, and before that by the tenant's list of names.
     ///
     /// # Errors
     /// The field of the plan, and why the target is denied.
     pub fn judge_plan(&self, plan: &Plan) -> Result<(), Problem> {
-        if let Some(proxy) = &plan.connections.proxy {
-            let judged = self.judge_place(authority(&proxy.url));
-            judged.map_err(|denied| {
-                Problem::new("connections.proxy", denied.to_string(), &proxy.url)
-            })?;
+        let connections = &plan.connections;
+        let problem = |field: &str, denied: Denied, place: &str| {
+            Problem::new(field, denied.to_string(), place)
+        };
+        if let Some(proxy) = &connections.proxy {
+            let judged = self.judge_place(&proxy.url, Resolver::Agent);
+            judged.map_err(|denied| problem("connections.proxy", denied, &proxy.url))?;
         }
-        if let Some(place) = &plan.connections.connect_to {
-            let judged = self.judge_place(place);
-            return judged.map_err(|denied| {
-                Problem::new("connections.connect_to", denied.to_string(), place)
-            });
+        let resolver = match connections.proxy {
+            Some(_) => Resolver::Proxy,
+            None => Resolver::Agent,
+        };
+        if let Some(place) = &connections.connect_to {
+            let judged = self.judge_place(place, resolver);
+            return judged.map_err(|denied| problem("connections.connect_to", denied, place));
         }
         for (index, url) in plan.targets().enumerate() {
-            if let Err(denied) = self.judge_place(authority(url)) {
+            if let Err(denied) = self.judge_place(url, resolver) {
                 let field = match index {
                     0 => "target".to_owned(),
                     _ => format!("connections.other_targets[{}]", index - 1),
                 };
-                return Err(Problem::new(field, denied.to_string(), url));
+                return Err(problem(&field, denied, url));
             }
         }
-        for (index, origin) in plan.connections.redirect_origins.iter().enumerate() {
+        for (index, origin) in connections.redirect_origins.iter().enumerate() {
             let field = format!("connections.redirect_origins[{index}]");
-            let judged = self.judge_place(authority(origin));
-            judged.map_err(|denied| Problem::new(field, denied.to_string(), origin))?;
+            let judged = self.judge_place(origin, resolver);
+            judged.map_err(|denied| problem(&field, denied, origin))?;
         }
         Ok(())
     }
 
-    /// Judges `host:port` or `unix:/path`; a name is judged when it is resolved.
-    fn judge_place(&self, place: &str) -> Result<(), Denied> {
-        match place.strip_prefix("unix:") {
-            Some(path) => self.judge_socket(Path::new(path)),
-            None => match literal(place) {
-                Some((host, peer)) => self.judge(host, peer),
-                None => Ok(()),
-            },
+    /// Judges a URL, `host:port` or `unix:/path`; a name is judged when it is resolved.
+    fn judge_place(&self, url: &str, resolver: Resolver) -> Result<(), Denied> {
+        if let Some(path) = url.strip_prefix("unix:") {
+            return self.judge_socket(Path::new(path));
+        }
+        let Some((host, port)) = split(authority(url)) else {
+            return Ok(());
+        };
+        let port = port.unwrap_or(match url.starts_with("https:") {
+            true => HTTPS_PORT,
+            false => HTTP_PORT,
+        });
+        match (literal(host, port), &self.tenant) {
+            (Some(peer), _) => self.judge(host, peer),
+            (None, Some(list)) => {
+                let is_open = match resolver {
+                    Resolver::Agent => list.may_allow(host, port),
+                    Resolver::Proxy => list.names(host, port),
+                };
+                let place = format!("{host}:{port}");
+                is_open
+                    .then_some(())
+                    .ok_or_else(|| Denied::unlisted(list.tenant(), place))
+            }
+            (None, None) => Ok(()),
         }
     }
 
@@ -362,44 +457,19 @@ impl Allowed {
             let is_sound = folder.is_absolute() && folder.components().all(is_plain);
             return is_sound.then(|| Self::Sockets(folder.to_owned()));
         }
-        if let Some((address, bits)) = text.split_once('/') {
-            let is_number = bits.bytes().all(|byte| byte.is_ascii_digit());
-            let bits = bits.parse().ok().filter(|_| is_number)?;
-            return Self::network(address.parse().ok()?, bits);
-        }
-        let bracketed = text
-            .strip_prefix('[')
-            .and_then(|text| text.strip_suffix(']'));
-        if let Ok(address) = bracketed.unwrap_or(text).parse::<IpAddr>() {
-            return Self::network(address, width(address));
+        if let Some(network) = Network::parse(text) {
+            return Some(Self::Network(network));
         }
         let name = bare_name(text);
-        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        // Resolvers take a name of digits for an address.
-        let is_name = name.rsplit('.').next().is_some_and(|last| {
-            last.bytes().any(|byte| byte.is_ascii_alphabetic()) && !last.starts_with("0x")
-        });
-        (is_name && name.bytes().all(is_letter)).then(|| Self::Host(name.to_ascii_lowercase()))
-    }
-
-    /// A network whose address has no bits set beyond its prefix.
-    fn network(address: IpAddr, bits: u32) -> Option<Self> {
-        let (address, bits) = match (address, address_inside_mapped(address)) {
-            (_, Some(v4)) if bits >= 96 => (IpAddr::V4(v4), bits - 96),
-            _ => (address, bits),
-        };
-        let is_sound = bits <= width(address) && prefix(address, bits) == number(address);
-        is_sound.then_some(Self::Network(address, bits))
+        is_name(name).then(|| Self::Host(name.to_ascii_lowercase()))
     }
 
     fn opens(&self, kind: Kind, host: &str, address: IpAddr) -> bool {
         match self {
-            Self::Network(network, bits) => {
-                let is_same_family = network.is_ipv4() == address.is_ipv4();
-                let is_in = is_same_family && prefix(address, *bits) == number(*network);
-                // A network around a metadata service does not allow the service; its exact address
-                // does.
-                is_in && (kind != Kind::Metadata || *bits == width(address))
+            // A network around a metadata service does not allow the service; its exact address
+            // does.
+            Self::Network(network) => {
+                network.contains(address) && (kind != Kind::Metadata || network.is_one_address())
             }
             Self::Host(name) => {
                 kind != Kind::Metadata && name.eq_ignore_ascii_case(bare_name(host))
@@ -409,59 +479,6 @@ impl Allowed {
     }
 }
 
-/// The final destination of packets to `address`: IPv6 may carry IPv4.
-fn inside(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(v6) = address else {
-        return address;
-    };
-    let v4 = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
-    };
-    match v6.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => address,
-        // Mapped, compatible (RFC 4291), and translated (RFC 2765).
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
-            v4(high, low)
-        }
-        // NAT64 (RFC 6052) and 6to4 (RFC 3056).
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => v4(high, low),
-        _ => address,
-    }
-}
-
-fn address_inside_mapped(address: IpAddr) -> Option<Ipv4Addr> {
-    match address {
-        IpAddr::V6(v6) => v6.to_ipv4_mapped(),
-        IpAddr::V4(_) => None,
-    }
-}
-
-fn width(address: IpAddr) -> u32 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn number(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(v4) => u128::from(v4.to_bits()),
-        IpAddr::V6(v6) => v6.to_bits(),
-    }
-}
-
-/// The leading bits of an address, the others cleared; `bits` is at most its width.
-fn prefix(address: IpAddr, bits: u32) -> u128 {
-    let rest = width(address) - bits;
-    number(address)
-        .checked_shr(rest)
-        .map_or(0, |high| high << rest)
-}
-
-/// A name without the trailing dot of the root.
-fn bare_name(host: &str) -> &str {
-    host.strip_suffix('.').unwrap_or(host)
-}
-
 /// Host and port of a NATS address.
 fn server(url: &str) -> Option<(String, u16)> {
     let place = authority(url.trim());
@@ -469,32 +486,4 @@ fn server(url: &str) -> Option<(String, u16)> {
     let (host, port) = split(place)?;
     let port = port.unwrap_or(NATS_PORT);
     (!host.is_empty()).then(|| (bare_name(host).to_ascii_lowercase(), port))
-}
-
-/// The authority of a URL.
-fn authority(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split(['/', '?', '#']).next().unwrap_or(rest)
-}
-
-/// The host of `host[:port]`, without brackets, and the port.
-fn split(place: &str) -> Option<(&str, Option<u16>)> {
-    if let Some(rest) = place.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']')?;
-        let port = rest.strip_prefix(':').map(str::parse).transpose().ok()?;
-        return Some((host, port));
-    }
-    match place.split_once(':') {
-        Some((host, port)) => Some((host, Some(port.parse().ok()?))),
-        None => Some((place, None)),
-    }
-}
-
-/// The address of `host[:port]`; `None` when the host is a name.
-fn literal(place: &str) -> Option<(&str, SocketAddr)> {
-    let (host, port) = split(place)?;
-    // An IPv6 address may carry a zone.
-    let address = host.split('%').next().unwrap_or(host);
-    let address: IpAddr = address.parse().ok()?;
-    Some((host, SocketAddr::new(address, port.unwrap_or(0))))
 }

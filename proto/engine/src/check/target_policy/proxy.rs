@@ -5,7 +5,7 @@
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 
-use super::target_policy::TargetPolicy;
+use super::TargetPolicy;
 
 impl TargetPolicy {
     /// Allows plans with a proxy, whose own address is judged as any other.

@@ -1,0 +1,133 @@
+//! The file of the tenants: what is read, and how each mistake is reported.
+
+use std::num::NonZeroU32;
+
+use loadpilot_events::Rate;
+
+use super::*;
+
+fn problems(text: &str) -> Vec<String> {
+    let found = parse("fleet.toml", text).expect_err("a mistake");
+    found.iter().map(ToString::to_string).collect()
+}
+
+/// Broken if a limit is read as another one, or in another unit.
+#[test]
+fn every_key_is_read() {
+    let text = r#"
+        [tenants.shop]
+        targets = ["shop.example:443", "10.1.0.0/16", "10.2.0.7:8080", "*.shop.example", "[fd00::1]:80"]
+        max_rate = 5000
+        max_agents = 10
+        max_runs = 2
+        max_waiting = 0
+        max_duration = "2h"
+        max_runs_per_day = 50
+        max_stored = "10GiB"
+        weight = 3
+        priority = -1
+        [tenants.search]
+        max_rate = "30/m"
+    "#;
+    let tenants = parse("fleet.toml", text).expect("it is sound");
+    let id = |name| TenantId::parse(name).expect("a token");
+    let shop = &tenants.rules[&id("shop")];
+    let list = shop.targets.as_ref().expect("a list");
+    assert_eq!(list.texts().len(), 5);
+    assert_eq!(
+        shop.quotas,
+        Quotas {
+            max_rate: Some(Rate::per_second(5000)),
+            max_agents: Some(10),
+            max_runs: Some(2),
+            max_waiting: Some(0),
+            max_duration_us: Some(7_200_000_000),
+            max_runs_per_day: Some(50),
+            max_stored_bytes: Some(10 << 30),
+            weight: NonZeroU32::new(3).expect("not 0"),
+            priority: -1,
+        }
+    );
+    let search = &tenants.rules[&id("search")];
+    assert_eq!(search.targets, None);
+    assert_eq!(search.quotas.max_rate, Some(Rate(500_000)));
+    assert_eq!(search.quotas.weight, NonZeroU32::MIN);
+}
+
+/// Broken if a mistake is accepted, or reported without file, table, key, value or rule.
+#[test]
+fn each_mistake_is_named() {
+    for (text, problem) in [
+        ("[tenants.shop\n", "fleet.toml: must be TOML: "),
+        ("\n\nx = ", r#"(got "line 3")"#),
+        (
+            "",
+            r#"fleet.toml: [tenants]: must name the tenants, each as a table [tenants.NAME] (got "nothing")"#,
+        ),
+        (
+            "[tenant.shop]",
+            r#"fleet.toml: must be a known key; the nearest is tenants (got "tenant")"#,
+        ),
+        (
+            "[tenants.Shop]",
+            "fleet.toml: [tenants.Shop]: must be 1 to 128 characters",
+        ),
+        (
+            "[tenants.shop]\nmax_rates = 1",
+            r#"fleet.toml: [tenants.shop]: must be a known key; the nearest is max_rate (got "max_rates")"#,
+        ),
+        (
+            "[tenants.shop]\nzzz = 1",
+            "fleet.toml: [tenants.shop]: must be one of targets, max_rate",
+        ),
+        (
+            "[tenants.shop]\nmax_agents = 0",
+            r#"fleet.toml: [tenants.shop] max_agents: must be a whole number from 1 on (got "0")"#,
+        ),
+        (
+            "[tenants.shop]\nmax_rate = 0",
+            "max_rate: must be more than 0",
+        ),
+        (
+            "[tenants.shop]\nmax_duration = \"2x\"",
+            "max_duration: must be a duration",
+        ),
+        (
+            "[tenants.shop]\nmax_stored = \"1.5GiB\"",
+            r#"max_stored: must be a whole number with a unit, such as 500MiB or 10GiB, above 0 (got "1.5GiB")"#,
+        ),
+        (
+            "[tenants.shop]\ntargets = []",
+            "targets: must name a target",
+        ),
+        (
+            "[tenants.shop]\ntargets = \"a\"",
+            "targets: must be a list of texts",
+        ),
+        (
+            "[tenants.shop]\ntargets = [\"a\", 1]",
+            "targets[1]: must be a text",
+        ),
+        (
+            "[tenants.shop]\ntargets = [\"a.example\", \"http://a.example\"]",
+            r#"targets[1]: must be a host name, *.suffix, an address or a network"#,
+        ),
+        (
+            "[tenants]\nshop = 1",
+            "fleet.toml: [tenants.shop]: must be a table",
+        ),
+    ] {
+        let found = problems(text);
+        assert!(
+            found.iter().any(|one| one.contains(problem)),
+            "{text}: {found:?}"
+        );
+    }
+}
+
+/// Broken if the first mistake hides the others.
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = "[tenants.a]\nmax_runs = 0\nweight = 0\n[tenants.b]\nprority = 1";
+    assert_eq!(problems(text).len(), 3);
+}
