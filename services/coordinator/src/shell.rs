@@ -75,20 +75,22 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
     }
     clock.set(&measure_clock(bus).await);
     let subjects = &settings.subjects;
-    let (of_beats, of_secrets, of_runs) = match settings.is_shared() {
+    let (of_beats, of_clock, of_secrets, of_runs) = match settings.is_shared() {
         true => (
             subjects.heartbeat_of_all_tenants(),
+            subjects.clock_of_all_tenants(),
             subjects.secret_of_all_tenants(),
             subjects.control_of_all_tenants(),
         ),
         false => (
             subjects.heartbeat_all(),
+            subjects.clock(),
             subjects.secret_all(),
             subjects.control_of_all_runs(),
         ),
     };
     let mut beats = bus.subscribe(&of_beats).await?;
-    let clock_requests = bus.subscribe(&subjects.clock()).await?;
+    let clock_requests = bus.subscribe(&of_clock).await?;
     let mut secrets = bus.subscribe(&of_secrets).await?;
     let (publisher, send) = CorePublisher::new(bus.clone());
     // Dropping the set at the end of this function ends every task.

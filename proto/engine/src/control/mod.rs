@@ -12,7 +12,7 @@
 //!
 //! Decisions:
 //! - [`tenants`]: the tenants of a shared fleet
-//! - [`admission`]: what tenants of a shared fleet may use
+//! - [`quotas`]: what a run of a tenant may request
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
 //! - [`hold`]: the next rate of a run that holds gates
@@ -28,12 +28,12 @@ pub mod run_state;
 pub mod steering;
 pub mod teardown;
 
-pub mod admission;
 pub mod assign;
 pub mod decide;
 pub mod hold;
 pub(crate) mod name_list;
 pub mod overcommit;
+pub mod quotas;
 pub mod tenants;
 
 pub mod agent_view;

@@ -6,7 +6,7 @@ use loadpilot_events::id::TenantId;
 use loadpilot_events::refusal::Problem;
 
 use crate::check::target_policy::TenantTargets;
-use crate::control::admission::quotas::Quotas;
+use crate::control::quotas::Quotas;
 
 /// All tenants that a fleet serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Tenants {
 pub struct TenantRules {
     /// Targets of its runs; `None`: all that the fleet allows.
     pub targets: Option<TenantTargets>,
-    /// What it may use.
+    /// What each of its runs may request.
     pub quotas: Quotas,
 }
 

@@ -109,6 +109,8 @@ pub enum NotSteered {
     NotPaused,
     /// The run was steered [`crate::limits::STEERED_MAX`] times.
     TooOften,
+    /// The rate is above what a run of this tenant may have.
+    AboveQuota,
 }
 
 impl NotSteered {
@@ -126,6 +128,7 @@ impl NotSteered {
             Self::AlreadyPaused => "the run is paused already",
             Self::NotPaused => "the run is not paused",
             Self::TooOften => "the run was steered as often as a run can be",
+            Self::AboveQuota => "the fleet's operator allows runs of this tenant a lower rate only",
         }
     }
 }

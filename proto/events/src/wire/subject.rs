@@ -212,6 +212,12 @@ impl Subjects {
         format!("{}.{}.clock", self.prefix, self.tenant)
     }
 
+    /// Requests for clock samples of all tenants, whose commands find a coordinator by them.
+    #[must_use]
+    pub fn clock_of_all_tenants(&self) -> String {
+        format!("{}.clock", self.of_all_tenants())
+    }
+
     /// The kill switch of one run: agents obey it without a coordinator.
     #[must_use]
     pub fn halt(&self, run: &RunId) -> String {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use loadpilot_engine::check::target_policy::TenantTargets;
-use loadpilot_engine::control::admission::quotas::Quotas;
+use loadpilot_engine::control::quotas::Quotas;
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::TenantId;
 use loadpilot_events::refusal::Problem;
@@ -22,17 +22,12 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const TENANTS: &str = "tenants";
 
 /// The keys of a tenant.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 5] = [
     "targets",
     "max_rate",
+    "max_users",
     "max_agents",
-    "max_runs",
-    "max_waiting",
     "max_duration",
-    "max_runs_per_day",
-    "max_stored",
-    "weight",
-    "priority",
 ];
 
 /// Reads the file at `path`.
@@ -124,14 +119,9 @@ fn tenant(file: &str, name: &str, value: &Value) -> Result<(TenantId, TenantRule
 fn quota(quotas: &mut Quotas, field: &str, key: &str, value: &Value) -> Result<(), Problem> {
     match key {
         "max_rate" => quotas.max_rate = Some(value::rate(field, value)?),
-        "max_agents" => quotas.max_agents = Some(value::count(field, value)?.get()),
-        "max_runs" => quotas.max_runs = Some(value::count(field, value)?.get()),
-        "max_waiting" => quotas.max_waiting = Some(value::count_or_none(field, value)?),
+        "max_users" => quotas.max_users = Some(value::count(field, value)?),
+        "max_agents" => quotas.max_agents = Some(value::count(field, value)?),
         "max_duration" => quotas.max_duration_us = Some(value::duration_us(field, value)?),
-        "max_runs_per_day" => quotas.max_runs_per_day = Some(value::count(field, value)?.get()),
-        "max_stored" => quotas.max_stored_bytes = Some(value::bytes(field, value)?),
-        "weight" => quotas.weight = value::count(field, value)?,
-        "priority" => quotas.priority = value::number(field, value)?,
         _ => {}
     }
     Ok(())

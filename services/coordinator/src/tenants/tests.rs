@@ -1,7 +1,5 @@
 //! The file of the tenants: what is read, and how each mistake is reported.
 
-use std::num::NonZeroU32;
-
 use loadpilot_events::Rate;
 
 use super::*;
@@ -18,14 +16,9 @@ fn every_key_is_read() {
         [tenants.shop]
         targets = ["shop.example:443", "10.1.0.0/16", "10.2.0.7:8080", "*.shop.example", "[fd00::1]:80"]
         max_rate = 5000
+        max_users = 200
         max_agents = 10
-        max_runs = 2
-        max_waiting = 0
         max_duration = "2h"
-        max_runs_per_day = 50
-        max_stored = "10GiB"
-        weight = 3
-        priority = -1
         [tenants.search]
         max_rate = "30/m"
     "#;
@@ -38,20 +31,14 @@ fn every_key_is_read() {
         shop.quotas,
         Quotas {
             max_rate: Some(Rate::per_second(5000)),
+            max_users: Some(200),
             max_agents: Some(10),
-            max_runs: Some(2),
-            max_waiting: Some(0),
             max_duration_us: Some(7_200_000_000),
-            max_runs_per_day: Some(50),
-            max_stored_bytes: Some(10 << 30),
-            weight: NonZeroU32::new(3).expect("not 0"),
-            priority: -1,
         }
     );
     let search = &tenants.rules[&id("search")];
     assert_eq!(search.targets, None);
     assert_eq!(search.quotas.max_rate, Some(Rate(500_000)));
-    assert_eq!(search.quotas.weight, NonZeroU32::MIN);
 }
 
 /// Broken if a mistake is accepted, or reported without file, table, key, value or rule.
@@ -93,10 +80,6 @@ fn each_mistake_is_named() {
             "max_duration: must be a duration",
         ),
         (
-            "[tenants.shop]\nmax_stored = \"1.5GiB\"",
-            r#"max_stored: must be a whole number with a unit, such as 500MiB or 10GiB, above 0 (got "1.5GiB")"#,
-        ),
-        (
             "[tenants.shop]\ntargets = []",
             "targets: must name a target",
         ),
@@ -128,6 +111,6 @@ fn each_mistake_is_named() {
 /// Broken if the first mistake hides the others.
 #[test]
 fn all_mistakes_are_reported_at_once() {
-    let text = "[tenants.a]\nmax_runs = 0\nweight = 0\n[tenants.b]\nprority = 1";
+    let text = "[tenants.a]\nmax_users = 0\nmax_agents = 0\n[tenants.b]\nmax_duraton = 1";
     assert_eq!(problems(text).len(), 3);
 }

@@ -1,24 +1,9 @@
 //! Values of the keys of a tenant. Each error names field, rule and value.
 
-use std::num::NonZeroU32;
-
 use loadpilot_events::Rate;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::{parse_duration_us, parse_rate};
 use toml::Value;
-
-/// Units of sizes, in bytes.
-const SIZES: [(&str, u64); 9] = [
-    ("TiB", 1 << 40),
-    ("GiB", 1 << 30),
-    ("MiB", 1 << 20),
-    ("KiB", 1 << 10),
-    ("TB", 1_000_000_000_000),
-    ("GB", 1_000_000_000),
-    ("MB", 1_000_000),
-    ("kB", 1_000),
-    ("B", 1),
-];
 
 /// A list of texts.
 pub(super) fn texts(field: &str, value: &Value) -> Result<Vec<String>, Vec<Problem>> {
@@ -52,42 +37,12 @@ pub(super) fn duration_us(field: &str, value: &Value) -> Result<u64, Problem> {
     }
 }
 
-/// A size above 0, in bytes: a text such as `10GiB`, or a number of bytes.
-pub(super) fn bytes(field: &str, value: &Value) -> Result<u64, Problem> {
-    let text = plain(value);
-    let text = text.trim();
-    let unit = SIZES.iter().find(|(unit, _)| text.ends_with(unit));
-    let (number, unit) = unit.map_or((text, 1), |(unit, bytes)| {
-        (&text[..text.len() - unit.len()], *bytes)
-    });
-    let number = number.trim_end();
-    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-    let bytes = number.parse::<u64>().ok().filter(|_| is_number);
-    let bytes = bytes.and_then(|number| number.checked_mul(unit));
-    bytes.filter(|&bytes| bytes > 0).ok_or_else(|| {
-        let rule = "must be a whole number with a unit, such as 500MiB or 10GiB, above 0";
-        Problem::new(field, rule, text)
-    })
-}
-
 /// A whole number from 1 on.
-pub(super) fn count(field: &str, value: &Value) -> Result<NonZeroU32, Problem> {
+pub(super) fn count(field: &str, value: &Value) -> Result<u32, Problem> {
     let number = value.as_integer().and_then(|n| u32::try_from(n).ok());
     number
-        .and_then(NonZeroU32::new)
+        .filter(|&number| number > 0)
         .ok_or_else(|| Problem::new(field, "must be a whole number from 1 on", plain(value)))
-}
-
-/// A whole number from 0 on.
-pub(super) fn count_or_none(field: &str, value: &Value) -> Result<u32, Problem> {
-    let number = value.as_integer().and_then(|n| u32::try_from(n).ok());
-    number.ok_or_else(|| Problem::new(field, "must be a whole number from 0 on", plain(value)))
-}
-
-/// A whole number.
-pub(super) fn number(field: &str, value: &Value) -> Result<i32, Problem> {
-    let number = value.as_integer().and_then(|n| i32::try_from(n).ok());
-    number.ok_or_else(|| Problem::new(field, "must be a whole number", plain(value)))
 }
 
 /// A value as it was written, texts without quotes.

@@ -167,7 +167,11 @@ fn create(
     let mut problems = check::request(run);
     let rules = tenant_rules(observed, policy);
     let rules = rules.map_err(|problem| problems.push(problem));
-    let list = rules.ok().flatten().and_then(|rules| rules.targets.clone());
+    let rules = rules.ok().flatten();
+    if let Some((rules, tenant)) = rules.zip(observed.tenant.as_ref()) {
+        problems.extend(rules.quotas.exceeded(run, tenant));
+    }
+    let list = rules.and_then(|rules| rules.targets.clone());
     let targets = list.as_ref().map(|list| list.texts().to_vec());
     let open = policy.targets.clone();
     let open = list.into_iter().fold(open, TargetPolicy::narrowed_to);

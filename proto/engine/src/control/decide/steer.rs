@@ -9,7 +9,7 @@ use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::steer::{NotSteered, Paused, RateChanged, Resumed, SteeringRefused};
 use loadpilot_events::units::Rate;
 
-use crate::control::decide::Run;
+use crate::control::decide::{Run, tenant_rules};
 use crate::control::steering::SteeringRequest;
 use crate::schedule::workload::Workload;
 
@@ -44,6 +44,9 @@ impl Run<'_> {
                 refused(NotSteered::ClosedLoop)
             }
             SteeringRequest::Rate(Rate(0 | RATE_BEYOND..)) => refused(NotSteered::RateOutOfRange),
+            SteeringRequest::Rate(rate) if self.is_above_quota(rate) => {
+                refused(NotSteered::AboveQuota)
+            }
             // Without a holder there is no map to go on with.
             SteeringRequest::Rate(_) if self.state.holdings.is_empty() => return None,
             SteeringRequest::Rate(rate) => match self.change_tick() {
@@ -59,6 +62,13 @@ impl Run<'_> {
                 }),
             },
         })
+    }
+
+    /// Whether the run's tenant may not have this rate.
+    fn is_above_quota(&self, rate: Rate) -> bool {
+        let rules = tenant_rules(self.observed, self.policy).ok().flatten();
+        let max = rules.and_then(|rules| rules.quotas.max_rate);
+        max.is_some_and(|max| rate > max)
     }
 
     /// The first tick at which every holder that has not fenced itself knows of a change, and that

@@ -11,3 +11,4 @@ mod redirects;
 mod requests;
 mod target_policy;
 mod targets;
+mod tenant_targets;

@@ -7,6 +7,7 @@ mod hold;
 mod map_size;
 mod needs;
 mod owner;
+mod quotas;
 mod scale_up;
 mod steer;
 mod teardown;

@@ -8,14 +8,16 @@ use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::control::agent_view::AgentView;
 use loadpilot_engine::control::assign::deal;
 use loadpilot_engine::control::decide::{Observations, Policy, decide};
+use loadpilot_engine::control::quotas::Quotas;
 use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_engine::fold::planned::Planned;
 use loadpilot_engine::schedule::due_times::DueTimes;
 use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Envelope;
-use loadpilot_events::id::{EventId, Holder, RunId};
+use loadpilot_events::id::{EventId, Holder, RunId, TenantId};
 use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::{
     Decision, RunCreated, ShardsAssigned, ShardsReassigned, StartScheduled, StopReason,
@@ -257,6 +259,9 @@ fn changed(generation: u32, holdings: &[Holding], (from_tick, rate): (u32, Rate)
 struct Story {
     state: RunState,
     seq: u64,
+    policy: Policy,
+    /// The tenant of the run, on a shared fleet.
+    tenant: Option<TenantId>,
 }
 
 impl Story {
@@ -281,6 +286,8 @@ impl Story {
         let mut story = Self {
             state: RunState::default(),
             seq: 0,
+            policy: Policy::default(),
+            tenant: None,
         };
         for decision in [created(&plan, 1), assigned(&holdings), start()] {
             story.take(0, &decision);
@@ -308,9 +315,10 @@ impl Story {
         let now = Timestamp(at_s * 1_000_000);
         let hearing = Observations {
             since: now,
+            tenant: self.tenant.clone(),
             ..Observations::default()
         };
-        let decision = decide(&self.state, &hearing, &Policy::default(), now)?;
+        let decision = decide(&self.state, &hearing, &self.policy, now)?;
         self.take(at_s, &decision);
         Some(decision)
     }
@@ -364,6 +372,30 @@ fn a_change_leaves_time_to_hear_of_it() {
         story.answer(14).is_none(),
         "an answered request is answered again"
     );
+}
+
+/// Broken if a user could raise a run above what its tenant may have once it runs.
+#[test]
+fn a_tenant_s_run_is_not_steered_above_its_quota() {
+    let mut story = Story::new(None);
+    let shop = TenantId::parse("shop").expect("a token");
+    let quotas = Quotas {
+        max_rate: Some(Rate::per_second(30)),
+        ..Quotas::default()
+    };
+    let rules = TenantRules {
+        quotas,
+        ..TenantRules::default()
+    };
+    story.policy.tenants = Some(Tenants {
+        file: "fleet.toml".to_owned(),
+        rules: [(shop.clone(), rules)].into(),
+    });
+    story.tenant = Some(shop);
+    let above = refusal(story.ask(1, rate(31)));
+    assert_eq!(above, Some(NotSteered::AboveQuota));
+    let changed = story.ask(2, rate(30));
+    assert!(matches!(changed, Some(Decision::RateChanged(_))));
 }
 
 /// A request without an effect is refused with a reason: its author waits for an answer.

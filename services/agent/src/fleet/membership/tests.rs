@@ -333,3 +333,29 @@ fn halted_and_finished_runs_hold_nothing() {
         "but it goes on listening"
     );
 }
+
+/// Broken if a run goes on after its tenant's halt, or stops by that of another; or if news about
+/// it change its tenant.
+#[test]
+fn a_run_obeys_its_own_tenant() {
+    let now = Instant::now();
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
+    let [shop, search] = ["shop", "search"].map(|name| TenantId::parse(name).expect("a token"));
+    let of = |tenant: &TenantId, previous_seq, seq, decision| News {
+        tenant: Some(tenant.clone()),
+        ..news("r", previous_seq, seq, decision)
+    };
+    agent.apply(&of(&shop, 0, 1, created(Rate(1))), now);
+    assert_eq!(agent.tenant(&run("r")), Some(&shop));
+    assert_eq!(agent.tenants().collect::<Vec<_>>(), [&shop]);
+    let sealed = of(&search, 1, 2, sealed());
+    assert_eq!(agent.apply(&sealed, now), Applied::Duplicate);
+    assert_eq!(agent.remove_over(), []);
+    agent.apply(&of(&shop, 1, 3, assigned(&[0])), now);
+    for foreign in [None, Some(&search)] {
+        agent.halt(foreign, &run("r"));
+        assert!(!commands_of(&agent, "r").expect("known").halted);
+    }
+    agent.halt(Some(&shop), &run("r"));
+    assert!(commands_of(&agent, "r").expect("known").halted);
+}

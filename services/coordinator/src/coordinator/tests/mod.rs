@@ -10,6 +10,7 @@ use super::*;
 
 mod newer;
 mod teardown;
+mod tenants;
 mod world;
 use world::{SECOND, T0, World, agent, beat, home, offer, ready, request, run, subjects};
 
