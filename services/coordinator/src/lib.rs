@@ -1,6 +1,7 @@
 //! The coordinator: follows the log of all runs of one tenant, or of all tenants that share a fleet
-//! (ADR 0059), receives heartbeats, and appends the next decision of the engine's `decide`. Several coordinators may run at once: the log accepts
-//! the first append, and the others fold it and decide again.
+//! (ADR 0059), receives heartbeats, and appends the next decision of the engine's `decide`. Several
+//! coordinators may run at once: the log accepts the first append, and the others fold it and
+//! decide again.
 //!
 //! All its state can be read again from the log and from heartbeats, so it may be killed at any
 //! time (`tests/coordination.rs`). It must never decide before it has read the whole log, nor take

@@ -188,14 +188,16 @@ async def _lies(server: TenantServer) -> dict[str, Any]:
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TenantServer]:
-    """Two tenants on one log, each with a coordinator and an agent; all log in by key."""
+    """Two tenants that share a coordinator and an agent; all log in by key."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
+    tenants = tmp_path / "tenants.toml"
+    tenants.write_text("[tenants.a]\n[tenants.b]\n", encoding="utf-8")
     with TenantServer(tmp_path, passwords=False) as server:
-        for tenant in ("a", "b"):
-            of = ("--tenant", tenant)
-            server.member("deciding from now on", "fleet", "coordinator", *of)
-            name = ("--id", f"agent-{tenant}", "--cores", "1")
-            server.member("coordinator found=true", "fleet", "agent", *of, *name)
+        home = ("--tenant", "fleet")
+        flags = (*home, "--tenants", str(tenants))
+        server.member("deciding from now on", "fleet", "coordinator", *flags)
+        name = ("--id", "agent-1", "--cores", "1")
+        server.member("coordinator found=true", "fleet", "agent", *home, *name)
         yield server
 
 

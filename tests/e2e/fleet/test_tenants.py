@@ -40,7 +40,7 @@ def other(tmp_path: Path) -> Iterator[Oracle]:
 
 
 def shared(fleet: Fleet, *flags: str, tenants: str = TENANTS) -> Running:
-    """Starts a coordinator that serves these tenants."""
+    """Start a coordinator that serves these tenants."""
     path = fleet.folder / "tenants.toml"
     path.write_text(tenants, encoding="utf-8")
     return fleet.coordinator(*HOME, "--tenants", str(path), *flags)
@@ -53,7 +53,7 @@ def subjects(fleet: Fleet, run: str) -> set[str]:
 
 
 def publish(fleet: Fleet, messages: list[tuple[str, object]]) -> None:
-    """Publishes messages as somebody who may publish anything."""
+    """Publish messages as a user that may publish anything."""
 
     async def send() -> None:
         client = await nats.connect(fleet.url, token=fleet.token)
@@ -137,7 +137,7 @@ def test_another_tenant_cannot_touch_a_run(
         publish(fleet, [(f"lp.search.run.{run}.req", stop), (f"lp.search.halt.{run}", {})])
         line = coordinator.until("skipped")
         assert "the run belongs to tenant shop, not to tenant search" in line
-        agent.until("halt of a run that this tenant has not here")
+        agent.until("halt of an unknown or another tenant's run")
         seen = oracle.counts().received
         assert oracle.wait_count(seen + 200, 30), "the load went on"
 
@@ -244,12 +244,13 @@ max_duration = "60s"
         assert refused.code == 2
     assert oracle.counts().received == 0
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, *shop) as running:
+        run = running.run_id()
         assert oracle.wait_count(20, 30)
-        steer = ("rate", running.run_id(), "101/s", "--nats-url", fleet.url, *shop)
-        steered = loadpilot.call(*steer)
+        at = ("--nats-url", fleet.url, *shop)
+        steered = loadpilot.call("rate", run, "101/s", *at)
         assert steered.code == 2
         assert "allows runs of this tenant a lower rate only" in steered.stdout + steered.stderr
-        assert loadpilot.call("stop", running.run_id(), *steer[3:]).code == 0
+        assert loadpilot.call("stop", run, *at).code == 0
         running.end(30)
 
 

@@ -135,6 +135,7 @@ def test_rows_name_the_traces_of_their_calls(tmp_path: Path, load: tuple[str, ..
     path = tmp_path / "calls.csv"
     header = ("--id-header", "traceparent", "--samples", str(path))
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
+        oracle.delay(2)  # a fast machine would have more calls of two users than are kept
         finished = Loadpilot(tmp_path / "work").run(TWO_STEPS, oracle.url, *load, *header)
         received = {(request.route, request.header("traceparent")) for request in oracle.requests()}
     table = rows(path)

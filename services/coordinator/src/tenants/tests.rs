@@ -14,7 +14,7 @@ fn problems(text: &str) -> Vec<String> {
 fn every_key_is_read() {
     let text = r#"
         [tenants.shop]
-        targets = ["shop.example:443", "10.1.0.0/16", "10.2.0.7:8080", "*.shop.example", "[fd00::1]:80"]
+        targets = ["shop.example:443", "10.1.0.0/16", "10.2.0.7:80", "*.shop.example", "[fd00::1]"]
         max_rate = 5000
         max_users = 200
         max_agents = 10
@@ -49,7 +49,7 @@ fn each_mistake_is_named() {
         ("\n\nx = ", r#"(got "line 3")"#),
         (
             "",
-            r#"fleet.toml: [tenants]: must name the tenants, each as a table [tenants.NAME] (got "nothing")"#,
+            "must name the tenants, each as a table [tenants.NAME] (got \"nothing\")",
         ),
         (
             "[tenant.shop]",
@@ -61,7 +61,7 @@ fn each_mistake_is_named() {
         ),
         (
             "[tenants.shop]\nmax_rates = 1",
-            r#"fleet.toml: [tenants.shop]: must be a known key; the nearest is max_rate (got "max_rates")"#,
+            "[tenants.shop]: must be a known key; the nearest is max_rate (got \"max_rates\")",
         ),
         (
             "[tenants.shop]\nzzz = 1",

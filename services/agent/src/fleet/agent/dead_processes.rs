@@ -7,6 +7,7 @@ use std::sync::Arc;
 use loadpilot_events::{BootId, RunId};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
+// Circle: the agent holds its recoveries, and these act on the agent.
 use super::Agent;
 use crate::runs::recovery::{self, DeadProcess};
 

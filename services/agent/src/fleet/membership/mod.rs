@@ -138,8 +138,8 @@ impl Membership {
                 must_rejoin: false,
             });
         if entry.tenant != news.tenant {
-            let (run, known, told) = (&news.run, &entry.tenant, &news.tenant);
-            tracing::warn!(%run, ?known, ?told, "event of another tenant left out");
+            let (run, known, named) = (&news.run, &entry.tenant, &news.tenant);
+            tracing::warn!(%run, ?known, ?named, "event of another tenant left out");
             return Applied::Duplicate;
         }
         let applied = entry.view.apply(news);
@@ -178,7 +178,7 @@ impl Membership {
         let entry = self.runs.get_mut(run);
         match entry.filter(|entry| entry.tenant.as_ref() == tenant) {
             Some(entry) => entry.halted = true,
-            None => tracing::info!(%run, ?tenant, "halt of a run that this tenant has not here"),
+            None => tracing::info!(%run, ?tenant, "halt of an unknown or another tenant's run"),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Several tenants on one fleet: whose run a record is about, whose owner is alive, and what the
-//! agents are told.
+//! Several tenants on one fleet: whose run a record is about, whose owner is alive, and which
+//! news agents get.
 
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::log::ctl::Decision;
