@@ -93,6 +93,16 @@ def test_a_damaged_file_is_a_scenario_or_a_mistake_with_its_place(
     assert all(name in mistake for mistake in mistakes)
 
 
+@pytest.mark.parametrize(
+    "flags",
+    ["'http://a/b?q='$WORD", "-G http://a -d q=$WORD", '-G http://a --data-urlencode "q=a $WORD"'],
+)
+def test_an_unset_variable_of_a_query_is_a_parameter(flags: str) -> None:
+    """Broken if a variable that the file does not set ends the command with a traceback."""
+    text = written(read_curl, Source("shop.sh", f"curl {flags}\n".encode()))
+    assert 'WORD = env("WORD")' in text
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_too_large_or_nested_too_deep_is_refused(name: str) -> None:
     """Broken if memory or the stack grows with what a file holds."""

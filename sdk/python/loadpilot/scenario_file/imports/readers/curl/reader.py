@@ -285,7 +285,6 @@ class _Parser:
             self.source.wrong(command.place, "must name a URL", "curl")
         requests = []
         for place, url in command.urls:
-            self._declare(url)
             if GLOB.search(_text(url)) and not command.is_unglobbed:
                 self.source.note(
                     place, "the ranges in braces or brackets of a URL are not expanded"
@@ -300,6 +299,7 @@ class _Parser:
             whole = _absolute(url)
             for one in query:
                 whole = joined(whole, "&" if "?" in _text(whole) else "?", one)
+            self._declare(whole)
             request = Request(place, _method(command, body), whole, headers, body=body)
             request.auth = command.auth
             request.follows_redirects = command.follows_redirects
