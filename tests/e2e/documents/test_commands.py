@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 START = "docs/start.md"
 """Run as a whole, from its wheel: tests/deploy/test_wheels.py."""
+TENANT_USERS = "tests/deploy/roles/test_tenant_roles.py"
 NOT_RUN = {
     "./dev demo": "tests/deploy/bare_debian.sh",
     "./dev test": "CI runs it",
@@ -46,9 +47,9 @@ NOT_RUN = {
     "jq -n '{plan": "services/gateway/tests/test_start.py",
     "promtool": "tests/e2e/sinks/test_scrapes.py",
     "loadpilot record": "tests/e2e/imports/test_recorded_session.py",
-    "loadpilot coordinator --connect nats-users": "tests/deploy/roles/test_tenant_roles.py",
-    "loadpilot agent --connect nats-users": "tests/deploy/roles/test_tenant_roles.py",
-    "loadpilot run hello.py --target https://shop.example --tenant shop --external-agents 1": "tests/deploy/roles/test_tenant_roles.py",
+    "loadpilot coordinator --connect nats-users": TENANT_USERS,
+    "loadpilot agent --connect nats-users": TENANT_USERS,
+    "loadpilot run hello.py --target https://shop.example --tenant shop": TENANT_USERS,
     "loadpilot ui": "services/gateway/tests/test_ui.py",
     "loadpilot doctor --nats-url": "needs an account in a cloud",
     "loadpilot compare new.json main.json": "tests/e2e/control/test_search.py",
