@@ -22,45 +22,45 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROLES = ("submitter", "gateway", "watcher")
-NOBODY: tuple[str, ...] = ()
-ASKING = ("submitter", "gateway")
+NO_ROLE: tuple[str, ...] = ()
+REQUESTERS = ("submitter", "gateway")
 RUN = "01forged"
 CONSUMER = "$JS.API.CONSUMER"
 OF_A_TENANT = (
     # kind, subject of tenant {t}, roles that may use it in their own tenant; nobody in another
-    ("publish", f"lp.{{t}}.run.{RUN}.req", ASKING),
-    ("publish", f"lp.{{t}}.run.{RUN}.ctl", NOBODY),
-    ("publish", f"lp.{{t}}.run.{RUN}.evt.x", NOBODY),
-    ("publish", f"lp.{{t}}.run.{RUN}.delta.x", NOBODY),
-    ("publish", "lp.{t}.adm", NOBODY),
-    ("publish", "lp.{t}.hb.o-1", ASKING),
-    ("publish", f"lp.{{t}}.halt.{RUN}", ASKING),
-    ("publish", f"lp.{{t}}.live.{RUN}", NOBODY),
-    ("publish", "lp.{t}.clock", ASKING),
-    ("publish", f"lp.{{t}}.secret.{RUN}.x", NOBODY),
-    ("publish", f"$KV.LP.{{t}}.secret.{RUN}", ASKING),
-    ("publish", f"$KV.LP.{{t}}.owed.{RUN}.abc", ASKING),
-    ("publish", "$O.LP.M.lp.{t}.body.abc", ASKING),
-    ("publish", "$O.LP.C.lp.{t}.body.abc.x.0", ASKING),
-    ("read", f"$JS.API.DIRECT.GET.KV_LP.$KV.LP.{{t}}.secret.{RUN}", ASKING),
-    ("read", "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.M.lp.{t}.body.abc", ASKING),
-    ("read", "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.C.lp.{t}.body.abc.x.0", ASKING),
-    ("read", f"$JS.API.DIRECT.GET.LP_CTL.lp.{{t}}.run.{RUN}.ctl", NOBODY),
+    ("publish", f"lp.{{t}}.run.{RUN}.req", REQUESTERS),
+    ("publish", f"lp.{{t}}.run.{RUN}.ctl", NO_ROLE),
+    ("publish", f"lp.{{t}}.run.{RUN}.evt.x", NO_ROLE),
+    ("publish", f"lp.{{t}}.run.{RUN}.delta.x", NO_ROLE),
+    ("publish", "lp.{t}.adm", NO_ROLE),
+    ("publish", "lp.{t}.hb.o-1", REQUESTERS),
+    ("publish", f"lp.{{t}}.halt.{RUN}", REQUESTERS),
+    ("publish", f"lp.{{t}}.live.{RUN}", NO_ROLE),
+    ("publish", "lp.{t}.clock", REQUESTERS),
+    ("publish", f"lp.{{t}}.secret.{RUN}.x", NO_ROLE),
+    ("publish", f"$KV.LP.{{t}}.secret.{RUN}", REQUESTERS),
+    ("publish", f"$KV.LP.{{t}}.owed.{RUN}.abc", REQUESTERS),
+    ("publish", "$O.LP.M.lp.{t}.body.abc", REQUESTERS),
+    ("publish", "$O.LP.C.lp.{t}.body.abc.x.0", REQUESTERS),
+    ("read", f"$JS.API.DIRECT.GET.KV_LP.$KV.LP.{{t}}.secret.{RUN}", REQUESTERS),
+    ("read", "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.M.lp.{t}.body.abc", REQUESTERS),
+    ("read", "$JS.API.DIRECT.GET.OBJ_LP.$O.LP.C.lp.{t}.body.abc.x.0", REQUESTERS),
+    ("read", f"$JS.API.DIRECT.GET.LP_CTL.lp.{{t}}.run.{RUN}.ctl", NO_ROLE),
     ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.run.>", ROLES),
     ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.run.*.req", ROLES),
-    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.>", NOBODY),
-    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.adm", NOBODY),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.>", NO_ROLE),
+    ("read", f"{CONSUMER}.CREATE.LP_CTL.x.lp.{{t}}.adm", NO_ROLE),
     ("read", f"{CONSUMER}.CREATE.LP_DATA.x.lp.{{t}}.run.{RUN}.delta.*", ROLES),
-    ("read", f"{CONSUMER}.CREATE.KV_LP.x.$KV.LP.{{t}}.>", NOBODY),
-    ("read", f"{CONSUMER}.CREATE.OBJ_LP.x.$O.LP.M.lp.{{t}}.>", NOBODY),
+    ("read", f"{CONSUMER}.CREATE.KV_LP.x.$KV.LP.{{t}}.>", NO_ROLE),
+    ("read", f"{CONSUMER}.CREATE.OBJ_LP.x.$O.LP.M.lp.{{t}}.>", NO_ROLE),
     ("subscribe", "lp.{t}.live.*", ROLES),
     ("subscribe", "lp.{t}.hb.*", ROLES),
-    ("subscribe", "lp.{t}.halt.*", NOBODY),
-    ("subscribe", "lp.{t}.clock", NOBODY),
-    ("subscribe", "lp.{t}.run.>", NOBODY),
-    ("subscribe", "lp.{t}.secret.*.*", NOBODY),
-    ("subscribe", "$KV.LP.{t}.>", NOBODY),
-    ("subscribe", "_INBOX.{t}-coordinator.>", NOBODY),
+    ("subscribe", "lp.{t}.halt.*", NO_ROLE),
+    ("subscribe", "lp.{t}.clock", NO_ROLE),
+    ("subscribe", "lp.{t}.run.>", NO_ROLE),
+    ("subscribe", "lp.{t}.secret.*.*", NO_ROLE),
+    ("subscribe", "$KV.LP.{t}.>", NO_ROLE),
+    ("subscribe", "_INBOX.{t}-coordinator.>", NO_ROLE),
 )
 OF_ALL = (
     # kind, subject that names no tenant, or all of them; nobody may use it

@@ -143,8 +143,8 @@ def test_every_route_asks_for_its_role(fleet: Fleet, gateways: Gateways, keys: K
     for method in ("PUT", "DELETE", "PATCH", "get"):
         assert status_of(gateway, method, f"{API}/runs", callers[VIEWER]) == 403, method
     me = gateway.api("/me", callers[RUNNER]).json
-    told = (me["tenant"], me["role"], me["key"], me["can_start"], me["can_halt"])
-    assert told == ("local", RUNNER, keys.ids["r"], True, False)
+    seen = (me["tenant"], me["role"], me["key"], me["can_start"], me["can_halt"])
+    assert seen == ("local", RUNNER, keys.ids["r"], True, False)
     listed = gateway.api("/keys", callers[ADMIN])
     assert {one["name"] for one in listed.json["keys"]} == {"revoked", "expired", "v", "r", "a"}
     assert b"sha256" not in listed.body

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 API = "/api/"
 METRICS = "/metrics"
-READER = Identity("a reader of metrics", "", Role.VIEWER)
+METRICS_READER = Identity("a reader of metrics", "", Role.VIEWER)
 """Name of a caller that shows the token of metrics."""
 OTHER_ROUTE = "other"
 """Name of what is no route, such as a file of the web UI, where answers are counted."""
@@ -132,7 +132,7 @@ class Guard:
                 return
             raise forbidden(f"no rule of the proxy admits {unmapped}") from None
         state["caller"] = caller
-        if caller is None or caller is READER:
+        if caller is None or caller is METRICS_READER:
             return
         gateway = self._tenants.of(caller.tenant)
         if gateway is None:
@@ -165,7 +165,7 @@ class Guard:
         peer = (scope.get("client") or ("", 0))[0]
         caller = self._authenticator.caller(headers, peer)
         if path == METRICS and caller is None and self._authenticator.reads_metrics(headers, peer):
-            return READER
+            return METRICS_READER
         is_open = not path.startswith(API) and path != METRICS
         if caller is None and not is_open and path not in OPEN:
             how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"

@@ -33,7 +33,7 @@ EXPIRES_RULE = "must be a duration of 1s to 3650d such as 90d or 12h, or never"
 def init(file: str | None, name: str, tenant: str, expires: str) -> ExitCode:
     """Create the file with a first key, of role admin, and print that key."""
     with refusing() as outcome:
-        key, text = made(name, tenant, Role.ADMIN, expires, path_problems(file))
+        key, text = checked_key(name, tenant, Role.ADMIN, expires, path_problems(file))
         create_file(Path(file or ""), [key])
         show(key, text)
     return outcome[-1]
@@ -48,7 +48,9 @@ def create(file: str | None, name: str | None, tenant: str, role: str, expires: 
         if role not in list(Role):
             problems.append(one_of("--role", list(Role), role))
         as_role = Role(role) if role in list(Role) else Role.VIEWER
-        key, text = made("absent" if name is None else name, tenant, as_role, expires, problems)
+        key, text = checked_key(
+            "absent" if name is None else name, tenant, as_role, expires, problems
+        )
         with changing(Path(file or "")) as keys:
             for one in keys:
                 is_same = (one.name, one.tenant) == (key.name, key.tenant)
@@ -107,7 +109,7 @@ def shown_name(wanted: str) -> str:
     return "not shown" if wanted.startswith("lpk_") else wanted
 
 
-def made(
+def checked_key(
     name: str, tenant: str, role: Role, expires: str, problems: list[Problem]
 ) -> tuple[Key, str]:
     """Make a key; raises Refused with the problems so far and its own."""
@@ -118,7 +120,8 @@ def made(
     lifetime = lifetime_s(expires, problems)
     checked(problems)
     now = int(time())
-    return new_key(name, tenant, role, now, None if lifetime is None else now + lifetime)
+    ends = None if lifetime is None else now + lifetime
+    return new_key(name, tenant, role, now, ends)
 
 
 def lifetime_s(expires: str, problems: list[Problem]) -> int | None:
