@@ -1,6 +1,7 @@
 //! The contract is files in git: schemas and catalogue are fresh, golden files stay readable.
 
 use loadpilot_events::Outcome;
+use loadpilot_events::log::adm::AdmissionDecision;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::envelope::Envelope;
@@ -20,7 +21,8 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 23] = committed![
+const SCHEMAS: [(&str, &str); 24] = committed![
+    "adm",
     "annotations",
     "attendance",
     "comparison",
@@ -133,7 +135,15 @@ fn golden_files_are_read_and_written_back() {
             "run-annotated.v1.json",
             "run-annotated-baseline.v1.json",
         ],
+        Envelope<AdmissionDecision>: [
+            "run-admitted.v1.json",
+            "agents-reserved.v1.json",
+            "run-released.v1.json",
+        ],
         Envelope<Decision>: [
+            "run-queued.v1.json",
+            "run-queued-agents.v1.json",
+            "run-queued-turn.v1.json",
             "run-created.v1.json",
             "run-created-needs.v1.json",
             "run-created-rules.v1.json",

@@ -423,6 +423,7 @@ async fn sleep_until(wake: Option<Timestamp>, now: Timestamp) {
 
 fn name(decision: &Decision) -> &'static str {
     match decision {
+        Decision::RunQueued(_) => "RunQueued",
         Decision::RunCreated(_) => "RunCreated",
         Decision::RunRefused(_) => "RunRefused",
         Decision::ShardsAssigned(_) => "ShardsAssigned",

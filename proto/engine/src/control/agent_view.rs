@@ -215,7 +215,7 @@ impl AgentView {
             }
             Decision::Paused(_) => self.paused = true,
             Decision::Resumed(_) => self.paused = false,
-            Decision::SteeringRefused(_) => {}
+            Decision::SteeringRefused(_) | Decision::RunQueued(_) => {}
             Decision::StartScheduled(start) => {
                 self.stage = Stage::Scheduled {
                     start_at: start.start_at,

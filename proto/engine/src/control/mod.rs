@@ -445,7 +445,8 @@ impl Control {
                 self.refused
                     .push(Problem::new("run", rule, self.run.as_str()));
             }
-            Decision::StartScheduled(_)
+            Decision::RunQueued(_)
+            | Decision::StartScheduled(_)
             | Decision::CapacityReduced(_)
             | Decision::Paused(_)
             | Decision::Resumed(_)

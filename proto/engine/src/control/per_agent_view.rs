@@ -59,6 +59,7 @@ pub fn for_agent<'a>(decision: &'a Decision, agent: &AgentId) -> Cow<'a, Decisio
             unnamed: None,
         }),
         Decision::RunCreated(_)
+        | Decision::RunQueued(_)
         | Decision::RunRefused(_)
         | Decision::StartScheduled(_)
         | Decision::StartCancelled(_)

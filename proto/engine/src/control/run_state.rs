@@ -12,6 +12,7 @@ use loadpilot_events::log::ctl::{Decision, RunCreated, StartScheduled, StopReaso
 use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, TailReported, What,
 };
+use loadpilot_events::log::queue::RunQueued;
 use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
 use loadpilot_events::units::Timestamp;
 
@@ -35,6 +36,8 @@ pub enum Record<'a> {
 pub struct RunState {
     /// The request for the run.
     pub requested: Option<Box<RunRequested>>,
+    /// The newest place of the run while it waits for its admission.
+    pub queued: Option<RunQueued>,
     /// The run as it was created.
     pub created: Option<Box<RunCreated>>,
     /// The workload as planned, where a feed may end the run.
@@ -160,6 +163,7 @@ impl RunState {
 
     fn on_decision(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
+            Decision::RunQueued(queued) => self.queued = Some(queued.clone()),
             Decision::RunCreated(created) => {
                 // A log may hold any plan: an invalid one has no workload.
                 let is_ended = created.plan.feeds().iter().any(|feed| feed.stops)

@@ -51,6 +51,8 @@ struct Past {
     takeover_tick: u32,
     held_now: BTreeSet<Holder>,
     ever_held: BTreeSet<Holder>,
+    /// Whether there was a decision other than the place of a run that waits.
+    has_begun: bool,
     lost: BTreeSet<Holder>,
     start_at: Option<Timestamp>,
     /// Requests to steer that were answered.
@@ -84,17 +86,24 @@ impl Past {
         self.over = is_end(decided.decision);
         let begins = matches!(
             decided.decision,
-            Decision::RunCreated(_) | Decision::RunRefused(_)
+            Decision::RunQueued(_) | Decision::RunCreated(_) | Decision::RunRefused(_)
         );
         let known = begins || self.created.is_some();
         self.rule(known, Invariant::Created, "the run was not created yet");
         self.judge(decided.decision);
+        self.has_begun |= !matches!(decided.decision, Decision::RunQueued(_));
     }
 
     fn judge(&mut self, decision: &Decision) {
         match decision {
+            Decision::RunQueued(queued) => {
+                let early = !self.has_begun;
+                self.rule(early, Invariant::Created, "a run that exists waits");
+                let sound = (1..=queued.waiting).contains(&queued.place);
+                self.rule(sound, Invariant::Created, "a place outside of the queue");
+            }
             Decision::RunCreated(created) => {
-                let first = self.last_seq == 0;
+                let first = !self.has_begun;
                 self.rule(
                     first,
                     Invariant::Created,

@@ -67,6 +67,8 @@ pub fn run_state(control: &Control) -> RunState {
         RunState::Preparing
     } else if state.created.is_some() {
         RunState::Gathering
+    } else if state.queued.is_some() {
+        RunState::Waiting
     } else {
         RunState::Requested
     }

@@ -110,7 +110,7 @@ fn kind(parsed: &Parsed) -> Option<&'static str> {
             Decision::StopScheduled(_) => Some("stop"),
             Decision::RunSealed(_) => Some("sealed"),
             Decision::RunRefused(_) => Some("refused"),
-            Decision::RunCreated(_) | Decision::ShardsAssigned(_) => None,
+            Decision::RunQueued(_) | Decision::RunCreated(_) | Decision::ShardsAssigned(_) => None,
         },
         Parsed::Fact(_, envelope) => match &envelope.event.what {
             What::ShardsFailed(_) => Some("agent_failed"),
@@ -198,6 +198,7 @@ fn line(control: &Control, parsed: &Parsed) -> String {
 
 fn decision(control: &Control, decision: &Decision) -> String {
     match decision {
+        Decision::RunQueued(queued) => queued.words(),
         Decision::RunCreated(created) => {
             let needed = created.needed();
             let needed: Vec<&str> = needed.iter().map(Capability::as_str).collect();

@@ -149,6 +149,8 @@ pub struct Report {
 pub enum RunState {
     /// Requested, and not decided.
     Requested,
+    /// Waiting until the shared fleet admits it.
+    Waiting,
     /// Refused: nothing was started.
     Refused,
     /// Waiting for agents to offer capacity.

@@ -13,6 +13,7 @@ use crate::id::{Holder, OwnerId};
 use crate::log::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::log::cause::Cause;
 use crate::log::delta::Totals;
+use crate::log::queue::RunQueued;
 use crate::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::plan::Plan;
 use crate::plan::capability::Capability;
@@ -24,6 +25,8 @@ use crate::units::Timestamp;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Decision {
+    /// The run waits until the shared fleet admits it.
+    RunQueued(RunQueued),
     /// The run exists: its request was valid.
     RunCreated(Box<RunCreated>),
     /// The request was invalid, or no agent could serve it. Nothing was started.
@@ -54,7 +57,8 @@ pub enum Decision {
 
 impl Decision {
     /// Name of each kind in the log, in the order of the variants.
-    pub const TYPES: [&'static str; 13] = [
+    pub const TYPES: [&'static str; 14] = [
+        "RunQueued",
         "RunCreated",
         "RunRefused",
         "ShardsAssigned",

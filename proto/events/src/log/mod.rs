@@ -7,6 +7,8 @@
 //! - [`envelope`]: version, id and time of every stored event
 //! - [`req`]: requests of users, and claims of setup and teardown
 //! - [`ctl`]: decisions of coordinators
+//! - [`adm`]: which runs of a shared fleet may be created
+//! - [`queue`]: the place of a run that waits
 //! - [`evt`]: facts of one agent about itself
 //! - [`delta`]: rows of what finished on one agent
 //!
@@ -28,6 +30,7 @@
 //! - [`samples`]: single calls
 //! - [`exchange`]: debug exchanges
 
+pub mod adm;
 pub mod assign;
 pub mod cause;
 pub mod ctl;
@@ -39,6 +42,7 @@ pub mod hist;
 pub mod hold;
 pub mod metrics;
 pub mod outcome;
+pub mod queue;
 pub mod req;
 pub mod samples;
 pub mod shards;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::wire::schema;
 
 /// The stored kinds of events: schema, subject, stream and writer.
-const STORED: [(&str, &str, &str, &str); 4] = [
+const STORED: [(&str, &str, &str, &str); 5] = [
     (
         "req",
         "<p>.<tenant>.run.<run>.req",
@@ -22,6 +22,12 @@ const STORED: [(&str, &str, &str, &str); 4] = [
         "<p>.<tenant>.run.<run>.ctl",
         "LP_CTL",
         "coordinators only",
+    ),
+    (
+        "adm",
+        "<p>.<home tenant>.adm",
+        "LP_CTL",
+        "coordinators of a shared fleet only",
     ),
     (
         "evt",

@@ -13,6 +13,7 @@ use crate::answers::live::Snapshot;
 use crate::answers::report::Report;
 use crate::answers::slice::{Heat, Series, Slice};
 use crate::answers::what_if::{WhatIf, WhatIfAnswer};
+use crate::log::adm::AdmissionDecision;
 use crate::log::ctl::Decision;
 use crate::log::delta::DeltaReported;
 use crate::log::envelope::Envelope;
@@ -25,6 +26,7 @@ use crate::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
 #[must_use]
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
+        ("adm", schema_of::<Envelope<AdmissionDecision>>()),
         ("annotations", schema_of::<Annotations>()),
         ("attendance", schema_of::<Attendance>()),
         ("comparison", schema_of::<Comparison>()),

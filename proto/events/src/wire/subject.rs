@@ -109,6 +109,12 @@ impl Subjects {
         format!("{}.{}.run.{run}.ctl", self.prefix, self.tenant)
     }
 
+    /// Admission decisions of a shared fleet, whose home tenant this is.
+    #[must_use]
+    pub fn admission(&self) -> String {
+        format!("{}.{}.adm", self.prefix, self.tenant)
+    }
+
     /// Facts of one agent about one run.
     #[must_use]
     pub fn evt(&self, run: &RunId, agent: &AgentId) -> String {

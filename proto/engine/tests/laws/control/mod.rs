@@ -1,5 +1,6 @@
 //! Decisions during a run: shards, agents that join, steering, owners, teardowns.
 
+mod admission;
 mod agent_view;
 mod annotations;
 mod decide;

@@ -1,0 +1,206 @@
+//! The next admission decision, and the places of the runs that wait.
+//!
+//! Runs of one tenant are admitted in the order of their requests. Among tenants the priority comes
+//! first, then the share of the agents (in use, relative to the weight), then the order of the
+//! requests. The first run that does not fit gets a reservation, which is stored: without it small
+//! runs of a tenant with a smaller share could keep a large one waiting for ever. Nothing is
+//! admitted past a reservation but runs of a higher priority.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use loadpilot_events::id::{RunId, TenantId};
+use loadpilot_events::log::adm::{AdmissionDecision, AgentsReserved, RunAdmitted, RunReleased};
+use loadpilot_events::log::queue::{RunQueued, WaitReason};
+
+use crate::control::admission::admissions::Admissions;
+use crate::control::admission::quotas::Quotas;
+
+/// A run that was requested and is not admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its id.
+    pub run: RunId,
+    /// Its tenant.
+    pub tenant: TenantId,
+    /// Stream sequence of its request: the order of requests.
+    pub seq: u64,
+    /// Number of agents that it wants.
+    pub agents: u32,
+}
+
+/// What a fleet can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Number of agents that live.
+    pub agents: u32,
+    /// Maximum number of runs of an agent at the same time; `None`: agents do not limit admission.
+    pub runs_per_agent: Option<u32>,
+}
+
+impl Capacity {
+    /// Number of agents that can be in use at the same time, once for each run; `None`: no limit.
+    fn total(self) -> Option<u64> {
+        let runs = self.runs_per_agent?;
+        Some(u64::from(self.agents) * u64::from(runs))
+    }
+
+    /// Number of agents that a run uses. A run that wants more than there are gets what there is.
+    fn used_by(self, wanted: u32) -> u64 {
+        u64::from(wanted.min(self.agents).max(1))
+    }
+}
+
+/// The next decision, or `None` while there is nothing to decide. `is_open` says of a run that was
+/// admitted whether it may still use agents: it was requested, and is neither over nor removed.
+#[must_use]
+pub fn admit(
+    state: &Admissions,
+    waiting: &[Waiting],
+    is_open: impl Fn(&RunId) -> bool,
+    quotas: &BTreeMap<TenantId, Quotas>,
+    capacity: Capacity,
+) -> Option<AdmissionDecision> {
+    if let Some((run, admitted)) = state.admitted.iter().find(|(run, _)| !is_open(run)) {
+        return Some(AdmissionDecision::RunReleased(RunReleased {
+            run: run.clone(),
+            tenant: admitted.tenant.clone(),
+        }));
+    }
+    let shares = Shares::of(state, capacity);
+    let heads = heads(state, waiting, quotas);
+    let first = heads
+        .into_iter()
+        .min_by(|a, b| shares.order(state, *a, *b))?;
+    let (head, _) = first;
+    let (run, tenant, agents) = (head.run.clone(), head.tenant.clone(), head.agents);
+    if shares.fits(head) {
+        let admitted = RunAdmitted {
+            run,
+            tenant,
+            agents,
+        };
+        return Some(AdmissionDecision::RunAdmitted(admitted));
+    }
+    let is_reserved = state.reserved.as_ref() == Some(&head.run);
+    (!is_reserved).then_some(AdmissionDecision::AgentsReserved(AgentsReserved {
+        run,
+        tenant,
+        agents,
+    }))
+}
+
+/// The place of each run that waits among those of its tenant, and what it waits for.
+#[must_use]
+pub fn places(
+    state: &Admissions,
+    waiting: &[Waiting],
+    quotas: &BTreeMap<TenantId, Quotas>,
+    capacity: Capacity,
+) -> BTreeMap<RunId, RunQueued> {
+    let shares = Shares::of(state, capacity);
+    let mut by_tenant: BTreeMap<&TenantId, Vec<&Waiting>> = BTreeMap::new();
+    for run in waiting {
+        by_tenant.entry(&run.tenant).or_default().push(run);
+    }
+    let mut places = BTreeMap::new();
+    for (tenant, mut runs) in by_tenant {
+        runs.sort_by_key(|run| run.seq);
+        let running = state.running(tenant);
+        let max_runs = quotas.get(tenant).and_then(|quotas| quotas.max_runs);
+        let count = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+        for (place, run) in (1..).zip(runs) {
+            let reason = match (max_runs, capacity.total()) {
+                (Some(max_runs), _) if running >= max_runs => {
+                    WaitReason::MaxRuns { running, max_runs }
+                }
+                (_, Some(total)) if !shares.fits(run) => WaitReason::Agents {
+                    in_use: u32::try_from(shares.used).unwrap_or(u32::MAX),
+                    agents: u32::try_from(total).unwrap_or(u32::MAX),
+                },
+                _ => WaitReason::Turn,
+            };
+            let queued = RunQueued {
+                tenant: tenant.clone(),
+                place,
+                waiting: count,
+                reason,
+            };
+            places.insert(run.run.clone(), queued);
+        }
+    }
+    places
+}
+
+/// A run that its tenant's quota lets in next, with the quotas.
+type Head<'a> = (&'a Waiting, &'a Quotas);
+
+/// The first run of each tenant that is below its maximum number of runs.
+fn heads<'a>(
+    state: &Admissions,
+    waiting: &'a [Waiting],
+    quotas: &'a BTreeMap<TenantId, Quotas>,
+) -> Vec<Head<'a>> {
+    let mut first: BTreeMap<&TenantId, &Waiting> = BTreeMap::new();
+    for run in waiting {
+        let known = first.entry(&run.tenant).or_insert(run);
+        if run.seq < known.seq {
+            *known = run;
+        }
+    }
+    let head = |(tenant, run)| {
+        let quotas = quotas.get(tenant)?;
+        let is_below = quotas
+            .max_runs
+            .is_none_or(|max| state.running(tenant) < max);
+        is_below.then_some((run, quotas))
+    };
+    first.into_iter().filter_map(head).collect()
+}
+
+/// Agents in use.
+struct Shares<'a> {
+    capacity: Capacity,
+    used: u64,
+    by_tenant: BTreeMap<&'a TenantId, u64>,
+    is_empty: bool,
+}
+
+impl<'a> Shares<'a> {
+    fn of(state: &'a Admissions, capacity: Capacity) -> Self {
+        let mut by_tenant = BTreeMap::new();
+        for run in state.admitted.values() {
+            *by_tenant.entry(&run.tenant).or_default() += capacity.used_by(run.agents);
+        }
+        Self {
+            capacity,
+            used: by_tenant.values().sum(),
+            by_tenant,
+            is_empty: state.admitted.is_empty(),
+        }
+    }
+
+    /// Whether the agents that a run wants are free. A run alone always fits: it waits for agents
+    /// as on any other fleet.
+    fn fits(&self, run: &Waiting) -> bool {
+        let wanted = self.capacity.used_by(run.agents);
+        let total = self.capacity.total();
+        self.is_empty || total.is_none_or(|total| self.used + wanted <= total)
+    }
+
+    /// The order in which runs are admitted.
+    fn order(&self, state: &Admissions, a: Head<'_>, b: Head<'_>) -> Ordering {
+        let is_behind = |run: &Waiting| state.reserved.as_ref() != Some(&run.run);
+        let used = |run: &Waiting| self.by_tenant.get(&run.tenant).copied().unwrap_or_default();
+        let weight = |quotas: &Quotas| u64::from(quotas.weight.get());
+        let (first, second) = (a.0, b.0);
+        let priority = Reverse(a.1.priority).cmp(&Reverse(b.1.priority));
+        let reserved = is_behind(first).cmp(&is_behind(second));
+        // The share of a tenant is what it uses by its weight, compared without a division.
+        let share = (used(first) * weight(b.1)).cmp(&(used(second) * weight(a.1)));
+        priority
+            .then(reserved)
+            .then(share)
+            .then(first.seq.cmp(&second.seq))
+    }
+}
