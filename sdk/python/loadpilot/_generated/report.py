@@ -1942,7 +1942,7 @@ class RunFacts(TypedDict):
     When the run started. Null: it did not.
     """
     state: Literal[
-        "requested", "refused", "gathering", "preparing", "running", "stopping", "sealed"
+        "requested", "waiting", "refused", "gathering", "preparing", "running", "stopping", "sealed"
     ]
     """
     State of the run; the report is complete only when `sealed` or `refused`.

@@ -266,7 +266,7 @@ class Snapshot(TypedDict):
     Service time of everything that has finished so far.
     """
     state: Literal[
-        "requested", "refused", "gathering", "preparing", "running", "stopping", "sealed"
+        "requested", "waiting", "refused", "gathering", "preparing", "running", "stopping", "sealed"
     ]
     """
     State of the run.

@@ -1273,6 +1273,10 @@ class RunState(StrEnum):
     """
     Requested, and not decided.
     """
+    waiting = "waiting"
+    """
+    Waiting until the shared fleet admits it.
+    """
     refused = "refused"
     """
     Refused: nothing was started.
