@@ -6,9 +6,10 @@ use std::fmt;
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Bus, Fault, Stream};
 use loadpilot_events::log::ctl::Decision;
-use loadpilot_events::log::envelope::version_of;
 use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::{Envelope, EventId, RunId, TenantId, Timestamp};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::clock::Clock;
 
@@ -18,12 +19,12 @@ const PENDING_APPEND_US_MAX: u64 = 1_000_000;
 
 /// A decision to be appended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PendingAppend {
-    /// Tenant of its run.
+pub struct PendingAppend<D = Decision> {
+    /// Tenant of its subject.
     pub tenant: TenantId,
     /// Its run.
     pub run: RunId,
-    /// The control subject of the run.
+    /// The subject to append it to.
     pub subject: String,
     /// The last folded sequence of this subject; 0 before any.
     pub expected: u64,
@@ -32,7 +33,23 @@ pub struct PendingAppend {
     /// Time of the decision.
     pub at: Timestamp,
     /// The decision.
-    pub decision: Decision,
+    pub decision: D,
+}
+
+impl PendingAppend {
+    /// The news for the tenant's watchers, if `event` was stored.
+    pub(crate) fn news(&self, outcome: &Outcome, event: Envelope<Decision>) -> Option<News> {
+        let Outcome::Stored { seq } = outcome else {
+            return None;
+        };
+        Some(News {
+            run: self.run.clone(),
+            tenant: None,
+            seq: *seq,
+            previous_seq: self.previous_seq,
+            event,
+        })
+    }
 }
 
 /// The outcome of an append.
@@ -74,14 +91,15 @@ impl Outcome {
     }
 }
 
-/// Appends `pending`; on success also returns the news for the tenant's watchers.
-pub(crate) async fn append(
+/// Appends `pending`, an event of version `v`; on success also returns the event.
+pub(crate) async fn append<D: Clone + Serialize + DeserializeOwned>(
     bus: &Bus,
     clock: &Clock,
-    pending: &PendingAppend,
-) -> (Outcome, Option<News>) {
+    pending: &PendingAppend<D>,
+    v: u16,
+) -> (Outcome, Option<Envelope<D>>) {
     let event = Envelope {
-        v: version_of(&pending.decision),
+        v,
         id: EventId::from_ulid(ulid::Ulid::generate()),
         at: pending.at,
         event: pending.decision.clone(),
@@ -109,24 +127,16 @@ pub(crate) async fn append(
         Err(AppendError::TooLarge { limit }) => Outcome::TooLarge { bytes, limit },
         Err(AppendError::Fault(fault)) => Outcome::Fault(fault),
     };
-    let news = match outcome {
-        Outcome::Stored { seq } => {
-            let (run, previous_seq) = (pending.run.clone(), pending.previous_seq);
-            Some(News {
-                run,
-                tenant: None,
-                seq,
-                previous_seq,
-                event,
-            })
-        }
-        _ => None,
-    };
-    (outcome, news)
+    let stored = matches!(outcome, Outcome::Stored { .. }).then_some(event);
+    (outcome, stored)
 }
 
 /// Finds the outcome of an append without an acknowledgement. Other events may already follow it.
-async fn look_for(bus: &Bus, pending: &PendingAppend, id: &EventId) -> Outcome {
+async fn look_for<D: DeserializeOwned>(
+    bus: &Bus,
+    pending: &PendingAppend<D>,
+    id: &EventId,
+) -> Outcome {
     let stored = match bus
         .read(Stream::Ctl, vec![pending.subject.clone()], None)
         .await
@@ -145,7 +155,7 @@ async fn look_for(bus: &Bus, pending: &PendingAppend, id: &EventId) -> Outcome {
         return Outcome::NotStored;
     }
     let is_it = |payload: &Bytes| {
-        serde_json::from_slice::<Envelope<Decision>>(payload).is_ok_and(|event| event.id == *id)
+        serde_json::from_slice::<Envelope<D>>(payload).is_ok_and(|event| event.id == *id)
     };
     let found = newer.find(|stored| is_it(&stored.payload));
     found.map_or(Outcome::Lost, |stored| Outcome::Stored { seq: stored.seq })

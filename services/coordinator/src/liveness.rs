@@ -1,7 +1,7 @@
 //! Times of the last heartbeats of agent processes and owners, which are not in the log. The caller
 //! takes identities from the subjects of heartbeats, never from a payload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::decide::{LastSeen, Observations};
 use loadpilot_events::wire::heartbeat::AgentBeat;
@@ -60,6 +60,14 @@ pub(crate) fn note_agent(
     }
     observations.agents.insert(holder, seen);
     true
+}
+
+/// Number of agents that were heard less than `lost_us` before `now`.
+pub(crate) fn agents_alive(observations: &Observations, lost_us: u64, now: Timestamp) -> u32 {
+    let processes = observations.agents.iter();
+    let alive = processes.filter(|(_, seen)| now < seen.at.plus_us(lost_us));
+    let agents: BTreeSet<&AgentId> = alive.map(|(holder, _)| &holder.agent).collect();
+    u32::try_from(agents.len()).unwrap_or(u32::MAX)
 }
 
 /// Records a heartbeat of `owner` among the owners of its tenant.

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::control::decide::{Observations, Policy, deadline, decide};
+use loadpilot_engine::control::admission::admit::Waiting;
+use loadpilot_engine::control::decide::{NotAdmitted, Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::RunState;
+use loadpilot_events::log::adm::AdmissionDecision;
 use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::heartbeat::Unreached;
@@ -17,13 +19,13 @@ use crate::feed::NewsFeed;
 
 /// Timeout in µs for the tail to bring an event of another coordinator; then the last sequence of
 /// the subject is read.
-const TAIL_TIMEOUT_US: u64 = 1_000_000;
+pub(crate) const TAIL_TIMEOUT_US: u64 = 1_000_000;
 
 /// Delay in µs before a retry after a fault.
-const RETRY_DELAY_US: u64 = 1_000_000;
+pub(crate) const RETRY_DELAY_US: u64 = 1_000_000;
 
 /// Delay in µs before a retry of a run's last decision in a full log.
-const FULL_RETRY_DELAY_US: u64 = 5_000_000;
+pub(crate) const FULL_RETRY_DELAY_US: u64 = 5_000_000;
 
 /// I/O that the shell performs.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +38,10 @@ pub enum Effect {
     ReadCtlLast(TenantId, RunId),
     /// Shred the secrets of a run that is over.
     Shred(TenantId, RunId),
+    /// Append a decision about the admission of runs, for `Coordinator::admission_appended`.
+    Admit(Box<PendingAppend<AdmissionDecision>>),
+    /// Read the last sequence of these decisions, for `Coordinator::admission_last`.
+    ReadAdmissionLast,
 }
 
 /// One run that is not over.
@@ -51,6 +57,10 @@ pub(crate) struct OpenRun {
     pub(crate) ctl_last: u64,
     /// Time of its first record, by its writer's clock.
     pub(crate) requested_at: Timestamp,
+    /// Stream sequence of its request; 0 before it.
+    pub(crate) request_seq: u64,
+    /// Why it may not be created yet.
+    pub(crate) not_admitted: Option<NotAdmitted>,
     /// Whether an earlier stack left it unfinished.
     pub(crate) left_over: bool,
     /// Whether its log has a decision of a later version that this one cannot read: then only
@@ -127,6 +137,8 @@ impl OpenRun {
             state: RunState::default(),
             feed: NewsFeed::default(),
             ctl_last: 0,
+            request_seq: 0,
+            not_admitted: None,
             left_over: false,
             has_newer_decision: false,
             stale: true,
@@ -146,6 +158,39 @@ impl OpenRun {
         {
             self.activity = Activity::Idle;
         }
+    }
+
+    /// Whether it was requested and is neither created nor over.
+    pub(crate) fn is_requested_only(&self) -> bool {
+        let state = &self.state;
+        state.requested.is_some() && state.created.is_none() && !state.over
+    }
+
+    /// Whether nothing is being decided about it.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.activity == Activity::Idle && !self.has_newer_decision
+    }
+
+    /// What its admission depends on.
+    pub(crate) fn waiting(&self, run: &RunId) -> Waiting {
+        let requested = self.state.requested.as_deref();
+        Waiting {
+            run: run.clone(),
+            tenant: self.tenant.clone(),
+            seq: self.request_seq,
+            agents: requested.map_or(1, |requested| requested.agents.want),
+        }
+    }
+
+    /// Holds it back until it is admitted.
+    pub(crate) fn hold_back(&mut self, found: NotAdmitted) {
+        self.stale |= self.not_admitted.as_ref() != Some(&found);
+        self.not_admitted = Some(found);
+    }
+
+    /// It is admitted.
+    pub(crate) fn let_in(&mut self) {
+        self.stale |= self.not_admitted.take().is_some();
     }
 
     /// Records the report of a process whose calls of this run reached no server; `None` clears it.
@@ -227,6 +272,7 @@ impl OpenRun {
         self.deadline = None;
         observations.tenant = Some(self.tenant.clone());
         observations.left_over = self.left_over;
+        observations.not_admitted.clone_from(&self.not_admitted);
         observations.waits_for_tails = true;
         observations.unreached.clone_from(&self.unreached);
         let head = self.fresh_head();

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription};
+use loadpilot_events::log::adm::AdmissionDecision;
 use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::envelope::{EVENT_VERSION, version_of};
 use loadpilot_events::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
 use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, OwnerId, RunId, TenantId, Timestamp};
@@ -75,7 +77,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
     }
     clock.set(&measure_clock(bus).await);
     let subjects = &settings.subjects;
-    let (of_beats, of_clock, of_secrets, of_runs) = match settings.is_shared() {
+    let (of_beats, of_clock, of_secrets, mut of_runs) = match settings.is_shared() {
         true => (
             subjects.heartbeat_of_all_tenants(),
             subjects.clock_of_all_tenants(),
@@ -89,6 +91,9 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
             subjects.control_of_all_runs(),
         ),
     };
+    if settings.admits().is_some() {
+        of_runs.push(subjects.admission());
+    }
     let mut beats = bus.subscribe(&of_beats).await?;
     let clock_requests = bus.subscribe(&of_clock).await?;
     let mut secrets = bus.subscribe(&of_secrets).await?;
@@ -137,6 +142,8 @@ enum Completion {
     Appended(Box<PendingAppend>, Outcome, Option<Box<News>>),
     DataHead(RunId, Result<u64, Fault>),
     CtlLast(RunId, Result<u64, Fault>),
+    Admitted(Box<PendingAppend<AdmissionDecision>>, Outcome),
+    AdmissionLast(Result<u64, Fault>),
     Shredded,
     SecretsSent,
     Clock(Result<ClockMeasurement, Fault>),
@@ -316,7 +323,9 @@ impl Shell {
         self.effects.spawn(async move {
             match effect {
                 Effect::Append(pending) => {
-                    let (outcome, news) = append(&bus, &clock, &pending).await;
+                    let v = version_of(&pending.decision);
+                    let (outcome, event) = append(&bus, &clock, &pending, v).await;
+                    let news = event.and_then(|event| pending.news(&outcome, event));
                     Completion::Appended(pending, outcome, news.map(Box::new))
                 }
                 Effect::ReadDataHead(run) => {
@@ -325,8 +334,15 @@ impl Shell {
                 }
                 Effect::ReadCtlLast(tenant, run) => {
                     let subject = settings.subjects.of_tenant(&tenant).ctl(&run);
-                    let last = bus.last(Stream::Ctl, &subject).await;
-                    Completion::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
+                    Completion::CtlLast(run, last_seq(&bus, &subject).await)
+                }
+                Effect::Admit(pending) => {
+                    let (outcome, _) = append(&bus, &clock, &pending, EVENT_VERSION).await;
+                    Completion::Admitted(pending, outcome)
+                }
+                Effect::ReadAdmissionLast => {
+                    let subject = settings.subjects.admission();
+                    Completion::AdmissionLast(last_seq(&bus, &subject).await)
                 }
                 Effect::Shred(tenant, run) => {
                     let subjects = settings.subjects.of_tenant(&tenant);
@@ -337,22 +353,26 @@ impl Shell {
         });
     }
 
+    /// Logs and counts the outcome of an append.
+    fn note(&self, run: &RunId, what: &str, outcome: &Outcome) {
+        match outcome {
+            Outcome::Stored { .. } => tracing::info!(%run, what, %outcome, "decided"),
+            Outcome::Lost | Outcome::NotStored => {
+                tracing::debug!(%run, what, %outcome, "not decided");
+            }
+            Outcome::Full | Outcome::TooLarge { .. } | Outcome::Fault(_) => {
+                tracing::warn!(%run, what, %outcome, "not decided");
+            }
+        }
+        self.io.status.decided(outcome.name());
+    }
+
     fn complete(&mut self, completion: Completion) {
         let now = self.io.clock.now();
         match completion {
             Completion::Appended(pending, outcome, news) => {
-                let (run, what) = (&pending.run, name(&pending.decision));
-                match &outcome {
-                    Outcome::Stored { .. } => tracing::info!(%run, what, %outcome, "decided"),
-                    Outcome::Lost | Outcome::NotStored => {
-                        tracing::debug!(%run, what, %outcome, "not decided");
-                    }
-                    Outcome::Full | Outcome::TooLarge { .. } | Outcome::Fault(_) => {
-                        tracing::warn!(%run, what, %outcome, "not decided");
-                    }
-                }
-                self.io.status.decided(outcome.name());
-                self.coordinator.appended(run, &outcome, now);
+                self.note(&pending.run, name(&pending.decision), &outcome);
+                self.coordinator.appended(&pending.run, &outcome, now);
                 if let Some(news) = news.filter(|news| is_live(&news.event.event)) {
                     self.publish_live(&pending.tenant, *news);
                 }
@@ -365,6 +385,14 @@ impl Shell {
                 let last = last.inspect_err(|fault| tracing::debug!(%run, %fault, "no last event"));
                 self.coordinator.ctl_last(&run, last.ok(), now);
             }
+            Completion::Admitted(pending, outcome) => {
+                self.note(&pending.run, pending.decision.name(), &outcome);
+                self.coordinator.admission_appended(&outcome, now);
+            }
+            Completion::AdmissionLast(last) => {
+                let last = last.inspect_err(|fault| tracing::debug!(%fault, "no last admission"));
+                self.coordinator.admission_last(last.ok(), now);
+            }
             Completion::Shredded | Completion::SecretsSent => {}
             Completion::Clock(Ok(measured)) if self.coordinator.is_idle() => {
                 self.io.clock.set(&measured);
@@ -373,6 +401,12 @@ impl Shell {
             Completion::Clock(_) => {}
         }
     }
+}
+
+/// Last sequence of a subject of the control stream; 0 if there is none.
+async fn last_seq(bus: &Bus, subject: &str) -> Result<u64, Fault> {
+    let last = bus.last(Stream::Ctl, subject).await;
+    last.map(|last| last.map_or(0, |stored| stored.seq))
 }
 
 /// Whether a decision is published to all agents at once. One that names many holders reaches each

@@ -13,6 +13,7 @@
 //! Decisions:
 //! - [`tenants`]: the tenants of a shared fleet
 //! - [`quotas`]: what a run of a tenant may request
+//! - [`admission`]: which of the requested runs a shared fleet serves at the same time
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
 //! - [`hold`]: the next rate of a run that holds gates
@@ -28,6 +29,7 @@ pub mod run_state;
 pub mod steering;
 pub mod teardown;
 
+pub mod admission;
 pub mod assign;
 pub mod decide;
 pub mod hold;

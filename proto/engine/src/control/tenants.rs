@@ -6,6 +6,7 @@ use loadpilot_events::id::TenantId;
 use loadpilot_events::refusal::Problem;
 
 use crate::check::target_policy::TenantTargets;
+use crate::control::admission::rules::AdmissionRules;
 use crate::control::quotas::Quotas;
 
 /// All tenants that a fleet serves.
@@ -15,6 +16,8 @@ pub struct Tenants {
     pub file: String,
     /// What each may do.
     pub rules: BTreeMap<TenantId, TenantRules>,
+    /// Maximum number of runs of an agent at the same time; `None`: agents do not limit admission.
+    pub max_runs_per_agent: Option<u32>,
 }
 
 /// What one tenant may do.
@@ -24,9 +27,21 @@ pub struct TenantRules {
     pub targets: Option<TenantTargets>,
     /// What each of its runs may request.
     pub quotas: Quotas,
+    /// What all its runs may use together.
+    pub admission: AdmissionRules,
 }
 
 impl Tenants {
+    /// Whether runs are admitted before they are created: there is a limit that several runs share.
+    #[must_use]
+    pub fn limits_admission(&self) -> bool {
+        let is_limited = |rules: &TenantRules| {
+            let rules = &rules.admission;
+            rules.max_runs.is_some() || rules.max_runs_per_day.is_some()
+        };
+        self.max_runs_per_agent.is_some() || self.rules.values().any(is_limited)
+    }
+
     /// The rules of `tenant`.
     ///
     /// # Errors

@@ -41,6 +41,13 @@ pub enum WaitReason {
 }
 
 impl RunQueued {
+    /// Whether the other one tells a user nothing new: the same place, for the same reason.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        let reason = std::mem::discriminant(&self.reason);
+        self.place == other.place && reason == std::mem::discriminant(&other.reason)
+    }
+
     /// The place and the reason as text for people.
     #[must_use]
     pub fn words(&self) -> String {

@@ -5,6 +5,7 @@ use clap::Parser;
 use loadpilot_bus::{InvalidSetting, NatsFlags, Options};
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::control::decide::Policy;
+use loadpilot_engine::control::tenants::Tenants;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::parse_duration_us;
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
@@ -118,6 +119,12 @@ impl Settings {
     /// Whether several tenants share the fleet.
     pub(crate) fn is_shared(&self) -> bool {
         self.policy.tenants.is_some()
+    }
+
+    /// The tenants, where their runs are admitted before they are created.
+    pub(crate) fn admits(&self) -> Option<&Tenants> {
+        let tenants = self.policy.tenants.as_ref();
+        tenants.filter(|tenants| tenants.limits_admission())
     }
 
     /// Whether the fleet serves `tenant`.

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::decide::Observations;
 use loadpilot_engine::control::{Parsed, is_newer};
+use loadpilot_events::log::adm::AdmissionDecision;
 use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::wire::subject::Kind;
-use loadpilot_events::{AgentId, Holder, OwnerId, RunId, TenantId, Timestamp};
+use loadpilot_events::{AgentId, Envelope, Holder, OwnerId, RunId, TenantId, Timestamp};
 use thiserror::Error;
 
+use crate::admission::AdmissionQueue;
 use crate::append::Outcome;
 use crate::config::Settings;
 use crate::feed;
@@ -42,6 +44,8 @@ pub struct Coordinator {
     /// When each owner was last seen, by the tenant on whose subject its heartbeat came.
     owners: BTreeMap<TenantId, BTreeMap<OwnerId, Timestamp>>,
     open_runs: BTreeMap<RunId, OpenRun>,
+    /// Where runs are admitted before they are created.
+    admission: Option<AdmissionQueue>,
     finished: Finished,
     caught_up: bool,
     linked: bool,
@@ -55,7 +59,9 @@ impl Coordinator {
     /// A coordinator that has listened since `now` and has read no record.
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
+        let admission = settings.admits().map(|_| AdmissionQueue::default());
         Self {
+            admission,
             settings,
             observations: Observations {
                 since: now,
@@ -85,6 +91,18 @@ impl Coordinator {
             seq,
             reason,
         };
+        if let Some(admission) = &mut self.admission
+            && subject == self.settings.subjects.admission()
+        {
+            let parsed = serde_json::from_slice::<Envelope<AdmissionDecision>>(payload);
+            admission.record(seq, parsed.as_ref().ok());
+            let event = parsed.map_err(|error| poison(error.to_string()))?.event;
+            let admitted = self.open_runs.get_mut(event.run());
+            if let Some(admitted) = admitted.filter(|_| admission.is_admitted(event.run())) {
+                admitted.let_in();
+            }
+            return Ok(());
+        }
         let Some(place) = self.settings.subjects.parse(subject) else {
             return Err(poison("it is no subject of a run".to_owned()));
         };
@@ -125,6 +143,9 @@ impl Coordinator {
         };
         let (at, record) = parsed.record();
         open_run.state = std::mem::take(&mut open_run.state).evolve(seq, at, record);
+        if open_run.request_seq == 0 && open_run.state.requested.is_some() {
+            open_run.request_seq = seq;
+        }
         if let Parsed::Decision(event) = parsed {
             let is_foreign = place.tenant != *self.settings.subjects.tenant_id();
             let tenant = is_foreign.then_some(place.tenant);
@@ -132,6 +153,9 @@ impl Coordinator {
             open_run.feed.push(run, seq, event, payload.len());
         }
         open_run.changed();
+        if !matches!(place.kind, Kind::Evt(_)) {
+            self.admission.iter_mut().for_each(AdmissionQueue::changed);
+        }
         if open_run.state.over {
             self.end(&place.run);
         }
@@ -167,6 +191,7 @@ impl Coordinator {
             open_run.note_unreached(&holder, report);
         }
         if liveness::note_agent(&mut self.observations, agent, beat, lost_us, now) {
+            self.admission.iter_mut().for_each(AdmissionQueue::changed);
             let by = now.plus_us(HEARTBEAT_BATCH_US);
             self.open_runs
                 .values_mut()
@@ -238,6 +263,23 @@ impl Coordinator {
             return Vec::new();
         }
         let mut effects = std::mem::take(&mut self.ready);
+        if let (Some(admission), Some(tenants)) = (&self.admission, self.settings.admits()) {
+            admission.hold_back(&mut self.open_runs, tenants, now);
+        }
+        effects.extend(self.next_of_runs(now));
+        if let (Some(admission), Some(tenants)) = (&mut self.admission, self.settings.admits()) {
+            let lost_us = self.settings.policy.lost_us;
+            let agents = liveness::agents_alive(&self.observations, lost_us, now);
+            let home = &self.settings.subjects;
+            effects.extend(admission.next(&mut self.open_runs, tenants, home, agents, now));
+            // Runs that wait have learned their places.
+            effects.extend(self.next_of_runs(now));
+        }
+        effects
+    }
+
+    /// The effects of each run that are due.
+    fn next_of_runs(&mut self, now: Timestamp) -> Vec<Effect> {
         let Self {
             settings,
             observations,
@@ -246,7 +288,7 @@ impl Coordinator {
             ..
         } = self;
         let mut none = BTreeMap::new();
-        effects.extend(open_runs.iter_mut().filter_map(|(run, open_run)| {
+        let effects = open_runs.iter_mut().filter_map(|(run, open_run)| {
             let subjects = settings.subjects.of_tenant(&open_run.tenant);
             let owners = owners.get_mut(&open_run.tenant).unwrap_or(&mut none);
             std::mem::swap(&mut observations.owners, owners);
@@ -254,8 +296,8 @@ impl Coordinator {
             let effect = open_run.next(run, subject, observations, &settings.policy, now);
             std::mem::swap(&mut observations.owners, owners);
             effect
-        }));
-        effects
+        });
+        effects.collect()
     }
 
     /// Whether no run is open.
@@ -268,11 +310,9 @@ impl Coordinator {
     #[must_use]
     pub fn wake_at(&self) -> Option<Timestamp> {
         let ready = self.caught_up && self.linked;
-        self.open_runs
-            .values()
-            .filter(|_| ready)
-            .filter_map(OpenRun::wake_at)
-            .min()
+        let runs = self.open_runs.values().filter_map(OpenRun::wake_at);
+        let admission = self.admission.as_ref().and_then(AdmissionQueue::wake_at);
+        runs.chain(admission).filter(|_| ready).min()
     }
 
     /// Figures for the status page.
@@ -296,6 +336,21 @@ impl Coordinator {
         }
     }
 
+    /// Takes the outcome of an append about the admission of runs.
+    pub fn admission_appended(&mut self, outcome: &Outcome, now: Timestamp) {
+        if let Some(admission) = &mut self.admission {
+            admission.appended(outcome, now);
+        }
+    }
+
+    /// Takes the last sequence of the decisions about the admission of runs (0: there are none);
+    /// `None` when it could not be read.
+    pub fn admission_last(&mut self, last: Option<u64>, now: Timestamp) {
+        if let Some(admission) = &mut self.admission {
+            admission.last_read(last, now);
+        }
+    }
+
     /// Takes the head of the data stream; `None` when it could not be read.
     pub fn data_head(&mut self, run: &RunId, head: Option<u64>, now: Timestamp) {
         if let Some(open_run) = self.open_runs.get_mut(run) {
@@ -312,6 +367,7 @@ impl Coordinator {
         if open_run.ctl_last(last, now) == LogPresence::Removed {
             tracing::warn!(%run, "its log was removed while it was not over");
             self.open_runs.remove(run);
+            self.admission.iter_mut().for_each(AdmissionQueue::changed);
         }
     }
 

@@ -1,4 +1,5 @@
-//! The file that names the tenants of a shared fleet: TOML with a table `[tenants.NAME]` for each.
+//! The file that names the tenants of a shared fleet: TOML with a table `[tenants.NAME]` for each,
+//! and a table `[fleet]` for what holds for all.
 //! It is read once, at the start. Errors name file, table, key, value and rule.
 //!
 //! - `value`: the values of the keys
@@ -9,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use loadpilot_engine::check::target_policy::TenantTargets;
-use loadpilot_engine::control::quotas::Quotas;
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::TenantId;
 use loadpilot_events::refusal::Problem;
@@ -21,13 +21,24 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The table of tenants.
 const TENANTS: &str = "tenants";
 
+/// The table of the fleet.
+const FLEET: &str = "fleet";
+
+/// The key of the fleet.
+const MAX_RUNS_PER_AGENT: &str = "max_runs_per_agent";
+
 /// The keys of a tenant.
-const KEYS: [&str; 5] = [
+const KEYS: [&str; 10] = [
     "targets",
     "max_rate",
     "max_users",
     "max_agents",
     "max_duration",
+    "max_runs",
+    "max_waiting",
+    "max_runs_per_day",
+    "weight",
+    "priority",
 ];
 
 /// Reads the file at `path`.
@@ -62,7 +73,11 @@ fn parse(file: &str, text: &str) -> Result<Tenants, Vec<Problem>> {
             return Err(vec![Problem::new(file, rule, format!("line {line}"))]);
         }
     };
-    let mut problems = unknown_keys(file, &table, &[TENANTS]);
+    let mut problems = unknown_keys(file, &table, &[TENANTS, FLEET]);
+    let max_runs_per_agent = max_runs_per_agent(file, &table).unwrap_or_else(|found| {
+        problems.extend(found);
+        None
+    });
     let mut rules = BTreeMap::new();
     match table.get(TENANTS) {
         Some(Value::Table(tenants)) if !tenants.is_empty() => {
@@ -83,8 +98,31 @@ fn parse(file: &str, text: &str) -> Result<Tenants, Vec<Problem>> {
         true => Ok(Tenants {
             file: file.to_owned(),
             rules,
+            max_runs_per_agent,
         }),
         false => Err(problems),
+    }
+}
+
+/// The one key of the fleet's table, which may be absent.
+fn max_runs_per_agent(file: &str, table: &Table) -> Result<Option<u32>, Vec<Problem>> {
+    let place = format!("{file}: [{FLEET}]");
+    let fleet = match table.get(FLEET) {
+        None => return Ok(None),
+        Some(Value::Table(fleet)) => fleet,
+        Some(other) => {
+            let problem = Problem::new(place, "must be a table", other.type_str());
+            return Err(vec![problem]);
+        }
+    };
+    let mut problems = unknown_keys(&place, fleet, &[MAX_RUNS_PER_AGENT]);
+    let field = format!("{place} {MAX_RUNS_PER_AGENT}");
+    let count = fleet.get(MAX_RUNS_PER_AGENT);
+    let count = count.map(|value| value::count(&field, value)).transpose();
+    let count = count.map_err(|problem| problems.push(problem)).ok();
+    match count {
+        Some(count) if problems.is_empty() => Ok(count),
+        _ => Err(problems),
     }
 }
 
@@ -97,31 +135,38 @@ fn tenant(file: &str, name: &str, value: &Value) -> Result<(TenantId, TenantRule
         return Err(vec![Problem::new(&place, rule, value.type_str())]);
     };
     let mut problems = unknown_keys(&place, table, &KEYS);
-    let mut quotas = Quotas::default();
-    let mut targets = None;
+    let mut rules = TenantRules::default();
     for (key, value) in table {
         let field = format!("{place} {key}");
         let read = match key.as_str() {
             "targets" => value::texts(&field, value)
                 .and_then(|texts| TenantTargets::parse(&id, &field, &texts))
-                .map(|list| targets = Some(list)),
-            _ => quota(&mut quotas, &field, key, value).map_err(|problem| vec![problem]),
+                .map(|list| rules.targets = Some(list)),
+            _ => limit(&mut rules, &field, key, value).map_err(|problem| vec![problem]),
         };
         problems.extend(read.err().into_iter().flatten());
     }
     match problems.is_empty() {
-        true => Ok((id, TenantRules { targets, quotas })),
+        true => Ok((id, rules)),
         false => Err(problems),
     }
 }
 
-/// Sets one limit; unknown keys are reported elsewhere.
-fn quota(quotas: &mut Quotas, field: &str, key: &str, value: &Value) -> Result<(), Problem> {
+/// Sets one limit, or the rank among tenants; unknown keys are reported elsewhere.
+fn limit(rules: &mut TenantRules, field: &str, key: &str, value: &Value) -> Result<(), Problem> {
+    let TenantRules {
+        quotas, admission, ..
+    } = rules;
     match key {
         "max_rate" => quotas.max_rate = Some(value::rate(field, value)?),
         "max_users" => quotas.max_users = Some(value::count(field, value)?),
         "max_agents" => quotas.max_agents = Some(value::count(field, value)?),
         "max_duration" => quotas.max_duration_us = Some(value::duration_us(field, value)?),
+        "max_runs" => admission.max_runs = Some(value::count(field, value)?),
+        "max_waiting" => admission.max_waiting = value::count(field, value)?,
+        "max_runs_per_day" => admission.max_runs_per_day = Some(value::count(field, value)?),
+        "weight" => admission.weight = value::positive(field, value)?,
+        "priority" => admission.priority = value::priority(field, value)?,
         _ => {}
     }
     Ok(())

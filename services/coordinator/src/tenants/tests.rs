@@ -1,5 +1,9 @@
 //! The file of the tenants: what is read, and how each mistake is reported.
 
+use std::num::NonZeroU32;
+
+use loadpilot_engine::control::admission::rules::AdmissionRules;
+use loadpilot_engine::control::quotas::Quotas;
 use loadpilot_events::Rate;
 
 use super::*;
@@ -19,8 +23,15 @@ fn every_key_is_read() {
         max_users = 200
         max_agents = 10
         max_duration = "2h"
+        max_runs = 3
+        max_waiting = 20
+        max_runs_per_day = 50
+        weight = 2
+        priority = -1
         [tenants.search]
         max_rate = "30/m"
+        [fleet]
+        max_runs_per_agent = 4
     "#;
     let tenants = parse("fleet.toml", text).expect("it is sound");
     let id = |name| TenantId::parse(name).expect("a token");
@@ -36,8 +47,20 @@ fn every_key_is_read() {
             max_duration_us: Some(7_200_000_000),
         }
     );
+    assert_eq!(
+        shop.admission,
+        AdmissionRules {
+            max_runs: Some(3),
+            max_waiting: 20,
+            max_runs_per_day: Some(50),
+            weight: NonZeroU32::new(2).expect("positive"),
+            priority: -1,
+        }
+    );
+    assert_eq!(tenants.max_runs_per_agent, Some(4));
     let search = &tenants.rules[&id("search")];
     assert_eq!(search.targets, None);
+    assert_eq!(search.admission, AdmissionRules::default());
     assert_eq!(search.quotas.max_rate, Some(Rate(500_000)));
 }
 
@@ -94,6 +117,22 @@ fn each_mistake_is_named() {
         (
             "[tenants.shop]\ntargets = [\"a.example\", \"http://a.example\"]",
             r#"targets[1]: must be a host name, *.suffix, an address or a network"#,
+        ),
+        (
+            "[tenants.shop]\npriority = 1.5",
+            "priority: must be a whole number of at most 9 digits (got \"1.5\")",
+        ),
+        (
+            "[tenants.shop]\n[fleet]\nmax_runs = 1",
+            "fleet.toml: [fleet]: must be one of max_runs_per_agent (got \"max_runs\")",
+        ),
+        (
+            "fleet = 1",
+            "fleet.toml: [fleet]: must be a table (got \"integer\")",
+        ),
+        (
+            "[fleet]\nmax_runs_per_agent = \"many\"",
+            "[fleet] max_runs_per_agent: must be a whole number from 1 on (got \"many\")",
         ),
         (
             "[tenants]\nshop = 1",

@@ -1,5 +1,7 @@
 //! Values of the keys of a tenant. Each error names field, rule and value.
 
+use std::num::NonZeroU32;
+
 use loadpilot_events::Rate;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::{parse_duration_us, parse_rate};
@@ -39,10 +41,22 @@ pub(super) fn duration_us(field: &str, value: &Value) -> Result<u64, Problem> {
 
 /// A whole number from 1 on.
 pub(super) fn count(field: &str, value: &Value) -> Result<u32, Problem> {
+    positive(field, value).map(NonZeroU32::get)
+}
+
+/// A whole number from 1 on.
+pub(super) fn positive(field: &str, value: &Value) -> Result<NonZeroU32, Problem> {
     let number = value.as_integer().and_then(|n| u32::try_from(n).ok());
     number
-        .filter(|&number| number > 0)
+        .and_then(NonZeroU32::new)
         .ok_or_else(|| Problem::new(field, "must be a whole number from 1 on", plain(value)))
+}
+
+/// A whole number, which may be negative.
+pub(super) fn priority(field: &str, value: &Value) -> Result<i32, Problem> {
+    let number = value.as_integer().and_then(|n| i32::try_from(n).ok());
+    let rule = "must be a whole number of at most 9 digits";
+    number.ok_or_else(|| Problem::new(field, rule, plain(value)))
 }
 
 /// A value as it was written, texts without quotes.

@@ -14,7 +14,8 @@ use loadpilot_events::log::adm::{AdmissionDecision, AgentsReserved, RunAdmitted,
 use loadpilot_events::log::queue::{RunQueued, WaitReason};
 
 use crate::control::admission::admissions::Admissions;
-use crate::control::admission::quotas::Quotas;
+use crate::control::admission::rules::AdmissionRules;
+use crate::control::tenants::Tenants;
 
 /// A run that was requested and is not admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,37 +30,16 @@ pub struct Waiting {
     pub agents: u32,
 }
 
-/// What a fleet can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capacity {
-    /// Number of agents that live.
-    pub agents: u32,
-    /// Maximum number of runs of an agent at the same time; `None`: agents do not limit admission.
-    pub runs_per_agent: Option<u32>,
-}
-
-impl Capacity {
-    /// Number of agents that can be in use at the same time, once for each run; `None`: no limit.
-    fn total(self) -> Option<u64> {
-        let runs = self.runs_per_agent?;
-        Some(u64::from(self.agents) * u64::from(runs))
-    }
-
-    /// Number of agents that a run uses. A run that wants more than there are gets what there is.
-    fn used_by(self, wanted: u32) -> u64 {
-        u64::from(wanted.min(self.agents).max(1))
-    }
-}
-
 /// The next decision, or `None` while there is nothing to decide. `is_open` says of a run that was
 /// admitted whether it may still use agents: it was requested, and is neither over nor removed.
+/// `agents` is the number of agents that live.
 #[must_use]
 pub fn admit(
     state: &Admissions,
     waiting: &[Waiting],
     is_open: impl Fn(&RunId) -> bool,
-    quotas: &BTreeMap<TenantId, Quotas>,
-    capacity: Capacity,
+    tenants: &Tenants,
+    agents: u32,
 ) -> Option<AdmissionDecision> {
     if let Some((run, admitted)) = state.admitted.iter().find(|(run, _)| !is_open(run)) {
         return Some(AdmissionDecision::RunReleased(RunReleased {
@@ -67,8 +47,8 @@ pub fn admit(
             tenant: admitted.tenant.clone(),
         }));
     }
-    let shares = Shares::of(state, capacity);
-    let heads = heads(state, waiting, quotas);
+    let shares = Shares::of(state, tenants, agents);
+    let heads = heads(state, waiting, tenants);
     let first = heads
         .into_iter()
         .min_by(|a, b| shares.order(state, *a, *b))?;
@@ -90,15 +70,16 @@ pub fn admit(
     }))
 }
 
-/// The place of each run that waits among those of its tenant, and what it waits for.
+/// The place of each run that waits among those of its tenant, and what it waits for. `agents` is
+/// the number of agents that live.
 #[must_use]
 pub fn places(
     state: &Admissions,
     waiting: &[Waiting],
-    quotas: &BTreeMap<TenantId, Quotas>,
-    capacity: Capacity,
+    tenants: &Tenants,
+    agents: u32,
 ) -> BTreeMap<RunId, RunQueued> {
-    let shares = Shares::of(state, capacity);
+    let shares = Shares::of(state, tenants, agents);
     let mut by_tenant: BTreeMap<&TenantId, Vec<&Waiting>> = BTreeMap::new();
     for run in waiting {
         by_tenant.entry(&run.tenant).or_default().push(run);
@@ -107,10 +88,13 @@ pub fn places(
     for (tenant, mut runs) in by_tenant {
         runs.sort_by_key(|run| run.seq);
         let running = state.running(tenant);
-        let max_runs = quotas.get(tenant).and_then(|quotas| quotas.max_runs);
+        let max_runs = tenants
+            .rules
+            .get(tenant)
+            .and_then(|rules| rules.admission.max_runs);
         let count = u32::try_from(runs.len()).unwrap_or(u32::MAX);
         for (place, run) in (1..).zip(runs) {
-            let reason = match (max_runs, capacity.total()) {
+            let reason = match (max_runs, shares.capacity.total()) {
                 (Some(max_runs), _) if running >= max_runs => {
                     WaitReason::MaxRuns { running, max_runs }
                 }
@@ -132,15 +116,11 @@ pub fn places(
     places
 }
 
-/// A run that its tenant's quota lets in next, with the quotas.
-type Head<'a> = (&'a Waiting, &'a Quotas);
+/// The first waiting run of a tenant that is below its limit, with the rules of the tenant.
+type Head<'a> = (&'a Waiting, &'a AdmissionRules);
 
 /// The first run of each tenant that is below its maximum number of runs.
-fn heads<'a>(
-    state: &Admissions,
-    waiting: &'a [Waiting],
-    quotas: &'a BTreeMap<TenantId, Quotas>,
-) -> Vec<Head<'a>> {
+fn heads<'a>(state: &Admissions, waiting: &'a [Waiting], tenants: &'a Tenants) -> Vec<Head<'a>> {
     let mut first: BTreeMap<&TenantId, &Waiting> = BTreeMap::new();
     for run in waiting {
         let known = first.entry(&run.tenant).or_insert(run);
@@ -149,13 +129,33 @@ fn heads<'a>(
         }
     }
     let head = |(tenant, run)| {
-        let quotas = quotas.get(tenant)?;
-        let is_below = quotas
-            .max_runs
-            .is_none_or(|max| state.running(tenant) < max);
-        is_below.then_some((run, quotas))
+        let rules = &tenants.rules.get(tenant)?.admission;
+        let is_below = rules.max_runs.is_none_or(|max| state.running(tenant) < max);
+        is_below.then_some((run, rules))
     };
     first.into_iter().filter_map(head).collect()
+}
+
+/// What a fleet can give.
+#[derive(Debug, Clone, Copy)]
+struct Capacity {
+    /// Number of agents that live.
+    agents: u32,
+    /// Maximum number of runs of an agent at the same time; `None`: agents do not limit admission.
+    runs_per_agent: Option<u32>,
+}
+
+impl Capacity {
+    /// Number of agents that can be in use at the same time, once for each run; `None`: no limit.
+    fn total(self) -> Option<u64> {
+        let runs = self.runs_per_agent?;
+        Some(u64::from(self.agents) * u64::from(runs))
+    }
+
+    /// Number of agents that a run uses. A run that wants more than there are gets what there is.
+    fn used_by(self, wanted: u32) -> u64 {
+        u64::from(wanted.min(self.agents).max(1))
+    }
 }
 
 /// Agents in use.
@@ -167,7 +167,11 @@ struct Shares<'a> {
 }
 
 impl<'a> Shares<'a> {
-    fn of(state: &'a Admissions, capacity: Capacity) -> Self {
+    fn of(state: &'a Admissions, tenants: &Tenants, agents: u32) -> Self {
+        let capacity = Capacity {
+            agents,
+            runs_per_agent: tenants.max_runs_per_agent,
+        };
         let mut by_tenant = BTreeMap::new();
         for run in state.admitted.values() {
             *by_tenant.entry(&run.tenant).or_default() += capacity.used_by(run.agents);
@@ -192,7 +196,7 @@ impl<'a> Shares<'a> {
     fn order(&self, state: &Admissions, a: Head<'_>, b: Head<'_>) -> Ordering {
         let is_behind = |run: &Waiting| state.reserved.as_ref() != Some(&run.run);
         let used = |run: &Waiting| self.by_tenant.get(&run.tenant).copied().unwrap_or_default();
-        let weight = |quotas: &Quotas| u64::from(quotas.weight.get());
+        let weight = |rules: &AdmissionRules| u64::from(rules.weight.get());
         let (first, second) = (a.0, b.0);
         let priority = Reverse(a.1.priority).cmp(&Reverse(b.1.priority));
         let reserved = is_behind(first).cmp(&is_behind(second));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::Capability;
 use loadpilot_events::id::{BootId, Holder, OwnerId, TenantId};
+use loadpilot_events::log::queue::RunQueued;
 use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::Unreached;
 
@@ -63,6 +64,9 @@ impl Default for Policy {
 pub struct Observations {
     /// Tenant of the run, from its subject; `None` where the fleet serves one.
     pub tenant: Option<TenantId>,
+    /// Why the run may not be created yet; `None`: a shared fleet has admitted it, or the fleet
+    /// serves one tenant.
+    pub not_admitted: Option<NotAdmitted>,
     /// Since when the coordinator has listened: earlier silence proves nothing.
     pub since: Timestamp,
     /// The last heartbeat of each process.
@@ -81,6 +85,17 @@ pub struct Observations {
     pub at_capacity: BTreeSet<Holder>,
     /// Processes that report that none of their calls of this run reached a server.
     pub unreached: BTreeMap<Holder, Unreached>,
+}
+
+/// The state of a run that a shared fleet has not admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAdmitted {
+    /// Its place, and what it waits for.
+    pub queued: RunQueued,
+    /// Number of other runs of its tenant that count for the last 24 hours.
+    pub today: u32,
+    /// Whether it has to wait: no admission is due before something else happens.
+    pub must_wait: bool,
 }
 
 /// The last heartbeat of a process.

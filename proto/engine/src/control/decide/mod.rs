@@ -37,7 +37,7 @@ use loadpilot_events::log::ctl::{
 use loadpilot_events::log::req::{RunRequested, StopRequested};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::rules::Rules;
-use loadpilot_events::units::Timestamp;
+use loadpilot_events::units::{SECOND_US, Timestamp};
 
 use crate::bugs::{Bug, bug};
 use crate::check;
@@ -48,7 +48,7 @@ use crate::control::name_list::name_list;
 use crate::control::run_state::RunState;
 use crate::control::tenants::TenantRules;
 
-pub use inputs::{LastSeen, Observations, Policy};
+pub use inputs::{LastSeen, NotAdmitted, Observations, Policy};
 
 /// The next decision about a run, or `None` while there is nothing to decide.
 #[must_use]
@@ -69,10 +69,8 @@ pub fn decide(
         return None;
     }
     let Some(created) = state.created.as_deref() else {
-        return state
-            .requested
-            .as_deref()
-            .map(|run| create(run, observed, policy, now));
+        let run = state.requested.as_deref()?;
+        return create(run, state, observed, policy, now);
     };
     let run = Run {
         state,
@@ -119,7 +117,13 @@ pub fn deadline(
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let created = state.created.as_deref().filter(|_| !state.over)?;
+    if state.over {
+        return None;
+    }
+    let Some(created) = state.created.as_deref() else {
+        let gone_at = waiting_owner_gone_at(state, observed, policy)?;
+        return (gone_at > now).then_some(gone_at);
+    };
     let run = Run {
         state,
         created,
@@ -158,18 +162,24 @@ pub fn deadline(
     instants.into_iter().filter(|&instant| instant > now).min()
 }
 
+/// Creates the run, refuses it, or says its place while it waits for its admission.
 fn create(
     run: &RunRequested,
+    state: &RunState,
     observed: &Observations,
     policy: &Policy,
     now: Timestamp,
-) -> Decision {
+) -> Option<Decision> {
     let mut problems = check::request(run);
     let rules = tenant_rules(observed, policy);
     let rules = rules.map_err(|problem| problems.push(problem));
     let rules = rules.ok().flatten();
     if let Some((rules, tenant)) = rules.zip(observed.tenant.as_ref()) {
         problems.extend(rules.quotas.exceeded(run, tenant));
+        if let Some(waiting) = &observed.not_admitted {
+            let place = waiting.must_wait.then_some(waiting.queued.place);
+            problems.extend(rules.admission.exceeded(tenant, place, waiting.today));
+        }
     }
     let list = rules.and_then(|rules| rules.targets.clone());
     let targets = list.as_ref().map(|list| list.texts().to_vec());
@@ -185,11 +195,23 @@ fn create(
         let rule = "must be requested while its local stack is running";
         problems.push(Problem::new("run", rule, "left over from an earlier stack"));
     }
+    if waiting_owner_gone_at(state, observed, policy).is_some_and(|gone_at| now >= gone_at) {
+        let rule = "must send heartbeats while its run waits for its admission";
+        let silent = format!("none for {} s", policy.owner_us / SECOND_US);
+        problems.push(Problem::new("owner", rule, silent));
+    }
     if !problems.is_empty() {
-        return Decision::RunRefused(RunRefused { problems });
+        return Some(Decision::RunRefused(RunRefused { problems }));
+    }
+    // A run that is stopped while it waits is created and then cancelled: it uses no agent.
+    if let (Some(waiting), None) = (&observed.not_admitted, &state.stop_requested) {
+        let known = state.queued.as_ref();
+        let is_known = known.is_some_and(|known| known.is_same_place(&waiting.queued));
+        let is_news = waiting.must_wait && !is_known;
+        return is_news.then(|| Decision::RunQueued(waiting.queued.clone()));
     }
     let shared = policy.tenants.iter().map(|_| Capability::tenants());
-    Decision::RunCreated(Box::new(RunCreated {
+    Some(Decision::RunCreated(Box::new(RunCreated {
         plan: run.plan.clone(),
         plan_hash: run.plan.hash(),
         seed: run.seed,
@@ -201,7 +223,21 @@ fn create(
         needs: run.needs.iter().cloned().chain(shared).collect(),
         targets,
         rules: Rules::CURRENT,
-    }))
+    })))
+}
+
+/// When the owner of a run that waits for its admission is gone; `None` while it does not wait, or
+/// has no owner.
+fn waiting_owner_gone_at(
+    state: &RunState,
+    observed: &Observations,
+    policy: &Policy,
+) -> Option<Timestamp> {
+    state.queued.as_ref().filter(|_| state.created.is_none())?;
+    let owner = state.requested.as_deref()?.owner.as_ref()?;
+    let seen = observed.owners.get(owner).copied();
+    let seen = seen.unwrap_or(state.latest_at).max(observed.since);
+    Some(seen.plus_us(policy.owner_us))
 }
 
 /// The rules of the run's tenant; `None` where the fleet serves one.

@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use loadpilot_engine::control::admission::admissions::Admissions;
-use loadpilot_engine::control::admission::admit::{Capacity, Waiting, admit, places};
-use loadpilot_engine::control::admission::limits::{Usage, exceeded};
-use loadpilot_engine::control::admission::quotas::Quotas;
-use loadpilot_events::Envelope;
+use loadpilot_engine::control::admission::admit::{Waiting, admit, places};
+use loadpilot_engine::control::admission::rules::AdmissionRules;
+use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::id::{RunId, TenantId};
 use loadpilot_events::log::adm::{AdmissionDecision, RunAdmitted, RunReleased};
 use loadpilot_events::log::queue::WaitReason;
-use loadpilot_events::log::req::Request;
-use loadpilot_events::units::{Rate, Timestamp};
+use loadpilot_events::units::Timestamp;
 use proptest::prelude::*;
 
 const TENANTS: [&str; 3] = ["blue", "green", "red"];
@@ -49,24 +47,50 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn quotas() -> impl Strategy<Value = BTreeMap<TenantId, Quotas>> {
+/// The tenants with these rules, on agents that serve as many runs at a time.
+fn tenants<'a>(
+    rules: impl IntoIterator<Item = (&'a str, AdmissionRules)>,
+    max_runs_per_agent: Option<u32>,
+) -> Tenants {
+    let rules = rules.into_iter().map(|(name, admission)| {
+        let rules = TenantRules {
+            admission,
+            ..TenantRules::default()
+        };
+        (tenant(name), rules)
+    });
+    Tenants {
+        file: "tenants.toml".to_owned(),
+        rules: rules.collect(),
+        max_runs_per_agent,
+    }
+}
+
+/// All tenants without limits, on agents that serve one run at a time.
+fn unlimited() -> Tenants {
+    tenants(
+        TENANTS.map(|name| (name, AdmissionRules::default())),
+        Some(1),
+    )
+}
+
+fn any_tenants(max_runs_per_agent: Option<u32>) -> impl Strategy<Value = Tenants> {
     let one = (prop::option::of(1..4_u32), 1..4_u32, 0..2_i32);
-    prop::collection::vec(one, TENANTS.len()).prop_map(|all| {
-        let quotas = all.into_iter().map(|(max_runs, weight, priority)| Quotas {
-            max_runs,
-            weight: NonZeroU32::new(weight).expect("positive"),
-            priority,
-            ..Quotas::default()
-        });
-        TENANTS.into_iter().map(tenant).zip(quotas).collect()
+    prop::collection::vec(one, TENANTS.len()).prop_map(move |all| {
+        let rules = all
+            .into_iter()
+            .map(|(max_runs, weight, priority)| AdmissionRules {
+                max_runs,
+                weight: NonZeroU32::new(weight).expect("positive"),
+                priority,
+                ..AdmissionRules::default()
+            });
+        tenants(TENANTS.into_iter().zip(rules), max_runs_per_agent)
     })
 }
 
-fn capacity() -> impl Strategy<Value = Capacity> {
-    (0..6_u32, prop::option::of(1..3_u32)).prop_map(|(agents, runs_per_agent)| Capacity {
-        agents,
-        runs_per_agent,
-    })
+fn rules<'a>(tenants: &'a Tenants, tenant: &TenantId) -> &'a AdmissionRules {
+    &tenants.rules[tenant].admission
 }
 
 /// A record of the one log, in order.
@@ -112,13 +136,9 @@ impl View {
         self.requested.values().filter(waits).cloned().collect()
     }
 
-    fn decide(
-        &self,
-        quotas: &BTreeMap<TenantId, Quotas>,
-        capacity: Capacity,
-    ) -> Option<AdmissionDecision> {
+    fn decide(&self, tenants: &Tenants, agents: u32) -> Option<AdmissionDecision> {
         let is_open = |run: &RunId| self.requested.contains_key(run) && !self.over.contains(run);
-        admit(&self.state, &self.waiting(), is_open, quotas, capacity)
+        admit(&self.state, &self.waiting(), is_open, tenants, agents)
     }
 }
 
@@ -181,8 +201,8 @@ proptest! {
     #[test]
     fn racing_coordinators_never_admit_too_many(
         steps in prop::collection::vec(step(), 1..120),
-        quotas in quotas(),
-        capacity in capacity(),
+        tenants in prop::option::of(1..3_u32).prop_flat_map(any_tenants),
+        agents in 0..6_u32,
     ) {
         let mut world = World::default();
         let mut views = [View::default(), View::default()];
@@ -193,17 +213,17 @@ proptest! {
                 Step::End(nth) => world.end(nth),
                 Step::Read(who) => views[who].read(&world.log),
                 Step::Decide(who) => {
-                    let Some(decision) = views[who].decide(&quotas, capacity) else { continue };
+                    let Some(decision) = views[who].decide(&tenants, agents) else { continue };
                     let is_stored = world.append(&views[who], decision.clone());
                     let AdmissionDecision::RunAdmitted(run) = decision else { continue };
                     if !is_stored { continue }
-                    if let Some(max) = quotas[&run.tenant].max_runs {
+                    if let Some(max) = rules(&tenants, &run.tenant).max_runs {
                         prop_assert!(world.running(&run.tenant) <= max as usize);
                     }
                     let used: u32 = world.running.values()
-                        .map(|run| run.agents.min(capacity.agents).max(1)).sum();
-                    if let Some(runs) = capacity.runs_per_agent {
-                        prop_assert!(world.running.len() == 1 || used <= capacity.agents * runs);
+                        .map(|run| run.agents.min(agents).max(1)).sum();
+                    if let Some(runs) = tenants.max_runs_per_agent {
+                        prop_assert!(world.running.len() == 1 || used <= agents * runs);
                     }
                     let before = admitted.insert(run.tenant.clone(), run.run.clone());
                     prop_assert!(before.is_none_or(|before| before < run.run), "out of order");
@@ -213,20 +233,18 @@ proptest! {
         // Both come to the same state, and then decide the same.
         views.iter_mut().for_each(|view| view.read(&world.log));
         prop_assert_eq!(&views[0].state, &views[1].state);
-        prop_assert_eq!(views[0].decide(&quotas, capacity), views[1].decide(&quotas, capacity));
+        prop_assert_eq!(views[0].decide(&tenants, agents), views[1].decide(&tenants, agents));
     }
 
     /// Broken if small runs keep a large one waiting: a tenant with a long run of its own waits for
     /// the whole fleet, while another one requests a small run whenever one of its own ends.
     #[test]
     fn a_large_run_is_not_starved(small in 1..3_u32, at_once in 1..8_usize, ends in 0..4_usize) {
-        let capacity = Capacity { agents: 8, runs_per_agent: Some(1) };
-        let quotas: BTreeMap<_, _> =
-            TENANTS.into_iter().map(|name| (tenant(name), Quotas::default())).collect();
+        let (tenants, agents) = (unlimited(), 8);
         let (mut world, mut view) = (World::default(), View::default());
         world.request(0, 2);
         view.read(&world.log);
-        let first = view.decide(&quotas, capacity).expect("it fits");
+        let first = view.decide(&tenants, agents).expect("it fits");
         world.append(&view, first);
         let large = run_id(world.runs + 1);
         world.request(0, 5);
@@ -234,7 +252,7 @@ proptest! {
         for round in 0.. {
             prop_assert!(round < 100, "starved");
             view.read(&world.log);
-            while let Some(decision) = view.decide(&quotas, capacity) {
+            while let Some(decision) = view.decide(&tenants, agents) {
                 prop_assert!(world.append(&view, decision));
                 view.read(&world.log);
             }
@@ -253,10 +271,9 @@ proptest! {
     #[test]
     fn shares_differ_by_one_run_at_most(
         steps in prop::collection::vec(step(), 1..120),
-        quotas in quotas(),
+        tenants in any_tenants(Some(1)),
         agents in 1..9_u32,
     ) {
-        let capacity = Capacity { agents, runs_per_agent: Some(1) };
         let (mut world, mut view) = (World::default(), View::default());
         for step in steps {
             match step {
@@ -265,7 +282,7 @@ proptest! {
                 Step::Read(_) | Step::Decide(_) => {}
             }
             view.read(&world.log);
-            let Some(decision) = view.decide(&quotas, capacity) else { continue };
+            let Some(decision) = view.decide(&tenants, agents) else { continue };
             let AdmissionDecision::RunAdmitted(run) = &decision else {
                 world.append(&view, decision);
                 continue;
@@ -273,10 +290,10 @@ proptest! {
             let share = |who: &TenantId| {
                 let own = world.running.values().filter(|run| run.tenant == *who);
                 let used: u32 = own.map(|run| run.agents.min(agents).max(1)).sum();
-                f64::from(used) / f64::from(quotas[who].weight.get())
+                f64::from(used) / f64::from(rules(&tenants, who).weight.get())
             };
             for other in view.waiting() {
-                let (its, ours) = (&quotas[&other.tenant], &quotas[&run.tenant]);
+                let (its, ours) = (rules(&tenants, &other.tenant), rules(&tenants, &run.tenant));
                 let may = its.max_runs.is_none_or(|max| world.running(&other.tenant) < max as usize);
                 if !may || view.state.reserved.as_ref() == Some(&run.run) { continue }
                 prop_assert!(its.priority <= ours.priority, "priority");
@@ -291,25 +308,22 @@ proptest! {
 /// Broken if a place, or what a run waits for, is not what a person counts.
 #[test]
 fn places_say_what_a_run_waits_for() {
-    let two = Quotas {
+    let two = AdmissionRules {
         max_runs: Some(2),
-        ..Quotas::default()
+        ..AdmissionRules::default()
     };
-    let quotas = BTreeMap::from([(tenant("blue"), two), (tenant("red"), Quotas::default())]);
-    let capacity = Capacity {
-        agents: 3,
-        runs_per_agent: Some(1),
-    };
+    let tenants = tenants([("blue", two), ("red", AdmissionRules::default())], Some(1));
+    let agents = 3;
     let mut world = World::default();
     let mut view = View::default();
     (0..4).for_each(|_| world.request(0, 1));
     world.request(2, 2);
     view.read(&world.log);
-    while let Some(decision) = view.decide(&quotas, capacity) {
+    while let Some(decision) = view.decide(&tenants, agents) {
         world.append(&view, decision);
         view.read(&world.log);
     }
-    let places = places(&view.state, &view.waiting(), &quotas, capacity);
+    let places = places(&view.state, &view.waiting(), &tenants, agents);
     let words: Vec<String> = places.values().map(|queued| queued.words()).collect();
     assert_eq!(
         words,
@@ -322,11 +336,11 @@ fn places_say_what_a_run_waits_for() {
     );
     world.end(1);
     view.read(&world.log);
-    while let Some(decision) = view.decide(&quotas, capacity) {
+    while let Some(decision) = view.decide(&tenants, agents) {
         world.append(&view, decision);
         view.read(&world.log);
     }
-    let places = self::places(&view.state, &view.waiting(), &quotas, capacity);
+    let places = self::places(&view.state, &view.waiting(), &tenants, agents);
     let reasons: Vec<&WaitReason> = places.values().map(|queued| &queued.reason).collect();
     let limit = WaitReason::MaxRuns {
         running: 2,
@@ -363,56 +377,25 @@ fn a_day_has_24_hours() {
     assert_eq!(state.last_seq, 4);
 }
 
-/// Broken if a quota lets through what it forbids, forbids what it allows, or is not named.
+/// Broken if a limit lets through what it forbids, forbids what it allows, or is not named.
 #[test]
-fn a_refusal_names_quota_value_and_limit() {
-    // 300 arrivals per second at most, 70 s, 2 agents.
-    let golden = include_str!("../../../../golden/run-requested.v1.json");
-    let golden: Envelope<Request> = serde_json::from_str(golden).expect("a request");
-    let Request::RunRequested(request) = golden.event else {
-        panic!("a request for a run");
+fn a_refusal_names_limit_and_value() {
+    let rules = AdmissionRules {
+        max_waiting: 3,
+        max_runs_per_day: Some(5),
+        ..AdmissionRules::default()
     };
-    let of = |quotas: Quotas, usage: Usage| -> Vec<String> {
-        let problems = exceeded(&request, &tenant("shop"), &quotas, usage);
+    let of = |place, today| -> Vec<String> {
+        let problems = rules.exceeded(&tenant("shop"), place, today);
         problems.iter().map(ToString::to_string).collect()
     };
-    let fits = Quotas {
-        max_rate: Some(Rate(300_000_000)),
-        max_agents: Some(2),
-        max_duration_us: Some(70_000_000),
-        max_waiting: Some(3),
-        max_runs_per_day: Some(5),
-        max_stored_bytes: Some(100),
-        ..Quotas::default()
-    };
-    let usage = Usage {
-        place: 3,
-        today: 4,
-        stored_bytes: 99,
-    };
-    assert_eq!(of(fits.clone(), usage), [""; 0]);
-    assert_eq!(of(Quotas::default(), Usage::default()), [""; 0]);
-    let lower = Quotas {
-        max_rate: Some(Rate(299_000_000)),
-        max_agents: Some(1),
-        max_duration_us: Some(69_500_000),
-        ..fits
-    };
-    let usage = Usage {
-        place: 4,
-        today: 5,
-        stored_bytes: 100,
-    };
+    assert_eq!(of(Some(3), 4), [""; 0]);
+    assert_eq!(of(None, 0), [""; 0]);
     assert_eq!(
-        of(lower, usage),
+        of(Some(4), 5),
         [
-            "rate: tenant shop may request at most 299/s a run (got \"300/s\")",
-            "agents: tenant shop may request at most 1 agents a run (got \"2\")",
-            "duration: tenant shop may request at most 69.500s a run (got \"70s\")",
-            "waiting runs: tenant shop may have at most 3 runs that wait (got \"4\")",
-            "runs a day: tenant shop may have at most 5 runs in 24 hours (got \"6\")",
-            "stored bytes: tenant shop may store at most 100 bytes in the log; `loadpilot runs \
-             prune` frees some (got \"100\")",
+            "waiting runs: must be at most 3 of tenant shop (got \"4\")",
+            "runs in 24 hours: must be at most 5 of tenant shop (got \"6\")",
         ]
     );
 }

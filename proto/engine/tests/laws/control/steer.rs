@@ -390,6 +390,7 @@ fn a_tenant_s_run_is_not_steered_above_its_quota() {
     story.policy.tenants = Some(Tenants {
         file: "fleet.toml".to_owned(),
         rules: [(shop.clone(), rules)].into(),
+        max_runs_per_agent: None,
     });
     story.tenant = Some(shop);
     let above = refusal(story.ask(1, rate(31)));

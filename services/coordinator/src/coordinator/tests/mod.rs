@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 
+mod admission;
 mod newer;
 mod teardown;
 mod tenants;

@@ -40,6 +40,7 @@ fn shared() -> World {
         rules: names
             .map(|name| (tenant(name), TenantRules::default()))
             .into(),
+        max_runs_per_agent: None,
     });
     let mut world = World::new(false);
     world.coordinator = Coordinator::new(settings, T0);
