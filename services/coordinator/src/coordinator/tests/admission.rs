@@ -185,6 +185,7 @@ fn a_run_waits_while_its_owner_lives() {
     patient["owner"] = json!("o1");
     world.tell(&of_shop().req(&run("r2")), &patient);
     assert_eq!(places(&mut world).len(), 1);
+    world.none();
     world.now = T0.plus_us(9 * SECOND);
     let owner = OwnerId::parse("o1").expect("a token");
     world.coordinator.heard_owner(shop(), owner, world.now);
