@@ -15,6 +15,7 @@ use loadpilot_events::limits::HIST_COUNTS_LIVE_MAX;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::delta::{CallRow, DeltaReported, Gauges, TaskRaises};
 use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::log::queue::RunQueued;
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
 
@@ -224,6 +225,7 @@ impl LiveView {
             elapsed_secs: ms(elapsed_us) / 1e3,
             duration_secs: ms(workload.duration_us()) / 1e3,
             state: run_state(control),
+            queued: queued(control),
             gathering: gathering(control, now),
             paused: control.state.steering.paused_at.is_some(),
             phase: phase(control, workload, started, elapsed_us),
@@ -367,6 +369,13 @@ fn planned_per_sec(workload: &Workload, windows: &[&AgentWindow]) -> f64 {
     }
     let planned = workload.first_at_or_after(to_us) - workload.first_at_or_after(from_us);
     planned as f64 * 1e6 / (to_us - from_us) as f64
+}
+
+/// Place and reason of a run that waits for its admission.
+fn queued(control: &Control) -> Option<String> {
+    let waits = run_state(control) == RunState::Waiting;
+    let queued = control.state.queued.as_ref().filter(|_| waits);
+    queued.map(RunQueued::words)
 }
 
 /// Agents that offered capacity to a run without holders.

@@ -37,6 +37,9 @@ pub struct Snapshot {
     pub duration_secs: f64,
     /// State of the run.
     pub state: RunState,
+    /// Place and reason in words, while the run waits for its admission to a shared fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<String>,
     /// Number of agents, while the run waits for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gathering: Option<Gathering>,

@@ -132,7 +132,10 @@ impl Lines {
         loop {
             match self.update().await {
                 RunUpdate::Snapshot(snapshot) => {
-                    let waits = matches!(snapshot.state, RunState::Requested | RunState::Gathering);
+                    let waits = matches!(
+                        snapshot.state,
+                        RunState::Requested | RunState::Waiting | RunState::Gathering
+                    );
                     if !waits {
                         self.ready.push_back(line(&snapshot));
                         return Ok(());

@@ -113,6 +113,9 @@ class LineView:
 
 def line(info: PlanInfo, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
+    queued = snapshot.get("queued")
+    if queued is not None:
+        return safe(queued)
     gathering = snapshot.get("gathering")
     if gathering is not None:
         return f"waiting for agents: {readiness(gathering)}"

@@ -15,9 +15,10 @@ const CALL: &[&str] = &["task", "call"];
 /// Labels of a call with its outcome.
 const CALL_OUTCOME: &[&str] = &["task", "call", "outcome"];
 /// States of a run in the order in which they follow each other.
-const STATES: [(RunState, &str); 7] = [
+const STATES: [(RunState, &str); 8] = [
     (RunState::Requested, "requested"),
     (RunState::Refused, "refused"),
+    (RunState::Waiting, "waiting"),
     (RunState::Gathering, "gathering"),
     (RunState::Preparing, "preparing"),
     (RunState::Running, "running"),

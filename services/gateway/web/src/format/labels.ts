@@ -5,6 +5,7 @@ export type Tone = "good" | "warn" | "bad" | "plain" | "busy";
 const STATES: Record<string, [string, Tone]> = {
   requested: ["requested", "busy"],
   refused: ["refused", "bad"],
+  waiting: ["waiting for its turn", "busy"],
   gathering: ["waiting for load generators", "busy"],
   preparing: ["preparing", "busy"],
   running: ["running", "busy"],

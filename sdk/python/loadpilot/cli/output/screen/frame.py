@@ -43,7 +43,8 @@ def frame(info: PlanInfo, moment: Moment, size: Size) -> list[Line]:
     cells, room = min(size.columns - 1, WIDTH_MAX), size.rows - 1
     listed = {"task": len(moment.snapshot["tasks"]), "gate": len(moment.gates or info.gates)}
     rows = [GAP, *head(info, moment, cells)]
-    if moment.snapshot.get("gathering") is None:
+    is_created = moment.snapshot.get("queued") is None
+    if is_created and moment.snapshot.get("gathering") is None:
         parts = (
             load(info, moment, cells),
             latency(info, moment, cells),

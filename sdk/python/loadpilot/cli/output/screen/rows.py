@@ -89,6 +89,10 @@ def head(info: PlanInfo, moment: Moment, cells: int) -> Iterator[Row]:
     gap = " " * (cells - width(name) - len(state) - len(of) - 3)
     title: Line = [(name, Tone.STRONG), (gap, Tone.PLAIN), (state, tone), (f" · {of}", Tone.QUIET)]
     yield Row(title, Rank.TITLE)
+    queued = snapshot.get("queued")
+    if queued is not None:
+        yield Row([(safe(queued).capitalize(), Tone.WARN)], Rank.PROGRESS)
+        return
     gathering = snapshot.get("gathering")
     if gathering is not None:
         yield Row(

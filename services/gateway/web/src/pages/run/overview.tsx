@@ -60,7 +60,7 @@ function PartLine({ tab: { view, over } }: { tab: TabProps }) {
 
 function NotStarted(tab: TabProps) {
   const { live, report } = tab;
-  const waits = live.snapshot?.gathering;
+  const { queued, gathering: waits } = live.snapshot ?? {};
   return (
     <div class="grid">
       <Empty title={isOver(report.run.state) ? "The run never started" : "Not started yet"}>
@@ -70,6 +70,8 @@ function NotStarted(tab: TabProps) {
             {waits.min < waits.want && <> (minimum after the wait: {waits.min})</>}. Time left:{" "}
             {clock(Math.max(0, waits.left_secs))}.
           </p>
+        ) : queued ? (
+          <p>{queued}</p>
         ) : (
           <p>The timeline shows what the run is waiting for.</p>
         )}
