@@ -21,6 +21,8 @@ def schema_of(name: str) -> str:
         return "evt"
     if name == "plan" or name.startswith("plan-"):
         return "plan"
+    if name in {"run-admitted", "run-released", "agents-reserved"}:
+        return "adm"
     return "delta" if name.startswith("delta-") else "ctl"
 
 

@@ -1,7 +1,7 @@
 //! The contract is files in git: schemas and catalogue are fresh, golden files stay readable.
 
 use loadpilot_events::Outcome;
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::envelope::Envelope;

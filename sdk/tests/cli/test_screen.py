@@ -51,6 +51,7 @@ HUGE = {
 }
 NOTHING = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "max_ms"))
 GATHERING = {"ready": 1, "want": 2, "min": 1, "left_secs": 12.0}
+PLACE = "waiting: place 2 of 3 of tenant shop; 3 of 3 runs at a time"
 FAILURE = {"why": "HTTP 503", "count": 30}
 KINDS: dict[str, dict[str, Any]] = {
     "good": {},
@@ -58,6 +59,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "stalling": {"waiting": 900, "oldest_ms": 12_000.0, "current_rps": 0.0},
     "not started": {"state": "preparing", "elapsed_secs": 0.0, "latency": NOTHING},
     "waiting": {"state": "gathering", "gathering": GATHERING},
+    "queued": {"state": "waiting", "queued": PLACE},
     "paused": {"paused": True},
     "stopping": {"state": "stopping", "phase": "done"},
     "huge": HUGE,
@@ -150,7 +152,17 @@ def test_a_frame_is_never_wider_or_taller_than_its_terminal(kind: str) -> None:
         assert max(map(width_of, block)) < columns, (columns, rows)
         text = "\n".join(text_of(row) for row in block)
         assert "Shop" in text
-        assert "gathering" in shown or "Failed requests" in text, (columns, rows)
+        is_waiting = shown["state"] in {"gathering", "waiting"}
+        assert is_waiting or "Failed requests" in text, (columns, rows)
+
+
+def test_a_run_that_waits_for_its_admission_shows_its_place() -> None:
+    """Broken if a terminal shows figures of a run that waits, or not what it waits for."""
+    shown = of_kind("queued")
+    assert line(GATED, shown) == PLACE
+    text = texts(GATED, moment(shown))
+    assert PLACE.capitalize() in text
+    assert not [row for row in text if "Failed requests" in row]
 
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=80)

@@ -13,6 +13,7 @@ from loadpilot.cli.sinks import scrape_endpoint
 from loadpilot.cli.sinks.outs import read_metrics, split_address
 from loadpilot.cli.sinks.scrape_endpoint import (
     CONNECTIONS_MAX,
+    SCRAPE_TIMEOUT,
     Scrape,
     ScrapeEndpoint,
     is_loopback,
@@ -114,11 +115,43 @@ def test_a_command_waits_for_the_scrapes_that_are_expected(
         def wait(self, _secs: float) -> None:
             nonlocal now
             now += 0.5
-            subject._scraped_at += [at for at in comes_at if now - 0.5 < at <= now]
+            come = [at for at in comes_at if now - 0.5 < at <= now]
+            subject._scraped_at += come
+            subject._delivered_at = max([subject._delivered_at, *come])
 
     monkeypatch.setattr(scrape_endpoint.threading, "Event", Pause)
     subject.wait_for_last_scrape(lambda: False)
     assert now == pytest.approx(ends_at, abs=0.5)
+
+
+@pytest.mark.parametrize(("timeout", "waits_s"), [("1e-9", 3.0), ("10", 0.0), ("soon", 0.0)])
+def test_an_answer_that_came_too_late_is_no_last_scrape(
+    endpoint: tuple[ScrapeEndpoint, str],
+    monkeypatch: pytest.MonkeyPatch,
+    timeout: str,
+    waits_s: float,
+) -> None:
+    """Broken if the end of a command takes an answer that Prometheus had dropped for its last
+    scrape."""
+    subject, address = endpoint
+    subject.ended()
+    with closing(http.client.HTTPConnection(address, timeout=TIMEOUT_S)) as connection:
+        connection.request("GET", "/metrics", headers={SCRAPE_TIMEOUT: timeout})
+        assert connection.getresponse().status == 200
+    subject._scraped_at = [subject._scraped_at[-1] - 1, subject._scraped_at[-1]]
+    now = begun = subject._scraped_at[-1]
+
+    class Pause:
+        """A pause in which nothing comes."""
+
+        def wait(self, _secs: float) -> None:
+            nonlocal now
+            now += 0.5
+
+    monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
+    monkeypatch.setattr(scrape_endpoint.threading, "Event", Pause)
+    subject.wait_for_last_scrape(lambda: False)
+    assert now - begun == pytest.approx(waits_s, abs=0.5)
 
 
 def test_a_signal_ends_the_wait(

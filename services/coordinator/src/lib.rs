@@ -23,7 +23,6 @@
 //! State, without I/O:
 //! - [`Coordinator`]: all runs, heartbeats and the effects to perform
 //! - `run_state`: one run that is not over
-//! - `admission`: which runs a shared fleet serves at the same time
 //! - `feed`: the control events of one run, for agents that lack them
 //! - `finished`: the runs that are over
 //! - `liveness`: times of the last heartbeats of agents and owners
@@ -32,7 +31,6 @@
 //! HTTP:
 //! - `http`: takes runs over HTTP for callers without NATS, through [`loadpilot_client`]
 
-mod admission;
 mod answers;
 mod append;
 mod clock;

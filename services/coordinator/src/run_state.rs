@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use loadpilot_engine::control::admission::admit::Waiting;
 use loadpilot_engine::control::decide::{NotAdmitted, Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::RunState;
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::heartbeat::Unreached;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription};
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::envelope::{EVENT_VERSION, version_of};
 use loadpilot_events::wire::heartbeat::{Heartbeat, HeartbeatReply, News};

@@ -191,7 +191,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TenantSe
     """Two tenants that share a coordinator and an agent; all log in by key."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
     tenants = tmp_path / "tenants.toml"
-    tenants.write_text("[tenants.a]\n[tenants.b]\n", encoding="utf-8")
+    tenants.write_text("[tenants.a]\nmax_runs = 1\n[tenants.b]\n", encoding="utf-8")
     with TenantServer(tmp_path, passwords=False) as server:
         home = ("--tenant", "fleet")
         flags = (*home, "--tenants", str(tenants))

@@ -61,6 +61,8 @@ def test_a_scraped_run_has_the_counts_of_report_and_target(
     address = f"127.0.0.1:{free_port()}"
     server = Prometheus(tmp_path / "prometheus", scraping({"loadpilot": address}), NATIVE)
     try:
+        # Prometheus begins to scrape up to six seconds after it is ready.
+        server.until("up", bool)
         finished = loadpilot.run(SHOP, oracle.url, "--metrics", address, "--agents", "2")
         assert finished.judged in {0, 1}, finished.stderr
         report, run = finished.report, f'run="{finished.run}",exporter="command"'

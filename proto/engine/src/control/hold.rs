@@ -7,7 +7,7 @@
 //! in the log and of the newest measurement, without a memory of its own.
 
 use loadpilot_events::limits::{RATE_MAX_URPS, STEERED_MAX};
-use loadpilot_events::log::hold::HoldWindow;
+use loadpilot_events::log::steer::hold::HoldWindow;
 use loadpilot_events::units::Rate;
 
 /// What is measured at the present rate.

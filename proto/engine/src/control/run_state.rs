@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use loadpilot_events::id::{AgentId, Holder, OwnerId};
+use loadpilot_events::log::admission::RunQueued;
 use loadpilot_events::log::assign::{Generation, Holding, Loss};
 use loadpilot_events::log::ctl::{Decision, RunCreated, StartScheduled, StopReason, StopScheduled};
 use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, TailReported, What,
 };
-use loadpilot_events::log::queue::RunQueued;
 use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
 use loadpilot_events::units::Timestamp;
 

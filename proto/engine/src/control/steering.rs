@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_events::log::hold::HoldWindow;
 use loadpilot_events::log::req::Request;
+use loadpilot_events::log::steer::hold::HoldWindow;
 use loadpilot_events::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use loadpilot_events::units::{Rate, Timestamp};
 

@@ -12,10 +12,10 @@ use loadpilot_events::answers::live::{
 use loadpilot_events::answers::report::RunState;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::limits::HIST_COUNTS_LIVE_MAX;
+use loadpilot_events::log::admission::RunQueued;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::delta::{CallRow, DeltaReported, Gauges, TaskRaises};
 use loadpilot_events::log::hist::{self, Hist};
-use loadpilot_events::log::queue::RunQueued;
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
 

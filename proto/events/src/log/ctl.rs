@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
 use crate::id::{Holder, OwnerId};
+use crate::log::admission::RunQueued;
 use crate::log::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::log::cause::Cause;
 use crate::log::delta::Totals;
-use crate::log::queue::RunQueued;
 use crate::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::plan::Plan;
 use crate::plan::capability::Capability;

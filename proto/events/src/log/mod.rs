@@ -7,8 +7,7 @@
 //! - [`envelope`]: version, id and time of every stored event
 //! - [`req`]: requests of users, and claims of setup and teardown
 //! - [`ctl`]: decisions of coordinators
-//! - [`adm`]: which runs of a shared fleet may be created
-//! - [`queue`]: the place of a run that waits
+//! - [`admission`]: which runs of a shared fleet may be created, and the places of others
 //! - [`evt`]: facts of one agent about itself
 //! - [`delta`]: rows of what finished on one agent
 //!
@@ -17,8 +16,7 @@
 //! - [`assign`]: which holder has which shards
 //! - [`shards`]: lists of shards in their stored form
 //! - [`start`]: clock estimates
-//! - [`steer`]: requests and decisions about the rate and pauses
-//! - [`hold`]: what the change of a rate was based on
+//! - [`steer`]: requests and decisions about the rate and pauses, and what a change is based on
 //! - [`teardown`]: claims of setup and teardown
 //!
 //! Parts of deltas:
@@ -30,7 +28,7 @@
 //! - [`samples`]: single calls
 //! - [`exchange`]: debug exchanges
 
-pub mod adm;
+pub mod admission;
 pub mod assign;
 pub mod cause;
 pub mod ctl;
@@ -39,10 +37,8 @@ pub mod envelope;
 pub mod evt;
 pub mod exchange;
 pub mod hist;
-pub mod hold;
 pub mod metrics;
 pub mod outcome;
-pub mod queue;
 pub mod req;
 pub mod samples;
 pub mod shards;

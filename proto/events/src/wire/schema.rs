@@ -13,7 +13,7 @@ use crate::answers::live::Snapshot;
 use crate::answers::report::Report;
 use crate::answers::slice::{Heat, Series, Slice};
 use crate::answers::what_if::{WhatIf, WhatIfAnswer};
-use crate::log::adm::AdmissionDecision;
+use crate::log::admission::AdmissionDecision;
 use crate::log::ctl::Decision;
 use crate::log::delta::DeltaReported;
 use crate::log::envelope::Envelope;

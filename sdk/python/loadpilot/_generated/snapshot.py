@@ -244,6 +244,10 @@ class Snapshot(TypedDict):
     """
     Planned arrivals per second over the same time; 0 in a closed loop.
     """
+    queued: NotRequired[str | None]
+    """
+    Place and reason in words, while the run waits for its admission to a shared fleet.
+    """
     raised_without_call: NotRequired[int]
     """
     Number of tasks so far that raised without a call: errors beside `requests_total`.

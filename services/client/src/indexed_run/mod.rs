@@ -18,7 +18,7 @@ use loadpilot_engine::report::what_if::next_change;
 use loadpilot_engine::report::{NoReport, report, report_without_series};
 use loadpilot_events::RunId;
 use loadpilot_events::answers::report::{Report, ThresholdResult};
-use loadpilot_events::log::hold::HoldWindow;
+use loadpilot_events::log::steer::hold::HoldWindow;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::Rate;
 use loadpilot_events::wire::subject::{Kind, Subjects};

@@ -1,19 +1,23 @@
 //! The state of a coordinator: folds of all open runs, heartbeats, and the effects that are due.
 //! Pure: it takes events with their times and returns effects, which the shell performs.
+//!
+//! - `admission`: which runs a shared fleet serves at the same time
+
+mod admission;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::decide::Observations;
 use loadpilot_engine::control::{Parsed, is_newer};
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::wire::subject::Kind;
 use loadpilot_events::{AgentId, Envelope, Holder, OwnerId, RunId, TenantId, Timestamp};
 use thiserror::Error;
 
-use crate::admission::AdmissionQueue;
 use crate::append::Outcome;
 use crate::config::Settings;
+use crate::coordinator::admission::AdmissionQueue;
 use crate::feed;
 use crate::finished::Finished;
 use crate::http::Facts;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use loadpilot_events::id::{RunId, TenantId};
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::units::{SECOND_US, Timestamp};
 
 /// Time for which an admission counts as one of a day, in µs.

@@ -10,8 +10,10 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use loadpilot_events::id::{RunId, TenantId};
-use loadpilot_events::log::adm::{AdmissionDecision, AgentsReserved, RunAdmitted, RunReleased};
-use loadpilot_events::log::queue::{RunQueued, WaitReason};
+use loadpilot_events::log::admission::{
+    AdmissionDecision, AgentsReserved, RunAdmitted, RunReleased,
+};
+use loadpilot_events::log::admission::{RunQueued, WaitReason};
 
 use crate::control::admission::admissions::Admissions;
 use crate::control::admission::rules::AdmissionRules;

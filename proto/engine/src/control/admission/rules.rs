@@ -36,9 +36,10 @@ impl Default for AdmissionRules {
 }
 
 impl AdmissionRules {
-    /// The limits that a run of `tenant` exceeds which is not admitted, one problem each. `place` is
-    /// its place among the runs of the tenant that wait, `None` while it may be admitted at once;
-    /// `today` is the number of other runs that count for the day.
+    /// The limits that a run of `tenant` exceeds before its admission, one problem each.
+    ///
+    /// `place` is its place among the runs of the tenant that wait, `None` while it may be admitted
+    /// at once; `today` is the number of other runs that count for the day.
     #[must_use]
     pub fn exceeded(&self, tenant: &TenantId, place: Option<u32>, today: u32) -> Vec<Problem> {
         let mut problems = Vec::new();

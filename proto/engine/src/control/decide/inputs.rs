@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::Capability;
 use loadpilot_events::id::{BootId, Holder, OwnerId, TenantId};
-use loadpilot_events::log::queue::RunQueued;
+use loadpilot_events::log::admission::RunQueued;
 use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::Unreached;
 

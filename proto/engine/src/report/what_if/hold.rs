@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use loadpilot_events::answers::what_if::WhatIf;
-use loadpilot_events::log::hold::HoldWindow;
+use loadpilot_events::log::steer::hold::HoldWindow;
 use loadpilot_events::plan::threshold::Threshold;
 use loadpilot_events::units::Rate;
 

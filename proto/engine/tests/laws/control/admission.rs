@@ -9,8 +9,8 @@ use loadpilot_engine::control::admission::admit::{Waiting, admit, places};
 use loadpilot_engine::control::admission::rules::AdmissionRules;
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::id::{RunId, TenantId};
-use loadpilot_events::log::adm::{AdmissionDecision, RunAdmitted, RunReleased};
-use loadpilot_events::log::queue::WaitReason;
+use loadpilot_events::log::admission::WaitReason;
+use loadpilot_events::log::admission::{AdmissionDecision, RunAdmitted, RunReleased};
 use loadpilot_events::units::Timestamp;
 use proptest::prelude::*;
 
@@ -294,7 +294,8 @@ proptest! {
             };
             for other in view.waiting() {
                 let (its, ours) = (rules(&tenants, &other.tenant), rules(&tenants, &run.tenant));
-                let may = its.max_runs.is_none_or(|max| world.running(&other.tenant) < max as usize);
+                let running = world.running(&other.tenant);
+                let may = its.max_runs.is_none_or(|max| running < max as usize);
                 if !may || view.state.reserved.as_ref() == Some(&run.run) { continue }
                 prop_assert!(its.priority <= ours.priority, "priority");
                 let peers = its.priority == ours.priority;

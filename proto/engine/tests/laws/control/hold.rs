@@ -1,7 +1,7 @@
 //! The controller of `--hold`, against a queue whose capacity is known.
 
 use loadpilot_engine::control::hold::{Measured, Range, WINDOW_TICKS, next_rate};
-use loadpilot_events::log::hold::HoldWindow;
+use loadpilot_events::log::steer::hold::HoldWindow;
 use loadpilot_events::units::Rate;
 
 use crate::rules::dice::Dice;

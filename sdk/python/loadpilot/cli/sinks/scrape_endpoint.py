@@ -8,6 +8,7 @@ fails cost figures only.
 from __future__ import annotations
 
 import ipaddress
+import math
 import threading
 from collections import OrderedDict
 from functools import partial
@@ -23,7 +24,7 @@ from ...control.terminal import note, safe_lines, say
 from .outs import LOOPBACK, METRICS, split_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from socket import socket
 
     from .live_run import LiveRun
@@ -49,6 +50,8 @@ SCRAPES_KEPT = 9
 """Number of scrapes whose times are kept, for the intervals between them."""
 SLACK_SECS = 0.5
 """Delay of a scrape up to which it is still expected."""
+SCRAPE_TIMEOUT = "X-Prometheus-Scrape-Timeout-Seconds"
+"""Header in which Prometheus says after how long it drops an answer."""
 
 
 class ShownRun:
@@ -92,6 +95,8 @@ class ScrapeEndpoint:
         self._lock = threading.Lock()
         self._scraped_at: list[float] = []
         """Times of the last SCRAPES_KEPT scrapes."""
+        self._delivered_at = 0.0
+        """Time of the last scrape that was answered within the scraper's timeout."""
         self._changed_at = monotonic()
         """When the last run ended."""
         self.scrapes = 0
@@ -112,7 +117,7 @@ class ScrapeEndpoint:
         """Note that figures are final which no scrape has yet."""
         self._changed_at = monotonic()
 
-    def answer(self, accept: str) -> tuple[str, bytes]:
+    def answer(self, accept: str, timeout_secs: float) -> tuple[str, bytes]:
         """Write the figures of all runs: media type and body."""
         asked_at = monotonic()
         with self._lock:
@@ -121,6 +126,8 @@ class ScrapeEndpoint:
         answer = _native.exposition(accept, figures)
         self.scrapes += 1
         self._scraped_at = [*self._scraped_at, asked_at][-SCRAPES_KEPT:]
+        if monotonic() < asked_at + timeout_secs:
+            self._delivered_at = asked_at
         return answer
 
     def wait_for_last_scrape(self, is_interrupted: Callable[[], bool]) -> None:
@@ -140,7 +147,7 @@ class ScrapeEndpoint:
         give_up = min(seen[-1], monotonic()) + min(2 * interval + 1, LAST_SCRAPE_SECS)
         pause = threading.Event()
         while (now := monotonic()) < give_up:
-            if is_interrupted() or (self._scraped_at[-1] >= self._changed_at and now >= all_by):
+            if is_interrupted() or (self._delivered_at >= self._changed_at and now >= all_by):
                 return
             pause.wait(LAST_SCRAPE_POLL_SECS)
 
@@ -201,7 +208,8 @@ class Scrape(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"the metrics are at /metrics\n")
         else:
             try:
-                kind, body = self.endpoint.answer(self.headers.get("Accept", ""))
+                accept = self.headers.get("Accept", "")
+                kind, body = self.endpoint.answer(accept, timeout_secs(self.headers))
             except (RuntimeError, ValueError) as error:
                 why = f"{safe_lines(str(error))}\n".encode()
                 self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", why)
@@ -285,6 +293,14 @@ def close_endpoints(is_interrupted: Callable[[], bool]) -> None:
 def now_us() -> int:
     """Return the time in µs since 1970."""
     return time_ns() // 1000
+
+
+def timeout_secs(headers: Mapping[str, str]) -> float:
+    """Return how long the scraper waits for its answer, in seconds; infinite if it does not say."""
+    try:
+        return float(headers.get(SCRAPE_TIMEOUT, "inf"))
+    except ValueError:
+        return math.inf
 
 
 def is_loopback(host_header: str) -> bool:

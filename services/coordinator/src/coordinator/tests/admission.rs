@@ -2,7 +2,7 @@
 
 use loadpilot_engine::control::admission::rules::AdmissionRules;
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{OwnerId, TenantId};

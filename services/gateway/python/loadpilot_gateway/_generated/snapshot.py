@@ -438,6 +438,10 @@ class Snapshot(BaseModel):
     """
     Planned arrivals per second over the same time; 0 in a closed loop.
     """
+    queued: str | None = None
+    """
+    Place and reason in words, while the run waits for its admission to a shared fleet.
+    """
     raised_without_call: Annotated[int | None, Field(ge=0)] = None
     """
     Number of tasks so far that raised without a call: errors beside `requests_total`.

@@ -1125,7 +1125,15 @@ export interface RunFacts {
   /**
    * State of the run; the report is complete only when `sealed` or `refused`.
    */
-  state: "requested" | "refused" | "gathering" | "preparing" | "running" | "stopping" | "sealed";
+  state:
+    | "requested"
+    | "waiting"
+    | "refused"
+    | "gathering"
+    | "preparing"
+    | "running"
+    | "stopping"
+    | "sealed";
   /**
    * Changes that users made while it ran, in order: its figures are not those of its plan.
    */

@@ -77,6 +77,10 @@ export interface Snapshot {
    */
   planned_per_sec?: number;
   /**
+   * Place and reason in words, while the run waits for its admission to a shared fleet.
+   */
+  queued?: string | null;
+  /**
    * Number of tasks so far that raised without a call: errors beside `requests_total`.
    */
   raised_without_call?: number;
@@ -94,7 +98,15 @@ export interface Snapshot {
   /**
    * State of the run.
    */
-  state: "requested" | "refused" | "gathering" | "preparing" | "running" | "stopping" | "sealed";
+  state:
+    | "requested"
+    | "waiting"
+    | "refused"
+    | "gathering"
+    | "preparing"
+    | "running"
+    | "stopping"
+    | "sealed";
   /**
    * Planned rate at this instant, in arrivals per second.
    */

@@ -5,15 +5,7 @@ import { navigate } from "../../app/navigation";
 import { type Filter, ORDERS, QUALITIES, SORTS, VERDICTS } from "../../app/route";
 import { runStatus, verdictLabel } from "../../format/labels";
 
-const STATES = [
-  "requested",
-  "waiting",
-  "gathering",
-  "preparing",
-  "running",
-  "stopping",
-  "refused",
-];
+const STATES = ["requested", "waiting", "gathering", "preparing", "running", "stopping", "refused"];
 const ENDINGS = ["completed", "stopped", "abandoned", "failed", "aborted", "log_full"];
 
 export const SORT_LABELS: Record<Filter["sort"], string> = {

@@ -9,7 +9,7 @@ use loadpilot_engine::control::admission::admissions::Admissions;
 use loadpilot_engine::control::admission::admit::{Waiting, admit, places};
 use loadpilot_engine::control::decide::NotAdmitted;
 use loadpilot_engine::control::tenants::Tenants;
-use loadpilot_events::log::adm::AdmissionDecision;
+use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{Envelope, RunId, Timestamp};
 

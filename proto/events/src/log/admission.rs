@@ -3,6 +3,8 @@
 //!
 //! A coordinator appends one at the sequence of the one before it, so that two coordinators never
 //! admit one run too many. A run is created only after it is admitted.
+//!
+//! The place of a run that waits is in the log of the run itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +73,68 @@ impl AdmissionDecision {
             Self::RunAdmitted(_) => "RunAdmitted",
             Self::AgentsReserved(_) => "AgentsReserved",
             Self::RunReleased(_) => "RunReleased",
+        }
+    }
+}
+
+/// The run waits until the fleet admits it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunQueued {
+    /// Tenant of the run.
+    pub tenant: TenantId,
+    /// Place among the runs of the tenant that wait, from 1.
+    pub place: u32,
+    /// Number of runs of the tenant that wait.
+    pub waiting: u32,
+    /// What the run waits for.
+    pub reason: WaitReason,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum WaitReason {
+    /// The end of a run of the same tenant: as many run as may.
+    MaxRuns {
+        /// Number of runs of the tenant at the same time.
+        running: u32,
+        /// Maximum number.
+        max_runs: u32,
+    },
+    /// Agents: others use them, or are to get them first.
+    Agents {
+        /// Number of agents in use, once for each run.
+        in_use: u32,
+        /// Number of agents that the fleet can give at the same time.
+        agents: u32,
+    },
+    /// Its turn: it may be admitted as soon as the runs before it are.
+    Turn,
+}
+
+impl RunQueued {
+    /// Whether the other one tells a user nothing new: the same place, for the same reason.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        let reason = std::mem::discriminant(&self.reason);
+        self.place == other.place && reason == std::mem::discriminant(&other.reason)
+    }
+
+    /// The place and the reason as text for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let place = format!(
+            "waiting: place {} of {} of tenant {}",
+            self.place, self.waiting, self.tenant
+        );
+        match &self.reason {
+            WaitReason::MaxRuns { running, max_runs } => {
+                format!("{place}; {running} of {max_runs} runs at a time")
+            }
+            WaitReason::Agents { in_use, agents } => {
+                format!("{place}; {in_use} of {agents} agents in use")
+            }
+            WaitReason::Turn => place,
         }
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! Each request gets one decision, which names it by its stream sequence. The effect of a request
 //! is decided in `loadpilot-engine`, `steer`.
+//!
+//! - [`hold`]: what the change of a rate was based on
+
+pub mod hold;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::log::assign::{Generation, Holding};
-use crate::log::hold::HoldWindow;
+use crate::log::steer::hold::HoldWindow;
 use crate::units::{Rate, Timestamp};
 
 /// Another rate was requested.
