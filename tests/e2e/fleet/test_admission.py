@@ -167,9 +167,7 @@ def test_runs_that_may_not_wait_are_refused(
         ExitStack() as commands,
     ):
         assert oracle.wait_count(PLANNED + 1, 30)
-        second = commands.enter_context(
-            fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, *SHOP)
-        )
+        second = commands.enter_context(fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, *SHOP))
         second.until("waiting: place 1 of 1")
         refused = fleet.run(loadpilot, WEIGHTED, oracle.url, *LONG, *SHOP)
         assert refused.code == 2

@@ -24,7 +24,8 @@ from ...control.terminal import note, safe_lines, say
 from .outs import LOOPBACK, METRICS, split_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from email.message import Message
     from socket import socket
 
     from .live_run import LiveRun
@@ -295,7 +296,7 @@ def now_us() -> int:
     return time_ns() // 1000
 
 
-def timeout_secs(headers: Mapping[str, str]) -> float:
+def timeout_secs(headers: Message) -> float:
     """Return how long the scraper waits for its answer, in seconds; infinite if it does not say."""
     try:
         return float(headers.get(SCRAPE_TIMEOUT, "inf"))
