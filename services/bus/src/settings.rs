@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::private_file::is_open_to_others;
 use crate::{Options, token_exposed_to};
 
 /// Flags for the NATS server.
@@ -180,16 +181,4 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
     limits.data_bytes = file.data_bytes.unwrap_or(limits.data_bytes);
     limits.replicas = file.replicas.unwrap_or(limits.replicas);
     Ok(options)
-}
-
-#[cfg(unix)]
-fn is_open_to_others(path: &Path) -> std::io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Ok(std::fs::metadata(path)?.permissions().mode() & 0o077 != 0)
-}
-
-/// Always false: other systems have no such mode bits.
-#[cfg(not(unix))]
-fn is_open_to_others(_path: &Path) -> std::io::Result<bool> {
-    Ok(false)
 }

@@ -150,6 +150,12 @@ impl OpenRun {
         }
     }
 
+    /// Number of agents that its request asks for.
+    pub(crate) fn agents_wanted(&self) -> usize {
+        let requested = self.state.requested.as_ref();
+        requested.map_or(0, |requested| requested.agents.want as usize)
+    }
+
     /// Its log, or the liveness of an agent or owner, has changed.
     pub(crate) fn changed(&mut self) {
         self.stale = true;

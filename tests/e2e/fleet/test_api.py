@@ -96,6 +96,9 @@ def test_a_request_says_who_how_many_and_which_seed(
     answer = caller.ask("POST", "/run?detach=true", request)
     assert answer.status == 202, answer.body
     run = answer.json["run_id"]
+    assert oracle.wait_count(1, 60)
+    wanted = "loadpilot_coordinator_agents_wanted"
+    assert f"{wanted} 2\n" in caller.ask("GET", "/metrics").body.decode()
     assert oracle.wait_count(PLANNED, 60)
     followed = caller.ask("POST", "/run", {**request, "run": run})
     assert followed.status == 400
@@ -104,6 +107,7 @@ def test_a_request_says_who_how_many_and_which_seed(
     assert second.status == 200
     report = caller.ask("GET", f"/run/{run}/report").json
     assert (report["run"]["seed"], report["run"]["state"]) == (42, "sealed")
+    assert f"{wanted} 0\n" in caller.ask("GET", "/metrics").body.decode()
     assert {one["holder"]["agent"] for one in report["run"]["holders"]} == {"a-1", "a-2"}
     assert oracle.counts().received == 2 * PLANNED
 

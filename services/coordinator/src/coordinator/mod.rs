@@ -330,6 +330,7 @@ impl Coordinator {
             agents_heard: processes
                 .filter(|process| now < process.at.plus_us(lost_us))
                 .count(),
+            agents_wanted: self.open_runs.values().map(OpenRun::agents_wanted).sum(),
         }
     }
 

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loadpilot_bus::is_open_to_others;
 use loadpilot_events::refusal::Problem;
 use sha2::{Digest, Sha256};
 use tokio_rustls::rustls::ServerConfig;
@@ -189,7 +190,7 @@ fn tls(args: &HttpArgs) -> Result<Option<Arc<ServerConfig>>, Problem> {
     Ok(Some(Arc::new(config)))
 }
 
-/// Reads a file with a secret; its mode must exclude group and others.
+/// Reads a file with a secret, which must be private.
 fn secret_file(field: &'static str, file: &Path) -> Result<String, Problem> {
     let problem = |rule: String| Problem::new(field, rule, file.display());
     let unreadable = |error: std::io::Error| {
@@ -199,14 +200,9 @@ fn secret_file(field: &'static str, file: &Path) -> Result<String, Problem> {
         ))
     };
     let text = std::fs::read_to_string(file).map_err(unreadable)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(file).map_or(0, |meta| meta.permissions().mode());
-        if mode & 0o077 != 0 {
-            let rule = "must be readable by its owner only (chmod 600)";
-            return Err(problem(rule.to_owned()));
-        }
+    if is_open_to_others(file).map_err(unreadable)? {
+        let rule = "must be readable by its owner only (chmod 600)";
+        return Err(problem(rule.to_owned()));
     }
     Ok(text)
 }

@@ -17,6 +17,7 @@ struct State {
     linked: AtomicBool,
     runs_open: AtomicUsize,
     agents_heard: AtomicUsize,
+    agents_wanted: AtomicUsize,
     followed: AtomicUsize,
     decisions: Mutex<BTreeMap<&'static str, u64>>,
     requests: Mutex<BTreeMap<(String, u16), u64>>,
@@ -33,6 +34,8 @@ pub(crate) struct Facts {
     pub(crate) runs_open: usize,
     /// Number of agent processes with a recent heartbeat.
     pub(crate) agents_heard: usize,
+    /// Number of agents that the runs request which are not over.
+    pub(crate) agents_wanted: usize,
 }
 
 impl Status {
@@ -44,6 +47,9 @@ impl Status {
         state
             .agents_heard
             .store(facts.agents_heard, Ordering::Relaxed);
+        state
+            .agents_wanted
+            .store(facts.agents_wanted, Ordering::Relaxed);
     }
 
     /// Counts an append by its result.
@@ -112,6 +118,11 @@ impl Status {
                 "coordinator_agents_heard",
                 "Agent processes with a recent heartbeat.",
                 number(&state.agents_heard),
+            ),
+            gauge(
+                "coordinator_agents_wanted",
+                "Agents that the runs request which are not over: for autoscaling.",
+                number(&state.agents_wanted),
             ),
             gauge(
                 "coordinator_http_followed",

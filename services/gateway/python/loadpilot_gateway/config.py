@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from loadpilot.control.nats_settings import INSECURE_VARIABLE, ServerFlags, read_server
 from loadpilot.local.keys.key_file import read_keys
+from loadpilot.local.keys.private_file import is_open_to_others
 from loadpilot.problem import Problem, Refused, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
@@ -304,14 +305,14 @@ def bearer(name: str, file: Path | None, problems: list[Problem]) -> str | None:
 
 
 def secret_file(name: str, file: Path, problems: list[Problem]) -> str | None:
-    """Read a file with a secret; its mode must exclude group and others."""
+    """Read a file with a secret, which must be private."""
     try:
         text = file.read_text(encoding="utf-8").strip("\r\n")
-        mode = file.stat().st_mode
+        is_open = is_open_to_others(file.stat())
     except (OSError, UnicodeError):
         problems.append(rule(f"{PREFIX}{name}", "must be a file that can be read", str(file)))
         return None
-    if mode & 0o077:
+    if is_open:
         must = "must be readable by its owner only (chmod 600)"
         problems.append(rule(f"{PREFIX}{name}", must, str(file)))
     return text

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loadpilot import _native
 from loadpilot.control.nats_settings import ADDRESS, Server
 from loadpilot.local.keys.key import TENANT, TENANT_RULE
+from loadpilot.local.keys.private_file import is_open_to_others
 from loadpilot.problem import Problem, rule
 
 from .server.proxy_rules import unknown
@@ -168,7 +169,7 @@ def _server(
         path = files[one] = Path(said[one])
         if not path.is_file():
             problems.append(rule(f"{place}.{one}", "must be a file that can be read", said[one]))
-        elif path.stat().st_mode & 0o077:
+        elif is_open_to_others(path.stat()):
             must = "must be readable by its owner only (chmod 600)"
             problems.append(rule(f"{place}.{one}", must, said[one]))
     found = replace(first, tenant=tenant, url=url)

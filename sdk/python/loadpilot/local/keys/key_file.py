@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...problem import Problem, Refused, one_of, rule
 from .key import NAME, NAME_RULE, TENANT, TENANT_RULE, Key, Role, parsed, written
+from .private_file import is_open_to_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ def read_keys(file: Path) -> list[Key]:
     """Read all keys; raises Refused with every mistake, OSError."""
     place = str(file)
     with file.open("rb") as opened:
-        if os.fstat(opened.fileno()).st_mode & 0o077:
+        if is_open_to_others(os.fstat(opened.fileno())):
             raise Refused([Problem(place, "must be readable by its owner only (chmod 600)")])
         content = opened.read(BYTES_MAX + 1)
     try:
