@@ -1,0 +1,64 @@
+{{/*
+All certificates and passwords of a release, as YAML. They are made once: later renderings take them
+from the Secret of the release. The key of the authority is not stored, so that certificates are
+always made together. Without a cluster (`helm template`) each rendering makes new ones.
+*/}}
+{{- define "loadpilot.keys" -}}
+{{- $full := include "loadpilot.fullname" . -}}
+{{- $stored := lookup "v1" "Secret" .Release.Namespace (printf "%s-keys" $full) | default dict -}}
+{{- $known := dict -}}
+{{- range $name, $value := $stored.data | default dict }}{{ $_ := set $known $name ($value | b64dec) }}{{ end -}}
+{{- $names := include "loadpilot.certificateNames" . -}}
+{{- if not (hasKey $known "ca.pem") -}}
+{{- $authority := genCAWithKey (printf "LoadPilot %s" (randAlphaNum 12)) 825 (genPrivateKey "ecdsa") -}}
+{{- $_ := set $known "ca.pem" $authority.Cert -}}
+{{- $_ := set $known "names" $names -}}
+{{- range $part, $of := $names | fromJson -}}
+{{- $pair := genSignedCertWithKey $part $of.addresses $of.names 825 $authority (genPrivateKey "ecdsa") -}}
+{{- $_ := set $known (printf "%s.pem" $part) $pair.Cert -}}
+{{- $_ := set $known (printf "%s-key.pem" $part) $pair.Key -}}
+{{- end -}}
+{{- else if ne $known.names $names -}}
+{{- fail (printf "the certificates are for other names than nats.service.names and gateway.service.names say: kubectl delete secret -n %s %s-keys, for new keys; then restart all parts" .Release.Namespace $full) -}}
+{{- end -}}
+{{- range list "coordinator" "agent" "gateway" "submitter" "watcher" "http-token" "gateway-token" "metrics-token" "grafana" -}}
+{{- if not (hasKey $known .) }}{{ $_ := set $known . (randAlphaNum 48) }}{{ end -}}
+{{- end -}}
+{{- with .Values.monitoring.grafana.adminPassword }}{{ $_ := set $known "grafana" . }}{{ end -}}
+{{- $known | toYaml -}}
+{{- end -}}
+
+{{/* Names and addresses in the certificate of each part, as JSON. */}}
+{{- define "loadpilot.certificateNames" -}}
+{{- $root := . -}}
+{{- $all := dict -}}
+{{- $more := dict "nats" .Values.nats.service.names "gateway" .Values.gateway.service.names "coordinator" list -}}
+{{- range $part, $extra := $more -}}
+{{- $name := printf "%s-%s" (include "loadpilot.fullname" $root) $part -}}
+{{- $names := include "loadpilot.serviceNames" (dict "root" $root "name" $name) | fromJsonArray -}}
+{{- if eq $part "nats" }}{{ $names = concat $names (include "loadpilot.natsNodes" $root | fromJsonArray) }}{{ end -}}
+{{- $names = append $names "localhost" -}}
+{{- $addresses := list "127.0.0.1" -}}
+{{- range $extra -}}
+{{- if regexMatch "^[0-9.]+$|:" . }}{{ $addresses = append $addresses . }}{{ else }}{{ $names = append $names . }}{{ end -}}
+{{- end -}}
+{{- $_ := set $all $part (dict "names" $names "addresses" $addresses) -}}
+{{- end -}}
+{{- $all | toJson -}}
+{{- end -}}
+
+{{/* The connection file of a role. Arguments: root, role, password. */}}
+{{- define "loadpilot.connect" -}}
+{{- $connect := dict "url" (include "loadpilot.natsUrl" .root) -}}
+{{- $external := .root.Values.nats.external -}}
+{{- if $external.url -}}
+{{- $_ := set $connect "creds" "/nats/creds" -}}
+{{- if $external.caSecret }}{{ $_ := set $connect "cacert" "/nats/ca.pem" }}{{ end -}}
+{{- $_ := set $connect "replicas" (int $external.copies) -}}
+{{- else -}}
+{{- $_ := set $connect "token" (printf "%s:%s" .role .password) -}}
+{{- $_ := set $connect "cacert" "/keys/ca.pem" -}}
+{{- $_ := set $connect "replicas" (int .root.Values.nats.replicas) -}}
+{{- end -}}
+{{- $connect | toJson -}}
+{{- end -}}

@@ -1,0 +1,102 @@
+{{/* Names, labels and images. */}}
+
+{{- define "loadpilot.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- $full | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels that select the pods of a part. Arguments: the root context and the name of the part. */}}
+{{- define "loadpilot.selector" -}}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .part }}
+{{- end -}}
+
+{{- define "loadpilot.labels" -}}
+{{ include "loadpilot.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Head of an object of a part: name and labels. `suffix` is what follows the name. */}}
+{{- define "loadpilot.metadata" -}}
+name: {{ include "loadpilot.fullname" .root }}-{{ .suffix | default .part }}
+namespace: {{ .root.Release.Namespace }}
+labels: {{- include "loadpilot.labels" . | nindent 2 }}
+{{- end -}}
+
+{{/* An image of this project: its tag is the version of the chart unless one is given. */}}
+{{- define "loadpilot.image" -}}
+{{- $name := .image -}}
+{{- if .root.Values.image.registry }}{{ $name = printf "%s/%s" (trimSuffix "/" .root.Values.image.registry) $name }}{{ end -}}
+{{- printf "%s:%s" $name (.tag | default .root.Chart.AppVersion) -}}
+{{- end -}}
+
+{{/* All names of a service, as a list in JSON: for certificates. */}}
+{{- define "loadpilot.serviceNames" -}}
+{{- $space := .root.Release.Namespace -}}
+{{- list .name (printf "%s.%s" .name $space) (printf "%s.%s.svc" .name $space)
+  (printf "%s.%s.svc.%s" .name $space .root.Values.clusterDomain) | toJson -}}
+{{- end -}}
+
+{{- define "loadpilot.hasOwnNats" -}}
+{{- if not .Values.nats.external.url }}true{{ end -}}
+{{- end -}}
+
+{{/* Names of the nodes of the log: a single one is known by its service. */}}
+{{- define "loadpilot.natsNodes" -}}
+{{- $full := include "loadpilot.fullname" . -}}
+{{- $nodes := list -}}
+{{- range $at := until 3 -}}
+{{- $nodes = append $nodes (printf "%s-nats-%d.%s-nats-nodes" $full $at $full) -}}
+{{- end -}}
+{{- $nodes | toJson -}}
+{{- end -}}
+
+{{- define "loadpilot.natsUrl" -}}
+{{- if .Values.nats.external.url -}}
+{{- .Values.nats.external.url -}}
+{{- else if gt (int .Values.nats.replicas) 1 -}}
+{{- $urls := list -}}
+{{- range include "loadpilot.natsNodes" . | fromJsonArray }}{{ $urls = append $urls (printf "tls://%s:4222" .) }}{{ end -}}
+{{- join "," $urls -}}
+{{- else -}}
+tls://{{ include "loadpilot.fullname" . }}-nats:4222
+{{- end -}}
+{{- end -}}
+
+{{/* Refuses values that contradict each other. */}}
+{{- define "loadpilot.check" -}}
+{{- $values := .Values -}}
+{{- with $values.coordinator.serveAgents -}}
+{{- if ne (int .) (int $values.agent.replicas) -}}
+{{- fail (printf "coordinator.serveAgents is %v, and agent.replicas decides (%v): set agent.replicas" . $values.agent.replicas) -}}
+{{- end -}}
+{{- end -}}
+{{- $external := $values.nats.external -}}
+{{- if and $external.url (not $external.credsSecret) -}}
+{{- fail "nats.external.credsSecret must name a Secret: a server outside needs a login" -}}
+{{- end -}}
+{{- if and (not $external.url) (or $external.credsSecret $external.caSecret) -}}
+{{- fail "nats.external.url must be set beside nats.external.credsSecret and caSecret" -}}
+{{- end -}}
+{{- if and $external.url (not (hasPrefix "tls://" $external.url)) -}}
+{{- fail (printf "nats.external.url must be tls://host:port, or the login travels unencrypted (got %s)" $external.url) -}}
+{{- end -}}
+{{- $scaling := $values.agent.autoscaling -}}
+{{- if and $scaling.enabled (not $values.monitoring.enabled) (not $scaling.prometheusUrl) -}}
+{{- fail "agent.autoscaling.prometheusUrl must be set where monitoring.enabled is false" -}}
+{{- end -}}
+{{- if and $scaling.enabled (gt (int $scaling.min) (int $scaling.max)) -}}
+{{- fail (printf "agent.autoscaling.min must be at most max (got %v and %v)" $scaling.min $scaling.max) -}}
+{{- end -}}
+{{- if and $values.gateway.ingress.enabled (not $values.gateway.ingress.host) -}}
+{{- fail "gateway.ingress.host must be the name by which browsers know the gateway" -}}
+{{- end -}}
+{{- end -}}

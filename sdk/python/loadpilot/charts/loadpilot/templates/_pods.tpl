@@ -1,0 +1,110 @@
+{{/* What all pods share: rights, folders, and where they are scheduled. */}}
+
+{{/* Settings of a pod. Arguments: root, part, uid, values (of the part). */}}
+{{- define "loadpilot.podSpec" -}}
+serviceAccountName: {{ include "loadpilot.fullname" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .uid }}
+  runAsGroup: {{ .uid }}
+  fsGroup: {{ .uid }}
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "loadpilot.selector" . | nindent 8 }}
+{{- end -}}
+
+{{- define "loadpilot.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Volumes with the keys of a role, and with the login of an external server. */}}
+{{- define "loadpilot.keyVolumes" -}}
+- name: keys
+  secret:
+    secretName: {{ include "loadpilot.fullname" .root }}-{{ .role }}-keys
+    defaultMode: 0440
+{{- with .root.Values.nats.external }}
+{{- if .url }}
+- name: nats-login
+  projected:
+    defaultMode: 0440
+    sources:
+      - secret:
+          name: {{ .credsSecret }}
+          items: [{key: {{ get .credsKeys $.role }}, path: creds}]
+      {{- if .caSecret }}
+      - secret:
+          name: {{ .caSecret }}
+          items: [{key: ca.pem, path: ca.pem}]
+      {{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "loadpilot.keyMounts" -}}
+- {name: keys, mountPath: /keys, readOnly: true}
+{{- if .Values.nats.external.url }}
+- {name: nats-login, mountPath: /nats, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* A restart where the configuration of a part has changed. */}}
+{{- define "loadpilot.podMetadata" -}}
+metadata:
+  labels: {{- include "loadpilot.labels" . | nindent 4 }}
+  {{- $notes := deepCopy .values.podAnnotations }}
+  {{- with .config }}{{ $_ := set $notes "loadpilot/config" (sha256sum .) }}{{ end }}
+  {{- with $notes }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{/* At most one pod of a part is taken down at a time when a node is drained. */}}
+{{- define "loadpilot.disruptionBudget" -}}
+{{- if .root.Values.podDisruptionBudget.enabled }}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {{- include "loadpilot.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: 1
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels: {{- include "loadpilot.selector" . | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{/* A volume that lasts, as an item of volumeClaimTemplates. */}}
+{{- define "loadpilot.claim" -}}
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: {{ .name }}}
+  spec:
+    accessModes: [ReadWriteOnce]
+    {{- with .persistence.storageClass }}
+    storageClassName: {{ . }}
+    {{- end }}
+    resources:
+      requests: {storage: {{ .persistence.size }}}
+{{- end -}}

@@ -1,0 +1,105 @@
+"""The chart as Helm and the schemas of Kubernetes judge it."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from tests.deploy.chart.rendered import CHART, NAMESPACE, VALUE_SETS, Refused, helm, objects, render
+from tests.deploy.chart.schemas import location
+from tests.deploy.chart.tools import program
+from tests.deploy.composition import ROOT
+
+
+def conform(found: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
+    """Lets kubeconform judge objects by the schemas of this test alone."""
+    argv = [str(program("kubeconform")), "-strict", "-schema-location", location(), "-"]
+    text = yaml.safe_dump_all(found, default_flow_style=False)
+    return subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_helm_finds_no_mistake(name: str) -> None:
+    """Broken if a template fails, or a value that is documented is refused."""
+    helm("lint", "--strict", str(CHART), "--values", "-", stdin=yaml.safe_dump(VALUE_SETS[name]))
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_every_object_is_one_of_kubernetes(name: str) -> None:
+    """Broken if an object has a field that Kubernetes, KEDA or the operator does not know."""
+    judged = conform(objects(name))
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+def test_a_mistake_would_be_found() -> None:
+    """Broken if the check above passes whatever an object says."""
+    wrong = {
+        "Deployment": ("replicas", "three"),
+        "StatefulSet": ("replica", 1),
+        "NetworkPolicy": ("ingres", []),
+        "ScaledObject": ("minReplicas", 1),
+        "ServiceMonitor": ("endpoint", []),
+    }
+    for kind, (field, value) in wrong.items():
+        found = next(one for one in objects("autoscaling") if one["kind"] == kind)
+        judged = conform([{**found, "spec": {**found["spec"], field: value}}])
+        assert judged.returncode == 1, kind
+        assert field in judged.stdout, judged.stdout
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_names_are_unique_and_in_one_namespace(name: str) -> None:
+    """Broken if one object would overwrite another, or lands in the namespace of something else."""
+    found = [(one["kind"], one["metadata"]["name"]) for one in objects(name)]
+    assert len(set(found)) == len(found)
+    assert {one["metadata"]["namespace"] for one in objects(name)} == {NAMESPACE}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"agents": {"replicas": 3}}, "agents"),
+        ({"agent": {"replica": 3}}, "replica"),
+        ({"agent": {"replicas": "many"}}, "agent.replicas"),
+        ({"nats": {"replicas": 2}}, "nats.replicas"),
+        ({"nats": {"service": {"type": "Public"}}}, "nats.service.type"),
+        ({"coordinator": {"serveAgents": 5}}, "set agent.replicas"),
+        ({"nats": {"external": {"url": "tls://nats.example:4222"}}}, "credsSecret must name"),
+        ({"nats": {"external": {"credsSecret": "creds"}}}, "nats.external.url must be set"),
+        (
+            {"nats": {"external": {"url": "nats://nats.example:4222", "credsSecret": "creds"}}},
+            "must be tls://",
+        ),
+        (
+            {"agent": {"autoscaling": {"enabled": True}}, "monitoring": {"enabled": False}},
+            "agent.autoscaling.prometheusUrl must be set",
+        ),
+        ({"agent": {"autoscaling": {"enabled": True, "min": 9, "max": 3}}}, "at most max"),
+        ({"gateway": {"ingress": {"enabled": True}}}, "gateway.ingress.host must be"),
+        ({"targets": {"services": [{"host": "shop"}]}}, "targets.services"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(values: dict[str, Any], said: str) -> None:
+    """Broken if a typo or a contradiction installs a fleet that is not what was asked for."""
+    with pytest.raises(Refused) as refused:
+        render(values)
+    text = str(refused.value)
+    # The schema names a value as /agent/replicas.
+    assert said in text or said in text.replace("/", "."), text
+
+
+def test_the_chart_has_the_version_of_the_package() -> None:
+    """Broken if a chart installs images of another version than its command."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    package = (ROOT / "sdk" / "pyproject.toml").read_text("utf-8")
+    assert f'version = "{chart["version"]}"' in package
+    assert chart["appVersion"] == chart["version"]
+
+
+def test_shared_files_have_one_source() -> None:
+    """Broken if the chart holds a copy, which would drift from what the compose file uses."""
+    held = list((CHART / "files").iterdir())
+    assert held
+    assert [path.name for path in held if not path.is_symlink() or not path.exists()] == []

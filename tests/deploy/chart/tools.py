@@ -1,0 +1,78 @@
+"""The real programs of Kubernetes that judge the chart, built once from the Go module proxy, and the
+files of Go modules that say what a cluster accepts.
+
+Must never contact a cluster, nor any server but the module proxy.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.deploy.composition import BUILD_S, ROOT
+
+MODULE = Path(__file__).with_name("tools")
+PROGRAMS = {
+    "helm": "helm.sh/helm/v4/cmd/helm",
+    "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A version of a module, and the hash of its files."""
+
+    path: str
+    version: str
+    sum: str
+
+
+KUBERNETES = Module(
+    "k8s.io/kubernetes", "v1.36.3", "h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o="
+)
+KEDA = Module(
+    "github.com/kedacore/keda/v2", "v2.21.0", "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps="
+)
+PROMETHEUS_OPERATOR = Module(
+    "github.com/prometheus-operator/prometheus-operator",
+    "v0.85.0",
+    "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+)
+
+
+def go() -> str:
+    """The program; skips the test without it."""
+    found = shutil.which("go")
+    if found is None:
+        pytest.skip("needs Go, to build helm: apt-get install golang")
+    return found
+
+
+@cache
+def program(name: str) -> Path:
+    """One of the programs. A first build takes minutes, and is kept for other checkouts by Go."""
+    stamp = f"{PROGRAMS[name]} {(MODULE / 'go.sum').stat().st_size}\n"
+    place = ROOT / ".dev" / name
+    made = place.with_suffix(".made")
+    if not place.exists() or not made.exists() or made.read_text("utf-8") != stamp:
+        place.parent.mkdir(exist_ok=True)
+        argv = [go(), "build", "-ldflags=-s -w", "-o", str(place), PROGRAMS[name]]
+        subprocess.run(argv, cwd=MODULE, check=True, timeout=BUILD_S)
+        made.write_text(stamp, encoding="utf-8")
+    return place
+
+
+@cache
+def files(module: Module) -> Path:
+    """The folder with the files of a module."""
+    argv = [go(), "mod", "download", "-json", f"{module.path}@{module.version}"]
+    # Outside of a module: none of ours depends on it.
+    ran = subprocess.run(argv, cwd="/", check=True, capture_output=True, timeout=BUILD_S)
+    found = json.loads(ran.stdout)
+    assert found["Sum"] == module.sum, found
+    return Path(found["Dir"])
