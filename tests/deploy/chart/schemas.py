@@ -11,8 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from tests.deploy.chart.tools import KEDA, KUBERNETES, PROMETHEUS_OPERATOR, files
-from tests.deploy.composition import ROOT
+from tests.deploy.chart.tools import BUILT, KEDA, KUBERNETES, PROMETHEUS_OPERATOR, building, files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,12 +30,13 @@ LOCATION = "{{ .Group }}-{{ .ResourceAPIVersion }}-{{ .ResourceKind }}.json"
 @cache
 def location() -> str:
     """Where kubeconform finds the schemas; writes them first where they are absent."""
-    folder = ROOT / ".dev" / f"schemas-{KUBERNETES.version}"
-    if not (folder / "complete").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_groups(folder)
-        _write_custom(folder)
-        (folder / "complete").touch()
+    folder = BUILT / f"schemas-{KUBERNETES.version}"
+    with building():
+        if not (folder / "complete").exists():
+            folder.mkdir(exist_ok=True)
+            _write_groups(folder)
+            _write_custom(folder)
+            (folder / "complete").touch()
     return str(folder / LOCATION)
 
 

@@ -1,21 +1,29 @@
-"""The real programs of Kubernetes that judge the chart, built once from the Go module proxy, and the
-files of Go modules that say what a cluster accepts.
+"""The real programs that judge the chart, built once from the Go module proxy, and the files of Go
+modules that say what a cluster accepts.
 
 Must never contact a cluster, nor any server but the module proxy.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.deploy.composition import BUILD_S, ROOT
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUILT = ROOT / ".dev"
+"""Where programs and schemas stay."""
 MODULE = Path(__file__).with_name("tools")
 PROGRAMS = {
     "helm": "helm.sh/helm/v4/cmd/helm",
@@ -57,14 +65,23 @@ def go() -> str:
 def program(name: str) -> Path:
     """One of the programs. A first build takes minutes, and is kept for other checkouts by Go."""
     stamp = f"{PROGRAMS[name]} {(MODULE / 'go.sum').stat().st_size}\n"
-    place = ROOT / ".dev" / name
+    place = BUILT / name
     made = place.with_suffix(".made")
-    if not place.exists() or not made.exists() or made.read_text("utf-8") != stamp:
-        place.parent.mkdir(exist_ok=True)
-        argv = [go(), "build", "-ldflags=-s -w", "-o", str(place), PROGRAMS[name]]
-        subprocess.run(argv, cwd=MODULE, check=True, timeout=BUILD_S)
-        made.write_text(stamp, encoding="utf-8")
+    with building():
+        if not place.exists() or not made.exists() or made.read_text("utf-8") != stamp:
+            argv = [go(), "build", "-ldflags=-s -w", "-o", str(place), PROGRAMS[name]]
+            subprocess.run(argv, cwd=MODULE, check=True, timeout=BUILD_S)
+            made.write_text(stamp, encoding="utf-8")
     return place
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """One test at a time: tests run beside each other."""
+    BUILT.mkdir(exist_ok=True)
+    with (BUILT / "building").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @cache

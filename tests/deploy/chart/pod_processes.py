@@ -1,0 +1,257 @@
+"""Pods of the chart as processes of this machine: the programs, arguments, environment, files and
+probes of their containers, in folders and at ports of a test's own.
+
+Must never end a process that it did not start.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from tests.deploy.chart.rendered import RELEASE, of_kind, pods, render
+from tests.deploy.composition import ENTRYPOINT, stages, variables
+from tests.deploy.gateway import Gateway
+from tests.deploy.local_processes import PATIENCE_S, PROGRAMS
+from tests.e2e.support.command import Running
+from tests.e2e.support.fleet import PLAIN_AGENT, free_port
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+USEFUL = {
+    "nats": "Server is ready",
+    "coordinator": "deciding from now on",
+    "agent": "coordinator found=true",
+    "gateway": "listening on",
+}
+"""What the program of each part says when it is of use."""
+BIN = Path(sys.executable).parent
+LISTENING = {"0.0.0.0:4222": "nats", "0.0.0.0:6222": "route", "127.0.0.1:8222": "monitor"}
+NODES = 3
+Files = dict[str, dict[str, str]]
+"""Files by the Secret that holds them."""
+
+
+@dataclass(slots=True)
+class Pod:
+    """One pod: the root of its file system here, and what stands for its addresses."""
+
+    name: str
+    part: str
+    spec: dict[str, Any]
+    root: Path
+    places: dict[str, str]
+    process: Running | None = field(default=None, repr=False)
+
+    @property
+    def container(self) -> dict[str, Any]:
+        """Its only container."""
+        (found,) = self.spec["containers"]
+        return dict(found)
+
+    def mapped(self, text: str) -> str:
+        """A text of the pod as it is here: addresses, and paths below its mounts."""
+        mounts = [one["mountPath"] for one in self.container["volumeMounts"]]
+        paths = [rf"(?<![\w./-]){re.escape(one)}(?![\w.-])" for one in mounts]
+        addresses = sorted(map(re.escape, self.places), key=len, reverse=True)
+
+        def here(found: re.Match[str]) -> str:
+            return self.places.get(found[0]) or f"{self.root}{found[0]}"
+
+        return re.sub("|".join([*addresses, *paths]), here, text)
+
+    def argv(self) -> list[str]:
+        """Its program and arguments."""
+        image = re.sub(r"^.*loadpilot-|:.*$", "", self.container["image"])
+        entrypoint = [] if "command" in self.container else _entrypoint(image)
+        words = [*self.container.get("command", entrypoint), *self.container.get("args", [])]
+        program, *rest = words
+        found = PROGRAMS.get(program, program)
+        if program == "loadpilot-agent":
+            found = BIN / program if "--python" in rest else PLAIN_AGENT
+        return [str(found), *map(self.mapped, rest)]
+
+    def environ(self) -> dict[str, str]:
+        """What the image and the pod set."""
+        image = re.sub(r"^.*loadpilot-|:.*$", "", self.container["image"])
+        found = variables(stages().get(image, ""))
+        for one in self.container.get("env", []):
+            if "valueFrom" in one:
+                assert one["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+                found[one["name"]] = self.name
+            else:
+                found[one["name"]] = one["value"]
+        found = {name: self.mapped(value) for name, value in found.items()}
+        if "LOADPILOT_GATEWAY_PORT" in found:
+            found["LOADPILOT_GATEWAY_HOST"] = "127.0.0.1"
+            found["LOADPILOT_GATEWAY_PORT"] = self.places["own:https"]
+        return found
+
+    def command(self) -> list[str]:
+        """Both as one command, which sees nothing else of this machine but PATH."""
+        path = f"PATH={BIN}{os.pathsep}{os.environ['PATH']}"
+        variables = [f"{name}={value}" for name, value in self.environ().items()]
+        return ["/usr/bin/env", "-i", path, *variables, *self.argv()]
+
+    def passes(self, probe: str) -> bool:
+        """Whether a probe succeeds, as a kubelet would ask it."""
+        found = self.container[probe]
+        if "exec" in found:
+            words = [self.mapped(word) for word in found["exec"]["command"]]
+            return subprocess.run(words, check=False, capture_output=True).returncode == 0
+        trust = ssl._create_unverified_context()  # noqa: S323  (a kubelet does not verify)
+        assert found["httpGet"]["scheme"] == "HTTPS"
+        url = f"https://localhost:{self.places['own:https']}{found['httpGet']['path']}"
+        try:
+            with urllib.request.urlopen(url, context=trust, timeout=10) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def terminate(self) -> int:
+        """Asks it to end, as a rollout does; its exit code, within its grace period."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGTERM)
+        return self.process.end(self.spec["terminationGracePeriodSeconds"]).code
+
+
+class Pods:
+    """The pods of one release without a cluster."""
+
+    def __init__(self, folder: Path, values: dict[str, Any], secrets: Files | None = None) -> None:
+        """Renders the chart; `secrets` are those that its user made."""
+        self.folder = folder / "pods"
+        self.folder.mkdir()
+        self.objects = render(values)
+        self._described = pods(self.objects)
+        stored = of_kind(self.objects, "Secret").items()
+        self.secrets: Files = dict(secrets or {})
+        for name, one in stored:
+            decoded = {k: base64.b64decode(v).decode() for k, v in one["data"].items()}
+            self.secrets[name] = decoded
+        self._maps = {name: one["data"] for name, one in of_kind(self.objects, "ConfigMap").items()}
+        ports = range(NODES)
+        self._nodes = [{key: str(free_port()) for key in LISTENING.values()} for _ in ports]
+        self.running: list[Pod] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Names of pod descriptions and their parts."""
+        return {
+            name: one["metadata"]["labels"]["app.kubernetes.io/component"]
+            for name, one in self._described.items()
+        }
+
+    def replicas(self, part: str) -> int:
+        """How many pods of a part the chart installs."""
+        found = of_kind(self.objects, "Deployment", "StatefulSet")[f"{RELEASE}-{part}"]
+        return int(found["spec"]["replicas"])
+
+    def pod(self, described: str, number: int = 0) -> Pod:
+        """One pod of a description, with its files."""
+        found = self._described[described]
+        part = found["metadata"]["labels"]["app.kubernetes.io/component"]
+        name = f"{described}-{number}"
+        root = self.folder / name
+        port = str(free_port())
+        gateway = next((one for one in self.running if one.part == "gateway"), None)
+        coordinator = next((one for one in self.running if one.part == "coordinator"), None)
+        places = {
+            f"{RELEASE}-nats:4222": f"localhost:{self._nodes[0]['nats']}",
+            "own:https": port,
+            "0.0.0.0:8080": f"127.0.0.1:{port}",
+        }
+        for at, ports in enumerate(self._nodes):
+            node = f"{RELEASE}-nats-{at}.{RELEASE}-nats-nodes"
+            places[f"{node}:4222"] = f"localhost:{ports['nats']}"
+            places[f"{node}:6222"] = f"localhost:{ports['route']}"
+        if part == "nats":
+            for there, key in LISTENING.items():
+                places[there] = f"127.0.0.1:{self._nodes[number][key]}"
+        if part == "test" and gateway and coordinator:
+            own = "own:https"
+            places[f"{RELEASE}-gateway:8443"] = f"localhost:{gateway.places[own]}"
+            places[f"{RELEASE}-coordinator:8080"] = f"localhost:{coordinator.places[own]}"
+        pod = Pod(name, part, found["spec"], root, places)
+        self._mount(pod)
+        return pod
+
+    def start(self, part: str, number: int = 0, until: str | None = None) -> Pod:
+        """Starts one pod of a part and waits until it is of use."""
+        pod = self.pod(f"{RELEASE}-{part}", number)
+        process = Running(pod.command(), self.folder, self.folder / "no")
+        pod.process = self._open.enter_context(process)
+        self.running.append(pod)
+        process.until(until or USEFUL[part])
+        return pod
+
+    def start_all(self) -> None:
+        """Starts as many of each part as the chart says, in the order in which they wait."""
+        for part in USEFUL:
+            for number in range(self.replicas(part)):
+                self.start(part, number)
+
+    def check(self, described: str) -> subprocess.CompletedProcess[str]:
+        """Lets the real program look at what the chart tells it."""
+        argv = [*self.pod(described).command(), "--check-config"]
+        return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
+
+    def gateway(self) -> Gateway:
+        """The gateway as its users reach it."""
+        (pod,) = (one for one in self.running if one.part == "gateway")
+        token = self.secrets[f"{RELEASE}-gateway-keys"]["gateway-token"]
+        return Gateway(int(pod.places["own:https"]), pod.root / "keys" / "ca.pem", token)
+
+    def _mount(self, pod: Pod) -> None:
+        """Writes the files of a pod's volumes where its container would see them."""
+        volumes = {one["name"]: one for one in pod.spec["volumes"]}
+        for mount in pod.container["volumeMounts"]:
+            place = Path(f"{pod.root}{mount['mountPath']}")
+            place.mkdir(parents=True, exist_ok=True)
+            for name, text in self._content(volumes.get(mount["name"], {})).items():
+                (place / name).write_text(pod.mapped(text), encoding="utf-8")
+                (place / name).chmod(0o600)
+
+    def _content(self, volume: dict[str, Any]) -> dict[str, str]:
+        if "secret" in volume:
+            return self.secrets[volume["secret"]["secretName"]]
+        if "configMap" in volume:
+            held = self._maps[volume["configMap"]["name"]]
+            return _chosen(held, volume["configMap"].get("items"))
+        found: dict[str, str] = {}
+        for source in volume.get("projected", {}).get("sources", []):
+            held = self.secrets[source["secret"]["name"]]
+            found |= _chosen(held, source["secret"].get("items"))
+        return found
+
+
+def _chosen(held: dict[str, str], items: list[dict[str, str]] | None) -> dict[str, str]:
+    return held if items is None else {one["path"]: held[one["key"]] for one in items}
+
+
+def _entrypoint(image: str) -> list[str]:
+    found = ENTRYPOINT.findall(stages()[image])
+    return [word.strip('" ') for word in found[0].strip("[]").split(",")]

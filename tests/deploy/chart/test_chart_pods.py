@@ -1,0 +1,164 @@
+"""The pods of the chart, as far as plain processes can play them: what a kubelet does beside that,
+and what needs a network of pods, is not tested here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.deploy.catalogue import __file__ as catalogue
+from tests.deploy.chart.pod_processes import Files, Pods
+from tests.deploy.chart.rendered import RELEASE, VALUE_SETS
+from tests.deploy.local_processes import PATIENCE_S
+
+if TYPE_CHECKING:
+    from tests.oracle.oracle import Oracle
+
+CATALOGUE = Path(catalogue)
+LOADPILOT = Path(sys.executable).with_name("loadpilot")
+OURS = ("coordinator", "agent", "gateway")
+NEAR = {"targets": {"networks": ["127.0.0.0/8", "::1/128"]}}
+LEAST = {**NEAR, "monitoring": {"enabled": False}}
+"""A fleet whose targets are on this machine."""
+INSTALLED_BY_HAND = {"keys by another hand"}
+
+
+def secrets_of_the_user(folder: Path) -> Files:
+    """What a user makes for an external server, for callers' keys and for a certificate."""
+    users = folder / "nats-users"
+    words = ["--out", str(users), "--tenants", "shop", "--nats-url", "tls://nats.example:4222"]
+    subprocess.run(
+        [LOADPILOT, "admin", "nats-config", *words], check=True, capture_output=True, timeout=60
+    )
+    creds = (users / "fleet" / "agent" / "user.nk").read_text("utf-8")
+    keys = folder / "keys.json"
+    words = ["--file", str(keys), "--tenant", "local"]
+    subprocess.run([LOADPILOT, "keys", "init", *words], check=True, capture_output=True, timeout=60)
+    with Pods(folder, {}) as pods:
+        own = pods.secrets[f"{RELEASE}-gateway-keys"]
+    shutil.rmtree(folder / "pods")
+    return {
+        "nats-creds": {"creds": creds},
+        "nats-ca": {"ca.pem": own["ca.pem"]},
+        "gateway-tls": {"tls.crt": own["gateway.pem"], "tls.key": own["gateway-key.pem"]},
+        "gateway-callers": {"keys.json": keys.read_text("utf-8")},
+    }
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Made once: the programs only read them."""
+    return secrets_of_the_user(tmp_path_factory.mktemp("user"))
+
+
+@pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - INSTALLED_BY_HAND))
+def test_every_program_accepts_what_its_pod_says(name: str, secrets: Files, tmp_path: Path) -> None:
+    """Broken if a flag, a variable or a file of the chart is none of the program's."""
+    with Pods(tmp_path, VALUE_SETS[name], secrets) as pods:
+        described = [one for one, part in pods.parts.items() if part in OURS]
+        assert described
+        for one in described:
+            checked = pods.check(one)
+            assert checked.returncode == 0, f"{one}: {checked.stderr}"
+
+
+def test_a_mistake_would_be_found(secrets: Files, tmp_path: Path) -> None:
+    """Broken if the check above passes whatever the chart says."""
+    values: dict[str, Any] = {
+        "coordinator": {"extraArgs": ["--behind=3s"]},
+        "agent": {"extraArgs": ["--alive=/tmp"]},
+    }
+    with Pods(tmp_path, values, secrets) as pods:
+        for part in ("coordinator", "agent"):
+            checked = pods.check(f"{RELEASE}-{part}")
+            assert checked.returncode == 2, part
+            assert values[part]["extraArgs"][0].split("=")[0] in checked.stderr
+
+
+def test_a_fleet_of_pods_counts_like_the_oracle(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if the parts do not find or trust each other, a probe says of a part that works that
+    it does not, or a pod of `helm test` fails where all is well."""
+    rps, secs = 50, 3
+    with Pods(tmp_path, LEAST) as pods:
+        pods.start_all()
+        agents = pods.replicas("agent")
+        run = pods.gateway().submit(CATALOGUE, oracle.url, rps, secs, agents)
+        report = pods.gateway().report(run)
+        probes = ("readinessProbe", "livenessProbe")
+        sick = [
+            (pod.name, probe)
+            for pod in pods.running
+            for probe in probes
+            # The image of NATS has wget.
+            if pod.part != "nats" or shutil.which("wget")
+            if not pod.passes(probe)
+        ]
+        assert sick == []
+        for name in ("agents", "coordinator", "gateway"):
+            test = pods.pod(f"{RELEASE}-test-{name}")
+            ran = subprocess.run(
+                test.command(), check=False, capture_output=True, text=True, timeout=PATIENCE_S
+            )
+            assert ran.returncode == 0, (name, ran.stdout + ran.stderr)
+    assert oracle.counts().received == rps * secs
+    assert report["calls"]["outcomes"] == {"ok": rps * secs}
+    named = {fact["holder"]["agent"] for fact in report["run"]["holders"]}
+    assert named == {f"{RELEASE}-agent-{number}" for number in range(agents)}
+
+
+def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:
+    """Broken if callers are sent to a coordinator without a log, or to a dead agent."""
+    with Pods(tmp_path, LEAST) as pods:
+        pods.start("nats")
+        agent = pods.start("agent", until="waits for a coordinator")
+        assert not agent.passes("readinessProbe")
+        assert not agent.passes("livenessProbe")
+        coordinator = pods.start("coordinator")
+        assert coordinator.passes("readinessProbe")
+        assert agent.process is not None
+        agent.process.until("coordinator found=true")
+        assert agent.passes("readinessProbe")
+        assert pods.running[0].terminate() is not None
+        assert coordinator.process is not None
+        coordinator.process.until("NATS")
+        assert coordinator.passes("livenessProbe"), "a restart would not bring NATS back"
+        assert not coordinator.passes("readinessProbe")
+
+
+def test_a_rollout_in_the_middle_of_a_run_loses_no_arrival(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if SIGTERM, as a rollout or a scale-down sends it, costs a request, or if an agent
+    does not end within its grace period."""
+    rps, secs = 50, 12
+    with Pods(tmp_path, LEAST) as pods:
+        pods.start_all()
+        run = pods.gateway().submit(CATALOGUE, oracle.url, rps, secs, agents=3)
+        assert oracle.wait_count(rps, 60)
+        pods.start("agent", 3)
+        first = next(pod for pod in pods.running if pod.name == f"{RELEASE}-agent-0")
+        assert first.terminate() == 0
+        coordinator = next(pod for pod in pods.running if pod.part == "coordinator")
+        assert coordinator.terminate() == 0
+        report = pods.gateway().report(run)
+    arrivals = report["arrivals"]
+    assert arrivals["planned"] == arrivals["started"] == rps * secs, arrivals
+    assert report["calls"]["outcomes"] == {"ok": rps * secs}
+    assert oracle.counts().received == rps * secs
+
+
+def test_a_log_on_three_nodes_outlives_one(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if nodes do not find or trust each other, or the log has fewer copies than asked."""
+    rps, secs = 50, 8
+    values = {**LEAST, "nats": {"replicas": 3}, "agent": {"replicas": 1}}
+    with Pods(tmp_path, values) as pods:
+        pods.start_all()
+        run = pods.gateway().submit(CATALOGUE, oracle.url, rps, secs, agents=1)
+        assert oracle.wait_count(rps, 60)
+        pods.running[0].terminate()
+        report = pods.gateway().report(run)
+    assert oracle.counts().received == rps * secs
+    assert report["calls"]["outcomes"] == {"ok": rps * secs}
