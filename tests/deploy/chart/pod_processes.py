@@ -17,6 +17,7 @@ import urllib.request
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.deploy.chart.rendered import RELEASE, of_kind, pods, render
@@ -108,16 +109,22 @@ class Pod:
         """Whether a probe succeeds, as a kubelet would ask it."""
         found = self.container[probe]
         if "exec" in found:
-            words = [self.mapped(word) for word in found["exec"]["command"]]
-            return subprocess.run(words, check=False, capture_output=True).returncode == 0
+            program, *words = [self.mapped(word) for word in found["exec"]["command"]]
+            if program == "wget":  # of the image of NATS
+                return _answers(words[-1])
+            argv = [program, *words]
+            return subprocess.run(argv, check=False, capture_output=True).returncode == 0
         trust = ssl._create_unverified_context()  # noqa: S323  (a kubelet does not verify)
         assert found["httpGet"]["scheme"] == "HTTPS"
         url = f"https://localhost:{self.places['own:https']}{found['httpGet']['path']}"
-        try:
-            with urllib.request.urlopen(url, context=trust, timeout=10) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+        return _answers(url, trust)
+
+    def until(self, probe: str, *, passes: bool = True) -> None:
+        """Waits for an answer of a probe."""
+        deadline = monotonic() + PATIENCE_S
+        while self.passes(probe) is not passes:
+            assert monotonic() < deadline, f"{self.name}: {probe} is not {passes} in time"
+            sleep(0.05)
 
     def terminate(self) -> int:
         """Asks it to end, as a rollout does; its exit code, within its grace period."""
@@ -209,10 +216,13 @@ class Pods:
         return pod
 
     def start_all(self) -> None:
-        """Starts as many of each part as the chart says, in the order in which they wait."""
+        """Starts as many of each part as the chart says, in the order in which they wait. Nodes of
+        the log are started when each has found the others."""
         for part in USEFUL:
-            for number in range(self.replicas(part)):
-                self.start(part, number)
+            started = [self.start(part, number) for number in range(self.replicas(part))]
+            for pod in started:
+                if "startupProbe" in pod.container:
+                    pod.until("startupProbe")
 
     def check(self, described: str) -> subprocess.CompletedProcess[str]:
         """Lets the real program look at what the chart tells it."""
@@ -246,6 +256,14 @@ class Pods:
             held = self.secrets[source["secret"]["name"]]
             found |= _chosen(held, source["secret"].get("items"))
         return found
+
+
+def _answers(url: str, trust: ssl.SSLContext | None = None) -> bool:
+    try:
+        with urllib.request.urlopen(url, context=trust, timeout=10) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def _chosen(held: dict[str, str], items: list[dict[str, str]] | None) -> dict[str, str]:
