@@ -13,6 +13,7 @@ from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates ann
 from .commands.attack.attack_command import attack
 from .commands.comparison.comparison_commands import compare, versus
 from .commands.project.admin_commands import admin_app
+from .commands.project.deploy_commands import deploy, teardown
 from .commands.project.key_app import keys_app
 from .commands.search.search_command import search
 from .configuration.precedence import Configuration
@@ -428,6 +429,8 @@ admin_app.group = FLEETS
 import_app.group = PROJECT
 model_app.group = PROJECT
 app.command(admin_app)
+app.command(deploy, group=FLEETS)
+app.command(teardown, group=FLEETS)
 app.command(import_app)
 app.command(record, group=PROJECT)
 app.command(init, group=PROJECT)
