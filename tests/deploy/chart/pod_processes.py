@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.deploy.chart.rendered import RELEASE, of_kind, pods, render
+from tests.deploy.chart.manifests import RELEASE, of_kind, pods, render
 from tests.deploy.composition import ENTRYPOINT, stages, variables
 from tests.deploy.gateway import Gateway
 from tests.deploy.local_processes import PATIENCE_S, PROGRAMS

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.deploy.chart.rendered import RELEASE, VALUE_SETS, objects, of_kind, pods, render
+from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, objects, of_kind, pods, render
 from tests.deploy.test_compose import USERS
 
 IDS = {name: int(user.split(":")[0]) for name, user in USERS.items()} | {"test": 10_006}

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.chart.rendered import CHART, NAMESPACE, VALUE_SETS, Refused, helm, objects, render
+from tests.deploy.chart.manifests import (
+    CHART,
+    NAMESPACE,
+    VALUE_SETS,
+    Refused,
+    helm,
+    objects,
+    render,
+)
 from tests.deploy.chart.schemas import location
 from tests.deploy.chart.tools import program
 from tests.deploy.composition import ROOT

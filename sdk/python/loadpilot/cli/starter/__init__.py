@@ -1,1 +1,4 @@
-"""The files of ``loadpilot init``, as they are copied; the package must never import them."""
+"""The files of ``loadpilot init``, and the chart of ``loadpilot deploy``: files, not modules.
+
+The package must never import them.
+"""

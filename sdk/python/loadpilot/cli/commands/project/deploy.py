@@ -17,7 +17,7 @@ from ....control.terminal import safe, say
 from ....problem import Problem, one_of, rule
 from ...output.refusal import refuse
 
-CHART = Path(__file__).parents[3] / "charts" / "loadpilot"
+CHART = Path(__file__).parents[2] / "starter" / "chart"
 """The chart of this version."""
 RELEASE = "loadpilot"
 SERVICES = ("ClusterIP", "NodePort", "LoadBalancer")

@@ -1,1 +1,0 @@
-"""The chart of a fleet for Kubernetes, as files: ``loadpilot deploy`` installs it."""

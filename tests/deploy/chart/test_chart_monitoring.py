@@ -1,0 +1,108 @@
+"""Prometheus and Grafana of the chart: the shipped dashboards and alerts, with a cluster's
+addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from deploy.dashboards.json_files import files
+from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, objects, of_kind
+from tests.deploy.composition import ROOT
+from tests.deploy.test_alerts import RULES, promtool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MONITORED = [
+    name
+    for name, values in VALUE_SETS.items()
+    if values.get("monitoring", {}).get("enabled", True) and "fullnameOverride" not in values
+]
+"""Value sets with Prometheus and Grafana, under the usual names."""
+
+
+def config_map(name: str, part: str) -> dict[str, str]:
+    """The files of a part."""
+    return dict(of_kind(objects(name), "ConfigMap")[f"{RELEASE}-{part}"]["data"])
+
+
+def scrapes(name: str) -> dict[str, dict[str, Any]]:
+    """What Prometheus reads, by job."""
+    config = yaml.safe_load(config_map(name, "prometheus")["prometheus.yml"])
+    return {job["job_name"]: job for job in config["scrape_configs"]}
+
+
+def test_most_value_sets_are_monitored() -> None:
+    """Broken if the tests of this file look at nothing."""
+    assert len(MONITORED) > len(VALUE_SETS) / 2
+
+
+@pytest.mark.parametrize("name", MONITORED)
+def test_prometheus_accepts_its_settings(name: str, tmp_path: Path) -> None:
+    """Broken if Prometheus does not start in its pod."""
+    held = config_map(name, "prometheus")
+    keys = of_kind(objects(name), "Secret")[f"{RELEASE}-prometheus-keys"]["data"]
+    for file in keys:
+        (tmp_path / file).touch()
+    for file, text in held.items():
+        (tmp_path / file).write_text(text.replace("/keys/", f"{tmp_path}/"), encoding="utf-8")
+    promtool("check", "config", tmp_path / "prometheus.yml")
+
+
+@pytest.mark.parametrize("name", MONITORED)
+def test_each_job_finds_its_pods_and_trusts_them(name: str) -> None:
+    """Broken if Prometheus asks for names that no service has, or trusts another certificate."""
+    services = of_kind(objects(name), "Service")
+    shipped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))
+    (gateway,) = shipped["scrape_configs"]
+    for job, found in scrapes(name).items():
+        part = job.removeprefix("loadpilot-")
+        ((record),) = found["dns_sd_configs"]
+        (service,) = record["names"]
+        assert services[service]["spec"]["clusterIP"] == "None", "one address for each pod"
+        assert services[service]["spec"]["selector"]["app.kubernetes.io/component"] == part
+        (port,) = services[service]["spec"]["ports"]
+        assert port["port"] == record["port"]
+        assert found["scheme"] == "https"
+        assert found["tls_config"] == {
+            **gateway["tls_config"],
+            "server_name": f"{RELEASE}-{part}",
+        }
+    assert scrapes(name).keys() == {"loadpilot-gateway", "loadpilot-coordinator"}
+
+
+@pytest.mark.parametrize("name", MONITORED)
+def test_dashboards_and_alerts_are_the_shipped_ones(name: str) -> None:
+    """Broken if a fleet in Kubernetes shows or raises something else than one of containers."""
+    held = config_map(name, "grafana")
+    shipped = {path.name.replace("grafana-dashboard", "run"): path for path in files()}
+    shown = {file: json.loads(text) for file, text in held.items() if file.endswith(".json")}
+    assert shown.keys() == shipped.keys()
+    for file, path in shipped.items():
+        assert shown[file] == json.loads((ROOT / path).read_text("utf-8")), file
+    for rules, path in RULES.items():
+        text = config_map(name, "prometheus")[f"{rules}-alerts.yml"]
+        assert yaml.safe_load(text) == yaml.safe_load(path.read_text("utf-8"))
+
+
+def test_an_operator_gets_the_same_alerts() -> None:
+    """Broken if an alert is missing where a Prometheus operator has the rules."""
+    (rule,) = of_kind(objects("an operator's Prometheus"), "PrometheusRule").values()
+    found = [group["name"] for group in rule["spec"]["groups"]]
+    texts = [yaml.safe_load(path.read_text("utf-8")) for path in RULES.values()]
+    assert sorted(found) == sorted(group["name"] for text in texts for group in text["groups"])
+
+
+def test_agents_are_scaled_by_a_metric_that_exists() -> None:
+    """Broken if a scaler asks for a metric by a name that coordinators do not have."""
+    (scaled,) = of_kind(objects("autoscaling"), "ScaledObject").values()
+    (trigger,) = scaled["spec"]["triggers"]
+    metrics = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
+    name = trigger["metadata"]["query"].removeprefix("max(").removesuffix(")")
+    assert f"| `{name}` |" in metrics
+    assert trigger["metadata"]["serverAddress"] == f"http://{RELEASE}-prometheus:9090"
+    target = scaled["spec"]["scaleTargetRef"]["name"]
+    assert target in of_kind(objects("autoscaling"), "Deployment")
