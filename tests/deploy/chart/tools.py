@@ -7,6 +7,7 @@ Must never contact a cluster, nor any server but the module proxy.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import shutil
 import subprocess
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 
 BUILT = ROOT / ".dev"
 """Where programs and schemas stay."""
-MODULE = Path(__file__).with_name("tools")
+HERE = Path(__file__).parent
 PROGRAMS = {
-    "helm": "helm.sh/helm/v4/cmd/helm",
-    "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",
+    "helm": ("tools", "helm.sh/helm/v4/cmd/helm"),
+    "kubeconform": ("tools", "github.com/yannh/kubeconform/cmd/kubeconform"),
+    "etcd": ("cluster", "go.etcd.io/etcd/server/v3"),
+    "kube-apiserver": ("cluster", "k8s.io/kubernetes/cmd/kube-apiserver"),
 }
+"""The folder with its module, and the package of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +65,22 @@ def go() -> str:
     return found
 
 
+# A program that is not built by its own project has no version, and charts ask a server for it.
+LINK = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES.version}"
+
+
 @cache
 def program(name: str) -> Path:
     """One of the programs. A first build takes minutes, and is kept for other checkouts by Go."""
-    stamp = f"{PROGRAMS[name]} {(MODULE / 'go.sum').stat().st_size}\n"
+    module, package = PROGRAMS[name]
+    sums = hashlib.sha256((HERE / module / "go.sum").read_bytes() + LINK.encode()).hexdigest()
     place = BUILT / name
     made = place.with_suffix(".made")
     with building():
-        if not place.exists() or not made.exists() or made.read_text("utf-8") != stamp:
-            argv = [go(), "build", "-ldflags=-s -w", "-o", str(place), PROGRAMS[name]]
-            subprocess.run(argv, cwd=MODULE, check=True, timeout=BUILD_S)
-            made.write_text(stamp, encoding="utf-8")
+        if not place.exists() or not made.exists() or made.read_text("utf-8") != sums:
+            argv = [go(), "build", "-ldflags", LINK, "-o", str(place), package]
+            subprocess.run(argv, cwd=HERE / module, check=True, timeout=BUILD_S)
+            made.write_text(sums, encoding="utf-8")
     return place
 
 

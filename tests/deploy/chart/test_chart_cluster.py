@@ -1,0 +1,179 @@
+"""The chart at a real kube-apiserver: what it admits, changes and takes back. `./dev nightly` plays
+it, since the server is built from its sources for minutes. No kubelet and no controller runs here:
+nothing is started.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from tests.deploy.chart.api_server import ApiServer
+from tests.deploy.chart.manifests import CHART, RELEASE, VALUE_SETS, Refused, helm, objects, pods
+from tests.deploy.chart.schemas import CUSTOM
+from tests.deploy.chart.tools import files
+from tests.deploy.composition import BUILD_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * BUILD_S)]
+
+RESTRICTED = {
+    f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")
+}
+NOT_FOUND = 404
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A server that knows the objects of KEDA and of the Prometheus operator."""
+    with ApiServer(tmp_path_factory.mktemp("cluster")).up() as server:
+        for module, paths in CUSTOM.items():
+            for path in paths:
+                crd = yaml.safe_load((files(module) / path).read_text("utf-8"))
+                server.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        yield server
+
+
+class Space:
+    """A namespace that admits restricted pods only, and Helm in it."""
+
+    def __init__(self, server: ApiServer, name: str) -> None:
+        self._server = server
+        self.name = f"try-{re.sub(r'[^a-z0-9]+', '-', name.lower())}"
+        body = {"metadata": {"name": self.name, "labels": RESTRICTED}}
+        server.create("/api/v1/namespaces", body)
+
+    def helm(self, *words: str, values: dict[str, Any] | None = None) -> str:
+        """A command of Helm here."""
+        own = ["--namespace", self.name, "--kubeconfig", str(self._server.config)]
+        file = [] if values is None else ["--values", "-"]
+        return helm(*words, *own, *file, stdin=yaml.safe_dump(values or {}))
+
+    def install(self, values: dict[str, Any]) -> None:
+        """As `loadpilot deploy`, which would also wait for pods."""
+        self.helm("upgrade", "--install", RELEASE, str(CHART), values=values)
+
+    def get(self, path: str) -> dict[str, Any]:
+        """An object of this namespace."""
+        group, _, rest = path.rpartition("/v1/")
+        root = "/apis/" if group else "/api"
+        status, found = self._server.ask("GET", f"{root}{group}/v1/namespaces/{self.name}/{rest}")
+        assert status in {200, NOT_FOUND}, found
+        return {} if status == NOT_FOUND else found
+
+    def names(self, path: str) -> set[str]:
+        """Names of the objects of a kind."""
+        return {one["metadata"]["name"] for one in self.get(path)["items"]}
+
+    def generations(self, path: str) -> dict[str, int]:
+        """How often each object of a kind was changed."""
+        found = [one["metadata"] for one in self.get(path)["items"]]
+        return {one["name"]: one["generation"] for one in found}
+
+    def admits(self, pod: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """What the server says to a pod; it is not stored."""
+        metadata = {"labels": pod["metadata"]["labels"], "name": "tried"}
+        spec = {"restartPolicy": "Always", **pod["spec"]}
+        # A claim is the business of a controller.
+        claimed = {mount["name"] for one in spec["containers"] for mount in one["volumeMounts"]}
+        spec["volumes"] = [*spec["volumes"]]
+        known = {volume["name"] for volume in spec["volumes"]}
+        spec["volumes"] += [{"name": name, "emptyDir": {}} for name in sorted(claimed - known)]
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        return self._server.ask("POST", f"/api/v1/namespaces/{self.name}/pods?dryRun=All", body)
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_every_object_and_pod_is_admitted(name: str, server: ApiServer) -> None:
+    """Broken if the server refuses an object, or a pod under the restricted standard."""
+    space = Space(server, name)
+    space.install(VALUE_SETS[name])
+    stored = set(space.names("apps/v1/deployments")) | set(space.names("apps/v1/statefulsets"))
+    workloads = ("Deployment", "StatefulSet")
+    expected = {one["metadata"]["name"] for one in objects(name) if one["kind"] in workloads}
+    assert stored == expected
+    for called, pod in pods(objects(name)).items():
+        status, answer = space.admits(pod)
+        assert status == 201, (called, answer.get("message"))
+
+
+def test_a_pod_with_more_rights_is_refused(server: ApiServer) -> None:
+    """Broken if the test above passes whatever a pod may do."""
+    space = Space(server, "rights")
+    space.install({})
+    agent = pods(objects("default"))[f"{RELEASE}-agent"]
+    (container,) = agent["spec"]["containers"]
+    root = {**container, "securityContext": {"allowPrivilegeEscalation": True}}
+    status, answer = space.admits({**agent, "spec": {**agent["spec"], "containers": [root]}})
+    assert status == 403
+    assert "allowPrivilegeEscalation" in answer["message"]
+
+
+def test_an_upgrade_keeps_the_keys_and_a_rollback_brings_everything_back(
+    server: ApiServer,
+) -> None:
+    """Broken if an upgrade locks agents out or restarts what has not changed, if a field cannot be
+    changed in place, or if something is left after a rollback or the removal."""
+    space = Space(server, "upgrades")
+    space.install({})
+    workloads = ("apps/v1/deployments", "apps/v1/statefulsets")
+    first = [space.generations(path) for path in workloads]
+    space.install({})
+    assert [space.generations(path) for path in workloads] == first
+    kinds = ("secrets", "services", "configmaps", "apps/v1/deployments", "apps/v1/statefulsets")
+    paths = [kind if "/" in kind else f"/v1/{kind}" for kind in kinds]
+    before = {path: space.names(path) for path in paths}
+    keys = space.get(f"/v1/secrets/{RELEASE}-keys")["data"]
+    token = space.get(f"/v1/secrets/{RELEASE}-agent-keys")["data"]["nats-token"]
+    upgraded = {
+        "agent": {"replicas": 5, "gracePeriodSeconds": 300, "python": True},
+        "gateway": {"replicas": 2},
+        "monitoring": {"enabled": False},
+        "nats": {"extraConfig": "max_payload: 4MB"},
+        "targets": {"public": True},
+    }
+    space.install(upgraded)
+    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 5
+    assert f"{RELEASE}-grafana" not in space.names("apps/v1/statefulsets")
+    kept = space.get(f"/v1/secrets/{RELEASE}-keys")["data"]
+    assert kept == keys
+    assert space.get(f"/v1/secrets/{RELEASE}-agent-keys")["data"]["nats-token"] == token
+    space.helm("rollback", RELEASE, "1")
+    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 3
+    restored = {path: space.names(path) for path in paths}
+    releases = {name for name in restored["/v1/secrets"] if name.startswith("sh.helm.release")}
+    restored["/v1/secrets"] -= releases
+    before["/v1/secrets"] -= releases
+    assert restored == before
+    assert space.get(f"/v1/secrets/{RELEASE}-keys")["data"] == keys
+    space.helm("uninstall", RELEASE)
+    assert space.names("apps/v1/deployments") == set()
+    assert space.names("/v1/secrets") == set()
+
+
+def test_certificates_for_other_names_are_made_by_hand_only(server: ApiServer) -> None:
+    """Broken if new names are ignored, so that clients outside distrust the server, or if an
+    upgrade replaces keys that running parts hold."""
+    space = Space(server, "names")
+    space.install({})
+    outside = {"nats": {"service": {"type": "NodePort", "names": ["nats.example"]}}}
+    with pytest.raises(Refused) as refused:
+        space.install(outside)
+    assert f"kubectl delete secret -n {space.name} {RELEASE}-keys" in str(refused.value)
+
+
+def test_an_agents_number_is_left_to_its_autoscaler(server: ApiServer) -> None:
+    """Broken if an upgrade during a run takes away the agents that a scaler has added."""
+    space = Space(server, "scaled")
+    space.install(VALUE_SETS["autoscaling"])
+    path = f"/apis/apps/v1/namespaces/{space.name}/deployments/{RELEASE}-agent/scale"
+    _, scale = server.ask("GET", path)
+    scale["spec"]["replicas"] = 17
+    status, _ = server.ask("PUT", path, scale)
+    assert status == 200
+    space.install({**VALUE_SETS["autoscaling"], "gateway": {"replicas": 2}})
+    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 17
