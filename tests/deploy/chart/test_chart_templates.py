@@ -111,3 +111,12 @@ def test_shared_files_have_one_source() -> None:
     held = list((CHART / "files").iterdir())
     assert held
     assert [path.name for path in held if not path.is_symlink() or not path.exists()] == []
+
+
+def test_images_are_built_from_what_the_chart_links_to() -> None:
+    """Broken if the wheel in an image has a chart without its files."""
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    admitted = [line[1:] for line in ignored if line.startswith("!")]
+    for file in (CHART / "files").iterdir():
+        path = file.resolve().relative_to(ROOT)
+        assert any(path.is_relative_to(folder) for folder in admitted), path
