@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 START = "docs/start.md"
 """Run as a whole, from its wheel: tests/deploy/test_wheels.py."""
 TENANT_USERS = "tests/deploy/roles/test_tenant_roles.py"
+IN_A_CLUSTER = "needs a cluster; tests/deploy/chart"
 NOT_RUN = {
     "./dev demo": "tests/deploy/bare_debian.sh",
     "./dev test": "CI runs it",
@@ -51,6 +52,9 @@ NOT_RUN = {
     "loadpilot agent --connect nats-users": TENANT_USERS,
     "loadpilot run hello.py --target https://shop.example --tenant shop": TENANT_USERS,
     "loadpilot ui": "services/gateway/tests/test_ui.py",
+    **dict.fromkeys(("kind ", "for part in", "done", "kubectl ", "helm "), IN_A_CLUSTER),
+    "loadpilot deploy": IN_A_CLUSTER,
+    "docker build": "tests/deploy/test_containers.py",
     "loadpilot doctor --nats-url": "needs an account in a cloud",
     "loadpilot compare new.json main.json": "tests/e2e/control/test_search.py",
 }
@@ -214,7 +218,7 @@ def is_live(command: Command) -> bool:
 def plain(text: str) -> str:
     """Write a command as one of an installed LoadPilot, without substitutions."""
     text = re.sub(r"(\./dev |venv/bin/)(?=loadpilot )", "", text)
-    return re.sub(r"\$\((cat token|hostname)\)", "here", text)
+    return re.sub(r"\$\((cat (nats-)?token|hostname)\)", "here", text)
 
 
 def reason(text: str, stages: list[Stage]) -> str:
