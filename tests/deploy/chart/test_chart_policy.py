@@ -7,7 +7,15 @@ import re
 from typing import Any
 
 import pytest
-from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, objects, of_kind, pods, render
+from tests.deploy.chart.manifests import (
+    EXTERNAL,
+    RELEASE,
+    VALUE_SETS,
+    objects,
+    of_kind,
+    pods,
+    render,
+)
 from tests.deploy.test_compose import USERS
 
 IDS = {name: int(user.split(":")[0]) for name, user in USERS.items()} | {"test": 10_006}
@@ -145,6 +153,15 @@ def test_a_password_of_grafana_is_stored_in_its_secret() -> None:
     secret = of_kind(found, "Secret")[f"{RELEASE}-grafana-keys"]
     assert base64.b64decode(secret["data"]["admin-password"]).decode() == chosen
     assert chosen not in repr([one for one in found if one["kind"] != "Secret"])
+
+
+def test_a_new_address_of_nats_restarts_what_connects_to_it() -> None:
+    """Broken if a changed connection file waits for a restart that nobody makes."""
+    moved = {"nats": {"external": {**EXTERNAL, "url": "tls://other.example:4222"}}}
+    before, after = pods(objects("a server outside")), pods(render(moved))
+    for part in ("coordinator", "agent", "gateway"):
+        assert before[f"{RELEASE}-{part}"] != after[f"{RELEASE}-{part}"], part
+    assert pods(objects("default")) == pods(render({})), "keys of each rendering differ"
 
 
 @pytest.mark.parametrize("name", VALUE_SETS)
