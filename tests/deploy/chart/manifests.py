@@ -118,10 +118,10 @@ def helm(*words: str, stdin: str = "") -> str:
     return ran.stdout
 
 
-def render(values: dict[str, Any]) -> list[dict[str, Any]]:
+def render(values: dict[str, Any], namespace: str = NAMESPACE) -> list[dict[str, Any]]:
     """All objects of the chart."""
     text = helm(
-        "template", RELEASE, str(CHART), "--namespace", NAMESPACE, "--values", "-",
+        "template", RELEASE, str(CHART), "--namespace", namespace, "--values", "-",
         stdin=yaml.safe_dump(values),
     )  # fmt: skip
     return [one for one in yaml.load_all(text, yaml.CSafeLoader) if one is not None]

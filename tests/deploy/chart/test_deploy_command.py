@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from tests.deploy.chart.manifests import RELEASE, of_kind
+from tests.deploy.chart.manifests import CHART, RELEASE, helm, of_kind, render
 from tests.deploy.chart.tools import program
 
 if TYPE_CHECKING:
@@ -83,6 +83,16 @@ def test_a_dry_run_prints_the_objects_of_the_flags(with_helm: Path, tmp_path: Pa
     assert f"{RELEASE}-prometheus" not in found
     typed = loadpilot("deploy", "-a", "2", "-f", str(values), "--dry-run", path=with_helm)
     assert of_kind(objects(typed.stdout), "Deployment")[f"{RELEASE}-agent"]["spec"]["replicas"] == 2
+
+
+def test_a_packed_chart_is_the_same(with_helm: Path, tmp_path: Path) -> None:
+    """Broken if the chart of a registry lacks what the folder has as links."""
+    helm("package", str(CHART), "--destination", str(tmp_path))
+    (packed,) = tmp_path.glob("loadpilot-*.tgz")
+    ran = loadpilot("deploy", "--chart", str(packed), "--dry-run", path=with_helm)
+    assert ran.returncode == PASSED, ran.stderr
+    kinds = ("ConfigMap", "Deployment", "StatefulSet", "NetworkPolicy", "Service")
+    assert of_kind(objects(ran.stdout), *kinds) == of_kind(render({}, "loadpilot"), *kinds)
 
 
 def test_helm_knows_every_flag_that_it_is_given(with_helm: Path) -> None:
