@@ -119,6 +119,15 @@ def test_helm_knows_every_flag_that_it_is_given(with_helm: Path) -> None:
         assert "unknown" not in ran.stderr
 
 
+def test_the_name_of_a_secret_is_none(with_helm: Path) -> None:
+    """Broken if a fleet with a server outside needs a file of values."""
+    external = "nats.external"
+    words = [f"--set={external}.url=tls://nats.example:4222", f"--set={external}.credsSecret=creds"]
+    ran = loadpilot("deploy", *words, "--dry-run", path=with_helm)
+    assert ran.returncode == PASSED, ran.stderr
+    assert "secretName: creds" in ran.stdout or "name: creds" in ran.stdout
+
+
 def test_every_mistake_is_named(with_helm: Path) -> None:
     """Broken if a mistake reaches the cluster, or a secret a command line."""
     flags = {

@@ -21,7 +21,8 @@ CHART = Path(__file__).parents[2] / "starter" / "chart"
 """The chart of this version."""
 RELEASE = "loadpilot"
 SERVICES = ("ClusterIP", "NodePort", "LoadBalancer")
-SECRET = re.compile(r"(?i)(password|token|secret)$")
+SECRET = re.compile(r"(?i)password$")
+"""Values that are secrets; those that end in `Secret` name one in the cluster."""
 NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 WAIT = "10m"
 """Timeout of Helm for all parts to be ready."""
