@@ -36,9 +36,9 @@ def fleet() -> Dashboard:
             ),
             figure(
                 "Gateways without NATS",
-                "They answer from what they have read.",
+                "They answer from what they have read; of several tenants, without one's.",
                 "none",
-                "sum (1 - loadpilot_gateway_nats_up)",
+                "sum (1 - min by (instance) (loadpilot_gateway_nats_up))",
                 (1, BAD),
                 width=4,
             ),
@@ -55,14 +55,14 @@ def fleet() -> Dashboard:
                 "Runs by phase",
                 "As a gateway reads them.",
                 "none",
-                Query("max by (phase) (loadpilot_runs)", "{{phase}}"),
+                Query("sum by (phase) (max by (phase, tenant) (loadpilot_runs))", "{{phase}}"),
                 stacked=True,
             ),
             lines(
                 "Exported runs",
                 "Runs whose series a gateway shows.",
                 "none",
-                Query("loadpilot_exporter_runs", "{{instance}}"),
+                Query("loadpilot_exporter_runs", "{{instance}} {{tenant}}"),
             ),
         ],
         "Gateways": [
@@ -79,7 +79,10 @@ def fleet() -> Dashboard:
                 "Ready gateways",
                 "1 where NATS is reached and the log is read.",
                 "none",
-                Query("loadpilot_gateway_nats_up * loadpilot_gateway_log_read", "{{instance}}"),
+                Query(
+                    "loadpilot_gateway_nats_up * loadpilot_gateway_log_read",
+                    "{{instance}} {{tenant}}",
+                ),
             ),
         ],
         "Coordinators": [

@@ -658,10 +658,12 @@ class Reading:
         The second value is the number of its points. None before the start of the run.
         """
 
-    def figures(self, exporter: Literal["command", "gateway"], now_us: int) -> MetricFigures | None:
+    def figures(
+        self, exporter: Literal["command", "gateway"], now_us: int, tenant: str | None = None
+    ) -> MetricFigures | None:
         """Compute what a scrape at ``now_us`` shows of what was read so far.
 
-        None before the run is created.
+        With a tenant each of its points has that label. None before the run is created.
         """
 
     def open_metrics(self, every_us: int | None = None) -> list[str]:

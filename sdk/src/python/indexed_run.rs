@@ -163,11 +163,13 @@ impl PyReading {
         Ok(message.map(|message| (PyBytes::new(py, &message.body), message.points)))
     }
 
+    #[pyo3(signature = (exporter, now_us, tenant = None))]
     fn figures(
         &self,
         py: Python<'_>,
         exporter: &str,
         now_us: u64,
+        tenant: Option<String>,
     ) -> PyResult<Option<PyMetricFigures>> {
         let exporter = match exporter {
             "command" => Exporter::Command,
@@ -183,7 +185,7 @@ impl PyReading {
             let mut exported = self.exported.lock().unwrap_or_else(PoisonError::into_inner);
             indexed.figures(Some(exporter), &mut exported, now_us)
         });
-        Ok(figures.map(PyMetricFigures))
+        Ok(figures.map(|figures| PyMetricFigures(figures.of_tenant(tenant))))
     }
 
     #[pyo3(signature = (every_us = None))]

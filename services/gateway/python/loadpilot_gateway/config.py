@@ -123,6 +123,8 @@ class Config:
     server: RotatingServer
     tenants: tuple[RotatingServer, ...]
     """All tenants; the first is that of callers without one."""
+    has_tenants_file: bool
+    """Whether they are those of a file."""
     host: str
     port: int
     token: bytes | None
@@ -170,6 +172,7 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     return Config(
         server=server,
         tenants=tuple(tenants),
+        has_tenants_file=settings.tenants_file is not None,
         host=settings.host,
         port=settings.port,
         token=secrets[0],

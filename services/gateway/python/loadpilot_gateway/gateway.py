@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
+from loadpilot import _native
+from loadpilot.local.stack import StackFault
+
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
 from .runs.changes import Answers
 from .runs.follow import Hub
 from .runs.outcomes import Outcomes
-from .runs.run_export import ExportedRuns
+from .runs.run_export import ExportedRuns, LogFigures
 from .runs.sessions import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from loadpilot import _native
 
     from .runs.logs import Log, Logs
     from .scenario_files import ScenarioFiles
@@ -61,9 +62,11 @@ class Gateway:
         defaults: RequestDefaults = FLEET,
         local_agents: int | None = None,
         scenario_files: ScenarioFiles | None = None,
+        tenant: str | None = None,
     ) -> None:
-        """Take the logs, the number of agents that were started for this gateway, and the scenario
-        files, which only a gateway of one user on loopback may have: they are code of that user.
+        """Take the logs, the number of agents that were started for this gateway, the scenario
+        files, which only a gateway of one user on loopback may have: they are code of that user;
+        and the tenant where there are several.
         """  # noqa: D205
         self.logs = logs
         self.defaults = defaults
@@ -73,11 +76,13 @@ class Gateway:
         self.hub = Hub()
         self.answers = Answers()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
-        self.exported_runs = ExportedRuns(logs)
+        self.exported_runs = ExportedRuns(logs, tenant)
         self.requests: Counter[tuple[str, int]] = Counter()
         """Number of answers by route and status code."""
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listening: asyncio.Task[str] | None = None
+        self._exporting: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[str | None] | None = None
         self._threads = {
             lane: ThreadPoolExecutor(most, f"loadpilot-{lane.value}")
             for lane, most in THREADS_MAX.items()
@@ -130,6 +135,25 @@ class Gateway:
 
         return await self.asking(call, lane)
 
+    async def unreadable(self, secs: float) -> str | None:
+        """Ask the log that takes new runs for its state; return why it does not answer in time.
+
+        Concurrent calls share one question.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.get_running_loop().create_task(self._check())
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._checking), secs)
+        except TimeoutError:
+            return f"the log does not answer within {secs:.0f} s"
+
+    async def _check(self) -> str | None:
+        try:
+            await self.of_first(lambda session: session.log_state(), Lane.KEPT)
+        except (_native.Refused, _native.Fault, StackFault, OSError) as error:
+            return str(error)
+        return None
+
     async def submit(self, ask: Callable[[_native.Session], T]) -> T:
         """Call ``ask``, which requests a new run; raises Fault without a coordinator."""
 
@@ -149,6 +173,17 @@ class Gateway:
             listen = self.of_first(lambda session: session.agents(secs))
             self._listening = asyncio.get_running_loop().create_task(listen)
         return await asyncio.shield(self._listening)
+
+    async def figures(self, secs: float) -> LogFigures:
+        """Read the figures for a scrape in time; concurrent calls share one reading."""
+        if self._exporting is None or self._exporting.done():
+            read = self.asking(self.exported_runs.refresh)
+            self._exporting = asyncio.get_running_loop().create_task(read)
+        try:
+            await asyncio.wait_for(asyncio.shield(self._exporting), secs)
+        except TimeoutError:
+            return self.exported_runs.figures().late()
+        return self.exported_runs.figures()
 
     async def rest(self) -> None:
         """Close unused past logs at an interval, until cancelled."""

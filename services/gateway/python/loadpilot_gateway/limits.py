@@ -53,6 +53,10 @@ EXPORTED_FRESH_SECS = 1.0
 """Minimum interval between two readings of the log for /metrics."""
 EXPORTED_BUSY_FACTOR = 20
 """Minimum interval, too, as a multiple of the time that the last one took."""
+READY_SECS = 5.0
+"""Timeout for the log of one tenant when a probe asks for readiness."""
+EXPORT_SECS = 5.0
+"""Timeout for the log of one tenant in a scrape: Prometheus waits 10 s for all of them."""
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Number of runs on one page: default and maximum."""

@@ -75,7 +75,8 @@ def run(config: Config) -> int:
 def gateway_of(tenant: RotatingServer, config: Config) -> Gateway:
     """Build the gateway of one tenant, with a cache of its own."""
     cache = config.cache / digest(tenant.place).hex()[:16]
-    return Gateway(Logs(OpenLog(tenant, cache), cache))
+    name = tenant.tenant if config.has_tenants_file else None
+    return Gateway(Logs(OpenLog(tenant, cache), cache), tenant=name)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ those of one tenant. Must never look for a run in another tenant's log.
 from __future__ import annotations
 
 import asyncio
+import logging
 import tomllib
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from loadpilot.local.keys.key import TENANT, TENANT_RULE
 from loadpilot.local.keys.private_file import is_open_to_others
 from loadpilot.problem import Problem, rule
 
+from .limits import READY_SECS
+from .problem import unavailable
 from .server.proxy_rules import unknown
 from .server.watched_file import stamp_of
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from .gateway import Gateway
 
+LOG = logging.getLogger("loadpilot_gateway")
 FIELDS = ("nats_url", "token_file", "creds")
 FILE_BYTES_MAX = 64 << 10
 
@@ -77,6 +81,8 @@ class Tenants:
         self.first = next(iter(self._gateways.values()))
         self.requests: Counter[tuple[str, int]] = Counter()
         """Number of answers by route and status code, of all tenants."""
+        self._unread: set[str] = set()
+        """Tenants whose logs could not be read at the last look."""
 
     def of(self, tenant: str) -> Gateway | None:
         """Find the gateway of a tenant."""
@@ -84,6 +90,23 @@ class Tenants:
 
     def __iter__(self) -> Iterator[Gateway]:
         return iter(self._gateways.values())
+
+    async def check_logs(self) -> None:
+        """Ask each tenant's log for its state; raises ApiError if one does not answer.
+
+        The answer is open to everyone: it names no tenant of several, and the log does.
+        """
+        failed = await asyncio.gather(*(one.unreadable(READY_SECS) for one in self))
+        reasons = {name: why for name, why in zip(self._gateways, failed, strict=True) if why}
+        if self._unread != reasons.keys():
+            self._unread = set(reasons)
+            for name, why in reasons.items():
+                LOG.warning("not ready: tenant %s: %s", name, why)
+        if not reasons:
+            return
+        if len(failed) == 1:
+            raise unavailable(*reasons.values())
+        raise unavailable(f"the logs of {len(reasons)} of {len(failed)} tenants cannot be read")
 
     def close_views(self) -> None:
         """End all live views."""

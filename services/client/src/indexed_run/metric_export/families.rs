@@ -48,6 +48,8 @@ pub struct Figures {
     pub(super) scenario: String,
     /// Who serves them; `None` where they are sent or written.
     pub(super) exporter: Option<Exporter>,
+    /// Tenant of the run, where the exporter shows several.
+    pub(super) tenant: Option<String>,
     /// Start of the run in µs since 1970; 0 before it.
     pub(super) start_us: u64,
     /// The instant in µs since 1970.
@@ -77,14 +79,22 @@ impl Judgement {
 }
 
 impl Figures {
+    /// The same with the tenant of the run as a label.
+    #[must_use]
+    pub fn of_tenant(mut self, tenant: Option<String>) -> Self {
+        self.tenant = tenant;
+        self
+    }
+
     /// Labels of every point.
     pub(super) fn labels(&self) -> Labels {
         let exporter = self.exporter.map(|by| ("exporter", by.name().to_owned()));
+        let tenant = self.tenant.clone().map(|tenant| ("tenant", tenant));
         let run = [
             ("run", self.run.clone()),
             ("scenario", self.scenario.clone()),
         ];
-        run.into_iter().chain(exporter).collect()
+        run.into_iter().chain(tenant).chain(exporter).collect()
     }
 }
 

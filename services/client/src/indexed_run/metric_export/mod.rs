@@ -40,7 +40,7 @@ use families::Judgement;
 pub use families::{Exporter, Family, Figures, Labels, Message, Points, Unit};
 pub use otlp::{Rejected, rejected};
 pub use process_families::{
-    GatewayProcess, coordinator_families, counters, gateway_families, gauge, version,
+    GatewayLog, GatewayProcess, coordinator_families, counters, gateway_families, gauge, version,
 };
 pub use reference::reference;
 pub use run_export::{ExportedRuns, RunCounts};
@@ -102,6 +102,7 @@ fn figures_of(
         run: control.run.to_string(),
         scenario: created.plan.scenario.clone(),
         exporter,
+        tenant: None,
         start_us: start.map_or(0, |start| start.start_at.0),
         now_us,
         figures,

@@ -13,12 +13,22 @@ use super::run_export::RunCounts;
 pub struct GatewayProcess {
     /// Its version.
     pub version: String,
+    /// Number of answers by route and status code.
+    pub requests: Vec<(String, u16, u64)>,
+    /// The logs that it shows.
+    pub logs: Vec<GatewayLog>,
+}
+
+/// What a gateway knows of the log of one tenant.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayLog {
+    /// The tenant, where the gateway shows several.
+    pub tenant: Option<String>,
     /// Whether NATS can be reached.
     pub nats_up: bool,
     /// Whether the list of runs could be read.
     pub log_read: bool,
-    /// Number of answers by route and status code.
-    pub requests: Vec<(String, u16, u64)>,
     /// Number of runs by state.
     pub runs: BTreeMap<String, u64>,
     /// Number of runs that are exported.
@@ -30,12 +40,17 @@ pub struct GatewayProcess {
 /// A gauge of a process.
 #[must_use]
 pub fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
+    gauges(name, help, vec![(Vec::new(), value)])
+}
+
+/// A gauge with a value for each log.
+fn gauges(name: &'static str, help: &'static str, points: Vec<(Labels, f64)>) -> Family {
     Family {
         name: name.into(),
         help: help.into(),
         unit: Unit::None,
         labels: &[],
-        points: Points::Gauges(vec![(Vec::new(), value)]),
+        points: Points::Gauges(points),
     }
 }
 
@@ -75,17 +90,22 @@ pub fn gateway_families(process: &GatewayProcess) -> Vec<Family> {
         let labels = vec![("route", route.clone()), ("code", code.to_string())];
         (labels, *number)
     });
+    let of_logs = |value: fn(&GatewayLog) -> bool| {
+        let points = process.logs.iter();
+        let points = points.map(|log| (log.labels(), f64::from(u8::from(value(log)))));
+        points.collect()
+    };
     let mut all = vec![
         version("gateway_info", &process.version),
-        gauge(
+        gauges(
             "gateway_nats_up",
             "1 when NATS can be reached.",
-            f64::from(u8::from(process.nats_up)),
+            of_logs(|log| log.nats_up),
         ),
-        gauge(
+        gauges(
             "gateway_log_read",
             "1 when the list of runs could be read.",
-            f64::from(u8::from(process.log_read)),
+            of_logs(|log| log.log_read),
         ),
         counters(
             "gateway_http_requests",
@@ -94,14 +114,25 @@ pub fn gateway_families(process: &GatewayProcess) -> Vec<Family> {
             requests.collect(),
         ),
     ];
-    let runs = process.runs.iter();
-    let runs = runs.map(|(state, number)| (state.clone(), *number));
-    all.extend(run_families(
-        runs.collect(),
-        process.exported,
-        process.left_out,
-    ));
+    let logs = process.logs.iter().map(|log| {
+        let runs = log.runs.iter();
+        let runs = runs.map(|(state, number)| (state.clone(), *number));
+        LogRuns {
+            labels: log.labels(),
+            by_state: runs.collect(),
+            exported: log.exported,
+            left_out: log.left_out,
+        }
+    });
+    all.extend(run_families(&logs.collect::<Vec<_>>()));
     all
+}
+
+impl GatewayLog {
+    fn labels(&self) -> Labels {
+        let tenant = self.tenant.clone().map(|tenant| ("tenant", tenant));
+        tenant.into_iter().collect()
+    }
 }
 
 /// The families of runs in the log of a coordinator.
@@ -109,29 +140,52 @@ pub fn gateway_families(process: &GatewayProcess) -> Vec<Family> {
 pub fn coordinator_families(counts: &RunCounts) -> Vec<Family> {
     let runs = counts.by_state.iter();
     let runs = runs.map(|(state, number)| ((*state).to_owned(), *number));
-    run_families(runs.collect(), counts.exported, counts.left_out)
+    run_families(&[LogRuns {
+        labels: Labels::new(),
+        by_state: runs.collect(),
+        exported: counts.exported,
+        left_out: counts.left_out,
+    }])
 }
 
-fn run_families(runs: Vec<(String, u64)>, exported: u64, left_out: u64) -> Vec<Family> {
-    let points = runs.into_iter();
-    let points = points.map(|(state, number)| (vec![("phase", state)], count(number)));
+/// Runs of one log by what is exported of them.
+struct LogRuns {
+    labels: Labels,
+    by_state: Vec<(String, u64)>,
+    exported: u64,
+    left_out: u64,
+}
+
+fn run_families(logs: &[LogRuns]) -> Vec<Family> {
+    let by_state = logs.iter().flat_map(|log| {
+        log.by_state.iter().map(|(state, number)| {
+            let mut labels = log.labels.clone();
+            labels.push(("phase", state.clone()));
+            (labels, count(*number))
+        })
+    });
+    let of_logs = |value: fn(&LogRuns) -> u64| {
+        let points = logs.iter();
+        let points = points.map(|log| (log.labels.clone(), count(value(log))));
+        points.collect()
+    };
     vec![
         Family {
             name: "runs".into(),
             help: "Runs of the log, by state.".into(),
             unit: Unit::None,
             labels: &["phase"],
-            points: Points::Gauges(points.collect()),
+            points: Points::Gauges(by_state.collect()),
         },
-        gauge(
+        gauges(
             "exporter_runs",
             "Runs whose figures are exported here: open, or ended less than 5 minutes ago.",
-            count(exported),
+            of_logs(|log| log.exported),
         ),
-        gauge(
+        gauges(
             "exporter_runs_left_out",
             "Such runs above the limit of 20: the oldest ones.",
-            count(left_out),
+            of_logs(|log| log.left_out),
         ),
     ]
 }

@@ -60,6 +60,7 @@ fn figures() -> Figures {
         run: "01k9".to_owned(),
         scenario: "Shop".to_owned(),
         exporter: None,
+        tenant: None,
         start_us: START_US,
         now_us: START_US + 2_000_500,
         figures: RunFigures {

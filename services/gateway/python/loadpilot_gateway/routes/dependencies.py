@@ -17,6 +17,7 @@ from ..gateway import Gateway
 from ..problem import MEDIA_TYPE, UNPROCESSABLE
 from ..runs import changes
 from ..server.identity import Identity
+from ..tenants import Tenants
 
 INT_MAX = (1 << 63) - 1
 """Largest whole number that the native module takes."""
@@ -34,11 +35,17 @@ def _identity(request: Request) -> Identity:
     return identity
 
 
+def _tenants(request: Request) -> Tenants:
+    tenants: Tenants = request.app.state.tenants
+    return tenants
+
+
 def _caller(request: Request) -> str:
     return _identity(request).user
 
 
 Here = Annotated[Gateway, Depends(_gateway)]
+Everyone = Annotated[Tenants, Depends(_tenants)]
 Caller = Annotated[str, Depends(_caller)]
 Authenticated = Annotated[Identity, Depends(_identity)]
 Run = Annotated[str, Path(pattern=RUN, description="The id of a run.")]

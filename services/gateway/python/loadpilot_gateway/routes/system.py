@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from functools import partial
 from http import HTTPStatus
 from time import time
 from typing import Annotated, Any
@@ -11,13 +13,14 @@ from fastapi import APIRouter, Header, Request
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
-from loadpilot import _native
 from loadpilot.control.protocols import LISTEN_SECS
 from loadpilot.local.keys.key import Role
 
-from ..problem import ApiError, Code, unavailable
-from ..runs.sessions import Lane
-from .dependencies import Authenticated, Here, says_no
+from ..limits import EXPORT_SECS
+from ..problem import ApiError, Code
+from ..runs.run_export import exposition
+from ..server.identity import METRICS_READER
+from .dependencies import Authenticated, Everyone, Here, says_no
 
 ScrapeAccept = Annotated[str, Header(alias="Accept", description="Formats that are accepted.")]
 router = APIRouter(tags=["people"])
@@ -140,21 +143,25 @@ async def healthz() -> str:
 
 
 @probes.get("/readyz", response_class=PlainTextResponse, responses=says_no())
-async def readyz(here: Here) -> str:
-    """Answer 200 when the log can be read."""
-    try:
-        await here.of_first(lambda session: session.log_state(), Lane.KEPT)
-    except _native.Refused as refused:
-        raise unavailable(str(refused)) from None
+async def readyz(tenants: Everyone) -> str:
+    """Answer 200 when the log can be read, with several tenants that of each."""
+    await tenants.check_logs()
     return "ready\n"
 
 
 @probes.get("/metrics", response_class=Response, responses=says_no())
-async def metrics(here: Here, accept: ScrapeAccept = "") -> Response:
+async def metrics(
+    here: Here, tenants: Everyone, caller: Authenticated, accept: ScrapeAccept = ""
+) -> Response:
     """Return the metrics of this process and of runs that are open or ended a short while ago.
 
-    They are in OpenMetrics, Prometheus's text format or its protobuf, as the scrape accepts.
+    They are in OpenMetrics, Prometheus's text format or its protobuf, as the scrape accepts. The
+    token of metrics reads those of all tenants, any other caller those of its own.
     """
-    exported = here.exported_runs
-    kind, body = await here.asking(lambda: exported.answer(accept, here.version, here.requests))
+    shown, requests = [here], here.requests
+    if caller is METRICS_READER:
+        shown, requests = list(tenants), tenants.requests
+    logs = await asyncio.gather(*(one.figures(EXPORT_SECS) for one in shown))
+    write = partial(exposition, accept, here.version, requests, logs)
+    kind, body = await here.asking(write)
     return Response(body, headers={"Content-Type": kind, "Cache-Control": "no-store"})

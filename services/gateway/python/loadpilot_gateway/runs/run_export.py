@@ -1,13 +1,15 @@
 """The runs whose figures a Prometheus scrapes here, and figures of this process.
 
 Shown are runs that are open or ended a short while ago, up to a number. Must never read them more
-often than once a second, nor take more than 5 % of a core, however many scrapes there are.
+often than once a second, nor take more than 5 % of a core for each log, however many scrapes there
+are.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass, replace
 from threading import Lock
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
@@ -32,12 +34,27 @@ if TYPE_CHECKING:
 SECOND_US = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """The figures of one log as they were read last."""
+
+    process: dict[str, Any]
+    """Those of the log itself."""
+    figures: list[_native.MetricFigures]
+    """Those of its runs."""
+
+    def late(self) -> LogFigures:
+        """Return them for a log that is not read in time."""
+        return replace(self, process={**self.process, "log_read": False})
+
+
 class ExportedRuns:
     """The figures of runs as they were read last."""
 
-    def __init__(self, logs: Logs) -> None:
-        """Take the logs; nothing is read yet."""
+    def __init__(self, logs: Logs, tenant: str | None = None) -> None:
+        """Take the logs, and the tenant where a gateway has several; nothing is read yet."""
         self._logs = logs
+        self._tenant = tenant
         self._lock = Lock()
         self._next_at = 0.0
         self._figures: dict[str, _native.MetricFigures] = {}
@@ -45,19 +62,18 @@ class ExportedRuns:
         """Runs whose figures are those of their end."""
         self._process: dict[str, Any] = {"nats_up": False, "log_read": False}
 
-    def answer(
-        self, accept: str, version: str, requests: Counter[tuple[str, int]]
-    ) -> tuple[str, bytes]:
-        """Write the figures of this process and of runs: media type and body."""
+    def refresh(self) -> None:
+        """Read what is new, unless that was done a short while ago."""
         with self._lock:
             begun = monotonic()
             if begun >= self._next_at:
                 self._read()
                 took = monotonic() - begun
                 self._next_at = begun + max(EXPORTED_FRESH_SECS, EXPORTED_BUSY_FACTOR * took)
-            answers = [(route, code, count) for (route, code), count in list(requests.items())]
-            process = {**self._process, "version": version, "requests": answers}
-            return _native.exposition(accept, list(self._figures.values()), json.dumps(process))
+
+    def figures(self) -> LogFigures:
+        """Return what was read last."""
+        return LogFigures({**self._process, "tenant": self._tenant}, list(self._figures.values()))
 
     def _read(self) -> None:
         """Read the runs; those that cannot be read keep their figures."""
@@ -84,7 +100,7 @@ class ExportedRuns:
             return True
         try:
             with self._logs.of(run).read(run) as reading:
-                figures = reading.figures("gateway", time_ns() // 1000)
+                figures = reading.figures("gateway", time_ns() // 1000, self._tenant)
                 is_over = bool(json.loads(reading.position())["over"])
         except (_native.Fault, StackFault, OSError):
             return False
@@ -96,6 +112,16 @@ class ExportedRuns:
         if is_over:
             self._ended.add(run)
         return True
+
+
+def exposition(
+    accept: str, version: str, requests: Counter[tuple[str, int]], logs: Sequence[LogFigures]
+) -> tuple[str, bytes]:
+    """Write the figures of this process, of logs and of their runs: media type and body."""
+    answers = [(route, code, count) for (route, code), count in list(requests.items())]
+    process = {"version": version, "requests": answers, "logs": [one.process for one in logs]}
+    figures = [figures for one in logs for figures in one.figures]
+    return _native.exposition(accept, figures, json.dumps(process))
 
 
 def exported(listed: Sequence[Listed], now_us: int) -> tuple[list[str], int]:

@@ -12,12 +12,10 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from loadpilot.local.keys.key import Role
-
 from ..limits import ADJUST_BYTES_MAX, BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
 from ..problem import CONTENT_TOO_LARGE, ApiError, Code
 from .auth import NoRule
-from .identity import Identity
+from .identity import METRICS_READER
 from .permissions import permit
 
 if TYPE_CHECKING:
@@ -25,11 +23,10 @@ if TYPE_CHECKING:
 
     from ..tenants import Tenants
     from .auth import Authenticator
+    from .identity import Identity
 
 API = "/api/"
 METRICS = "/metrics"
-METRICS_READER = Identity("a reader of metrics", "", Role.VIEWER)
-"""Name of a caller that shows the token of metrics."""
 OTHER_ROUTE = "other"
 """Name of what is no route, such as a file of the web UI, where answers are counted."""
 ASSETS = "/assets/"

@@ -28,3 +28,7 @@ class Identity:
     def scope(self) -> str:
         """The owner of Idempotency-Keys: names of keys repeat in other tenants."""
         return self.user if self.key is None else f"{self.tenant}/{self.user}"
+
+
+METRICS_READER = Identity("a reader of metrics", "", Role.VIEWER)
+"""A caller that shows the token of metrics: it reads those of all tenants, and nothing else."""
