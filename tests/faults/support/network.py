@@ -116,6 +116,20 @@ class Network:
 
 
 @contextmanager
+def moved_to(namespace: Path) -> Iterator[None]:
+    """Moves this thread into a network that has a name, and brings it back."""
+    with (
+        open("/proc/thread-self/ns/net", encoding="utf-8") as home,  # noqa: PTH123  (a descriptor)
+        namespace.open(encoding="utf-8") as there,
+    ):
+        _must(LIBC.setns(there.fileno(), CLONE_NEWNET))
+        try:
+            yield
+        finally:
+            _must(LIBC.setns(home.fileno(), CLONE_NEWNET))
+
+
+@contextmanager
 def own_network() -> Iterator[Network]:
     """Moves this thread, and brings it back."""
     with open("/proc/thread-self/ns/net", encoding="utf-8") as home:  # noqa: PTH123  (a descriptor)

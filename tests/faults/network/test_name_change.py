@@ -1,0 +1,184 @@
+"""Names whose addresses change after they were checked: each connection is judged by its address.
+
+The name server of the test answers with an allowed address first, and with another one from a
+number of queries on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.faults.support.held_addresses import ALLOWED, METADATA, OTHER, Held, held_addresses
+from tests.faults.support.network import why_not
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.support.command import Finished
+
+pytestmark = pytest.mark.skipif(why_not(("ip",)) is not None, reason=str(why_not(("ip",))))
+
+RPS, SECS = 50, 2
+PLANNED = RPS * SECS
+FLAGS = ("--external-agents", "1", "--no-early-abort")
+SCENE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(
+    rps=50,
+    duration="2s",
+    mode="constant",
+    connections={"resolve_every": "100ms", "reuse": "never", "redirects": 1},
+)
+class Moving(VUser):
+    @task
+    def look(self, client: LoadClient) -> None:
+        client.get("PATH")
+"""
+MOVING = "http://moving.test"
+FAR = "10.0.0.0/8"
+TENANTS = f"""
+[tenants.shop]
+targets = ["{ALLOWED}/32:80"]
+
+[tenants.names]
+targets = ["moving.test"]
+
+[tenants.search]
+"""
+
+
+class Moving:
+    """Answers for `moving.test`, and for `allowed.test` always with ALLOWED."""
+
+    def __init__(self) -> None:
+        self.moves_after = 0
+        """Number of queries that are answered with ALLOWED."""
+        self.then = METADATA
+        self._before = 0
+        self._last = 0
+
+    def move(self, after: int, then: str) -> None:
+        """Answers so many further queries with ALLOWED, and all later ones with `then`."""
+        self.moves_after, self.then, self._before = after, then, self._last
+
+    def answer(self, name: str, earlier: int) -> list[str] | None:
+        """The addresses now."""
+        if name == "allowed.test":
+            return [ALLOWED]
+        if name != "moving.test":
+            return None
+        self._last = max(self._last, earlier + 1)
+        return [ALLOWED if earlier - self._before < self.moves_after else self.then]
+
+
+@pytest.fixture
+def moving() -> Moving:
+    return Moving()
+
+
+@pytest.fixture
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moving: Moving) -> Iterator[Held]:
+    """The network; its agents allow the private one and no other address."""
+    with held_addresses(tmp_path, monkeypatch, moving.answer) as held:
+        monkeypatch.setenv("AGENT_ALLOW_TARGET", FAR)
+        yield held
+
+
+def run(held: Held, target: str, *flags: str, path: str = "/look") -> Finished:
+    """A run of two seconds, whose connections resolve the name ten times a second."""
+    held.listener.forget()
+    return held.fleet.run(held.loadpilot, SCENE.replace("PATH", path), target, *FLAGS, *flags)
+
+
+def counts(finished: Finished) -> dict[str, Any]:
+    """The calls by outcome; those that did not connect have the one cause."""
+    calls = finished.report["calls"]
+    outcomes: dict[str, Any] = calls["outcomes"]
+    if refused := outcomes.get("connect"):
+        assert calls["causes"] == {"connect": {"not_allowed": refused}}
+    assert calls["attempted"] == sum(outcomes.values()) == PLANNED
+    return outcomes
+
+
+def test_a_name_that_moves_between_check_and_connect(held: Held, moving: Moving) -> None:
+    """Broken if the agent connects to what a name leads to after its check. 6 s."""
+    held.fleet.coordinator()
+    held.fleet.agent("a-1")
+    moving.move(1, METADATA)
+    finished = run(held, MOVING)
+    assert finished.code != 0
+    assert counts(finished) == {"connect": PLANNED}
+    assert held.listener.connections == {}
+    assert f"connect: not allowed {PLANNED}" in finished.stdout
+    assert max(held.names.queries.values()) > 2
+
+
+def test_a_name_that_moves_in_a_run(held: Held, moving: Moving) -> None:
+    """Broken if later connections are not judged, or the calls that made them are not counted.
+
+    The control moves to an allowed address. Costs 10 s.
+    """
+    held.fleet.coordinator()
+    held.fleet.agent("a-1")
+    moving.move(6, METADATA)
+    outcomes = counts(run(held, MOVING))
+    assert held.listener.received(ALLOWED) == outcomes["ok"] > 0
+    assert outcomes["connect"] > 0
+    assert held.listener.connections.keys() == {ALLOWED}
+    moving.move(6, OTHER)
+    assert counts(run(held, MOVING)) == {"ok": PLANNED}
+    assert held.listener.received(ALLOWED) > 0
+    assert held.listener.received(OTHER) > 0
+
+
+def test_a_redirect_to_a_name_that_moves(held: Held, moving: Moving) -> None:
+    """Broken if a target leads agents to a closed address by a redirect to a named origin.
+
+    The control moves to an allowed address. Costs 10 s.
+    """
+    held.fleet.coordinator()
+    held.fleet.agent("a-1")
+    held.listener.location = f"{MOVING}/landed"
+    moving.move(1, METADATA)
+    flags = ("--redirect-to", MOVING)
+    outcomes = counts(run(held, "http://allowed.test", *flags, path="/away"))
+    assert outcomes == {"connect": PLANNED}
+    assert held.listener.requests == {(ALLOWED, "allowed.test"): PLANNED}
+    assert held.listener.connections.keys() == {ALLOWED}
+    moving.move(1, OTHER)
+    outcomes = counts(run(held, "http://allowed.test", *flags, path="/away"))
+    assert outcomes == {"ok": PLANNED}
+    assert held.listener.received(OTHER) == PLANNED
+
+
+def test_the_targets_of_a_tenant_are_addresses_after_a_change(
+    held: Held, moving: Moving, tmp_path: Path
+) -> None:
+    """Broken if the list of a tenant is judged when the run is requested only, or if a listed name
+    opens what its agents do not allow.
+
+    Costs 16 s.
+    """
+    tenants = tmp_path / "tenants.toml"
+    tenants.write_text(TENANTS, encoding="utf-8")
+    held.fleet.coordinator("--tenant", "fleet", "--tenants", str(tenants))
+    held.fleet.agent("a-1", "--tenant", "fleet")
+
+    moving.move(6, OTHER)
+    outcomes = counts(run(held, MOVING, "--tenant", "shop"))
+    assert held.listener.received(ALLOWED) == outcomes["ok"] > 0
+    assert outcomes["connect"] > 0
+    assert held.listener.connections.keys() == {ALLOWED}
+
+    # Without a list the same change is followed.
+    moving.move(6, OTHER)
+    assert counts(run(held, MOVING, "--tenant", "search")) == {"ok": PLANNED}
+    assert held.listener.received(OTHER) > 0
+
+    moving.move(6, METADATA)
+    outcomes = counts(run(held, MOVING, "--tenant", "names"))
+    assert outcomes["connect"] > 0
+    assert held.listener.connections.keys() == {ALLOWED}

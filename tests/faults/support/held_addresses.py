@@ -1,0 +1,174 @@
+"""A network that holds the addresses which agents must not reach, so that nothing goes out.
+
+The thread of the test moves into a network of its own, as in `network`, whose only device is
+loopback. It has the addresses, one listener counts the connections to all of them, and names are
+resolved by a name server of the test. Needs root and Linux; must leave the machine's own network as
+it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from tests.e2e.support.command import COMMAND, Loadpilot
+from tests.e2e.support.fleet import Fleet
+from tests.faults.support.name_server import NameServer
+from tests.faults.support.network import moved_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pytest
+    from tests.e2e.support.command import Running
+
+METADATA = "169.254.169.254"
+ALLOWED, OTHER = "10.9.9.9", "10.8.8.8"
+"""Addresses of a private network."""
+HELD = (
+    f"{METADATA}/32",
+    f"{ALLOWED}/32",
+    f"{OTHER}/32",
+    *("64:ff9b::a9fe:a9fe/128", "2002:a9fe:a9fe::/128", "::a9fe:a9fe/128"),
+)
+"""Addresses beside those of loopback; the IPv6 ones stand for METADATA: NAT64, 6to4, compatible."""
+NAME_SERVER = "127.0.0.53"
+FILES = {
+    "resolv.conf": f"nameserver {NAME_SERVER}\noptions timeout:1 attempts:2\n",
+    "nsswitch.conf": "hosts: files dns\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+}
+PORT = 80
+
+
+class Counting(ThreadingHTTPServer):
+    """Counts connections by the address that they were opened to, and requests by that and Host."""
+
+    address_family = socket.AF_INET6
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int) -> None:
+        self.connections: Counter[str] = Counter()
+        self.requests: Counter[tuple[str, str]] = Counter()
+        self.location = "/"
+        """Where its redirects lead."""
+        super().__init__(("::", port), Answer)
+
+    def received(self, address: str) -> int:
+        """Number of requests to an address."""
+        return sum(count for (at, _), count in self.requests.items() if at == address)
+
+    def forget(self) -> None:
+        """Sets all counts to 0."""
+        self.connections.clear()
+        self.requests.clear()
+
+    def server_bind(self) -> None:
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, peer = super().get_request()
+        self.connections[local_address(connection)] += 1
+        return connection, peer
+
+
+class Answer(BaseHTTPRequestHandler):
+    """200 to everything, and 302 below /away."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        server = cast("Counting", self.server)
+        server.requests[local_address(self.connection), self.headers["Host"]] += 1
+        is_away = self.path.startswith("/away")
+        self.send_response(302 if is_away else 200)
+        if is_away:
+            self.send_header("Location", server.location)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def local_address(connection: socket.socket) -> str:
+    """The address of this side; IPv4 as such."""
+    found = ip_address(connection.getsockname()[0])
+    is_mapped = isinstance(found, IPv6Address) and found.ipv4_mapped is not None
+    return str(found.ipv4_mapped if is_mapped else found)
+
+
+class HeldFleet(Fleet):
+    """A fleet whose members resolve names by the name server of the test."""
+
+    def __init__(self, folder: Path, environ: pytest.MonkeyPatch, entry: tuple[str, ...]) -> None:
+        self._entry = entry
+        super().__init__(folder, environ)
+
+    def _start(self, *argv: str) -> Running:
+        return super()._start(*self._entry, *argv)
+
+
+class Held:
+    """The network, its listener, its names, a fleet and the command."""
+
+    def __init__(
+        self, fleet: HeldFleet, loadpilot: Loadpilot, listener: Counting, names: NameServer
+    ) -> None:
+        self.fleet = fleet
+        self.loadpilot = loadpilot
+        self.listener = listener
+        self.names = names
+
+
+@contextmanager
+def held_addresses(
+    folder: Path,
+    environ: pytest.MonkeyPatch,
+    answer: Callable[[str, int], Sequence[str] | None],
+) -> Iterator[Held]:
+    """Moves this thread into the network, and brings it back."""
+    name = f"loadpilot-{os.getpid()}-held"
+    entry = ("ip", "netns", "exec", name)
+    etc = Path("/etc/netns", name)
+    with ExitStack() as stack:
+        _ip("netns", "add", name)
+        stack.callback(_ip, "netns", "del", name)
+        etc.mkdir(parents=True)
+        stack.callback(shutil.rmtree, etc)
+        for file, text in FILES.items():
+            (etc / file).write_text(text, encoding="utf-8")
+        stack.enter_context(moved_to(Path("/run/netns", name)))
+        _ip("link", "set", "lo", "up")
+        for address in HELD:
+            kind = ("nodad",) if ":" in address else ()
+            _ip("addr", "add", address, "dev", "lo", *kind)
+        names = stack.enter_context(NameServer(NAME_SERVER, answer))
+        listener = stack.enter_context(Counting(PORT))
+        thread = threading.Thread(target=listener.serve_forever, daemon=True)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(listener.shutdown)
+        fleet = stack.enter_context(HeldFleet(folder, environ, entry))
+        command = Loadpilot(folder / "work", (*entry, str(COMMAND)))
+        yield Held(fleet, command, listener, names)
+
+
+def _ip(*words: str) -> None:
+    argv = ("ip", *words)
+    subprocess.run(argv, check=True, capture_output=True)
