@@ -217,7 +217,7 @@ fn redirect_origins(checker: &mut Checker<'_>, plan: &Plan) {
             split(origin).1.is_empty(),
             &*field,
             "must be an origin without a path, such as https://login.example",
-            origin,
+            target::without_user(origin),
         );
         let is_new = !origins[..place].contains(origin);
         let is_other = plan.targets().all(|target| split(target).0 != origin);
@@ -225,7 +225,7 @@ fn redirect_origins(checker: &mut Checker<'_>, plan: &Plan) {
             is_new && is_other,
             field,
             "must be named once, and not be the origin of a target",
-            origin,
+            target::without_user(origin),
         );
     }
     checker.require(
@@ -345,14 +345,16 @@ fn places(checker: &mut Checker<'_>, settings: &Connections) {
         let sound = match place.strip_prefix("unix:") {
             Some(path) => path.starts_with('/'),
             None => place.rsplit_once(':').is_some_and(|(host, port)| {
-                !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+                !host.is_empty()
+                    && !host.contains('@')
+                    && port.parse::<u16>().is_ok_and(|port| port > 0)
             }),
         };
         checker.require(
             sound && place.len() <= limits::NAME_BYTES_MAX,
             "connections.connect_to",
             "must be host:port, [ipv6]:port or unix:/path",
-            place,
+            target::without_user(place),
         );
     }
     for (s, source) in settings.sources.iter().enumerate() {

@@ -40,7 +40,18 @@ pub(super) fn url(checker: &mut Checker<'_>, field: &str, target: &str) {
             }
         }
     });
-    checker.require(sound, field, RULE, target);
+    checker.require(sound, field, RULE, without_user(target));
+}
+
+/// An address without the user and password before its last `@`: no refusal quotes them.
+pub(super) fn without_user(address: &str) -> String {
+    let Some((before, host)) = address.rsplit_once('@') else {
+        return address.to_owned();
+    };
+    let scheme = before
+        .split_once("://")
+        .map_or_else(String::new, |(scheme, _)| format!("{scheme}://"));
+    format!("{scheme}…@{host}")
 }
 
 /// A segment of a base path: a subset of `pchar` in RFC 3986, without `.` and `..`.

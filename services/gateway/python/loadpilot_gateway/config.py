@@ -23,13 +23,19 @@ from loadpilot.local.keys.key_file import read_keys
 from loadpilot.local.keys.private_file import is_open_to_others
 from loadpilot.problem import Problem, Refused, rule
 
-from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
+from .limits import (
+    ADDRESS_CONNECTIONS_DEFAULT,
+    LIVE_VIEWS_DEFAULT,
+    LIVE_VIEWS_MAX,
+    REQUEST_CONNECTIONS_MAX,
+)
 from .server.auth import SECRET_HEADER, Proxy, digest
 from .server.proxy_rules import read_rules
+from .server.serve import files_lacking
 from .tenants import RotatingServer, read_tenants
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PREFIX = "LOADPILOT_GATEWAY_"
 TOKEN = re.compile(r"[!-~]{16,512}")
@@ -110,8 +116,14 @@ class Settings(BaseSettings):
     address_connections: int = Field(
         default=ADDRESS_CONNECTIONS_DEFAULT,
         ge=1,
-        le=CONNECTIONS_MAX,
+        le=REQUEST_CONNECTIONS_MAX + LIVE_VIEWS_MAX,
         description="maximum number of connections of one address; a proxy's are not counted",
+    )
+    live_views: int = Field(
+        default=LIVE_VIEWS_DEFAULT,
+        ge=1,
+        le=LIVE_VIEWS_MAX,
+        description="maximum number of live views of a tenant",
     )
     cache: Path | None = Field(default=None, description="a folder that may be deleted at any time")
 
@@ -134,6 +146,7 @@ class Config:
     cache: Path
     is_loopback: bool
     address_connections: int
+    live_views: int
     keys: Path | None
     session_secret: bytes | None
     rules: Path | None
@@ -151,6 +164,7 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     session_secret = bearer("SESSION_SECRET_FILE", settings.session_secret_file, problems)
     check_keys(settings, problems)
     tenants = tenants_of(settings, server, problems)
+    check_files(settings, tenants, problems)
     is_loopback = on_loopback(settings.host, problems)
     proxy = in_front(settings, problems, is_loopback=bool(is_loopback))
     if is_loopback is False and proxy is None and not settings.proxy_header:
@@ -182,11 +196,25 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
         cache=cache,
         is_loopback=bool(is_loopback),
         address_connections=settings.address_connections,
+        live_views=settings.live_views,
         keys=settings.keys_file,
         session_secret=secrets[2],
         rules=settings.proxy_rules_file,
         group_header=settings.proxy_group_header and settings.proxy_group_header.lower(),
     ), []
+
+
+def check_files(
+    settings: Settings, tenants: Sequence[RotatingServer], problems: list[Problem]
+) -> None:
+    """Check that the process may open a file for each live view that the operator wants."""
+    views = settings.live_views * max(1, len(tenants))
+    hard = files_lacking(views)
+    if hard is not None and "live_views" in settings.model_fields_set:
+        must = (
+            f"must fit the limit of open files, {hard}; raise it (ulimit -Hn), to {views + 5_000}"
+        )
+        problems.append(rule(f"{PREFIX}LIVE_VIEWS", must, str(settings.live_views)))
 
 
 def check_keys(settings: Settings, problems: list[Problem]) -> None:

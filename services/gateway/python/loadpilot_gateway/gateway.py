@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
+from .limits import KEPT_MAX, LIVE_VIEWS_DEFAULT, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
 from .runs.changes import Answers
 from .runs.follow import Hub
 from .runs.outcomes import Outcomes
@@ -63,17 +63,18 @@ class Gateway:
         local_agents: int | None = None,
         scenario_files: ScenarioFiles | None = None,
         tenant: str | None = None,
+        views: int = LIVE_VIEWS_DEFAULT,
     ) -> None:
         """Take the logs, the number of agents that were started for this gateway, the scenario
         files, which only a gateway of one user on loopback may have: they are code of that user;
-        and the tenant where there are several.
+        the tenant where there are several; and the maximum number of live views.
         """  # noqa: D205
         self.logs = logs
         self.defaults = defaults
         self.local_agents = local_agents
         self.scenario_files = scenario_files
         self.version = version("loadpilot")
-        self.hub = Hub()
+        self.hub = Hub(views)
         self.answers = Answers()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
         self.exported_runs = ExportedRuns(logs, tenant)

@@ -17,14 +17,14 @@ HEAD_SECS = 10.0
 the rest of a body that the gateway did not read."""
 STALLED_SECS = 30.0
 """Timeout for a caller that reads nothing of what is sent; then the connection is cut."""
-CONNECTIONS_MAX = 1_000
-"""Maximum number of connections; further ones are answered with 503."""
+REQUEST_CONNECTIONS_MAX = 500
+"""Maximum number of connections beside those of live views; further ones are answered with 503."""
 ADDRESS_CONNECTIONS_DEFAULT = 256
 """Maximum number of connections of one address, unless the operator sets another."""
 REPEAT_LOG_SECS = 60.0
 """Interval at which the log repeats that an address holds too many connections."""
-FILES_WANTED = 4_096
-"""Number of open files wanted: one a connection, and a few for each one to a log."""
+FILES_BESIDE = 3_096
+"""Number of open files wanted beside connections: a few for each connection to a log."""
 NATIVE_THREADS_MAX = 16
 """Number of threads that ask the log; further questions wait. Steering has its own."""
 INDEXED_RUNS_MAX = 32
@@ -37,8 +37,9 @@ KEPT_MAX = 4
 """Maximum number of connections to one log for readiness, lists and halts; and of threads."""
 FOLLOWED_MAX = 32
 """Maximum number of runs that are followed at a time, each on its own connection."""
-WATCHERS_MAX = 500
-"""Maximum number of live views of all runs."""
+LIVE_VIEWS_DEFAULT = 500
+LIVE_VIEWS_MAX = 10_000
+"""Maximum number of live views of all runs of a tenant: default, and what an operator may set."""
 STORY_LINES_MAX = 20_000
 """Maximum number of lines of one run's story in memory; the log has them all."""
 ANSWERS_CHARS_MAX = 64 << 20

@@ -61,7 +61,8 @@ def run(config: Config) -> int:
     )
     tenants = Tenants({one.tenant: gateway_of(one, config) for one in config.tenants})
     app = application(tenants, authenticator, is_loopback=config.is_loopback)
-    serving = server(app, tenants.close_views, config.tls)
+    views = config.live_views * len(config.tenants)
+    serving = server(app, tenants.close_views, config.tls, views)
     scheme = "https" if config.tls else "http"
     host = f"[{config.host}]" if ":" in config.host else config.host
     places = ", ".join(one.place for one in config.tenants)
@@ -76,7 +77,8 @@ def gateway_of(tenant: RotatingServer, config: Config) -> Gateway:
     """Build the gateway of one tenant, with a cache of its own."""
     cache = config.cache / digest(tenant.place).hex()[:16]
     name = tenant.tenant if config.has_tenants_file else None
-    return Gateway(Logs(OpenLog(tenant, cache), cache), tenant=name)
+    logs = Logs(OpenLog(tenant, cache), cache)
+    return Gateway(logs, tenant=name, views=config.live_views)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -53,7 +53,7 @@ def _problems(target: Target) -> list[Problem]:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        return [rule(target.place, RULE, url)]
+        return [rule(target.place, RULE, _without_user(url))]
     is_valid = (
         parts.scheme in {"http", "https"}
         and parts.hostname
@@ -75,4 +75,4 @@ def _trimmed(url: str) -> str:
 
 def _without_user(url: str) -> str:
     """Hide a user and password in the target."""
-    return re.sub(r"//[^/@]*@", "//…@", url)
+    return re.sub(r"//.*@", "//…@", url)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 from urllib.parse import SplitResult, urlsplit
 
+from ...control.coordinator_address import shown
 from ...problem import Problem, nearest, rule
 from ..configuration.sources import current
 from ..flags.run_flags import JSON
@@ -132,7 +133,7 @@ def read_metrics(text: str | None, problems: list[Problem]) -> tuple[Out, ...]:
     try:
         host, _ = split_address(text)
     except ValueError:
-        problems.append(rule(METRICS, "must be HOST:PORT such as 127.0.0.1:9090", text))
+        problems.append(rule(METRICS, "must be HOST:PORT such as 127.0.0.1:9090", shown(text)))
         return ()
     if host not in LOOPBACK and not _is_loopback(host):
         what = (
@@ -140,7 +141,7 @@ def read_metrics(text: str | None, problems: list[Problem]) -> tuple[Out, ...]:
             "elsewhere use --out prometheus=URL, or the gateway, which serves /metrics with a "
             "token and TLS"
         )
-        problems.append(rule(METRICS, what, text))
+        problems.append(rule(METRICS, what, shown(text)))
         return ()
     return (Out(SCRAPED, text),)
 

@@ -18,7 +18,7 @@ from fastapi.sse import ServerSentEvent
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from ..limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
+from ..limits import FOLLOWED_MAX, LIVE_VIEWS_DEFAULT, STORY_LINES_MAX
 from ..problem import ApiError, Code, unavailable
 from .sessions import Lane
 
@@ -110,12 +110,17 @@ class Watcher:
     """One live view."""
 
     def __init__(
-        self, followed: Followed, after: int, is_current: Callable[[], bool] = lambda: True
+        self,
+        followed: Followed,
+        after: int,
+        is_current: Callable[[], bool] = lambda: True,
+        key: str | None = None,
     ) -> None:
-        """Take the run, the sequence of the last line that the caller has, and whether its
-        credentials are valid still.
+        """Take the run, the sequence of the last line that the caller has, whether its credentials
+        are valid still, and the id of its key.
         """  # noqa: D205
         self.is_current = is_current
+        self.key = key
         self._followed = followed
         self._after = after
 
@@ -150,15 +155,16 @@ class Watcher:
 class Hub:
     """All watched runs."""
 
-    def __init__(self) -> None:
-        """Begin without any."""
+    def __init__(self, views: int = LIVE_VIEWS_DEFAULT) -> None:
+        """Begin without any; take the maximum number of live views."""
         self._followed: dict[str, Followed] = {}
         self._watchers = 0
+        self._views = views
 
     def join(
-        self, run: str, log: Log, after: int, is_current: Callable[[], bool]
+        self, run: str, log: Log, after: int, is_current: Callable[[], bool], key: str | None = None
     ) -> tuple[Followed, Watcher]:
-        """Add a watcher of a run; raises ApiError at a limit."""
+        """Add a watcher of a run, with the id of its caller's key; raises ApiError at a limit."""
         followed = self._followed.get(run)
         if followed is None or followed.end is not None:
             if len(self._followed) >= FOLLOWED_MAX:
@@ -166,9 +172,9 @@ class Hub:
             followed = Followed(run, log, asyncio.get_running_loop())
             self._followed[run] = followed
             followed.start()
-        if self._watchers >= WATCHERS_MAX:
-            raise busy("live views are open here")
-        watcher = Watcher(followed, after, is_current)
+        if self._watchers >= self._views:
+            raise busy(f"live views are open here: {self._views}, the limit")
+        watcher = Watcher(followed, after, is_current, key)
         followed.watchers.add(watcher)
         self._watchers += 1
         return followed, watcher
@@ -176,7 +182,9 @@ class Hub:
     def end_views(self) -> None:
         """Wake the watchers of each run that a caller without valid credentials watches."""
         for followed in self._followed.values():
-            if not all(one.is_current() for one in followed.watchers):
+            # One look for each key: a caller may have thousands of views.
+            by_key = {one.key: one for one in followed.watchers}
+            if not all(one.is_current() for one in by_key.values()):
                 followed.wake()
 
     def leave(self, followed: Followed, watcher: Watcher) -> None:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..limits import CONNECTIONS_MAX, FILES_WANTED, HEAD_SECS, STALLED_SECS
+from ..limits import (
+    FILES_BESIDE,
+    HEAD_SECS,
+    LIVE_VIEWS_DEFAULT,
+    REQUEST_CONNECTIONS_MAX,
+    STALLED_SECS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,13 +134,31 @@ class Loop(asyncio.SelectorEventLoop):
         return await super().create_server(*args, **named)
 
 
+def connections_max(views: int) -> int:
+    """Return the maximum number of connections for a number of live views."""
+    return REQUEST_CONNECTIONS_MAX + views
+
+
+def files_lacking(views: int) -> int | None:
+    """Return the hard limit of open files if it is too low for a number of live views."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_enough = hard == resource.RLIM_INFINITY or hard >= connections_max(views)
+    return None if is_enough else hard
+
+
 def server(
-    app: ASGIApp, ending: Callable[[], None], tls: tuple[Path, Path] | None = None
+    app: ASGIApp,
+    ending: Callable[[], None],
+    tls: tuple[Path, Path] | None = None,
+    views: int = LIVE_VIEWS_DEFAULT,
 ) -> Server:
-    """Build the server of an application, and raise the limit of open files."""
+    """Build the server of an application with so many live views, and raise the limit of open
+    files.
+    """  # noqa: D205
+    wanted = connections_max(views) + FILES_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < FILES_WANTED:
-        most = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
@@ -147,7 +171,7 @@ def server(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS_MAX,
+        limit_concurrency=connections_max(views),
         timeout_graceful_shutdown=END_SECS,
         h11_max_incomplete_event_size=HEAD_BYTES_MAX,
         ssl_certfile=tls[0] if tls else None,

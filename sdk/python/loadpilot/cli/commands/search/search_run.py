@@ -56,6 +56,8 @@ RESUME = "--resume"
 SECRET_FLAGS = frozenset(f"--{name.replace('_', '-')}" for name in SECRET)
 """Flags whose values no message may show."""
 ELIDED = "…"
+URL_SUFFIX = "-url"
+"""End of flags whose values may have a password."""
 
 
 def search(file: str | None, flags: SearchFlags) -> ExitCode:
@@ -333,15 +335,25 @@ class SearchRun(Run):
         return resume_command(words, self.wanted.id)
 
 
+def _public(flag: str, value: str) -> str:
+    """Write the value of a flag without what is secret in it."""
+    if flag in SECRET_FLAGS:
+        return ELIDED
+    return _native.shown_address(value) if flag.endswith(URL_SUFFIX) else value
+
+
 def resume_command(words: list[str], search: str) -> str:
     """Write the command that goes on with a search that these words began; without secrets."""
     kept: list[str] = []
-    is_secret = False
+    flag = ""
     for word in words:
-        name, equals, _ = word.partition("=")
-        hidden = name in SECRET_FLAGS
-        kept.append(ELIDED if is_secret else f"{name}={ELIDED}" if hidden and equals else word)
-        is_secret = hidden and not equals
+        name, equals, value = word.partition("=")
+        if flag:
+            kept.append(_public(flag, word))
+        else:
+            kept.append(f"{name}={_public(name, value)}" if equals else word)
+        opens = not flag and (word in SECRET_FLAGS or word.endswith(URL_SUFFIX))
+        flag = word if opens else ""
     if RESUME not in kept:
         kept += [RESUME, search]
     return safe(f"loadpilot {shlex.join(kept)}".replace(f"'{ELIDED}'", ELIDED))
