@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 STREAMS = int(os.environ.get("LOADPILOT_TEST_STREAMS", "10000"))
-VIEW_KIB_MAX = 60
+VIEW_KIB_MAX = 80
 """Memory of a live view that docs/howto/fleet/use-the-gateway.md states."""
-OF_ONE_ADDRESS = 250
+OF_ONE_ADDRESS = 200
 """Streams of one address, below the limit of the gateway."""
-AT_A_TIME = 100
+AT_A_TIME = 200
 """Streams that are opened before their first bytes are read."""
 PATIENCE_S = 60.0
 ANSWER_S = 2.0

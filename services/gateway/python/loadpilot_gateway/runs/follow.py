@@ -18,7 +18,7 @@ from fastapi.sse import ServerSentEvent
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from ..limits import FOLLOWED_MAX, LIVE_VIEWS_DEFAULT, STORY_LINES_MAX
+from ..limits import FOLLOWED_MAX, LIVE_VIEWS_DEFAULT, STORY_LINES_MAX, WAKING_SECS, WOKEN_MAX
 from ..problem import ApiError, Code, unavailable
 from .sessions import Lane
 
@@ -41,7 +41,8 @@ class Followed:
         """Take the run and its log; `start` begins."""
         self.run = run
         self.watchers: set[Watcher] = set()
-        self.changed = asyncio.Event()
+        self.version = 0
+        """Number of changes so far."""
         self.lines: list[tuple[int, str]] = []
         self.snapshot: tuple[int, str] = (0, "")
         self.unstored: tuple[int, str] = (0, "")
@@ -50,6 +51,8 @@ class Followed:
         self._log = log
         self._loop = loop
         self._left = False
+        self._to_wake: list[Watcher] = []
+        self._woken_version = 0
 
     def start(self) -> None:
         """Start the thread that follows."""
@@ -101,9 +104,20 @@ class Followed:
         self.wake()
 
     def wake(self) -> None:
-        """Let all watchers look for what is new."""
-        self.changed.set()
-        self.changed = asyncio.Event()
+        """Let all watchers look for what is new, WOKEN_MAX at a time."""
+        self.version += 1
+        if not self._to_wake:
+            self._wake_some()
+
+    def _wake_some(self) -> None:
+        """Wake the next watchers. Each costs the event loop time, which others need, too."""
+        if not self._to_wake and self._woken_version != self.version:
+            self._woken_version, self._to_wake = self.version, list(self.watchers)
+        for one in self._to_wake[:WOKEN_MAX]:
+            one.woken.set()
+        del self._to_wake[:WOKEN_MAX]
+        if self._to_wake or self._woken_version != self.version:
+            self._loop.call_later(WAKING_SECS, self._wake_some)
 
 
 class Watcher:
@@ -116,19 +130,22 @@ class Watcher:
         is_current: Callable[[], bool] = lambda: True,
         key: str | None = None,
     ) -> None:
-        """Take the run, the sequence of the last line that the caller has, whether its credentials
-        are valid still, and the id of its key.
+        """Begin to watch the run; take the sequence of the last line that the caller has, whether
+        its credentials are valid still, and the id of its key.
         """  # noqa: D205
         self.is_current = is_current
         self.key = key
+        self.woken = asyncio.Event()
         self._followed = followed
         self._after = after
+        followed.watchers.add(self)
 
     async def events(self) -> AsyncIterator[ServerSentEvent]:
         """Yield events until the run is over."""
         followed, shown, warned = self._followed, 0, 0
         while True:
-            changed = followed.changed
+            version = followed.version
+            self.woken.clear()
             if not self.is_current():
                 yield ServerSentEvent(event="fault", raw_data=signed_out().text())
                 return
@@ -144,12 +161,12 @@ class Watcher:
                 warned = count
                 yield ServerSentEvent(event="unstored", raw_data=why)
             # More may have come while the caller read: the end is sent after all of it.
-            if changed is not followed.changed:
+            if version != followed.version:
                 continue
             if followed.end is not None:
                 yield followed.end
                 return
-            await changed.wait()
+            await self.woken.wait()
 
 
 class Hub:
@@ -175,7 +192,6 @@ class Hub:
         if self._watchers >= self._views:
             raise busy(f"live views are open here: {self._views}, the limit")
         watcher = Watcher(followed, after, is_current, key)
-        followed.watchers.add(watcher)
         self._watchers += 1
         return followed, watcher
 
