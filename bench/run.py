@@ -37,6 +37,7 @@ from bench.single import (  # noqa: E402
     row_files,
     scale,
     startup,
+    tenant_noise,
 )
 
 SINGLE = {
@@ -48,6 +49,7 @@ SINGLE = {
     "pages": (browser, 3),
     "view": (live_view, 3),
     "rows": (row_files, 3),
+    "noise": (tenant_noise, 5),
 }
 """Measurements of LoadPilot alone, and their number of rounds; 0: by the module."""
 READERS = {
@@ -56,6 +58,7 @@ READERS = {
     "pages": browser,
     "view": live_view,
     "rows": row_files,
+    "noise": tenant_noise,
 }
 """Those that measure the product around its engine."""
 TITLES = {
@@ -66,6 +69,7 @@ TITLES = {
     "pages": "The pages of a run that goes on",
     "view": "The live view at a terminal",
     "rows": "Files of rows",
+    "noise": "A noisy neighbour on a shared fleet",
 }
 
 
