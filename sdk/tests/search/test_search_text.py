@@ -104,7 +104,8 @@ def test_the_command_that_goes_on_holds_no_secret() -> None:
     assert command == (
         "loadpilot search 'a b.py' --nats-token … '--nats-token=…' --start 5 --resume 01k"
     )
-    words = ["search", "a.py", "--nats-url", "nats://u:pw@h:1,nats://h:2", "--nats-url=nats://u:pw@h"]
+    urls = ["--nats-url", "nats://u:pw@h:1,nats://h:2", "--nats-url=nats://u:pw@h"]
+    words = ["search", "a.py", *urls]
     command = resume_command(words, "01k")
     assert command == (
         "loadpilot search a.py --nats-url nats://h:1,nats://h:2 --nats-url=nats://h --resume 01k"

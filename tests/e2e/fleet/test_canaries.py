@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from services.gateway.tests.gateways import API, Gateway, Gateways, gateways
+from tests.e2e.fleet.canaries import Canaries, command_lines
 from tests.e2e.load.test_proxies import tinyproxy
 from tests.e2e.sinks.test_metric_servers import Receiver, answering
-from tests.e2e.support.canaries import Canaries, command_lines
 from tests.e2e.support.command import Running
 from tests.e2e.support.files import files_below
 from tests.e2e.support.fleet import free_port

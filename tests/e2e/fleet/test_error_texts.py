@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.canaries import Canaries
+from tests.e2e.fleet.canaries import Canaries
 from tests.e2e.support.files import files_below
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ pub fn reference(coordinator: Vec<Family>) -> String {
          Every series of a run has the labels `run` (its id) and `scenario`; one that is scraped \
          also\n`exporter` (`command`, `gateway` or `coordinator`), and one that is sent by remote \
          write also\n`job=\"loadpilot\"`. A gateway with `TENANTS_FILE` adds `tenant`. The first \
-         {NAMES_MAX} tasks, calls\nand agents keep their names, all others are `{OTHER}`. Names are those of Prometheus; in OTLP \
-         `loadpilot_calls_total` is `loadpilot.calls`,\nand a unit is a field instead of the end \
-         of a name. Histograms have 17 classic bounds from 0.5 ms to\n60 s and, where a scrape \
-         asks for protobuf, native buckets of schema 6.\n"
+         {NAMES_MAX} tasks, calls\nand agents keep their names, all others are `{OTHER}`. Names \
+         are those of Prometheus; in OTLP\n`loadpilot_calls_total` is `loadpilot.calls`, and a \
+         unit is a field instead of the end of a name.\nHistograms have 17 classic bounds from \
+         0.5 ms to 60 s and, where a scrape asks for protobuf, native\nbuckets of schema 6.\n"
     );
     let process = gateway_families(&GatewayProcess::default());
     let (gateway, runs): (Vec<_>, Vec<_>) = process
