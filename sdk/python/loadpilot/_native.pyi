@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, Unpack, final
 
 from .client import Answers, Extras, InBatch
+from .control.nats_settings import Server
 from .play.response_text import Event, Headers
 
 DEVELOPMENT_BUILD: bool
@@ -210,6 +211,9 @@ def new_nats_key() -> tuple[str, str]:
 
 def token_exposed_to(url: str, has_token: bool) -> str | None:
     """Return the first host to which a token would travel unencrypted; None if there is none."""
+
+def wrong_api_prefix(domain: str | None, prefix: str | None) -> tuple[str, str, str] | None:
+    """Return flag, rule and value of a wrong domain or prefix of JetStream; None if it is fine."""
 
 def use_one_malloc_arena() -> None:
     """Keep all threads of this process to one arena of glibc's malloc, which takes less memory."""
@@ -421,18 +425,14 @@ class Session:
         cacert: Path | None = None,
     ) -> Self: ...
     @staticmethod
-    def join(
-        url: str, token: str | None, creds: Path | None, tenant: str, cacert: Path | None = None
-    ) -> Session:
+    def join(server: Server) -> Session:
         """Connect to the log of a fleet, to request runs.
 
         Raises Fault, with what to do, when there is none; Refused for a wrong tenant.
         """
 
     @staticmethod
-    def visit(
-        url: str, token: str | None, creds: Path | None, tenant: str, cacert: Path | None = None
-    ) -> Session:
+    def visit(server: Server) -> Session:
         """Connect to the log of a fleet, to read it; raises Refused if there is none."""
 
     def submit(

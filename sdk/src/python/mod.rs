@@ -3,7 +3,7 @@
 //! Must never hold the GIL while it waits, and must let Ctrl-C through meanwhile.
 //!
 //! - [`errors`], [`values`], [`blocking`]: exceptions, values, waits without the GIL.
-//! - [`plans`], [`targets`], [`nats_url`]: checks and figures of plans and addresses.
+//! - [`plans`], [`targets`], [`nats_server`]: checks and figures of plans and addresses.
 //! - [`curve`]: recorded loads and the profiles that replay them.
 //! - [`row_file`]: files of rows for feeds.
 //! - [`programs`]: coordinator, agent and supervisor as calls.
@@ -18,7 +18,7 @@ mod curve;
 pub(crate) mod errors;
 mod indexed_run;
 mod live_run;
-mod nats_url;
+mod nats_server;
 mod plans;
 mod programs;
 pub(crate) mod row_file;
@@ -58,7 +58,7 @@ pub mod _native {
     #[pymodule_export]
     use super::live_run::PyWatch;
     #[pymodule_export]
-    use super::nats_url::{new_nats_key, shown_address, token_exposed_to};
+    use super::nats_server::{new_nats_key, shown_address, token_exposed_to, wrong_api_prefix};
     #[pymodule_export]
     use super::plans::{
         check_plan, figure_keys, metric_keys, paired_plan, parse_duration_us, parse_rate_urps,

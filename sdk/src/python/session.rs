@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use loadpilot_bus::Limits;
+use loadpilot_bus::{Limits, Options};
 use loadpilot_events::log::req::{Breach, RunAnnotated, RunRequested};
 use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT};
 use loadpilot_events::{Rate, RunId};
@@ -20,6 +20,7 @@ use super::connection::Connection;
 use super::errors::{failed, refused};
 use super::indexed_run::{PyReading, return_free_memory};
 use super::live_run::PyWatch;
+use super::nats_server::Server;
 use super::samples::{PySamples, form as sample_form};
 use super::teardown::PyLedger;
 use super::values::{json, run_id, seconds};
@@ -87,44 +88,35 @@ impl PySession {
         cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
         let default = Limits::default();
-        let address = ServerAddress {
+        let options = Options {
+            token,
+            cacert,
+            prefix: DEFAULT_PREFIX.to_owned(),
             limits: Limits {
                 ctl_bytes: ctl_bytes.unwrap_or(default.ctl_bytes),
                 data_bytes: data_bytes.unwrap_or(default.data_bytes),
                 ..default
             },
-            ..fleet((url, cacert), token, None, tenant)
+            ..Options::new(url)
+        };
+        let address = ServerAddress {
+            options,
+            tenant: tenant.to_owned(),
         };
         Ok(Self(Connection::open(py, Session::open(&address))?))
     }
 
     /// Connects to the log of a fleet, to request runs.
     #[staticmethod]
-    #[pyo3(signature = (url, token, creds, tenant, cacert = None))]
-    fn join(
-        py: Python<'_>,
-        url: String,
-        token: Option<String>,
-        creds: Option<PathBuf>,
-        tenant: &str,
-        cacert: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let address = fleet((url, cacert), token, creds, tenant);
+    fn join(py: Python<'_>, server: Server) -> PyResult<Self> {
+        let address = server.address()?;
         Ok(Self(Connection::open(py, Session::join(&address))?))
     }
 
     /// Connects to the log of a fleet, to read it.
     #[staticmethod]
-    #[pyo3(signature = (url, token, creds, tenant, cacert = None))]
-    fn visit(
-        py: Python<'_>,
-        url: String,
-        token: Option<String>,
-        creds: Option<PathBuf>,
-        tenant: &str,
-        cacert: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let address = fleet((url, cacert), token, creds, tenant);
+    fn visit(py: Python<'_>, server: Server) -> PyResult<Self> {
+        let address = server.address()?;
         Ok(Self(Connection::open(py, Session::visit(&address))?))
     }
 
@@ -418,22 +410,4 @@ fn detail(interval_secs: f64, gates: bool, hold: bool) -> PyResult<Detail> {
         gates,
         hold,
     })
-}
-
-/// The server of a fleet, whose authority is `cacert`.
-fn fleet(
-    (url, cacert): (String, Option<PathBuf>),
-    token: Option<String>,
-    creds: Option<PathBuf>,
-    tenant: &str,
-) -> ServerAddress {
-    ServerAddress {
-        url,
-        token,
-        creds,
-        cacert,
-        tenant: tenant.to_owned(),
-        prefix: DEFAULT_PREFIX.to_owned(),
-        limits: Limits::default(),
-    }
 }

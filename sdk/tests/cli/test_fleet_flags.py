@@ -43,7 +43,13 @@ def test_an_address_alone_asks_for_one_agent() -> None:
 def test_every_mistake_is_named() -> None:
     """Broken if one mistake hides another, or a flag is taken and means nothing."""
     flags = FleetFlags(
-        ServerFlags("http://bob:hunter2@host", "t0ken", "/none.creds", "A b", "/none.pem"),
+        ServerFlags(
+            "http://bob:hunter2@host",
+            "t0ken",
+            creds="/none.creds",
+            tenant="A b",
+            nats_cacert="/none.pem",
+        ),
         agents=AgentFlags("2", "3", "soon", ("zone",)),
     )
     _, wrong = read_flags(flags)

@@ -18,7 +18,8 @@ use crate::nats::{NatsSubscription, NatsTail};
 use crate::pattern::is_exact;
 use crate::stored_file::{Records, StoredFile, StoredFileTail};
 use crate::{
-    AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step, Stored, Stream,
+    Account, AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step,
+    Stored, Stream,
 };
 
 /// Timeout of [`Bus::read`] for its next event.
@@ -98,6 +99,19 @@ impl Bus {
             // Both are always there.
             #[cfg(feature = "memory")]
             Bus::Memory(_) => Ok(()),
+        }
+    }
+
+    /// What the account allows and uses; `None` where there is no account.
+    ///
+    /// # Errors
+    /// [`Fault::NoJetStream`], and any fault of the request.
+    pub async fn account(&self) -> Result<Option<Account>, Fault> {
+        match self {
+            Bus::Nats(bus) => bus.account_state().await.map(Some),
+            Bus::File(_) => Ok(None),
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => Ok(None),
         }
     }
 

@@ -36,8 +36,16 @@ pub enum Fault {
         /// Reason, which quotes nothing of the file.
         why: String,
     },
-    /// The certificate file cannot be used.
-    #[error("{file} is not usable as the certificates of NATS: {why}")]
+    /// The token file cannot be used.
+    #[error("{file} is not usable as a token file of NATS: {why}")]
+    TokenFile {
+        /// Path of the file.
+        file: String,
+        /// Reason, which quotes nothing of the file.
+        why: String,
+    },
+    /// A file of TLS cannot be used.
+    #[error("{file} is not usable for TLS with NATS: {why}")]
     Certificates {
         /// Path of the file.
         file: String,
@@ -49,6 +57,18 @@ pub enum Fault {
     Unauthorized {
         /// The address, without user and password.
         url: String,
+    },
+    /// The account, or the server, has as many connections as it allows.
+    #[error(
+        "NATS at {url} allows no further connection ({why}): each agent, coordinator, gateway and \
+         command has one. End some, choose a larger plan, or let agents connect to a leaf node, \
+         which is none of the account's connections"
+    )]
+    NoConnectionLeft {
+        /// The address, without user and password.
+        url: String,
+        /// Error of the server.
+        why: String,
     },
     /// The server is too old: the log needs fixes that this version lacks.
     #[error(
@@ -63,6 +83,12 @@ pub enum Fault {
     NoJetStream {
         /// Error of the server.
         why: String,
+    },
+    /// The account allows less than the parts of the log need that are absent. None was created.
+    #[error("the account of NATS is too small for the log: it allows {allows}")]
+    Shortage {
+        /// Each limit with what is needed, and what helps.
+        allows: String,
     },
     /// The connection is down; nothing was sent.
     #[error("the connection to NATS is down")]

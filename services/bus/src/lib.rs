@@ -10,6 +10,7 @@
 //! - of many writers that race for a subject, [`Bus::append_at`] lets exactly one win;
 //! - a [`Tail`] delivers each stored event once and in order, through reconnects and restarts.
 
+mod account;
 mod asset;
 mod bugs;
 mod bus;
@@ -27,6 +28,7 @@ mod stored_file;
 #[cfg(feature = "testserver")]
 pub mod testserver;
 
+pub use account::{Account, Allowance};
 pub use asset::Stream;
 pub use bus::{Bus, Subscription, Tail};
 pub use fault::{AppendError, Fault, RequestError};
@@ -34,8 +36,10 @@ pub use fault::{AppendError, Fault, RequestError};
 pub use memory::Memory;
 pub use nats::Nats;
 pub use nkey::UserKey;
-pub use options::{Limits, Names, Options, Reach, token_exposed_to, without_userinfo};
+pub use options::{
+    Certificate, Limits, Names, Options, Reach, domain_prefix, token_exposed_to, without_userinfo,
+};
 pub use private_file::is_open_to_others;
-pub use settings::{InvalidSetting, NatsFlags};
+pub use settings::{InvalidSetting, NatsFlags, api_prefix};
 pub use step::{Appended, Link, Message, Step, Stored};
 pub use stored_file::{Events, Records, StoredFile};

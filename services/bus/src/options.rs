@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use crate::Stream;
 
+/// Prefix of the JetStream API where the account's own streams are.
+pub(crate) const API_PREFIX: &str = "$JS.API";
+
 /// Options of a connection, for [`crate::Bus::connect`] and [`crate::Bus::open_log`].
 #[derive(Clone)]
 pub struct Options {
@@ -15,11 +18,17 @@ pub struct Options {
     pub url: String,
     /// Token for the login, if the server requires one; or `user:password`.
     pub token: Option<String>,
-    /// Credentials file, which contains a JWT and its key, or the key (seed) of a user alone; takes
-    /// precedence over the token.
+    /// File of the token, read for each connection; takes precedence over the token.
+    pub token_file: Option<PathBuf>,
+    /// Credentials file, which contains a JWT and its key, or the key (seed) of a user alone; read
+    /// for each connection, and takes precedence over the token.
     pub creds: Option<PathBuf>,
     /// Certificates in PEM to trust instead of those of this machine.
     pub cacert: Option<PathBuf>,
+    /// Certificate that this program presents to the server (mutual TLS).
+    pub certificate: Option<Certificate>,
+    /// First tokens of the subjects of the JetStream API: `$JS.API`, or [`domain_prefix`].
+    pub api_prefix: String,
     /// Subjects of the log that are read, if the server lets the user read no others.
     pub reach: Reach,
     /// Name of this connection in the server's lists and logs.
@@ -30,6 +39,15 @@ pub struct Options {
     pub names: Names,
     /// Maximum sizes and number of replicas of the assets.
     pub limits: Limits,
+}
+
+/// Files in PEM, read for each connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The certificate, and those that lead to its authority.
+    pub cert: PathBuf,
+    /// Its private key, not encrypted.
+    pub key: PathBuf,
 }
 
 /// How a connection reads the log, bucket and object store (ADR 0062).
@@ -65,6 +83,8 @@ pub struct Limits {
     pub data_bytes: u64,
     /// Maximum size of the object store in bytes.
     pub object_bytes: u64,
+    /// Maximum size of the bucket in bytes. It contains secret values only.
+    pub secret_bytes: u64,
     /// Number of copies of each asset; more than one needs a cluster.
     pub replicas: usize,
 }
@@ -98,8 +118,11 @@ impl Default for Options {
         Options {
             url: "nats://127.0.0.1:4222".to_owned(),
             token: None,
+            token_file: None,
             creds: None,
             cacert: None,
+            certificate: None,
+            api_prefix: API_PREFIX.to_owned(),
             reach: Reach::Whole,
             name: "loadpilot".to_owned(),
             prefix: "lp".to_owned(),
@@ -114,8 +137,11 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("url", &without_userinfo(&self.url))
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("token_file", &self.token_file)
             .field("creds", &self.creds)
             .field("cacert", &self.cacert)
+            .field("certificate", &self.certificate)
+            .field("api_prefix", &self.api_prefix)
             .field("reach", &self.reach)
             .field("name", &self.name)
             .field("prefix", &self.prefix)
@@ -147,18 +173,41 @@ impl Names {
 }
 
 impl Default for Limits {
-    /// The local sizes: 64 MiB of control, 2 GiB of data, 512 MiB of objects, one copy.
+    /// The local sizes: 64 MiB of control, 2 GiB of data, 512 MiB of objects, 16 MiB of secrets,
+    /// one copy.
     fn default() -> Limits {
         Limits {
             ctl_bytes: 64 << 20,
             data_bytes: 2 << 30,
             object_bytes: 512 << 20,
+            secret_bytes: 16 << 20,
             replicas: 1,
         }
     }
 }
 
 impl Limits {
+    /// Sum of all sizes in bytes, of one copy.
+    pub fn total(&self) -> u64 {
+        self.ctl_bytes + self.data_bytes + self.object_bytes + self.secret_bytes
+    }
+
+    /// The default sizes in proportion, so that their sum is at most `total` bytes.
+    pub fn within(total: u64) -> Limits {
+        let whole = Limits::default();
+        let share = |bytes: u64| {
+            let scaled = u128::from(bytes) * u128::from(total) / u128::from(whole.total());
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        Limits {
+            ctl_bytes: share(whole.ctl_bytes),
+            data_bytes: share(whole.data_bytes),
+            object_bytes: share(whole.object_bytes),
+            secret_bytes: share(whole.secret_bytes),
+            ..whole
+        }
+    }
+
     /// The limit of `stream`, in bytes.
     pub fn of(&self, stream: Stream) -> u64 {
         match stream {
@@ -166,6 +215,11 @@ impl Limits {
             Stream::Data => self.data_bytes,
         }
     }
+}
+
+/// Prefix of the JetStream API of a domain, which another server of the account has.
+pub fn domain_prefix(domain: &str) -> String {
+    format!("$JS.{domain}.API")
 }
 
 /// The addresses without `user:password@`, for logs and errors.

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::options::Certificate;
 use crate::private_file::is_open_to_others;
-use crate::{Options, token_exposed_to};
+use crate::{Options, domain_prefix, token_exposed_to};
 
 /// Flags for the NATS server.
 #[derive(Clone, Default, clap::Args)]
@@ -23,7 +24,11 @@ pub struct NatsFlags {
     /// Token for NATS; better in env NATS_TOKEN, since others see command lines
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
     nats_token: Option<String>,
-    /// Credentials file for NATS, a JWT and its key or a key alone (or env NATS_CREDS)
+    /// File of the token for NATS, read for each connection (or env NATS_TOKEN_FILE)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "creds", "nats_token"])]
+    nats_token_file: Option<PathBuf>,
+    /// Credentials file for NATS, a JWT and its key or a key alone, read for each connection (or
+    /// env NATS_CREDS)
     #[arg(long, value_name = "FILE", conflicts_with = "connect")]
     creds: Option<PathBuf>,
     /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
@@ -35,6 +40,18 @@ pub struct NatsFlags {
         conflicts_with = "connect"
     )]
     nats_cacert: Option<PathBuf>,
+    /// Certificate in PEM that NATS asks for, mutual TLS; with --nats-key (or env NATS_CERT)
+    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
+    nats_cert: Option<PathBuf>,
+    /// Private key of --nats-cert, PEM without a password (or env NATS_KEY)
+    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
+    nats_key: Option<PathBuf>,
+    /// JetStream domain of the log, on a leaf node with JetStream of its own (or env NATS_DOMAIN)
+    #[arg(long, value_name = "NAME", conflicts_with = "connect")]
+    nats_domain: Option<String>,
+    /// Prefix of the JetStream API, if it is not $JS.API (or env NATS_API_PREFIX)
+    #[arg(long, value_name = "SUBJECT", conflicts_with_all = ["connect", "nats_domain"])]
+    nats_api_prefix: Option<String>,
     /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1)
     #[arg(long)]
     insecure_nats: bool,
@@ -63,7 +80,17 @@ struct ConnectionFile {
     #[serde(default)]
     creds: Option<PathBuf>,
     #[serde(default)]
+    token_file: Option<PathBuf>,
+    #[serde(default)]
     cacert: Option<PathBuf>,
+    #[serde(default)]
+    cert: Option<PathBuf>,
+    #[serde(default)]
+    key: Option<PathBuf>,
+    #[serde(default)]
+    domain: Option<String>,
+    #[serde(default)]
+    api_prefix: Option<String>,
     #[serde(default)]
     ctl_bytes: Option<u64>,
     #[serde(default)]
@@ -93,7 +120,8 @@ impl NatsFlags {
             }
         };
         let is_insecure = self.insecure_nats || env("NATS_INSECURE").as_deref() == Some("1");
-        let exposed = token_exposed_to(&options.url, options.token.is_some());
+        let has_token = options.token.is_some() || options.token_file.is_some();
+        let exposed = token_exposed_to(&options.url, has_token);
         if let Some(host) = exposed.filter(|_| !is_insecure) {
             let rule = "must be tls://, or the token travels unencrypted; --insecure-nats insists";
             invalid.push(InvalidSetting::new("nats-url", rule, host));
@@ -115,27 +143,122 @@ impl NatsFlags {
             return Err(vec![InvalidSetting::new("nats-url", rule, "")]);
         };
         let mut options = Options::new(url);
-        let has_login = self.nats_token.is_some() || self.creds.is_some();
-        let creds = env("NATS_CREDS").filter(|_| !has_login).map(PathBuf::from);
-        options.creds = self.creds.clone().or(creds);
-        let token = env("NATS_TOKEN").filter(|_| options.creds.is_none());
-        options.token = self.nats_token.clone().or(token);
-        let cacert = env("NATS_CACERT").map(PathBuf::from);
-        options.cacert = self.nats_cacert.clone().or(cacert);
+        let path = |flag: &Option<PathBuf>, variable: &str| {
+            flag.clone().or_else(|| env(variable).map(PathBuf::from))
+        };
+        let text = |flag: &Option<String>, variable: &str| flag.clone().or_else(|| env(variable));
+        self.login(&env, &mut options);
+        options.cacert = path(&self.nats_cacert, "NATS_CACERT");
+        let is_creds = "must be a credentials file";
+        let is_certificate = "must be a file of certificates in PEM";
         let files = [
-            ("creds", "must be a credentials file", &options.creds),
+            ("creds", is_creds, &options.creds),
             (
-                "nats-cacert",
-                "must be a file of certificates in PEM",
-                &options.cacert,
+                "nats-token-file",
+                "must be a file with the token",
+                &options.token_file,
             ),
+            ("nats-cacert", is_certificate, &options.cacert),
         ];
         for (flag, rule, path) in files {
             if let Some(path) = path.as_ref().filter(|path| !path.is_file()) {
                 invalid.push(InvalidSetting::new(flag, rule, path.display()));
             }
         }
+        let cert = path(&self.nats_cert, "NATS_CERT");
+        let key = path(&self.nats_key, "NATS_KEY");
+        options.certificate = certificate(cert, key, invalid);
+        // A flag replaces the other's variable.
+        let has_prefix = self.nats_domain.is_some() || self.nats_api_prefix.is_some();
+        let (domain, prefix) = match has_prefix {
+            true => (self.nats_domain.clone(), self.nats_api_prefix.clone()),
+            false => (text(&None, "NATS_DOMAIN"), text(&None, "NATS_API_PREFIX")),
+        };
+        match api_prefix(domain, prefix) {
+            Ok(Some(prefix)) => options.api_prefix = prefix,
+            Ok(None) => {}
+            Err(one) => invalid.push(one),
+        }
         Ok(options)
+    }
+
+    /// A flag replaces all variables. Of the variables, a credentials file goes before a token.
+    fn login(&self, env: impl Fn(&str) -> Option<String>, options: &mut Options) {
+        options.creds.clone_from(&self.creds);
+        options.token_file.clone_from(&self.nats_token_file);
+        options.token.clone_from(&self.nats_token);
+        if self.creds.is_some() || self.nats_token_file.is_some() || self.nats_token.is_some() {
+            return;
+        }
+        options.creds = env("NATS_CREDS").map(PathBuf::from);
+        if options.creds.is_none() {
+            options.token_file = env("NATS_TOKEN_FILE").map(PathBuf::from);
+        }
+        if options.creds.is_none() && options.token_file.is_none() {
+            options.token = env("NATS_TOKEN");
+        }
+    }
+}
+
+/// Certificate and key of mutual TLS; one is nothing without the other.
+fn certificate(
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+    invalid: &mut Vec<InvalidSetting>,
+) -> Option<Certificate> {
+    let (cert, key) = match (cert, key) {
+        (None, None) => return None,
+        (Some(cert), Some(key)) => (cert, key),
+        (Some(cert), None) => {
+            let rule = "must be given too: the private key of --nats-cert";
+            invalid.push(InvalidSetting::new("nats-key", rule, ""));
+            (cert.clone(), cert)
+        }
+        (None, Some(key)) => {
+            let rule = "must be given too: the certificate of --nats-key";
+            invalid.push(InvalidSetting::new("nats-cert", rule, ""));
+            (key.clone(), key)
+        }
+    };
+    let files = [
+        ("nats-cert", "must be a file of certificates in PEM", &cert),
+        ("nats-key", "must be a file with a private key in PEM", &key),
+    ];
+    for (flag, rule, path) in files {
+        if !path.is_file() {
+            invalid.push(InvalidSetting::new(flag, rule, path.display()));
+        }
+    }
+    Some(Certificate { cert, key })
+}
+
+/// Prefix of the JetStream API by its domain or as given; `None` for the account's own.
+///
+/// # Errors
+/// When both are given, or one cannot be part of a subject.
+pub fn api_prefix(
+    domain: Option<String>,
+    prefix: Option<String>,
+) -> Result<Option<String>, InvalidSetting> {
+    let is_token = |text: &str| {
+        let is_sign = |sign: char| sign.is_ascii_graphic() && !matches!(sign, '*' | '>' | '.');
+        !text.is_empty() && text.chars().all(is_sign)
+    };
+    match (domain, prefix) {
+        (Some(_), Some(prefix)) => {
+            let rule = "must be left out beside a domain, which is a prefix by its name";
+            Err(InvalidSetting::new("nats-api-prefix", rule, prefix))
+        }
+        (Some(domain), None) if !is_token(&domain) => {
+            let rule = "must be one name without a dot, space or wildcard";
+            Err(InvalidSetting::new("nats-domain", rule, domain))
+        }
+        (None, Some(prefix)) if !prefix.split('.').all(is_token) => {
+            let rule = "must be a subject without wildcards, such as JS.team.API";
+            Err(InvalidSetting::new("nats-api-prefix", rule, prefix))
+        }
+        (Some(domain), None) => Ok(Some(domain_prefix(&domain))),
+        (None, prefix) => Ok(prefix),
     }
 }
 
@@ -174,8 +297,30 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
     }
     let mut options = Options::new(file.url);
     options.token = file.token;
+    options.token_file = file.token_file;
     options.creds = file.creds;
     options.cacert = file.cacert;
+    let logins = [
+        options.token.is_some(),
+        options.token_file.is_some(),
+        options.creds.is_some(),
+    ];
+    if logins.into_iter().filter(|is_set| *is_set).count() > 1 {
+        let rule = "must have one of `token`, `token_file` and `creds`";
+        return Err(invalid(rule.to_owned()));
+    }
+    options.certificate = match (file.cert, file.key) {
+        (Some(cert), Some(key)) => Some(Certificate { cert, key }),
+        (None, None) => None,
+        _ => {
+            return Err(invalid(
+                "must have both of `cert` and `key`, or none".to_owned(),
+            ));
+        }
+    };
+    let prefix = api_prefix(file.domain, file.api_prefix);
+    let prefix = prefix.map_err(|one| invalid(format!("{} {}", one.flag, one.rule)))?;
+    options.api_prefix = prefix.unwrap_or(options.api_prefix);
     let limits = &mut options.limits;
     limits.ctl_bytes = file.ctl_bytes.unwrap_or(limits.ctl_bytes);
     limits.data_bytes = file.data_bytes.unwrap_or(limits.data_bytes);

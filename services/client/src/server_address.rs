@@ -3,10 +3,8 @@
 //!
 //! On a fleet's server no stream is created before a coordinator has answered.
 
-use std::path::PathBuf;
-
 use bytes::Bytes;
-use loadpilot_bus::{Bus, Fault, Limits, Options, Reach, RequestError, Stream, without_userinfo};
+use loadpilot_bus::{Bus, Fault, Options, Reach, RequestError, Stream, without_userinfo};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
 
@@ -18,40 +16,24 @@ pub use super::session::session_error::NoFleet;
 /// Server, credentials and subjects of a log.
 #[derive(Debug, Clone)]
 pub struct ServerAddress {
-    /// `nats://host:port`.
-    pub url: String,
-    /// Token of the server, if it requires one.
-    pub token: Option<String>,
-    /// Credentials file, instead of a token.
-    pub creds: Option<PathBuf>,
-    /// File of certificates to trust instead of those of this machine.
-    pub cacert: Option<PathBuf>,
+    /// Address and credentials, first token of all subjects, size limits of the streams.
+    pub options: Options,
     /// Tenant of the runs.
     pub tenant: String,
-    /// First token of all subjects.
-    pub prefix: String,
-    /// Size limits of the streams when they are created.
-    pub limits: Limits,
 }
 
 impl ServerAddress {
     /// The address without user and password, for messages.
     #[must_use]
     pub fn shown(&self) -> String {
-        without_userinfo(&self.url)
+        without_userinfo(&self.options.url)
     }
 
     async fn connect(&self) -> Result<(Bus, Subjects), SessionError> {
-        let subjects = Subjects::new(&self.prefix, &self.tenant)?;
+        let subjects = Subjects::new(&self.options.prefix, &self.tenant)?;
         let options = Options {
-            token: self.token.clone(),
-            creds: self.creds.clone(),
-            cacert: self.cacert.clone(),
             reach: Reach::Within(subjects.everything_of_all_runs()),
-            name: "loadpilot".to_owned(),
-            prefix: self.prefix.clone(),
-            limits: self.limits,
-            ..Options::new(&self.url)
+            ..self.options.clone()
         };
         match Bus::connect(&options).await {
             Ok(bus) => Ok((bus, subjects)),
@@ -61,11 +43,15 @@ impl ServerAddress {
     }
 
     fn unauthorized(&self, url: String) -> NoFleet {
-        let what = match (&self.creds, &self.token) {
-            (Some(_), _) => "these credentials",
-            (None, Some(_)) => "this token",
-            (None, None) if self.url.contains('@') => "the user of the address",
-            (None, None) => return NoFleet::Unknown { url },
+        let options = &self.options;
+        let what = if options.creds.is_some() {
+            "these credentials"
+        } else if options.token.is_some() || options.token_file.is_some() {
+            "this token"
+        } else if options.url.contains('@') {
+            "the user of the address"
+        } else {
+            return NoFleet::Unknown { url };
         };
         NoFleet::Unauthorized { url, what }
     }

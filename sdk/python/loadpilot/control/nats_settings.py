@@ -6,7 +6,7 @@ Must never show a token.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 TENANT_DEFAULT = "local"
 TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what it holds)
+TOKEN_FILE_VARIABLE = "NATS_TOKEN_FILE"  # noqa: S105  (as above)
 CREDS_VARIABLE = "NATS_CREDS"
 CACERT_VARIABLE = "NATS_CACERT"
+CERT_VARIABLE = "NATS_CERT"
+KEY_VARIABLE = "NATS_KEY"
+DOMAIN_VARIABLE = "NATS_DOMAIN"
+PREFIX_VARIABLE = "NATS_API_PREFIX"
 INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
@@ -31,9 +36,14 @@ class ServerFlags:
 
     nats_url: str | None = None
     nats_token: str | None = None
+    nats_token_file: str | None = None
     creds: str | None = None
     tenant: str | None = None
     nats_cacert: str | None = None
+    nats_cert: str | None = None
+    nats_key: str | None = None
+    nats_domain: str | None = None
+    nats_api_prefix: str | None = None
     insecure_nats: bool = False
 
 
@@ -42,11 +52,20 @@ class Server:
     """Address of the log of a fleet, and the credentials for it."""
 
     url: str
-    token: str | None
+    token: str | None = field(repr=False)
     creds: Path | None
     tenant: str
     cacert: Path | None = None
     """Certificates to trust instead of those of this machine."""
+    token_file: Path | None = None
+    """File of the token, read for each connection as ``creds`` is."""
+    cert: Path | None = None
+    """Certificate that the server asks for, with its ``key``."""
+    key: Path | None = None
+    domain: str | None = None
+    """JetStream domain of the log; None for the account's own."""
+    api_prefix: str | None = None
+    """Prefix of the JetStream API, instead of a domain."""
 
     @property
     def place(self) -> str:
@@ -56,11 +75,11 @@ class Server:
 
     def join(self) -> _native.Session:
         """Connect to ask for runs; raises Fault when no coordinator listens, Refused."""
-        return _native.Session.join(self.url, self.token, self.creds, self.tenant, self.cacert)
+        return _native.Session.join(self)
 
     def visit(self) -> _native.Session:
         """Connect to read the log; raises Fault, Refused."""
-        return _native.Session.visit(self.url, self.token, self.creds, self.tenant, self.cacert)
+        return _native.Session.visit(self)
 
     def __repr__(self) -> str:
         return f"Server({self.place})"
@@ -74,9 +93,14 @@ def read_server(
     if not url:
         written = {
             "--nats-token": flags.nats_token,
+            "--nats-token-file": flags.nats_token_file,
             "--creds": flags.creds,
             "--tenant": flags.tenant,
             "--nats-cacert": flags.nats_cacert,
+            "--nats-cert": flags.nats_cert,
+            "--nats-key": flags.nats_key,
+            "--nats-domain": flags.nats_domain,
+            "--nats-api-prefix": flags.nats_api_prefix,
             "--insecure-nats": "yes" if flags.insecure_nats else None,
         }
         problems += without(written, NO_SERVER)
@@ -84,29 +108,69 @@ def read_server(
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
         must = "must be nats://host:port or tls://host:port"
         problems.append(rule("--nats-url", must, _native.shown_address(url)))
-    token, file = flags.nats_token, flags.creds
-    if token is not None and file is not None:
-        problems.append(Problem("--creds", "authenticates you, and so does --nats-token; drop one"))
-    # A flag goes before all of the environment.
-    if token is None and file is None:
-        file = environ.get(CREDS_VARIABLE) or None
-        token = None if file is not None else environ.get(TOKEN_VARIABLE) or None
-    if token == "":
-        problems.append(Problem("--nats-token", "is empty"))
+    login = _login(flags, environ, problems)
     is_insecure = flags.insecure_nats or environ.get(INSECURE_VARIABLE) == "1"
-    host = None if is_insecure else _native.token_exposed_to(url, token is not None)
+    has_token = login.token is not None or login.token_file is not None
+    host = None if is_insecure else _native.token_exposed_to(url, has_token)
     if host is not None:
         must = "must be tls://, or the token travels unencrypted; --insecure-nats insists"
         problems.append(rule("--nats-url", must, host))
-    creds = Path(file) if file is not None else None
-    if creds is not None and not creds.is_file():
-        place = "--creds" if flags.creds is not None else CREDS_VARIABLE
-        problems.append(rule(place, "must be a credentials file of NATS", str(creds)))
     tenant = TENANT_DEFAULT if flags.tenant is None else flags.tenant
     if not re.fullmatch(r"[a-z0-9_-]{1,128}", tenant):
         must = "must be 1 to 128 characters out of a-z 0-9 _ -"
         problems.append(rule("--tenant", must, tenant))
-    return Server(url, token, creds, tenant, _cacert(flags, environ, problems))
+    cert, key = _certificate(flags, environ, problems)
+    domain, api_prefix = _api_prefix(flags, environ, problems)
+    return Server(
+        url,
+        login.token,
+        login.creds,
+        tenant,
+        _cacert(flags, environ, problems),
+        login.token_file,
+        cert,
+        key,
+        domain,
+        api_prefix,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Login:
+    token: str | None = field(default=None, repr=False)
+    token_file: Path | None = None
+    creds: Path | None = None
+
+
+def _login(flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]) -> _Login:
+    """Read how the user authenticates. A flag goes before all of the environment."""
+    given = {
+        "--nats-token": flags.nats_token,
+        "--nats-token-file": flags.nats_token_file,
+        "--creds": flags.creds,
+    }
+    names = [name for name, value in given.items() if value is not None]
+    for name in names[1:]:
+        problems.append(Problem(name, f"authenticates you, and so does {names[0]}; drop one"))
+    if flags.nats_token == "":
+        problems.append(Problem("--nats-token", "is empty"))
+    creds, token_file, token = flags.creds, flags.nats_token_file, flags.nats_token
+    if not names:
+        creds = environ.get(CREDS_VARIABLE) or None
+        token_file = None if creds else environ.get(TOKEN_FILE_VARIABLE) or None
+        token = None if creds or token_file else environ.get(TOKEN_VARIABLE) or None
+    for file, place, must in (
+        (creds, CREDS_VARIABLE, "must be a credentials file of NATS"),
+        (token_file, TOKEN_FILE_VARIABLE, "must be a file with the token of NATS"),
+    ):
+        if file is not None and not Path(file).is_file():
+            flag = "--creds" if place == CREDS_VARIABLE else "--nats-token-file"
+            problems.append(rule(flag if names else place, must, file))
+    return _Login(token, _path(token_file), _path(creds))
+
+
+def _path(file: str | None) -> Path | None:
+    return None if file is None else Path(file)
 
 
 def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]) -> Path | None:
@@ -122,3 +186,40 @@ def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Probl
             Problem(place, "needs a tls:// address in --nats-url; nats:// has no certificate")
         )
     return Path(file)
+
+
+def _certificate(
+    flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
+) -> tuple[Path | None, Path | None]:
+    """Read certificate and key that the server asks for; one is nothing without the other."""
+    read: list[Path | None] = []
+    for value, name, variable, must in (
+        (flags.nats_cert, "--nats-cert", CERT_VARIABLE, "must be a file of certificates in PEM"),
+        (flags.nats_key, "--nats-key", KEY_VARIABLE, "must be a file with a private key in PEM"),
+    ):
+        file = value or environ.get(variable) or None
+        if file is not None and not Path(file).is_file():
+            problems.append(rule(name if value else variable, must, file))
+        read.append(_path(file))
+    cert, key = read
+    if (cert is None) != (key is None):
+        lacking, other = ("--nats-cert", "--nats-key")[:: 1 if cert is None else -1]
+        problems.append(Problem(lacking, f"must be given too: {other} is nothing without it"))
+    if flags.nats_cert and "tls://" not in (flags.nats_url or ""):
+        what = "needs a tls:// address in --nats-url; nats:// has no certificate"
+        problems.append(Problem("--nats-cert", what))
+    return cert, key
+
+
+def _api_prefix(
+    flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
+) -> tuple[str | None, str | None]:
+    """Read domain or prefix of JetStream. A flag replaces the other's variable."""
+    domain, prefix = flags.nats_domain, flags.nats_api_prefix
+    if domain is None and prefix is None:
+        domain = environ.get(DOMAIN_VARIABLE) or None
+        prefix = environ.get(PREFIX_VARIABLE) or None
+    wrong = _native.wrong_api_prefix(domain, prefix)
+    if wrong is not None:
+        problems.append(rule(*wrong))
+    return domain, prefix

@@ -25,8 +25,6 @@ use crate::{Fault, Stream};
 
 /// Maximum number of consumers of a stream. Tails are few: more is a leak.
 const MAX_CONSUMERS: i32 = 256;
-/// Maximum size of the bucket in bytes. It contains secret values only.
-const KV_MAX_BYTES: i64 = 16 << 20;
 
 /// Time of a stream's state, which the client library's own type leaves out.
 #[derive(Deserialize)]
@@ -123,11 +121,18 @@ impl Nats {
     async fn ensure(&self, wanted: Config) -> Result<(), Fault> {
         let found = match self.stream_info(&wanted.name).await {
             Ok(info) => info.config,
-            Err(Fault::Missing { .. }) => match self.create(&wanted).await? {
-                Some(created) => created,
-                // Another client created it meanwhile.
-                None => self.stream_info(&wanted.name).await?.config,
-            },
+            Err(Fault::Missing { .. }) => {
+                self.check_room().await?;
+                let wanted = Config {
+                    max_consumers: self.consumers_max(wanted.max_consumers).await?,
+                    ..wanted.clone()
+                };
+                match self.create(&wanted).await? {
+                    Some(created) => created,
+                    // Another client created it meanwhile.
+                    None => self.stream_info(&wanted.name).await?.config,
+                }
+            }
             Err(fault) => return Err(fault),
         };
         compare(&found, &wanted)
@@ -148,7 +153,7 @@ impl Nats {
         }
     }
 
-    fn wanted_stream(&self, stream: Stream) -> Config {
+    pub(super) fn wanted_stream(&self, stream: Stream) -> Config {
         Config {
             name: self.options.names.of(stream).to_owned(),
             subjects: self.options.bound_subjects(stream),
@@ -161,11 +166,11 @@ impl Nats {
 
     /// A bucket that every key-value client can read, except that messages may be deleted: only a
     /// deletion overwrites the bytes of a value.
-    fn wanted_bucket(&self) -> Config {
+    pub(super) fn wanted_bucket(&self) -> Config {
         Config {
             name: self.bucket_asset(),
             subjects: vec![format!("$KV.{}.>", self.options.names.kv)],
-            max_bytes: KV_MAX_BYTES,
+            max_bytes: i64::try_from(self.options.limits.secret_bytes).unwrap_or(i64::MAX),
             max_messages_per_subject: 1,
             allow_rollup: true,
             allow_direct: true,
@@ -177,7 +182,7 @@ impl Nats {
     }
 
     /// An object store that every client can read.
-    fn wanted_objects(&self) -> Config {
+    pub(super) fn wanted_objects(&self) -> Config {
         let name = &self.options.names.objects;
         Config {
             name: self.objects_asset(),
@@ -232,6 +237,11 @@ fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
         let at_least = format!("at least {}", wanted.num_replicas);
         return drift("num_replicas", replicas.to_string(), at_least);
     }
+    // An account may allow fewer: then fewer readers follow runs at a time.
+    if !(1..=wanted.max_consumers).contains(&found.max_consumers) {
+        let at_most = format!("1 to {}", wanted.max_consumers);
+        return drift("max_consumers", found.max_consumers.to_string(), at_most);
+    }
     if bytes != wanted.max_bytes {
         tracing::info!(
             asset = wanted.name,
@@ -244,11 +254,11 @@ fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
 }
 
 /// The settings that must be as wanted: each by the server's name, with its value as text.
-fn exact_settings(config: &Config) -> [(&'static str, String); 19] {
+fn exact_settings(config: &Config) -> [(&'static str, String); 18] {
     let mut subjects = config.subjects.clone();
     subjects.sort();
     let has_sources = config.sources.as_ref().is_some_and(|all| !all.is_empty());
-    let table: [(&'static str, &dyn Debug); 19] = [
+    let table: [(&'static str, &dyn Debug); 18] = [
         ("subjects", &subjects),
         ("storage", &config.storage),
         ("persist_mode", &config.persist_mode.unwrap_or_default()),
@@ -261,7 +271,6 @@ fn exact_settings(config: &Config) -> [(&'static str, String); 19] {
             &unlimited(config.max_messages_per_subject),
         ),
         ("max_msg_size", &unlimited(config.max_message_size.into())),
-        ("max_consumers", &config.max_consumers),
         ("duplicate_window", &config.duplicate_window),
         ("allow_msg_ttl", &config.allow_message_ttl),
         ("no_ack", &config.no_ack),

@@ -25,7 +25,7 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Timeout for the next event or heartbeat, after which the consumer counts as lost.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a user may not publish to if the server lets it create a consumer but not read from it.
-const NEXT: &str = "$JS.API.CONSUMER.MSG.NEXT";
+const NEXT: &str = "CONSUMER.MSG.NEXT";
 /// Maximum number of events of one request.
 const BATCH_EVENTS: usize = 1024;
 /// Maximum size of the events of one request, in bytes.
@@ -143,7 +143,8 @@ impl Cursor {
                 message = tokio::time::timeout_at(silent_at, self.deliveries.next()) => message,
             };
             let Ok(Some(message)) = message else {
-                let denial = self.nats.line.denial(NEXT, self.requested_at);
+                let requested = self.nats.api(NEXT);
+                let denial = self.nats.line.denial(&requested, self.requested_at);
                 return denial.map_or(Delivery::Broken, Delivery::Denied);
             };
             return match message.status {
@@ -233,7 +234,7 @@ impl Nats {
         what: &str,
     ) -> Result<Consumer<Config>, Fault> {
         let sent_at = Instant::now();
-        let requested = format!("$JS.API.CONSUMER.CREATE.{asset}");
+        let requested = self.api(&format!("CONSUMER.CREATE.{asset}"));
         let created = tokio::select! {
             created = self.jetstream.create_consumer_on_stream(config, asset) => created,
             denied = self.line.denied(&requested, sent_at) => return Err(denied),
@@ -402,7 +403,8 @@ mod tests {
             steps.push(tail.next().await);
         }
         let denied = steps.pop();
-        let is_named = matches!(&denied, Some(Err(Fault::Denied { what, .. })) if what == NEXT);
+        let is_named =
+            matches!(&denied, Some(Err(Fault::Denied { what, .. })) if what.ends_with(NEXT));
         assert!(is_named, "{denied:?}");
     }
 }

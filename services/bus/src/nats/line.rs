@@ -89,6 +89,9 @@ impl Line {
                 drop(errors);
                 self.reported.send_modify(|count| *count += 1);
             }
+            Event::ClientError(error) => {
+                tracing::warn!(%error, "no connection to NATS; the next attempt follows");
+            }
             other => tracing::info!(event = %other, "NATS"),
         }
     }

@@ -151,7 +151,7 @@ impl Nats {
         let handle = self.jetstream.get_stream_no_info(asset).await;
         let handle = handle.map_err(|err| api::fault(&what(), &err))?;
         let sent_at = Instant::now();
-        let requested = format!("$JS.API.STREAM.PURGE.{asset}");
+        let requested = self.api(&format!("STREAM.PURGE.{asset}"));
         let purged = tokio::select! {
             purged = handle.purge().filter(filter) => purged,
             denied = self.line.denied(&requested, sent_at) => return Err(denied),

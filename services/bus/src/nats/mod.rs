@@ -2,30 +2,32 @@
 //!
 //! It must never retry a write by itself: only the caller knows whether a repeat is safe.
 
+mod account;
 mod api;
 mod assets;
 mod cursor;
 mod line;
 mod log;
+mod login;
 mod object_subjects;
 mod objects;
 mod tail;
 mod tenant;
 mod vault;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Request, ServerAddr, Subscriber};
+use async_nats::{
+    Client, ConnectError, ConnectErrorKind, ConnectOptions, Request, ServerAddr, Subscriber,
+};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::nkey::key_pair;
 use crate::options::without_userinfo;
 use crate::{Fault, Link, Message, Options, RequestError};
 use line::Line;
@@ -60,16 +62,7 @@ impl Nats {
         let client = settings(options, &addresses, line.clone())?
             .connect(addresses)
             .await
-            .map_err(|err| match err.kind() {
-                ConnectErrorKind::ServerParse => Fault::Address { url: shown.clone() },
-                ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                    Fault::Unauthorized { url: shown.clone() }
-                }
-                _ => Fault::Unreachable {
-                    url: shown.clone(),
-                    why: err.to_string(),
-                },
-            })?;
+            .map_err(|err| refusal(&err, &shown))?;
         let found = client
             .try_server_info()
             .map(|info| info.version)
@@ -78,6 +71,7 @@ impl Nats {
             return Err(Fault::Version { found });
         }
         let jetstream = ContextBuilder::new()
+            .api_prefix(&options.api_prefix)
             .timeout(ACK_TIMEOUT)
             .build(client.clone());
         let mut nats = Nats {
@@ -89,6 +83,11 @@ impl Nats {
         };
         nats.find_reach().await;
         Ok(nats)
+    }
+
+    /// Subject of a request to the JetStream API, which a denial of the server names.
+    fn api(&self, request: &str) -> String {
+        format!("{}.{request}", self.options.api_prefix)
     }
 
     pub(crate) fn link(&self) -> Link {
@@ -186,12 +185,38 @@ impl NatsSubscription {
     }
 }
 
+/// Why there is no connection to the server `url`, with what helps.
+fn refusal(err: &ConnectError, url: &str) -> Fault {
+    let (url, why) = (url.to_owned(), err.to_string());
+    let has = |words: &str| why.contains(words);
+    let lacks = |what: &str| Fault::Unreachable {
+        url: url.clone(),
+        why: format!("{what} ({why})"),
+    };
+    match err.kind() {
+        ConnectErrorKind::ServerParse => Fault::Address { url },
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            Fault::Unauthorized { url }
+        }
+        _ if has("maximum account active connections") || has("maximum connections exceeded") => {
+            Fault::NoConnectionLeft { url, why }
+        }
+        _ if has("CertificateRequired") => {
+            lacks("it asks for a certificate; name one in --nats-cert and --nats-key")
+        }
+        _ if has("UnknownIssuer") => {
+            lacks("its certificate is of an unknown authority; name that in --nats-cacert")
+        }
+        _ => Fault::Unreachable { url, why },
+    }
+}
+
 fn settings(
     options: &Options,
     addresses: &[ServerAddr],
     line: Arc<Line>,
 ) -> Result<ConnectOptions, Fault> {
-    let mut settings = ConnectOptions::new()
+    Ok(login::connect_options(options, addresses)?
         .name(&options.name)
         .ping_interval(PING_INTERVAL)
         .connection_timeout(CONNECT_TIMEOUT)
@@ -200,117 +225,7 @@ fn settings(
         .event_callback(move |event| {
             line.note(event);
             std::future::ready(())
-        });
-    if let Some(file) = &options.cacert {
-        check_certificates(file)?;
-        settings = settings.add_root_certificates(file.clone());
-    }
-    if let Some(file) = &options.creds {
-        return with_credentials(settings, file);
-    }
-    Ok(match login(options, addresses) {
-        // A server with a token reads the whole text, a server with users its two parts.
-        Login::Token(token) => match token.split_once(':') {
-            Some((user, password)) => {
-                let (user, password) = (user.to_owned(), password.to_owned());
-                as_user(settings, user, password).token(token)
-            }
-            None => settings.token(token),
-        },
-        Login::User(user, password) => as_user(settings, user, password),
-        Login::Nothing => settings,
-    })
-}
-
-/// Replies arrive on inboxes under the user's name, so that permissions can hide them from other
-/// users.
-fn as_user(settings: ConnectOptions, user: String, password: String) -> ConnectOptions {
-    let is_token = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
-    let settings = match !user.is_empty() && user.chars().all(is_token) {
-        true => settings.custom_inbox_prefix(format!("_INBOX.{user}")),
-        false => settings,
-    };
-    settings.user_and_password(user, password)
-}
-
-/// Checks the certificate file, since the client library's own error does not name it.
-fn check_certificates(file: &Path) -> Result<(), Fault> {
-    let unusable = |why: String| Fault::Certificates {
-        file: file.display().to_string(),
-        why,
-    };
-    let text = std::fs::read(file).map_err(|error| unusable(error.kind().to_string()))?;
-    let begin = b"-----BEGIN CERTIFICATE-----";
-    match text.windows(begin.len()).any(|part| part == begin) {
-        true => Ok(()),
-        false => Err(unusable("it holds no certificate in PEM".to_owned())),
-    }
-}
-
-/// Adds the JWT and the key of a credentials file, or the key alone. Replies arrive on inboxes
-/// under its public key. No error may quote its content.
-fn with_credentials(settings: ConnectOptions, file: &Path) -> Result<ConnectOptions, Fault> {
-    let unusable = |why: String| Fault::Credentials {
-        file: file.display().to_string(),
-        why,
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| unusable(error.kind().to_string()))?;
-    let no_pair = |_| {
-        unusable("it must hold a JWT and its key, as `nsc` writes them, or a key alone".to_owned())
-    };
-    let key = key_pair(&text).map_err(no_pair)?;
-    let settings = settings.custom_inbox_prefix(format!("_INBOX.{}", key.public_key()));
-    if !text.contains("-----BEGIN") {
-        let seed = key.seed().map_err(|error| unusable(error.to_string()))?;
-        return Ok(settings.nkey(seed));
-    }
-    settings.credentials(&text).map_err(no_pair)
-}
-
-enum Login {
-    Token(String),
-    User(String, String),
-    Nothing,
-}
-
-/// The explicit token, else the login in an address: `token@host` or `user:password@host`, which
-/// the client library ignores.
-fn login(options: &Options, addresses: &[ServerAddr]) -> Login {
-    if let Some(token) = &options.token {
-        return Login::Token(token.clone());
-    }
-    let first = addresses
-        .iter()
-        .find_map(|address| Some((address.username()?, address.password())));
-    match first {
-        Some((user, Some(password))) => {
-            Login::User(percent_decoded(user), percent_decoded(password))
-        }
-        Some((token, None)) => Login::Token(percent_decoded(token)),
-        None => Login::Nothing,
-    }
-}
-
-/// Decodes the percent-encoding of a URL.
-fn percent_decoded(text: &str) -> String {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        match part
-            .get(..2)
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-        {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend_from_slice(&part.as_bytes()[2..]);
-            }
-            None => {
-                bytes.push(b'%');
-                bytes.extend_from_slice(part.as_bytes());
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+        }))
 }
 
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, Fault> {
@@ -369,19 +284,6 @@ mod tests {
             ("nonsense", false),
         ] {
             assert_eq!(is_supported(version), expected, "{version:?}");
-        }
-    }
-
-    /// Broken if an address cannot contain a password with a slash.
-    #[test]
-    fn a_login_in_an_address_is_percent_decoded() {
-        for (text, expected) in [
-            ("a%2Fb", "a/b"),
-            ("%40", "@"),
-            ("50%", "50%"),
-            ("%zz", "%zz"),
-        ] {
-            assert_eq!(percent_decoded(text), expected, "{text}");
         }
     }
 

@@ -30,7 +30,7 @@ impl Nats {
         let Reach::Within(filter) = self.options.reach.clone() else {
             return;
         };
-        let subject = format!("$JS.API.STREAM.INFO.{}", self.options.names.ctl);
+        let subject = self.api(&format!("STREAM.INFO.{}", self.options.names.ctl));
         let sent_at = Instant::now();
         let answer = self.client.request(subject.clone(), "".into());
         let is_denied = tokio::select! {
@@ -114,7 +114,7 @@ impl Nats {
         let handle = self.jetstream.get_stream_no_info(asset).await;
         let handle = handle.map_err(|err| api::fault(&what(), &err))?;
         let sent_at = Instant::now();
-        let requested = format!("$JS.API.DIRECT.GET.{asset}.{subject}");
+        let requested = self.api(&format!("DIRECT.GET.{asset}.{subject}"));
         let found = tokio::select! {
             found = handle.direct_get_last_for_subject(subject) => found,
             denied = self.line.denied(&requested, sent_at) => return Err(denied),
@@ -151,7 +151,8 @@ impl Nats {
             let created = self.created(stream).await?.to_string();
             let stored = self.last_in(&self.bucket_asset(), &key).await?;
             if stored.is_none_or(|stored| stored.payload != created.as_bytes()) {
-                let put = async { self.jetstream.publish(key, created.into()).await?.await };
+                let to = self.kv_target(&key);
+                let put = async { self.jetstream.publish(to, created.into()).await?.await };
                 let put = timeout(ACK_TIMEOUT, put).await;
                 let what = "store when the log was created";
                 let put = put.map_err(|_| Fault::TimedOut {

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::Fault;
+use crate::options::API_PREFIX;
 
 /// Maximum number of deletions per shred. A key has one value: a second round is needed only if
 /// another client writes meanwhile.
@@ -37,7 +38,7 @@ impl Nats {
             .expected_stream(self.bucket_asset());
         let acked = async {
             self.jetstream
-                .send_publish(self.kv_subject(key), message)
+                .send_publish(self.kv_target(&self.kv_subject(key)), message)
                 .await?
                 .await
         };
@@ -101,13 +102,23 @@ impl Nats {
             .header(OPERATION, "PURGE")
             .ttl(MARK_TTL)
             .expected_stream(asset);
-        let acked = async { self.jetstream.send_publish(subject, mark).await?.await };
+        let to = self.kv_target(&subject);
+        let acked = async { self.jetstream.send_publish(to, mark).await?.await };
         match timeout(ACK_TIMEOUT, acked).await {
             Ok(Ok(_ack)) => Ok(()),
             Ok(Err(err)) => Err(api::fault(what, &err)),
             Err(_elapsed) => Err(Fault::TimedOut {
                 what: what.to_owned(),
             }),
+        }
+    }
+
+    /// Where a write of the bucket's `subject` is published. Servers keep `$KV` to themselves on a
+    /// leaf node with JetStream of its own: there the API prefix leads to the bucket.
+    pub(super) fn kv_target(&self, subject: &str) -> String {
+        match self.options.api_prefix == API_PREFIX {
+            true => subject.to_owned(),
+            false => self.api(subject),
         }
     }
 

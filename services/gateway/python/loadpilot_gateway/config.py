@@ -10,7 +10,7 @@ import os
 import re
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,9 +43,13 @@ NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9._-]+")
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")
 FLAGS = {
     "--nats-url": "NATS_URL",
-    "--nats-token": "NATS_TOKEN_FILE",
+    "--nats-token-file": "NATS_TOKEN_FILE",
     "--creds": "NATS_CREDS",
     "--nats-cacert": "NATS_CACERT",
+    "--nats-cert": "NATS_CERT",
+    "--nats-key": "NATS_KEY",
+    "--nats-domain": "NATS_DOMAIN",
+    "--nats-api-prefix": "NATS_API_PREFIX",
     "--insecure-nats": "INSECURE_NATS",
     "--tenant": "TENANT",
 }
@@ -68,6 +72,14 @@ class Settings(BaseSettings):
     )
     nats_cacert: Path | None = Field(
         default=None, description="certificates to trust for it, a PEM file"
+    )
+    nats_cert: Path | None = Field(
+        default=None, description="the certificate that it asks for, a PEM file"
+    )
+    nats_key: Path | None = Field(default=None, description="its private key, a PEM file")
+    nats_domain: str | None = Field(default=None, description="JetStream domain of the log")
+    nats_api_prefix: str | None = Field(
+        default=None, description="prefix of the JetStream API, if it is not $JS.API"
     )
     insecure_nats: bool = Field(
         default=False, description="send the token unencrypted to nats:// off loopback"
@@ -293,15 +305,18 @@ def fleet(
 ) -> RotatingServer | None:
     """Read the NATS server of the fleet, as the command line does."""
     found: list[Problem] = []
-    token = None
     if settings.nats_token_file is not None:
-        token = secret_file("NATS_TOKEN_FILE", settings.nats_token_file, found)
+        secret_file("NATS_TOKEN_FILE", settings.nats_token_file, found)
     flags = ServerFlags(
         nats_url=settings.nats_url,
-        nats_token=token,
-        creds=str(settings.nats_creds) if settings.nats_creds else None,
+        nats_token_file=_text(settings.nats_token_file),
+        creds=_text(settings.nats_creds),
         tenant=settings.tenant,
-        nats_cacert=str(settings.nats_cacert) if settings.nats_cacert else None,
+        nats_cacert=_text(settings.nats_cacert),
+        nats_cert=_text(settings.nats_cert),
+        nats_key=_text(settings.nats_key),
+        nats_domain=settings.nats_domain,
+        nats_api_prefix=settings.nats_api_prefix,
         insecure_nats=settings.insecure_nats,
     )
     server = read_server(flags, environ, found)
@@ -313,15 +328,13 @@ def fleet(
         problems.append(Problem(place, what))
     if server is None:
         return None
-    return RotatingServer(
-        server.url,
-        server.token,
-        server.creds,
-        server.tenant,
-        server.cacert,
-        settings.nats_token_file,
-        settings.insecure_nats or environ.get(INSECURE_VARIABLE) == "1",
-    )
+    is_insecure = settings.insecure_nats or environ.get(INSECURE_VARIABLE) == "1"
+    named = {one.name: getattr(server, one.name) for one in fields(server)}
+    return RotatingServer(**named, is_insecure=is_insecure)
+
+
+def _text(file: Path | None) -> str | None:
+    return None if file is None else str(file)
 
 
 def bearer(name: str, file: Path | None, problems: list[Problem]) -> str | None:

@@ -37,19 +37,10 @@ FILE_BYTES_MAX = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class RotatingServer(Server):
-    """A server whose token file is read for each new connection, as its credentials file is."""
+    """A server whose files of token and credentials may be replaced."""
 
-    token_file: Path | None = None
     is_insecure: bool = False
     """Whether a token may travel unencrypted off loopback."""
-
-    def join(self) -> _native.Session:
-        """Connect to ask for runs; raises Fault when no coordinator listens, Refused."""
-        return self._current().join()
-
-    def visit(self) -> _native.Session:
-        """Connect to read the log; raises Fault, Refused."""
-        return self._current().visit()
 
     @property
     def has_token(self) -> bool:
@@ -58,18 +49,8 @@ class RotatingServer(Server):
 
     def stamp(self) -> object:
         """Return what changes when the credentials do."""
-        return [stamp_of(one) for one in (self.token_file, self.creds) if one is not None]
-
-    def _current(self) -> Server:
-        token = self.token
-        if self.token_file is not None:
-            try:
-                with self.token_file.open(encoding="utf-8") as opened:
-                    token = opened.read(FILE_BYTES_MAX).strip("\r\n")
-            except (OSError, UnicodeError):
-                what = f"the token file {self.token_file} of the log cannot be read"
-                raise _native.Fault(what) from None
-        return Server(self.url, token, self.creds, self.tenant, self.cacert)
+        files = (self.token_file, self.creds, self.cert, self.key)
+        return [stamp_of(one) for one in files if one is not None]
 
 
 class Tenants:

@@ -33,7 +33,10 @@ LOOP = ("users", "user_stages", "max", "wait", "session")
 REPLAY = ("replay_curve", "replay_run", "scale")
 SHAPE = ("mode", "ramp_up", "baseline", "burst", "period")
 SCHEDULE = ("rps", *SHAPE, "idle", "stages", *REPLAY)
-SERVER = ("nats_url", "nats_token", "creds", "tenant", "nats_cacert", "insecure_nats")
+LOGIN = ("nats_token", "nats_token_file", "creds")
+CERTIFICATES = ("nats_cacert", "nats_cert", "nats_key")
+PREFIXES = ("nats_domain", "nats_api_prefix")
+SERVER = ("nats_url", *LOGIN, "tenant", *CERTIFICATES, *PREFIXES, "insecure_nats")
 COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert")
 LISTEN = ("listen", "listen_cert", "listen_key", "listen_cacert")
 JOINING = ("external_agents", "min_agents", "wait_agents", "need")
@@ -50,8 +53,9 @@ REPLACES: Mapping[str, Sequence[str]] = {
     "nats_url": (*COORDINATOR, *LISTEN, "agents"),
     "coordinator_url": (*SERVER, *LISTEN, "agents"),
     "listen": (*SERVER, *COORDINATOR),
-    "nats_token": ("creds",),
-    "creds": ("nats_token",),
+    **{one: tuple(other for other in LOGIN if other != one) for one in LOGIN},
+    "nats_domain": ("nats_api_prefix",),
+    "nats_api_prefix": ("nats_domain",),
     "quiet": ("verbose",),
     "verbose": ("quiet",),
 }
@@ -63,9 +67,14 @@ UNSET: Mapping[str, Sequence[str]] = {
 }
 """What an empty address replaces; without a server the run is for this machine."""
 EQUIVALENT: Mapping[str, Sequence[str]] = {
-    "NATS_TOKEN": ("creds",),
-    "NATS_CREDS": ("creds",),
+    "NATS_TOKEN": ("creds", "nats_token_file"),
+    "NATS_TOKEN_FILE": ("creds", "nats_token_file"),
+    "NATS_CREDS": ("creds", "nats_token_file"),
     "NATS_CACERT": ("nats_cacert",),
+    "NATS_CERT": ("nats_cert",),
+    "NATS_KEY": ("nats_key",),
+    "NATS_DOMAIN": PREFIXES,
+    "NATS_API_PREFIX": PREFIXES,
 }
 """Variables of NATS, with the options of files that they take precedence over."""
 

@@ -33,13 +33,21 @@ class ServerFlags(nats_settings.ServerFlags):
             "read command lines.",
         ),
     ] = None
+    nats_token_file: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "File of the token, read for each connection. Without the flag: NATS_TOKEN_FILE.",
+        ),
+    ] = None
     creds: Annotated[
         str | None,
         flag(
             FLEET,
             "FILE",
-            "NATS credentials file, or a key alone, instead of a token. Without the flag: "
-            "NATS_CREDS.",
+            "NATS credentials file, or a key alone, instead of a token; read for each connection. "
+            "Without the flag: NATS_CREDS.",
         ),
     ] = None
     tenant: Annotated[
@@ -52,6 +60,41 @@ class ServerFlags(nats_settings.ServerFlags):
             "FILE",
             "Certificates to trust for a tls:// server, PEM. Without the flag: NATS_CACERT.",
             default=MACHINE_CERTIFICATES,
+        ),
+    ] = None
+    nats_cert: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "Certificate that a tls:// server asks for, PEM; with --nats-key. Without the flag: "
+            "NATS_CERT.",
+        ),
+    ] = None
+    nats_key: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "Private key of --nats-cert, PEM without a password. Without the flag: NATS_KEY.",
+        ),
+    ] = None
+    nats_domain: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "NAME",
+            "JetStream domain of the log, on a leaf node with JetStream of its own. Without the "
+            "flag: NATS_DOMAIN.",
+        ),
+    ] = None
+    nats_api_prefix: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "SUBJECT",
+            "Prefix of the JetStream API, if it is not $JS.API. Without the flag: "
+            "NATS_API_PREFIX.",
         ),
     ] = None
     insecure_nats: Annotated[

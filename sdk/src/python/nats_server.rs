@@ -1,0 +1,85 @@
+//! NATS servers: the Python class of one, and checks of its URL and prefix.
+
+use std::path::PathBuf;
+
+use loadpilot_bus::{Certificate, Options, api_prefix, without_userinfo};
+use loadpilot_events::wire::subject::DEFAULT_PREFIX;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::server_address::ServerAddress;
+
+/// Attributes of `loadpilot.control.nats_settings.Server`, which explains them.
+#[derive(FromPyObject)]
+pub(super) struct Server {
+    url: String,
+    token: Option<String>,
+    token_file: Option<PathBuf>,
+    creds: Option<PathBuf>,
+    tenant: String,
+    cacert: Option<PathBuf>,
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+    domain: Option<String>,
+    api_prefix: Option<String>,
+}
+
+impl Server {
+    /// # Errors
+    /// `ValueError` for a domain or prefix that cannot be part of a subject.
+    pub(super) fn address(self) -> PyResult<ServerAddress> {
+        let mut options = Options {
+            token: self.token,
+            token_file: self.token_file,
+            creds: self.creds,
+            cacert: self.cacert,
+            certificate: self
+                .cert
+                .zip(self.key)
+                .map(|(cert, key)| Certificate { cert, key }),
+            prefix: DEFAULT_PREFIX.to_owned(),
+            ..Options::new(self.url)
+        };
+        let prefix = api_prefix(self.domain, self.api_prefix)
+            .map_err(|one| PyValueError::new_err(format!("--{}: {}", one.flag, one.rule)))?;
+        if let Some(prefix) = prefix {
+            options.api_prefix = prefix;
+        }
+        Ok(ServerAddress {
+            options,
+            tenant: self.tenant,
+        })
+    }
+}
+
+/// What is wrong with a domain or a prefix of the JetStream API: flag, rule and value; None if
+/// nothing is.
+#[pyfunction]
+#[pyo3(signature = (domain, prefix))]
+pub(super) fn wrong_api_prefix(
+    domain: Option<String>,
+    prefix: Option<String>,
+) -> Option<(String, String, String)> {
+    let wrong = api_prefix(domain, prefix).err()?;
+    Some((format!("--{}", wrong.flag), wrong.rule, wrong.found))
+}
+
+/// The URL without user and password, for messages.
+#[pyfunction]
+pub(super) fn shown_address(url: &str) -> String {
+    without_userinfo(url)
+}
+
+/// Seed and public half of a new key of a NATS user.
+#[pyfunction]
+pub(super) fn new_nats_key() -> PyResult<(String, String)> {
+    let key = loadpilot_bus::UserKey::new();
+    let key = key.ok_or_else(|| PyRuntimeError::new_err("no key could be made"))?;
+    Ok((key.seed, key.public))
+}
+
+/// The first host off loopback to which a token would travel unencrypted, if any.
+#[pyfunction]
+pub(super) fn token_exposed_to(url: &str, has_token: bool) -> Option<String> {
+    loadpilot_bus::token_exposed_to(url, has_token)
+}

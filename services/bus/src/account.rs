@@ -1,0 +1,179 @@
+//! Limits of an account, and what a log needs of them.
+//!
+//! Pure: the numbers are read elsewhere.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What an account allows and uses, as far as a server tells it to the account's users. It tells
+/// nobody how many connections it allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Account {
+    /// Version of the server.
+    pub server: String,
+    /// JetStream domain in which the account's streams are.
+    pub domain: Option<String>,
+    /// Bytes that streams in files may take.
+    pub storage: Allowance,
+    /// Number of streams.
+    pub streams: Allowance,
+    /// Maximum size of one stream in bytes; `None`: no limit.
+    pub stream_bytes_max: Option<u64>,
+    /// Maximum number of consumers of one stream; `None`: no limit.
+    pub consumers_max: Option<u64>,
+    /// Whether a stream without a limit in bytes is refused; those of the log have one.
+    pub max_bytes_required: bool,
+    /// Maximum size of a message in bytes, as the server stated when it was connected to.
+    pub message_bytes_max: u64,
+    /// Number of connections now, this one too; `None` if the server does not tell.
+    pub connections: Option<u64>,
+}
+
+/// A limit of an account, and how much of it is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Allowance {
+    /// What streams have reserved or what exists.
+    pub used: u64,
+    /// `None`: no limit.
+    pub max: Option<u64>,
+}
+
+/// A limit of an account that is too small for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// What is limited, and what helps.
+    pub limit: Limit,
+    /// What the streams of the log that are absent need.
+    pub needed: u64,
+    /// What the account has left of it, or allows.
+    pub allowed: u64,
+}
+
+/// Limits that an account can set below what a log needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Bytes that all streams may take.
+    Storage,
+    /// Bytes that one stream may take.
+    StreamBytes,
+    /// Number of streams.
+    Streams,
+}
+
+impl Allowance {
+    /// What is left; `None`: no limit.
+    pub fn left(&self) -> Option<u64> {
+        self.max.map(|max| max.saturating_sub(self.used))
+    }
+}
+
+impl Account {
+    /// The limits that are too small for further streams of these sizes in bytes.
+    pub fn shortages(&self, streams: &[u64]) -> Vec<Shortage> {
+        let total = streams.iter().sum();
+        let largest = streams.iter().copied().max().unwrap_or_default();
+        let needs = [
+            (Limit::Streams, streams.len() as u64, self.streams.left()),
+            (Limit::Storage, total, self.storage.left()),
+            (Limit::StreamBytes, largest, self.stream_bytes_max),
+        ];
+        let short = needs.into_iter().filter_map(|(limit, needed, allowed)| {
+            let allowed = allowed.filter(|allowed| needed > *allowed)?;
+            Some(Shortage {
+                limit,
+                needed,
+                allowed,
+            })
+        });
+        short.collect()
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (needed, allowed) = (self.needed, self.allowed);
+        match self.limit {
+            Limit::Streams => write!(
+                f,
+                "{allowed} more streams, and the log needs {needed} (remove others, or choose a \
+                 larger plan)"
+            ),
+            Limit::Storage => write!(
+                f,
+                "{} more of storage in files, and the log needs {} (start the first coordinator \
+                 with a smaller --log-storage, remove other streams, or choose a larger plan)",
+                size(allowed),
+                size(needed)
+            ),
+            Limit::StreamBytes => write!(
+                f,
+                "{} for a stream, and the largest of the log takes {} (start the first \
+                 coordinator with a smaller --log-storage)",
+                size(allowed),
+                size(needed)
+            ),
+        }
+    }
+}
+
+/// A size in MiB, or in GiB from 1 GiB on, with one digit; the digit is rounded down.
+fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x4000_0000 => (1 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    let tenths = u128::from(bytes) * 10 / unit;
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(storage: u64, streams: u64, stream_bytes_max: Option<u64>) -> Account {
+        let allowance = |max| Allowance {
+            used: 0,
+            max: Some(max),
+        };
+        Account {
+            server: String::new(),
+            domain: None,
+            storage: allowance(storage),
+            streams: allowance(streams),
+            stream_bytes_max,
+            consumers_max: None,
+            max_bytes_required: true,
+            message_bytes_max: 0,
+            connections: None,
+        }
+    }
+
+    /// Broken if one limit that is too small hides another, or what fits is refused.
+    #[test]
+    fn each_limit_is_compared() {
+        let streams = [64, 2_048, 16, 512];
+        let enough = account(2_640, 4, Some(2_048));
+        assert_eq!(enough.shortages(&streams), []);
+        let short = account(2_639, 3, Some(2_047)).shortages(&streams);
+        let found: Vec<_> = short
+            .iter()
+            .map(|one| (one.limit, one.needed, one.allowed))
+            .collect();
+        let expected = [
+            (Limit::Streams, 4, 3),
+            (Limit::Storage, 2_640, 2_639),
+            (Limit::StreamBytes, 2_048, 2_047),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(account(0, 0, None).shortages(&[]), []);
+    }
+
+    /// Broken if a size is shown larger than it is: a limit would look as if it were enough.
+    #[test]
+    fn sizes_are_rounded_down() {
+        assert_eq!(size(2_640 << 20), "2.5 GiB");
+        assert_eq!(size((1 << 30) - 1), "1023.9 MiB");
+        assert_eq!(size(0), "0.0 MiB");
+    }
+}
