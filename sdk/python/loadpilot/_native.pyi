@@ -212,6 +212,12 @@ def new_nats_key() -> tuple[str, str]:
 def token_exposed_to(url: str, has_token: bool) -> str | None:
     """Return the first host to which a token would travel unencrypted; None if there is none."""
 
+def account(server: Server) -> str:
+    """Return what the account of a server allows and uses, as JSON; creates nothing.
+
+    Raises Fault when the server cannot be reached or has no JetStream.
+    """
+
 def wrong_api_prefix(domain: str | None, prefix: str | None) -> tuple[str, str, str] | None:
     """Return flag, rule and value of a wrong domain or prefix of JetStream; None if it is fine."""
 

@@ -7,7 +7,10 @@ use loadpilot_events::wire::subject::DEFAULT_PREFIX;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::server_address::ServerAddress;
+use super::blocking::wait;
+use super::errors::failed;
+use super::values::json;
+use crate::server_address::{ServerAddress, read_account};
 
 /// Attributes of `loadpilot.control.nats_settings.Server`, which explains them.
 #[derive(FromPyObject)]
@@ -50,6 +53,17 @@ impl Server {
             tenant: self.tenant,
         })
     }
+}
+
+/// What the account of a server allows and uses, as JSON.
+#[pyfunction]
+pub(super) fn account(py: Python<'_>, server: Server) -> PyResult<String> {
+    let address = server.address()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let report = wait(py, &runtime, async move { read_account(&address).await })?;
+    json(&report.map_err(|error| failed(py, &error))?)
 }
 
 /// What is wrong with a domain or a prefix of the JetStream API: flag, rule and value; None if

@@ -6,6 +6,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+/// Size of a message in bytes with which plans and reports of some 3,500 agents work.
+const MESSAGE_BYTES: u64 = 1_000_000;
+/// Number of consumers of a stream that suffices a busy fleet.
+const CONSUMERS: u64 = 32;
+
 /// What an account allows and uses, as far as a server tells it to the account's users. It tells
 /// nobody how many connections it allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,8 +31,6 @@ pub struct Account {
     pub max_bytes_required: bool,
     /// Maximum size of a message in bytes, as the server stated when it was connected to.
     pub message_bytes_max: u64,
-    /// Number of connections now, this one too; `None` if the server does not tell.
-    pub connections: Option<u64>,
 }
 
 /// A limit of an account, and how much of it is in use.
@@ -61,6 +64,28 @@ pub enum Limit {
     Streams,
 }
 
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = |max: Option<u64>, text: fn(u64) -> String| match max {
+            Some(max) => format!(" of {}", text(max)),
+            None => ", no limit".to_owned(),
+        };
+        write!(
+            f,
+            "{} of storage{}; {} streams{}; messages of {}",
+            size(self.storage.used),
+            limit(self.storage.max, size),
+            self.streams.used,
+            limit(self.streams.max, |max| max.to_string()),
+            size(self.message_bytes_max),
+        )?;
+        match &self.domain {
+            Some(domain) => write!(f, "; JetStream domain {domain}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Allowance {
     /// What is left; `None`: no limit.
     pub fn left(&self) -> Option<u64> {
@@ -69,6 +94,25 @@ impl Allowance {
 }
 
 impl Account {
+    /// Limits with which small fleets work, and large ones do not: what they mean.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.message_bytes_max < MESSAGE_BYTES {
+            found.push(format!(
+                "NATS accepts messages of {} only: runs with large plans or many agents fail; \
+                 raise max_payload to 1 MB",
+                size(self.message_bytes_max)
+            ));
+        }
+        if let Some(max) = self.consumers_max.filter(|max| *max < CONSUMERS) {
+            found.push(format!(
+                "the account allows {max} consumers of a stream: each coordinator has one, and \
+                 each command or page that follows a run has one of each stream"
+            ));
+        }
+        found
+    }
+
     /// The limits that are too small for further streams of these sizes in bytes.
     pub fn shortages(&self, streams: &[u64]) -> Vec<Shortage> {
         let total = streams.iter().sum();
@@ -145,7 +189,6 @@ mod tests {
             consumers_max: None,
             max_bytes_required: true,
             message_bytes_max: 0,
-            connections: None,
         }
     }
 

@@ -115,6 +115,29 @@ impl Bus {
         }
     }
 
+    /// Number of connections that the account has now, this one too; `None` if that is not told.
+    pub async fn connections(&self) -> Option<u64> {
+        match self {
+            Bus::Nats(bus) => bus.connections().await,
+            Bus::File(_) => None,
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => None,
+        }
+    }
+
+    /// Whether the account has room for the parts of the log that are absent. Creates nothing.
+    ///
+    /// # Errors
+    /// [`Fault::Shortage`], and any fault of a request.
+    pub async fn check_room(&self) -> Result<(), Fault> {
+        match self {
+            Bus::Nats(bus) => bus.check_room().await,
+            Bus::File(_) => Err(Fault::ReadOnly),
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => Ok(()),
+        }
+    }
+
     /// Maximum size in bytes of a message, as the server stated last.
     pub fn message_bytes_max(&self) -> u64 {
         on_each!(self, bus => bus.message_bytes_max())

@@ -4,9 +4,10 @@
 //! On a fleet's server no stream is created before a coordinator has answered.
 
 use bytes::Bytes;
-use loadpilot_bus::{Bus, Fault, Options, Reach, RequestError, Stream, without_userinfo};
+use loadpilot_bus::{Account, Bus, Fault, Options, Reach, RequestError, Stream, without_userinfo};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::subject::Subjects;
+use serde::Serialize;
 
 use super::session::Session;
 use super::session::session_error::{COORDINATOR_TIMEOUT, SessionError};
@@ -79,6 +80,43 @@ impl ServerAddress {
             Err(RequestError::Fault(fault)) => Err(fault.into()),
         }
     }
+}
+
+/// What the account of a server allows, as [`read_account`] finds it.
+#[derive(Debug, Clone, Serialize)]
+pub struct AccountReport {
+    /// Limits and use.
+    #[serde(flatten)]
+    pub account: Option<Account>,
+    /// Number of connections now, this one too; `None` if the server does not tell.
+    pub connections: Option<u64>,
+    /// All limits in one line.
+    pub shown: Option<String>,
+    /// Limits with which large fleets do not work.
+    pub warnings: Vec<String>,
+    /// Why a log does not fit; `None` if it does, or exists.
+    pub shortage: Option<String>,
+}
+
+/// Reads what the account of a server allows, with or without a log in it. Creates nothing.
+///
+/// # Errors
+/// When the server cannot be reached or has no JetStream.
+pub async fn read_account(address: &ServerAddress) -> Result<AccountReport, SessionError> {
+    let (bus, _) = address.connect().await?;
+    let account = bus.account().await?;
+    let shortage = match bus.check_room().await {
+        Err(fault @ Fault::Shortage { .. }) => Some(fault.to_string()),
+        // A user that may not read the state of the streams does not create them either.
+        _ => None,
+    };
+    Ok(AccountReport {
+        shown: account.as_ref().map(ToString::to_string),
+        warnings: account.as_ref().map(Account::warnings).unwrap_or_default(),
+        account,
+        connections: bus.connections().await,
+        shortage,
+    })
 }
 
 impl Session {

@@ -72,6 +72,12 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         ..
     } = &io;
     bus.open_log().await?;
+    if let Some(account) = bus.account().await? {
+        tracing::info!("account of NATS: {account}");
+        for warning in account.warnings() {
+            tracing::warn!("{warning}");
+        }
+    }
     if let Err(fault) = bus.open_stores().await {
         tracing::warn!(%fault, "users that the server confines to a tenant cannot use this fleet");
     }

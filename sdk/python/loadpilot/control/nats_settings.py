@@ -25,6 +25,8 @@ CERT_VARIABLE = "NATS_CERT"
 KEY_VARIABLE = "NATS_KEY"
 DOMAIN_VARIABLE = "NATS_DOMAIN"
 PREFIX_VARIABLE = "NATS_API_PREFIX"
+CONNECTIONS_VARIABLE = "NATS_CONNECTIONS"
+CONNECTIONS_MAX = 10**9 - 1
 INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
@@ -44,6 +46,7 @@ class ServerFlags:
     nats_key: str | None = None
     nats_domain: str | None = None
     nats_api_prefix: str | None = None
+    nats_connections: str | None = None
     insecure_nats: bool = False
 
 
@@ -66,6 +69,8 @@ class Server:
     """JetStream domain of the log; None for the account's own."""
     api_prefix: str | None = None
     """Prefix of the JetStream API, instead of a domain."""
+    connections: int | None = None
+    """Number of connections that the account allows, which no server tells; None: no limit."""
 
     @property
     def place(self) -> str:
@@ -101,6 +106,7 @@ def read_server(
             "--nats-key": flags.nats_key,
             "--nats-domain": flags.nats_domain,
             "--nats-api-prefix": flags.nats_api_prefix,
+            "--nats-connections": flags.nats_connections,
             "--insecure-nats": "yes" if flags.insecure_nats else None,
         }
         problems += without(written, NO_SERVER)
@@ -132,6 +138,7 @@ def read_server(
         key,
         domain,
         api_prefix,
+        _connections(flags, environ, problems),
     )
 
 
@@ -223,3 +230,17 @@ def _api_prefix(
     if wrong is not None:
         problems.append(rule(*wrong))
     return domain, prefix
+
+
+def _connections(
+    flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
+) -> int | None:
+    """Read how many connections the account allows; empty: the user does not tell."""
+    place = CONNECTIONS_VARIABLE if flags.nats_connections is None else "--nats-connections"
+    text = flags.nats_connections or environ.get(CONNECTIONS_VARIABLE) or None
+    if text is None:
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+        problems.append(rule(place, f"must be a whole number from 1 to {CONNECTIONS_MAX:,}", text))
+        return None
+    return int(text)

@@ -2,7 +2,7 @@
 //! lists all problems. No message contains the token.
 
 use clap::Parser;
-use loadpilot_bus::{InvalidSetting, NatsFlags, Options};
+use loadpilot_bus::{InvalidSetting, Limits, NatsFlags, Options};
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::control::decide::Policy;
 use loadpilot_engine::control::tenants::Tenants;
@@ -18,6 +18,10 @@ use crate::tenants;
 
 /// Variable with the targets that agents open, where no flag names one.
 const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
+/// Variable with the storage of the log, where no flag names it.
+const STORAGE_VARIABLE: &str = "COORDINATOR_LOG_STORAGE";
+/// Minimum storage of the log in bytes: its smallest part then has room for some secrets.
+const STORAGE_MIN: u64 = 128 << 20;
 
 /// Decides the next steps of the load tests of one tenant, or of all that share a fleet. Any number
 /// of coordinators may run.
@@ -37,6 +41,12 @@ struct Args {
     /// Each agent still refuses a target that it does not open itself.
     #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
     allow_target: Vec<String>,
+    /// Storage that the streams of the log may take together, such as 1GiB, when this coordinator
+    /// creates them; at least 128MiB (or env COORDINATOR_LOG_STORAGE) [default: 2.6GiB]
+    ///
+    /// For an account that allows less. Streams that exist keep their sizes.
+    #[arg(long, value_name = "SIZE", conflicts_with = "connect")]
+    log_storage: Option<String>,
     /// List all problems of flags and environment, and start nothing.
     #[arg(long)]
     check_config: bool,
@@ -201,15 +211,52 @@ impl Config {
     }
 }
 
+/// Reads a size such as 500MiB, in whole bytes.
+fn parse_size(field: &str, text: &str) -> Result<u64, Problem> {
+    let rule = "must be a size such as 500MiB, with one of MiB, GiB, MB, GB";
+    let invalid = || Problem::new(field, rule, text);
+    let digits = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
+    let unit = match text.get(digits.len()..) {
+        Some("MiB") => 1 << 20,
+        Some("GiB") => 1 << 30,
+        Some("MB") => 1_000_000,
+        Some("GB") => 1_000_000_000,
+        _ => return Err(invalid()),
+    };
+    let number: u64 = digits.trim_end().parse().map_err(|_| invalid())?;
+    number.checked_mul(unit).ok_or_else(invalid)
+}
+
 fn connection(
     args: &Args,
     env: impl Fn(&str) -> Option<String>,
     problems: &mut Vec<Problem>,
 ) -> Option<Options> {
+    let storage = args.log_storage.clone().or_else(|| {
+        let is_set = |text: &String| !text.is_empty();
+        env(STORAGE_VARIABLE).filter(is_set)
+    });
+    let limits = storage.map(|text| {
+        let total = parse_size("--log-storage", &text);
+        let total = total.and_then(|total| match total {
+            STORAGE_MIN.. => Ok(total),
+            _ => Err(Problem::new(
+                "--log-storage",
+                "must be at least 128MiB",
+                &text,
+            )),
+        });
+        total.map(Limits::within)
+    });
+    let limits = limits.transpose().unwrap_or_else(|problem| {
+        problems.push(problem);
+        None
+    });
     match args.nats.read(env) {
         Ok(options) => Some(Options {
             name: "loadpilot-coordinator".to_owned(),
             prefix: args.prefix.clone(),
+            limits: limits.unwrap_or(options.limits),
             ..options
         }),
         Err(invalid) => {

@@ -36,7 +36,8 @@ SCHEDULE = ("rps", *SHAPE, "idle", "stages", *REPLAY)
 LOGIN = ("nats_token", "nats_token_file", "creds")
 CERTIFICATES = ("nats_cacert", "nats_cert", "nats_key")
 PREFIXES = ("nats_domain", "nats_api_prefix")
-SERVER = ("nats_url", *LOGIN, "tenant", *CERTIFICATES, *PREFIXES, "insecure_nats")
+LIMITS = ("nats_connections", "insecure_nats")
+SERVER = ("nats_url", *LOGIN, "tenant", *CERTIFICATES, *PREFIXES, *LIMITS)
 COORDINATOR = ("coordinator_url", "coordinator_token_file", "coordinator_cacert")
 LISTEN = ("listen", "listen_cert", "listen_key", "listen_cacert")
 JOINING = ("external_agents", "min_agents", "wait_agents", "need")
@@ -75,6 +76,7 @@ EQUIVALENT: Mapping[str, Sequence[str]] = {
     "NATS_KEY": ("nats_key",),
     "NATS_DOMAIN": PREFIXES,
     "NATS_API_PREFIX": PREFIXES,
+    "NATS_CONNECTIONS": ("nats_connections",),
 }
 """Variables of NATS, with the options of files that they take precedence over."""
 

@@ -32,6 +32,7 @@ LISTEN_SECS = 2.5
 NATS_PORT = 4222
 PORTS = {"http": 80, "https": 443}
 """Default ports of a coordinator."""
+ACCOUNT_PAGE = "what an account must allow: Use a NATS server in a cloud, in the documentation"
 CREDENTIALS = "check NATS_TOKEN or --creds, --tenant, and that a coordinator of the fleet runs"
 
 
@@ -43,6 +44,13 @@ def fleet(place: Server | Api) -> Iterator[Finding]:
         return
     if isinstance(place, Api):
         yield _coordinator(place)
+        return
+    account = _within(lambda: json.loads(_native.account(place)))
+    if isinstance(account, Exception):
+        yield problem("fleet account", f"{place.place}: {account}", CREDENTIALS)
+        return
+    yield from _account(account, place.connections)
+    if account["shortage"] is not None:
         return
     present = _within(lambda: _agents(place))
     if isinstance(present, Exception):
@@ -63,6 +71,31 @@ def _address(url: str) -> Finding:
         what = f"{shown}: {error.strerror or error}"
         return problem("fleet address", what, f"check name, port and firewall: nc -vz {shown}")
     return ok("fleet address", f"{shown} accepts connections")
+
+
+def _account(found: dict[str, Any], allowed: int | None) -> Iterator[Finding]:
+    """Judge what the account of NATS allows."""
+    if found["shortage"] is not None:
+        yield problem("fleet account", found["shortage"], ACCOUNT_PAGE)
+        return
+    yield ok("fleet account", found["shown"])
+    for one in found["warnings"]:
+        yield warning("fleet account", one, ACCOUNT_PAGE)
+    used = found["connections"]
+    if used is None:
+        return
+    if allowed is None:
+        what = f"{used} in use, this command's too; no server tells how many the account allows"
+        yield ok("fleet connections", f"{what} (--nats-connections)")
+        return
+    # This command's own connection ends.
+    left = allowed - used + 1
+    what = f"{used} of {allowed} in use, this command's too"
+    if left <= 1:
+        mend = "end some, choose a larger plan, or let agents connect to a leaf node"
+        yield warning("fleet connections", f"{what}: none is left for an agent", mend)
+        return
+    yield ok("fleet connections", f"{what}: enough for {left - 1} more agents and one command")
 
 
 def _agents(server: Server) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from ...control.figures import plural
 from ...control.nats_settings import Server, read_server
 from ...problem import Problem
 from .agent_flags import AgentFlags, RequestedAgents, read_agents
@@ -18,10 +19,14 @@ from .declaration import FLEET, flag
 from .server_flags import ServerFlags
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ...control import nats_settings
     from ...control.coordinator_address import Api
+
+
+OTHER_CONNECTIONS = 2
+"""Connections of a run beside those of its agents: a coordinator and the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +82,21 @@ def read_fleet(
         problems.append(Problem("--detach", what))
     if place is None:
         return None
-    return Fleet(place, read_agents(flags.agents, 0, 1, problems), flags.detach)
+    agents = read_agents(flags.agents, 0, 1, problems)
+    if isinstance(place, Server):
+        problems += _connections(place, agents)
+    return Fleet(place, agents, flags.detach)
+
+
+def _connections(server: Server, agents: RequestedAgents) -> Iterator[Problem]:
+    """Refuse more agents than the account of NATS has connections for."""
+    allowed, needed = server.connections, agents.want + OTHER_CONNECTIONS
+    if allowed is None or needed <= allowed:
+        return
+    yield Problem(
+        "--external-agents",
+        f"needs {needed} connections to NATS: {plural(agents.want, 'agent')}, a coordinator and "
+        f"this command. The account allows {allowed} (--nats-connections), which is enough for "
+        f"{max(allowed - OTHER_CONNECTIONS, 0)}. Agents that connect to a leaf node have none of "
+        "the account's",
+    )

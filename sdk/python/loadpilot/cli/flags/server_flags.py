@@ -97,6 +97,16 @@ class ServerFlags(nats_settings.ServerFlags):
             "NATS_API_PREFIX.",
         ),
     ] = None
+    nats_connections: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "N",
+            "Number of connections that the account of NATS allows: a run that needs more is "
+            "refused before it starts. Without the flag: NATS_CONNECTIONS.",
+            default="no limit",
+        ),
+    ] = None
     insecure_nats: Annotated[
         bool,
         flag(

@@ -1,0 +1,103 @@
+"""Programs that reach the log through a leaf node: one connection of the account for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.cloud.hosted import Hosted, account, user
+from tests.e2e.support.command import SCENARIOS
+from tests.e2e.support.fleet import free_port
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+SCENE = SCENARIOS / "weighted.py"
+RPS, SECS = 50, 6
+LOAD = ("--rps", str(RPS), "--duration", f"{SECS}s", "--external-agents", "2")
+PLANNED = RPS * SECS
+SECRET = """
+from loadpilot import LoadClient, VUser, env, scenario, task
+@scenario(rps=50, duration="6s", mode="constant")
+class Shop(VUser):
+    @task
+    def browse(self, client: LoadClient) -> None:
+        client.post("/a", content="x" * 70_000, headers={"X-Key": env("SHOP_KEY", secret=True)})
+"""
+"""Needs the bucket, for a secret, and the object store, for a large body."""
+
+
+def hub(tmp_path: Path, environ: pytest.MonkeyPatch, store: str = "") -> tuple[Hosted, int]:
+    """The server with the log, and the port at which it takes leaf nodes."""
+    port = free_port()
+    leaves = f'leafnodes {{ listen: "127.0.0.1:{port}" }}\n'
+    return Hosted(tmp_path, environ, leaves + account(user("made-up")), store=store), port
+
+
+def leaf(port: int, hub_port: int, jetstream: str = "") -> str:
+    """Configuration of a leaf node; all its users are the one user of the hub."""
+    remote = f'{{ url: "nats-leaf://fleet:made-up@127.0.0.1:{hub_port}" }}'
+    return (
+        f'listen: "127.0.0.1:{port}"\nserver_name: leaf-{port}\n{jetstream}\n'
+        f'leafnodes {{ reconnect: "100ms", remotes: [{remote}] }}\n'
+    )
+
+
+def test_a_leaf_node_drops_and_comes_back_mid_run(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if agents behind a leaf node lose an arrival, or repeat one, when it is gone.
+
+    Coordinator and command are connected to the hub, the agents to the leaf node."""
+    fleet, hub_port = hub(tmp_path, monkeypatch)
+    port = free_port()
+    near = f"nats://127.0.0.1:{port}"
+    fleet.set(NATS_TOKEN="fleet:made-up")
+    with fleet:
+        first = fleet.beside("leaf", leaf(port, hub_port))
+        first.until("Leafnode connection created")
+        fleet.coordinator()
+        agents = [fleet.agent(name, url=near) for name in ("a-1", "a-2")]
+        with fleet.start(loadpilot, SCENE, oracle.url, *LOAD) as running:
+            assert oracle.wait_count(PLANNED // 4, 30)
+            first.kill()
+            for one in agents:
+                one.until("NATS connection lost")
+            fleet.beside("leaf", leaf(port, hub_port))
+            finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    assert oracle.counts().received == PLANNED
+    assert finished.report["calls"]["outcomes"] == {"ok": PLANNED}
+
+
+def test_a_log_in_the_domain_of_another_server(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a part of the log is created or read in the JetStream of the leaf node.
+
+    Everybody is connected to a leaf node with JetStream of its own; the log is in the hub's."""
+    fleet, hub_port = hub(tmp_path, monkeypatch, "domain: hub")
+    store = f'jetstream {{ store_dir: "{tmp_path / "edge"}", domain: edge }}'
+    port = free_port()
+    fleet.set(NATS_TOKEN="fleet:made-up", SHOP_KEY="hush")
+    with fleet:
+        fleet.beside("leaf", leaf(port, hub_port, store)).until("Leafnode connection created")
+        fleet.url = f"nats://127.0.0.1:{port}"
+        with monkeypatch.context() as here:
+            here.setenv("NATS_DOMAIN", "hub")
+            fleet.coordinator()
+            fleet.agent("a-1")
+        fleet.agent("a-2", "--nats-api-prefix", "$JS.hub.API")
+        finished = fleet.run(loadpilot, SECRET, oracle.url, *LOAD[4:], "--nats-domain", "hub")
+        listed = loadpilot.call("runs", "--nats-url", fleet.url, "--nats-domain", "hub")
+        own = loadpilot.call("runs", "--nats-url", fleet.url, "--nats-domain", "edge")
+    assert finished.judged == 0, finished.stderr
+    assert oracle.counts().received == PLANNED
+    assert finished.report["calls"]["outcomes"] == {"ok": PLANNED}
+    assert finished.run in listed.stdout
+    assert own.code != 0
+    assert "holds no log of runs" in own.stderr
+    assert not list((tmp_path / "edge").rglob("streams/*"))

@@ -1,0 +1,110 @@
+"""Limits of an account, each on a real server: a run works, or the limit is named with numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.cloud.hosted import Hosted, account, user
+from tests.e2e.support.command import COMMAND, SCENARIOS, Running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+SCENE = SCENARIOS / "weighted.py"
+LOAD = ("--rps", "20", "--duration", "2s", "--external-agents", "1")
+PLANNED = 40
+
+
+def hosted(
+    tmp_path: Path, environ: pytest.MonkeyPatch, limits: str = "", jetstream: str = "enabled"
+) -> Hosted:
+    """A fleet whose account has these limits."""
+    fleet = Hosted(tmp_path, environ, account(user("made-up"), limits, jetstream))
+    fleet.set(NATS_TOKEN="fleet:made-up")
+    return fleet
+
+
+def refused(fleet: Hosted, *words: str) -> str:
+    """Start a program that the account does not allow, and return what it says."""
+    argv = [str(COMMAND), *words, "--nats-url", fleet.url]
+    with Running(argv, fleet.folder, fleet.folder / "no") as started:
+        ended = started.end(20)
+    assert ended.code == 4, ended.stderr
+    return ended.stderr
+
+
+def test_a_small_plan_works(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a plan as services sell it does not run: few connections, streams, consumers and
+    bytes, a limit on each stream, and messages of 1 MiB."""
+    fleet = hosted(
+        tmp_path,
+        monkeypatch,
+        "max_connections: 5, max_payload: 1MiB, max_subscriptions: 200",
+        "{ max_memory: 0, max_file: 1GiB, max_streams: 10, max_consumers: 20, "
+        "max_bytes_required: true }",
+    )
+    with fleet:
+        fleet.coordinator("--log-storage", "1GiB")
+        fleet.agent("a-1")
+        finished = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
+        assert finished.judged == 0, finished.stderr
+        assert oracle.counts().received == PLANNED
+        told = loadpilot.call("doctor", "--nats-url", fleet.url, "--nats-connections", "5").stdout
+    assert "1023.9 MiB of storage of 1.0 GiB; 4 streams of 10; messages of 1.0 MiB" in told
+    assert "the account allows 20 consumers of a stream" in told
+    assert "3 of 5 in use, this command's too: enough for 2 more agents and one command" in told
+
+
+@pytest.mark.parametrize(
+    ("jetstream", "named"),
+    [
+        ("max_file: 2GiB, max_streams: 3", "3 more streams, and the log needs 4"),
+        ("max_file: 2GiB", "2.0 GiB more of storage in files, and the log needs 2.5 GiB"),
+        (
+            "max_file: 3GiB, disk_max_stream_bytes: 1GiB",
+            "1.0 GiB for a stream, and the largest of the log takes 2.0 GiB",
+        ),
+    ],
+)
+def test_a_log_that_does_not_fit_is_refused_before_a_part_exists(
+    jetstream: str,
+    named: str,
+    loadpilot: Loadpilot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broken if a limit is told by the server's words only, or half a log is left behind."""
+    fleet = hosted(tmp_path, monkeypatch, "", f"{{ max_memory: 0, {jetstream} }}")
+    with fleet:
+        assert named in refused(fleet, "coordinator")
+        told = loadpilot.call("doctor", "--nats-url", fleet.url)
+        assert named in told.stdout
+        assert told.code == 4
+        assert not list((fleet.folder / "store").rglob("streams/*/meta.inf"))
+
+
+def test_connections_are_counted_before_a_run_and_explained_when_refused(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a program that the account has no connection for says less than what helps."""
+    fleet = hosted(tmp_path, monkeypatch, "max_connections: 2")
+    with fleet:
+        fleet.coordinator()
+        fleet.agent("a-1")
+        run = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
+        assert run.code == 4, run.stderr
+        for text in (run.stderr, refused(fleet, "agent", "--id", "a-2")):
+            assert "maximum account active connections exceeded" in text
+            assert "let agents connect to a leaf node" in text
+        fleet.set(NATS_CONNECTIONS=10)
+        many = fleet.run(loadpilot, SCENE, oracle.url, *LOAD[:4], "--external-agents", "9")
+    assert many.code == 2, many.stderr
+    assert "needs 11 connections to NATS: 9 agents, a coordinator and this command" in many.stderr
+    assert "allows 10 (--nats-connections), which is enough for 8" in many.stderr
+    assert oracle.counts().received == 0
