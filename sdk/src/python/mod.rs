@@ -58,7 +58,9 @@ pub mod _native {
     #[pymodule_export]
     use super::live_run::PyWatch;
     #[pymodule_export]
-    use super::nats_server::{new_nats_key, shown_address, token_exposed_to, wrong_api_prefix};
+    use super::nats_server::{
+        account, new_nats_key, shown_address, token_exposed_to, wrong_api_prefix,
+    };
     #[pymodule_export]
     use super::plans::{
         check_plan, figure_keys, metric_keys, paired_plan, parse_duration_us, parse_rate_urps,

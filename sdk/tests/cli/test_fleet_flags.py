@@ -16,6 +16,8 @@ from loadpilot.control.nats_settings import Server
 from loadpilot.local.stack import LOCAL_LEAD_US
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadpilot.cli.flags.fleet import Fleet
 
 URL = "nats://127.0.0.1:4222"
@@ -63,6 +65,70 @@ def test_every_mistake_is_named() -> None:
     assert "--need: must be a label that agents have, NAME=VALUE such as zone=eu" in wrong
     assert "hunter2" not in wrong
     assert "t0ken" not in wrong
+
+
+def test_every_mistake_of_login_and_certificates_is_named(tmp_path: Path) -> None:
+    """Broken if two logins, half a certificate or an impossible domain is taken."""
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    _, wrong = read_flags(
+        FleetFlags(
+            ServerFlags(
+                "tls://host",
+                "t0ken",
+                nats_token_file="/none.token",
+                creds=str(file),
+                nats_key=str(file),
+                nats_domain="a.b",
+                nats_connections="ten",
+            )
+        )
+    )
+    lines = wrong.splitlines()
+    assert lines == [
+        "--nats-token-file: authenticates you, and so does --nats-token; drop one",
+        "--creds: authenticates you, and so does --nats-token; drop one",
+        "--nats-token-file: must be a file with the token of NATS (got '/none.token')",
+        "--nats-cert: must be given too: --nats-key is nothing without it",
+        "--nats-domain: must be one name without a dot, space or wildcard (got 'a.b')",
+        "--nats-connections: must be a whole number from 1 to 999,999,999 (got 'ten')",
+    ]
+    environ = {"NATS_CERT": "/none.pem", "NATS_API_PREFIX": "a.>", "NATS_TOKEN_FILE": "/none"}
+    _, wrong = read_flags(FleetFlags(ServerFlags("tls://host")), environ)
+    assert "NATS_CERT: must be a file of certificates in PEM (got '/none.pem')" in wrong
+    assert "--nats-key: must be given too: --nats-cert is nothing without it" in wrong
+    assert "--nats-api-prefix: must be a subject without wildcards" in wrong
+    assert "NATS_TOKEN_FILE: must be a file with the token of NATS (got '/none')" in wrong
+    both = {"NATS_DOMAIN": "hub", "NATS_API_PREFIX": "JS.team.API"}
+    assert "--nats-api-prefix: must be left out" in read_flags(
+        FleetFlags(ServerFlags(URL)), both
+    )[1]
+
+
+def test_a_flag_replaces_all_variables_of_its_kind(tmp_path: Path) -> None:
+    """Broken if a variable that is set for another account still counts beside a flag."""
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    environ = {"NATS_CREDS": str(file), "NATS_TOKEN": "s3cret", "NATS_DOMAIN": "hub"}
+    flags = ServerFlags(URL, nats_token_file=str(file), nats_api_prefix="JS.team.API")
+    fleet, wrong = read_flags(FleetFlags(flags), environ)
+    assert not wrong
+    assert fleet is not None
+    server = fleet.server
+    assert isinstance(server, Server)
+    assert (server.token, server.creds, server.token_file) == (None, None, file)
+    assert (server.domain, server.api_prefix) == (None, "JS.team.API")
+    _, wrong = read_flags(FleetFlags(ServerFlags("nats://far:4222", nats_token_file=str(file))))
+    assert "must be tls://, or the token travels unencrypted" in wrong
+
+
+def test_a_run_that_needs_more_connections_than_there_are_is_refused() -> None:
+    """Broken if the agents of a run wait for connections that the account does not allow."""
+    flags = FleetFlags(ServerFlags(URL, nats_connections="10"), agents=AgentFlags("8"))
+    assert not read_flags(flags)[1]
+    flags = FleetFlags(ServerFlags(URL, nats_connections="10"), agents=AgentFlags("9"))
+    assert "--external-agents: needs 11 connections to NATS: 9 agents" in read_flags(flags)[1]
+    assert "enough for 8" in read_flags(flags)[1]
 
 
 def test_a_token_in_the_clear_is_refused_unless_the_user_insists() -> None:

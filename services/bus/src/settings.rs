@@ -327,3 +327,110 @@ fn read_file(path: &Path) -> Result<Options, InvalidSetting> {
     limits.replicas = file.replicas.unwrap_or(limits.replicas);
     Ok(options)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        nats: NatsFlags,
+    }
+
+    fn read(flags: &[&str], env: &[(&str, &str)]) -> Result<Options, Vec<InvalidSetting>> {
+        let words = ["program"].iter().chain(flags);
+        let program = Program::try_parse_from(words).expect("flags");
+        program.nats.read(|name| {
+            let found = env.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn wrong(flags: &[&str], env: &[(&str, &str)]) -> Vec<(&'static str, String)> {
+        let invalid = read(flags, env).expect_err("a mistake");
+        invalid
+            .into_iter()
+            .map(|one| (one.flag, one.rule))
+            .collect()
+    }
+
+    const URL: (&str, &str) = ("NATS_URL", "tls://host");
+    const FILE: &str = "Cargo.toml";
+
+    /// Broken if a variable that is set for another account still counts beside a flag.
+    #[test]
+    fn a_flag_replaces_all_variables_of_its_kind() {
+        let env = [
+            URL,
+            ("NATS_CREDS", FILE),
+            ("NATS_TOKEN", "s3cret"),
+            ("NATS_DOMAIN", "hub"),
+        ];
+        let flags = [
+            "--nats-token-file",
+            FILE,
+            "--nats-api-prefix",
+            "JS.team.API",
+        ];
+        let options = read(&flags, &env).expect("sound settings");
+        assert_eq!(options.token_file, Some(PathBuf::from(FILE)));
+        assert_eq!((options.token, options.creds), (None, None));
+        assert_eq!(options.api_prefix, "JS.team.API");
+
+        let options = read(&[], &env).expect("sound settings");
+        assert_eq!(options.creds, Some(PathBuf::from(FILE)));
+        assert_eq!((options.token, options.token_file), (None, None));
+        assert_eq!(options.api_prefix, "$JS.hub.API");
+    }
+
+    /// Broken if half a certificate or an impossible domain is taken, or hides another mistake.
+    #[test]
+    fn each_mistake_is_named() {
+        let env = [URL, ("NATS_KEY", FILE), ("NATS_DOMAIN", "a.b")];
+        let found = wrong(&["--nats-token-file", "/none"], &env);
+        let flags: Vec<_> = found.iter().map(|(flag, _)| *flag).collect();
+        assert_eq!(flags, ["nats-token-file", "nats-cert", "nats-domain"]);
+        let both = [URL, ("NATS_DOMAIN", "a"), ("NATS_API_PREFIX", "b.API")];
+        assert_eq!(wrong(&[], &both)[0].0, "nats-api-prefix");
+        let clear = [("NATS_URL", "nats://far"), ("NATS_TOKEN_FILE", FILE)];
+        assert_eq!(wrong(&[], &clear)[0].0, "nats-url");
+    }
+
+    /// Broken if a connection file takes two logins or half a certificate without a word.
+    #[cfg(unix)]
+    #[test]
+    fn a_connection_file_has_the_same_settings() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("connect.json");
+        let path = file.to_str().expect("a text").to_owned();
+        let mut read_with = |fields: &str| {
+            std::fs::write(&file, format!("{{\"url\": \"tls://host\"{fields}}}")).expect("a file");
+            let mode = std::fs::Permissions::from_mode(0o600);
+            std::fs::set_permissions(&file, mode).expect("its own file");
+            read(&["--connect", &path], &[])
+        };
+        let found = read_with(
+            ", \"token_file\": \"t\", \"cert\": \"c\", \"key\": \"k\", \"domain\": \"hub\"",
+        );
+        let options = found.expect("sound settings");
+        assert_eq!(options.token_file, Some(PathBuf::from("t")));
+        let pair = options.certificate.expect("a certificate");
+        assert_eq!(
+            (pair.cert, pair.key),
+            (PathBuf::from("c"), PathBuf::from("k"))
+        );
+        assert_eq!(options.api_prefix, "$JS.hub.API");
+        for fields in [
+            ", \"token\": \"t\", \"creds\": \"c\"",
+            ", \"cert\": \"c\"",
+            ", \"domain\": \"hub\", \"api_prefix\": \"x\"",
+        ] {
+            let invalid = read_with(fields).expect_err(fields);
+            assert!(invalid[0].rule.starts_with("must"), "{}", invalid[0].rule);
+        }
+    }
+}
