@@ -100,9 +100,9 @@ def test_every_mistake_of_login_and_certificates_is_named(tmp_path: Path) -> Non
     assert "--nats-api-prefix: must be a subject without wildcards" in wrong
     assert "NATS_TOKEN_FILE: must be a file with the token of NATS (got '/none')" in wrong
     both = {"NATS_DOMAIN": "hub", "NATS_API_PREFIX": "JS.team.API"}
-    assert "--nats-api-prefix: must be left out" in read_flags(
-        FleetFlags(ServerFlags(URL)), both
-    )[1]
+    assert (
+        "--nats-api-prefix: must be left out" in read_flags(FleetFlags(ServerFlags(URL)), both)[1]
+    )
 
 
 def test_a_flag_replaces_all_variables_of_its_kind(tmp_path: Path) -> None:

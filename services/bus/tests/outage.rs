@@ -242,7 +242,7 @@ async fn a_drifted_stream_is_refused_and_left_alone() {
         ("duplicate_window", |config| {
             config.duplicate_window = Duration::from_secs(1);
         }),
-        ("max_consumers", |config| config.max_consumers = 3),
+        ("max_consumers", |config| config.max_consumers = -1),
         ("subjects", |config| {
             config.subjects = vec!["lp.*.run.*.ctl".to_owned()]
         }),

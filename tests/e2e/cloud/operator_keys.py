@@ -1,8 +1,8 @@
 """Keys and JWTs of an operator, an account and a user, as `nsc` makes them, signed by openssl.
 
-    operator = Operator.new()
-    access = operator.access({"conn": 10})
-    file.write_text(operator.creds(expires_s=4))
+operator = Operator.new()
+access = operator.access({"conn": 10})
+file.write_text(operator.creds(expires_s=4))
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs that reach the log through a leaf node: one connection of the account for all of them."""
+"""Programs that reach the log through a leaf node, which is one connection for all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCENE = SCENARIOS / "weighted.py"
 RPS, SECS = 50, 6
 LOAD = ("--rps", str(RPS), "--duration", f"{SECS}s", "--external-agents", "2")
 PLANNED = RPS * SECS
-SECRET = """
+SHOP = """
 from loadpilot import LoadClient, VUser, env, scenario, task
 @scenario(rps=50, duration="6s", mode="constant")
 class Shop(VUser):
@@ -91,7 +91,7 @@ def test_a_log_in_the_domain_of_another_server(
             fleet.coordinator()
             fleet.agent("a-1")
         fleet.agent("a-2", "--nats-api-prefix", "$JS.hub.API")
-        finished = fleet.run(loadpilot, SECRET, oracle.url, *LOAD[4:], "--nats-domain", "hub")
+        finished = fleet.run(loadpilot, SHOP, oracle.url, *LOAD[4:], "--nats-domain", "hub")
         listed = loadpilot.call("runs", "--nats-url", fleet.url, "--nats-domain", "hub")
         own = loadpilot.call("runs", "--nats-url", fleet.url, "--nats-domain", "edge")
     assert finished.judged == 0, finished.stderr

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-from tests.e2e.support.http_calls import Caller
+from tests.deploy.local_processes import PROGRAMS
 from tests.e2e.cloud.hosted import Hosted, account, user
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import SCENARIOS, Running
-from tests.deploy.local_processes import PROGRAMS
+from tests.e2e.support.http_calls import Caller
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
 

@@ -356,10 +356,16 @@ class RunKeywords(TypedDict, total=False):
     users can read command lines.
     """
 
+    nats_token_file: str | PathLike[str] | None
+    """
+    `--nats-token-file`: File of the token, read for each connection. Without the flag:
+    NATS_TOKEN_FILE.
+    """
+
     creds: str | PathLike[str] | None
     """
-    `--creds`: NATS credentials file, or a key alone, instead of a token. Without the flag:
-    NATS_CREDS.
+    `--creds`: NATS credentials file, or a key alone, instead of a token; read for each
+    connection. Without the flag: NATS_CREDS.
     """
 
     tenant: str | None
@@ -371,6 +377,36 @@ class RunKeywords(TypedDict, total=False):
     """
     `--nats-cacert`: Certificates to trust for a tls:// server, PEM. Without the flag:
     NATS_CACERT.
+    """
+
+    nats_cert: str | PathLike[str] | None
+    """
+    `--nats-cert`: Certificate that a tls:// server asks for, PEM; with --nats-key. Without
+    the flag: NATS_CERT.
+    """
+
+    nats_key: str | PathLike[str] | None
+    """
+    `--nats-key`: Private key of --nats-cert, PEM without a password. Without the flag:
+    NATS_KEY.
+    """
+
+    nats_domain: str | None
+    """
+    `--nats-domain`: JetStream domain of the log, on a leaf node with JetStream of its own.
+    Without the flag: NATS_DOMAIN.
+    """
+
+    nats_api_prefix: str | None
+    """
+    `--nats-api-prefix`: Prefix of the JetStream API, if it is not $JS.API. Without the flag:
+    NATS_API_PREFIX.
+    """
+
+    nats_connections: str | None
+    """
+    `--nats-connections`: Number of connections that the account of NATS allows: a run that
+    needs more is refused before it starts. Without the flag: NATS_CONNECTIONS.
     """
 
     insecure_nats: bool | None

@@ -157,8 +157,9 @@ def _login(flags: ServerFlags, environ: Mapping[str, str], problems: list[Proble
         "--creds": flags.creds,
     }
     names = [name for name, value in given.items() if value is not None]
-    for name in names[1:]:
-        problems.append(Problem(name, f"authenticates you, and so does {names[0]}; drop one"))
+    problems += [
+        Problem(name, f"authenticates you, and so does {names[0]}; drop one") for name in names[1:]
+    ]
     if flags.nats_token == "":
         problems.append(Problem("--nats-token", "is empty"))
     creds, token_file, token = flags.creds, flags.nats_token_file, flags.nats_token

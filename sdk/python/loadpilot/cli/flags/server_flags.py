@@ -93,8 +93,7 @@ class ServerFlags(nats_settings.ServerFlags):
         flag(
             FLEET,
             "SUBJECT",
-            "Prefix of the JetStream API, if it is not $JS.API. Without the flag: "
-            "NATS_API_PREFIX.",
+            "Prefix of the JetStream API, if it is not $JS.API. Without the flag: NATS_API_PREFIX.",
         ),
     ] = None
     nats_connections: Annotated[
