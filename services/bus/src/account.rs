@@ -1,10 +1,12 @@
 //! Limits of an account, and what a log needs of them.
 //!
-//! Pure: the numbers are read elsewhere.
+//! A comparison is pure: it must never read anything.
 
 use std::fmt;
 
 use serde::Serialize;
+
+use crate::{Bus, Fault};
 
 /// Size of a message in bytes with which plans and reports of some 3,500 agents work.
 const MESSAGE_BYTES: u64 = 1_000_000;
@@ -62,6 +64,44 @@ pub enum Limit {
     StreamBytes,
     /// Number of streams.
     Streams,
+}
+
+impl Bus {
+    /// What the account allows and uses; `None` where there is no account.
+    ///
+    /// # Errors
+    /// [`Fault::NoJetStream`], and any fault of the request.
+    pub async fn account(&self) -> Result<Option<Account>, Fault> {
+        match self {
+            Bus::Nats(bus) => bus.account_state().await.map(Some),
+            Bus::File(_) => Ok(None),
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => Ok(None),
+        }
+    }
+
+    /// Number of connections that the account has now, this one too; `None` if that is not told.
+    pub async fn connections(&self) -> Option<u64> {
+        match self {
+            Bus::Nats(bus) => bus.connections().await,
+            Bus::File(_) => None,
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => None,
+        }
+    }
+
+    /// Whether the account has room for the parts of the log that are absent. Creates nothing.
+    ///
+    /// # Errors
+    /// [`Fault::Shortage`], and any fault of a request.
+    pub async fn check_room(&self) -> Result<(), Fault> {
+        match self {
+            Bus::Nats(bus) => bus.check_room().await,
+            Bus::File(_) => Err(Fault::ReadOnly),
+            #[cfg(feature = "memory")]
+            Bus::Memory(_) => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for Account {

@@ -18,8 +18,7 @@ use crate::nats::{NatsSubscription, NatsTail};
 use crate::pattern::is_exact;
 use crate::stored_file::{Records, StoredFile, StoredFileTail};
 use crate::{
-    Account, AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step,
-    Stored, Stream,
+    AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step, Stored, Stream,
 };
 
 /// Timeout of [`Bus::read`] for its next event.
@@ -97,42 +96,6 @@ impl Bus {
             Bus::Nats(bus) => bus.open_stores().await,
             Bus::File(_) => Err(Fault::ReadOnly),
             // Both are always there.
-            #[cfg(feature = "memory")]
-            Bus::Memory(_) => Ok(()),
-        }
-    }
-
-    /// What the account allows and uses; `None` where there is no account.
-    ///
-    /// # Errors
-    /// [`Fault::NoJetStream`], and any fault of the request.
-    pub async fn account(&self) -> Result<Option<Account>, Fault> {
-        match self {
-            Bus::Nats(bus) => bus.account_state().await.map(Some),
-            Bus::File(_) => Ok(None),
-            #[cfg(feature = "memory")]
-            Bus::Memory(_) => Ok(None),
-        }
-    }
-
-    /// Number of connections that the account has now, this one too; `None` if that is not told.
-    pub async fn connections(&self) -> Option<u64> {
-        match self {
-            Bus::Nats(bus) => bus.connections().await,
-            Bus::File(_) => None,
-            #[cfg(feature = "memory")]
-            Bus::Memory(_) => None,
-        }
-    }
-
-    /// Whether the account has room for the parts of the log that are absent. Creates nothing.
-    ///
-    /// # Errors
-    /// [`Fault::Shortage`], and any fault of a request.
-    pub async fn check_room(&self) -> Result<(), Fault> {
-        match self {
-            Bus::Nats(bus) => bus.check_room().await,
-            Bus::File(_) => Err(Fault::ReadOnly),
             #[cfg(feature = "memory")]
             Bus::Memory(_) => Ok(()),
         }

@@ -407,7 +407,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("connect.json");
         let path = file.to_str().expect("a text").to_owned();
-        let mut read_with = |fields: &str| {
+        let read_with = |fields: &str| {
             std::fs::write(&file, format!("{{\"url\": \"tls://host\"{fields}}}")).expect("a file");
             let mode = std::fs::Permissions::from_mode(0o600);
             std::fs::set_permissions(&file, mode).expect("its own file");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.e2e.cloud.hosted import Hosted, account, user
+from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.support.command import SCENARIOS
 from tests.e2e.support.fleet import free_port
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.cloud.hosted import Hosted, account, user
+from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.support.command import COMMAND, SCENARIOS, Running
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.deploy.local_processes import PROGRAMS
-from tests.e2e.cloud.hosted import Hosted, account, user
+from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import SCENARIOS, Running
 from tests.e2e.support.http_calls import Caller

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.deploy.local_processes import PROGRAMS
-from tests.e2e.cloud.hosted import Hosted, account, user
+from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.cloud.operator_keys import Operator
 from tests.e2e.support.command import SCENARIOS, Running
 from tests.e2e.support.http_calls import Caller
