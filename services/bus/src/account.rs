@@ -201,10 +201,11 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// A size in MiB, or in GiB from 1 GiB on, with one digit; the digit is rounded down.
+/// A size in KiB, MiB or GiB, with one digit, which is rounded down.
 fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
-        0..0x4000_0000 => (1 << 20, "MiB"),
+        0..0x10_0000 => (1 << 10, "KiB"),
+        0x10_0000..0x4000_0000 => (1 << 20, "MiB"),
         _ => (1 << 30, "GiB"),
     };
     let tenths = u128::from(bytes) * 10 / unit;
@@ -257,6 +258,7 @@ mod tests {
     fn sizes_are_rounded_down() {
         assert_eq!(size(2_640 << 20), "2.5 GiB");
         assert_eq!(size((1 << 30) - 1), "1023.9 MiB");
-        assert_eq!(size(0), "0.0 MiB");
+        assert_eq!(size(64_000), "62.5 KiB");
+        assert_eq!(size(0), "0.0 KiB");
     }
 }

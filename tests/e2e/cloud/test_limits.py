@@ -45,7 +45,7 @@ def test_a_small_plan_works(
     fleet = hosted(
         tmp_path,
         monkeypatch,
-        "max_connections: 5, max_payload: 1MiB, max_subscriptions: 200",
+        "max_connections: 5, max_payload: 1MiB, max_subscriptions: 30",
         "{ max_memory: 0, max_file: 1GiB, max_streams: 10, max_consumers: 20, "
         "max_bytes_required: true }",
     )
@@ -108,3 +108,30 @@ def test_connections_are_counted_before_a_run_and_explained_when_refused(
     assert "needs 11 connections to NATS: 9 agents, a coordinator and this command" in many.stderr
     assert "allows 10 (--nats-connections), which is enough for 8" in many.stderr
     assert oracle.counts().received == 0
+
+
+def test_a_server_with_small_messages_is_told_at_the_start(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a server below the default of NATS is found out by a plan that does not fit."""
+    fleet = Hosted(tmp_path, monkeypatch, "max_payload: 64KB\n" + account(user("made-up")))
+    fleet.set(NATS_TOKEN="fleet:made-up")
+    small = "NATS accepts messages of 62.5 KiB only"
+    with fleet:
+        coordinator = fleet.coordinator()
+        assert "raise max_payload to 1 MB" in coordinator.said
+        fleet.agent("a-1")
+        finished = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
+        told = loadpilot.call("doctor", "--nats-url", fleet.url).stdout
+    assert finished.judged == 0, finished.stderr
+    assert oracle.counts().received == PLANNED
+    assert small in told, told
+
+
+def test_an_account_without_jetstream_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if an account without a log looks like an absent server."""
+    fleet = hosted(tmp_path, monkeypatch, "", "disabled")
+    with fleet:
+        assert "JetStream is not available" in refused(fleet, "coordinator")
