@@ -116,7 +116,7 @@ def test_a_server_with_small_messages_is_told_at_the_start(
     """Broken if a server below the default of NATS is found out by a plan that does not fit."""
     fleet = Hosted(tmp_path, monkeypatch, "max_payload: 64KB\n" + account(user("made-up")))
     fleet.set(NATS_TOKEN="fleet:made-up")
-    small = "NATS accepts messages of 62.5 KiB only"
+    small = "NATS accepts messages of 64.0 KiB only"
     with fleet:
         coordinator = fleet.coordinator()
         assert "raise max_payload to 1 MB" in coordinator.said
