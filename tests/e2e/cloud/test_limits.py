@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.cloud.cloud_server import Hosted, account, user
+from tests.e2e.cloud.test_leaf_nodes import SHOP
 from tests.e2e.support.command import COMMAND, SCENARIOS, Running
 
 if TYPE_CHECKING:
@@ -126,6 +127,24 @@ def test_a_server_with_small_messages_is_told_at_the_start(
     assert finished.judged == 0, finished.stderr
     assert oracle.counts().received == PLANNED
     assert small in told, told
+
+
+def test_an_account_with_smaller_messages_than_its_server_is_told(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a limit that no user is told looks like a server that does not answer."""
+    fleet = hosted(tmp_path, monkeypatch, "max_payload: 32KB")
+    fleet.set(SHOP_KEY="hush")
+    with fleet:
+        fleet.coordinator()
+        fleet.agent("a-1")
+        large = fleet.run(loadpilot, SHOP, oracle.url, "--external-agents", "1")
+        assert large.code == 4, large.stderr
+        assert "the account allows smaller messages than its server" in large.stderr
+        assert oracle.counts().received == 0
+        small = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
+    assert small.judged == 0, small.stderr
+    assert oracle.counts().received == PLANNED
 
 
 def test_an_account_without_jetstream_is_refused(

@@ -109,6 +109,16 @@ impl Line {
         })
     }
 
+    /// Whether the server ended a connection after `since` because a message was larger than the
+    /// account allows. It tells users no other limit of messages than its own.
+    pub(super) fn refused_a_message(&self, since: Instant) -> bool {
+        let is_refusal = |text: &str| text.eq_ignore_ascii_case("maximum payload violation");
+        let errors = lock(&self.errors);
+        errors
+            .iter()
+            .any(|error| error.at >= since && is_refusal(&error.text))
+    }
+
     /// Waits for the server to report that the permission for `subject` is missing; for ever if it
     /// does not.
     pub(super) async fn denied(&self, subject: &str, sent_at: Instant) -> Fault {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_nats::header::NATS_ROLLUP;
 use async_nats::jetstream::ErrorCode;
-use async_nats::jetstream::context::PublishAckFuture;
+use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream as Handle};
 use base64::Engine as _;
@@ -20,7 +20,7 @@ use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::object_subjects::Parts;
 use super::{ACK_TIMEOUT, Nats, api};
@@ -293,9 +293,22 @@ impl Nats {
         match timeout(ACK_TIMEOUT, ack).await {
             Ok(Ok(_ack)) => Ok(()),
             Ok(Err(err)) => Err(self.object_fault(name, &err)),
-            Err(_elapsed) => Err(Fault::TimedOut {
-                what: format!("put object {name}"),
-            }),
+            Err(_elapsed) => Err(self.unacknowledged(format!("put object {name}"))),
+        }
+    }
+
+    /// Fault of a message without an acknowledgement.
+    fn unacknowledged(&self, what: String) -> Fault {
+        let earlier = Instant::now().checked_sub(ACK_TIMEOUT * 2);
+        match earlier.is_some_and(|since| self.line.refused_a_message(since)) {
+            true => Fault::Server {
+                what,
+                why: format!(
+                    "the account allows smaller messages than its server; raise its max_payload, \
+                     to at least {PART_BYTES} bytes"
+                ),
+            },
+            false => Fault::TimedOut { what },
         }
     }
 
@@ -304,7 +317,12 @@ impl Nats {
             let asset = self.objects_asset();
             return Fault::Full { asset };
         }
-        api::fault(&format!("put object {name}"), err)
+        use PublishErrorKind::{BrokenPipe, TimedOut};
+        let what = format!("put object {name}");
+        match err.downcast_ref::<PublishError>().map(PublishError::kind) {
+            Some(TimedOut | BrokenPipe) => self.unacknowledged(what),
+            _ => api::fault(&what, err),
+        }
     }
 
     async fn described(&self, name: &str) -> Result<Option<Described>, Fault> {

@@ -128,3 +128,24 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
     let error = read(&["--connect", path], None).expect_err("no url");
     assert!(!format!("{error} {error:?}").contains("s3cret"));
 }
+
+/// Broken if a log is larger than the account that its operator named, or a typing error makes the
+/// default of it.
+#[test]
+fn the_storage_of_a_log_can_be_smaller() {
+    let of = |size: &str| {
+        read(
+            &["--nats-url", "nats://localhost:1", "--log-storage", size],
+            None,
+        )
+    };
+    let total = of("1GiB").expect("a size").bus.limits.total();
+    assert!((1 << 30) - 4 <= total && total <= 1 << 30, "{total}");
+    for size in ["127MiB", "1", "GiB", "1TiB", "99999999999999GiB"] {
+        assert_eq!(
+            fields(of(size).expect_err(size)),
+            ["--log-storage"],
+            "{size}"
+        );
+    }
+}
