@@ -50,7 +50,7 @@ pub struct NatsFlags {
     #[arg(long, value_name = "NAME", conflicts_with = "connect")]
     nats_domain: Option<String>,
     /// Prefix of the JetStream API, if it is not $JS.API (or env NATS_API_PREFIX)
-    #[arg(long, value_name = "SUBJECT", conflicts_with_all = ["connect", "nats_domain"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["connect", "nats_domain"])]
     nats_api_prefix: Option<String>,
     /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1)
     #[arg(long)]

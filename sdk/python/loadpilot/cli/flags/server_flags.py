@@ -92,7 +92,7 @@ class ServerFlags(nats_settings.ServerFlags):
         str | None,
         flag(
             FLEET,
-            "SUBJECT",
+            "NAME",
             "Prefix of the JetStream API, if it is not $JS.API. Without the flag: NATS_API_PREFIX.",
         ),
     ] = None
@@ -100,7 +100,7 @@ class ServerFlags(nats_settings.ServerFlags):
         str | None,
         flag(
             FLEET,
-            "N",
+            "INT",
             "Number of connections that the account of NATS allows: a run that needs more is "
             "refused before it starts. Without the flag: NATS_CONNECTIONS.",
             default="no limit",
