@@ -403,7 +403,7 @@ class RunKeywords(TypedDict, total=False):
     NATS_API_PREFIX.
     """
 
-    nats_connections: str | None
+    nats_connections: int | None
     """
     `--nats-connections`: Number of connections that the account of NATS allows: a run that
     needs more is refused before it starts. Without the flag: NATS_CONNECTIONS.
