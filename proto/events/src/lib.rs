@@ -37,6 +37,25 @@ pub const VERSION: &str = if cfg!(debug_assertions) {
     env!("CARGO_PKG_VERSION")
 };
 
+/// What a program says of its build: version, commit and build profile.
+///
+/// `commit` is that of a package that holds a `main`: crates below it would be compiled again at
+/// each commit.
+#[must_use]
+pub fn build_text(commit: Option<&str>) -> String {
+    let commit = commit.filter(|commit| !commit.is_empty());
+    let commit = commit.unwrap_or("unknown");
+    let profile = if cfg!(debug_assertions) {
+        "development"
+    } else {
+        "release"
+    };
+    format!(
+        "{} (commit {commit}, {profile} build)",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 /// Whether a [`VERSION`] is that of a development build.
 #[must_use]
 pub fn is_development(version: &str) -> bool {

@@ -21,7 +21,7 @@ def coordinator(arguments: Sequence[str] | None = None) -> int:
 
     ``arguments`` are its flags; without them, those of this process.
     """
-    return _native.coordinator_main(list(sys.argv[1:] if arguments is None else arguments))
+    return _native.coordinator_main(*_called(arguments))
 
 
 def agent(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -30,7 +30,7 @@ def agent(arguments: Sequence[str] | None = None) -> NoReturn:
     Firing threads may still be about to end. Python would end them in the middle of Rust, so the
     process exits without finalising Python; the unpacked files of a scenario are removed here.
     """
-    code = _native.agent_main(list(sys.argv[1:] if arguments is None else arguments))
+    code = _native.agent_main(*_called(arguments))
     if "loadpilot.play" in sys.modules:
         sys.modules["loadpilot.play"].clear()
     sys.stdout.flush()
@@ -41,3 +41,13 @@ def agent(arguments: Sequence[str] | None = None) -> NoReturn:
 def supervisor() -> int:
     """Run a local stack until its parent process ends it; returns the exit code."""
     return _native.supervisor_main(sys.argv[1:])
+
+
+def _called(arguments: Sequence[str] | None) -> tuple[list[str], str | None]:
+    """Return the arguments, and the commit for ``--version``: git is asked for that only."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if {"--version", "-V"}.isdisjoint(words):
+        return words, None
+    from .local.build import commit  # noqa: PLC0415  (see above)
+
+    return words, commit()

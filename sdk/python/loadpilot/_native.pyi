@@ -239,11 +239,14 @@ def figure_keys() -> list[str]:
 def measure(kind: str, name: str, value: float) -> None:
     """Add a value to a metric of this thread's current user; ignored outside of tasks."""
 
-def coordinator_main(argv: list[str]) -> int:
-    """Run a coordinator; returns the exit code."""
+def build_text(commit: str | None = None) -> str:
+    """Write version, commit and build profile, as all programs say them."""
 
-def agent_main(argv: list[str]) -> int:
-    """Run an agent; returns the exit code."""
+def coordinator_main(argv: list[str], commit: str | None = None) -> int:
+    """Run a coordinator; returns the exit code. ``commit`` is what ``--version`` says."""
+
+def agent_main(argv: list[str], commit: str | None = None) -> int:
+    """Run an agent; returns the exit code. ``commit`` is what ``--version`` says."""
 
 def supervisor_main(argv: list[str]) -> int:
     """Run a local stack; returns the exit code."""

@@ -67,7 +67,7 @@ pub mod _native {
         plan_facts, plan_gates,
     };
     #[pymodule_export]
-    use super::programs::{agent_main, coordinator_main, supervisor_main};
+    use super::programs::{agent_main, build_text, coordinator_main, supervisor_main};
     #[pymodule_export]
     use super::row_file::PyRowFile;
     #[pymodule_export]

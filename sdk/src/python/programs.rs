@@ -6,19 +6,32 @@ use pyo3::prelude::*;
 
 use crate::play::Interpreter;
 
-/// Runs a coordinator; returns the exit code.
+/// What a program says of its build: version, commit and build profile.
 #[pyfunction]
-pub(super) fn coordinator_main(py: Python<'_>, argv: Vec<String>) -> i32 {
-    let program = "loadpilot-coordinator".to_owned();
-    py.detach(|| loadpilot_coordinator::main_from([program].into_iter().chain(argv)))
+#[pyo3(signature = (commit=None))]
+pub(super) fn build_text(commit: Option<&str>) -> String {
+    loadpilot_events::build_text(commit)
 }
 
-/// Runs an agent; returns the exit code.
+/// Runs a coordinator; returns the exit code. `commit` is what `--version` says.
 #[pyfunction]
-pub(super) fn agent_main(py: Python<'_>, argv: Vec<String>) -> i32 {
+#[pyo3(signature = (argv, commit=None))]
+pub(super) fn coordinator_main(
+    py: Python<'_>,
+    argv: Vec<String>,
+    commit: Option<&str>,
+) -> i32 {
+    let program = "loadpilot-coordinator".to_owned();
+    py.detach(|| loadpilot_coordinator::main_from([program].into_iter().chain(argv), commit))
+}
+
+/// Runs an agent; returns the exit code. `commit` is what `--version` says.
+#[pyfunction]
+#[pyo3(signature = (argv, commit=None))]
+pub(super) fn agent_main(py: Python<'_>, argv: Vec<String>, commit: Option<&str>) -> i32 {
     let program = "loadpilot-agent".to_owned();
     let argv = [program].into_iter().chain(argv);
-    py.detach(|| loadpilot_agent::main_with(argv, Some(Arc::new(Interpreter))))
+    py.detach(|| loadpilot_agent::main_with(argv, commit, Some(Arc::new(Interpreter))))
 }
 
 /// Runs a local stack; returns the exit code.

@@ -4,9 +4,10 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use loadpilot_bus::{Bus, Fault, Options};
 use loadpilot_events::refusal::Refusal;
-use loadpilot_events::{BootId, Holder};
+use loadpilot_events::{BootId, Holder, build_text};
 use tracing_subscriber::EnvFilter;
 
 use crate::fire;
@@ -27,16 +28,21 @@ const LOG_FILTER_DEFAULT: &str = "info,async_nats=warn";
 /// Retry delay of the first connection.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 
-/// Runs an agent until a signal ends it; `args` begins with the program's name.
+/// Runs an agent until a signal ends it; `args` begins with the program's name, `commit` is what
+/// `--version` says.
 ///
 /// Returns the exit code: 0 drained and stored · 2 usage · 4 NATS unusable, or not everything
 /// could be stored · 130 and 143 ended at once by a signal.
-pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
-    main_with(args, None)
+pub fn main_from(args: impl Iterator<Item = String>, commit: Option<&str>) -> i32 {
+    main_with(args, commit, None)
 }
 
 /// The same with an interpreter for scenarios in Python.
-pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn Scripting>>) -> i32 {
+pub fn main_with(
+    args: impl Iterator<Item = String>,
+    commit: Option<&str>,
+    scripting: Option<Arc<dyn Scripting>>,
+) -> i32 {
     let env = |name: &str| std::env::var(name).ok();
     let world = World {
         env: &env,
@@ -47,6 +53,10 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
     };
     let config = match Config::read(args, &world) {
         Ok(config) => config,
+        Err(ConfigError::Flags(error)) if error.kind() == ErrorKind::DisplayVersion => {
+            println!("loadpilot-agent {}", build_text(commit));
+            return 0;
+        }
         Err(unusable) => return print_problems(&unusable),
     };
     if config.is_check {

@@ -3,7 +3,9 @@
 use std::io::IsTerminal;
 use std::pin::pin;
 
+use clap::error::ErrorKind;
 use loadpilot_bus::{Bus, Fault, Options};
+use loadpilot_events::build_text;
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
@@ -25,10 +27,14 @@ const INFRASTRUCTURE: i32 = 4;
 /// Runs a coordinator until SIGTERM or SIGINT. Returns the exit code: 0 after a signal, 2 for an
 /// invalid configuration (0 for the help text), 4 when NATS cannot be used.
 ///
-/// The first of `args` is the program's name.
-pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
+/// The first of `args` is the program's name; `commit` is what `--version` says.
+pub fn main_from(args: impl Iterator<Item = String>, commit: Option<&str>) -> i32 {
     let config = match Config::read(args, |name| std::env::var(name).ok()) {
         Ok(config) => config,
+        Err(ConfigError::Usage(error)) if error.kind() == ErrorKind::DisplayVersion => {
+            println!("loadpilot-coordinator {}", build_text(commit));
+            return 0;
+        }
         Err(ConfigError::Usage(error)) => {
             // A closed output cannot be reported either.
             let _ = error.print();

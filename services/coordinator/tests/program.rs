@@ -15,6 +15,7 @@ fn exit_code(args: &[&str]) -> i32 {
         std::iter::once("coordinator")
             .chain(args.iter().copied())
             .map(str::to_owned),
+        None,
     )
 }
 
@@ -36,6 +37,23 @@ fn mistakes_and_outages_have_their_own_exit_codes() {
     let check = ["--check-config", "--nats-url", "nats://127.0.0.1:1"];
     assert_eq!(exit_code(&check), 0, "checking opens no connection");
     assert_eq!(exit_code(&check[..1]), 2, "no server named");
+}
+
+/// Broken if `--version` does not say of which commit and profile the program is.
+#[test]
+fn its_version_names_commit_and_profile() {
+    let asked = Command::new(env!("CARGO_BIN_EXE_loadpilot-coordinator"))
+        .arg("--version")
+        .output()
+        .expect("it starts");
+    let build = loadpilot_events::build_text(option_env!("LOADPILOT_COMMIT"));
+    let expected = format!("loadpilot-coordinator {build}\n");
+    assert_eq!(String::from_utf8_lossy(&asked.stdout), expected);
+    assert!(asked.status.success());
+    let set = loadpilot_events::build_text(Some("0123456789ab"));
+    assert!(set.contains(" (commit 0123456789ab, "), "{set}");
+    let empty = loadpilot_events::build_text(Some(""));
+    assert!(empty.contains(" (commit unknown, "), "{empty}");
 }
 
 /// Broken if a signal does not end it with exit code 0: a supervisor would report a crash.

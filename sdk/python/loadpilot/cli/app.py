@@ -76,10 +76,19 @@ PAST_RUNS = Group("Past runs", sort_key=2)
 FLEETS = Group("Fleet", sort_key=4)
 PROJECT = Group("Project", sort_key=5)
 
+
+def build_text() -> str:
+    """Write what ``--version`` says."""
+    from ..local.build import build_text as text
+
+    return text()
+
+
 app = App(
     name="loadpilot",
     help=HELP,
     help_format="plaintext",
+    version=build_text,
     version_flags=["--version"],
     default_parameter=Parameter(negative=(), show_default=False),
     result_action="return_value",

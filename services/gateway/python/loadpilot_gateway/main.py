@@ -8,6 +8,7 @@ import sys
 
 from loadpilot.control.exit_code import ExitCode
 from loadpilot.control.signals import Interruptions
+from loadpilot.local.build import build_text
 from loadpilot.local.keys.key_file import read_keys
 
 from .app import application
@@ -25,6 +26,9 @@ from .tenants import RotatingServer, Tenants
 def main(argv: list[str] | None = None) -> int:
     """Run a gateway until a signal ends it; returns the exit code."""
     flags = arguments().parse_args(argv)
+    if flags.version:
+        print(f"loadpilot-gateway {build_text()}")
+        return ExitCode.PASSED
     config, problems = read(os.environ)
     for problem in problems:
         say(f"error: {problem}")
@@ -99,6 +103,9 @@ def arguments() -> argparse.ArgumentParser:
         "--check-config",
         action="store_true",
         help="print every mistake in the settings, and start nothing",
+    )
+    parser.add_argument(
+        "--version", action="store_true", help="print version, commit and build profile"
     )
     return parser
 

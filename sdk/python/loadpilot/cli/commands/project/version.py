@@ -2,48 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
-from .... import __version__, _native
 from ....control.exit_code import ExitCode
-
-PACKAGE = Path(__file__).parents[3]
-GIT_SECS = 5.0
-DESCRIBE = ("describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
-"""As ``./dev wheel`` names the commit of a wheel."""
+from ....local.build import build_text
 
 
 def version() -> ExitCode:
     """Print one line."""
-    profile = "development build" if _native.DEVELOPMENT_BUILD else "release build"
-    commit = _native.COMMIT or checkout_commit(PACKAGE)
-    parts = [f"commit {commit}"] if commit else []
-    print(f"{__version__} ({', '.join([*parts, profile])})")
+    print(build_text())
     return ExitCode.PASSED
-
-
-def checkout_commit(package: Path) -> str | None:
-    """Return the commit of the checkout that holds the package; None where git knows none.
-
-    An installed package below some other checkout is not a part of it.
-    """
-    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return None
-    return _git(package, *DESCRIBE)
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """Run git; None when it is absent, fails or takes too long."""
-    try:
-        ran = subprocess.run(
-            ["git", "-C", str(folder), *arguments],  # noqa: S607  (git of PATH, as users have it)
-            capture_output=True,
-            text=True,
-            timeout=GIT_SECS,
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return ran.stdout.strip()
