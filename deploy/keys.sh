@@ -92,7 +92,7 @@ done
 : >nats/nats-auth.conf
 for role in coordinator agent gateway submitter watcher; do
     password="$(token)"
-    name="$(printf %s "$role" | tr a-z A-Z)"
+    name="$(printf %s "$role" | tr '[:lower:]' '[:upper:]')"
     printf '%s_PASSWORD: "%s"\n' "$name" "$password" >>nats/nats-auth.conf
     cp ca.pem "$role/ca.pem"
     printf '%s:%s\n' "$role" "$password" >"$role/nats-token"

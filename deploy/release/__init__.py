@@ -1,0 +1,1 @@
+"""What a release is made of beside wheels and images; .github/workflows/release.yml calls it."""
