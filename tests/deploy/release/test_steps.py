@@ -1,0 +1,229 @@
+"""The scripts of a release, with programs that stand for cargo, docker and helm."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.tidy.tracked import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RELEASES = "https://github.com/made/up/releases"
+ROLES = ("coordinator", "agent", "gateway", "keys")
+SCRIPTS = "deploy/release"
+GIT, TAR = shutil.which("git") or "git", shutil.which("tar") or "tar"
+
+
+class Checkout:
+    """A checkout with the files that releases need, and a PATH whose first programs are stubs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self._path = folder / "checkout", folder / "stubs"
+        self.calls = folder / "calls"
+        self._path.mkdir()
+        for name in (".ci", SCRIPTS):
+            shutil.copytree(ROOT / name, self.root / name)
+        for name in (".gitattributes", "install.sh", "LICENSE"):
+            shutil.copy(ROOT / name, self.root)
+
+    def stub(self, name: str, text: str = "") -> None:
+        path = self._path / name
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >>"{self.calls}"\n{text}\n')
+        path.chmod(0o755)
+
+    def run(self, script: str, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        plain = {"PATH": f"{self._path}:{os.environ['PATH']}", "HOME": str(self.root)}
+        return subprocess.run(
+            [self.root / script, *words],
+            cwd=self.root.parent,
+            env={**plain, **environ},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def called(self) -> list[str]:
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+    def git(self, *words: str) -> str:
+        plain = (
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@example.org",
+            "-c",
+            "init.defaultBranch=x",
+        )
+        ran = subprocess.run(
+            [GIT, *plain, *words], cwd=self.root, capture_output=True, text=True, check=True
+        )
+        return ran.stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_a_build_knows_its_commit(checkout: Checkout, tmp_path: Path) -> None:
+    """Broken if a build from a checkout, a source archive, or in a container names no commit or
+    another one, or if one below some other checkout names that."""
+
+    def commit(**environ: str) -> str:
+        ran = checkout.run(".ci/commit", **environ)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return ran.stdout
+
+    assert commit() == ""
+    assert commit(LOADPILOT_COMMIT="0123456789abcdef0123") == "0123456789ab\n"
+    checkout.git("init", "-q")
+    assert commit() == "", "it is in another checkout"
+    checkout.git("add", "-A")
+    checkout.git("commit", "-qm", "first")
+    head = checkout.git("rev-parse", "HEAD")[:12]
+    assert commit() == f"{head}\n"
+    assert commit(PATH="/usr/bin:/bin", LOADPILOT_COMMIT="") == f"{head}\n"
+    (checkout.root / "LICENSE").write_text("changed")
+    assert commit() == f"{head}-dirty\n"
+    packed = tmp_path / "source.tar"
+    checkout.git("archive", "--output", str(packed), "HEAD")
+    shutil.rmtree(checkout.root)
+    checkout.root.mkdir()
+    subprocess.run([TAR, "-xf", packed, "-C", checkout.root], check=True)
+    assert commit() == f"{head}\n"
+
+
+def test_an_archive_is_what_the_installer_asks_for(checkout: Checkout, tmp_path: Path) -> None:
+    """Broken if install.sh looks for another name than a release has, or a release's copy of it for
+    another address, or if a file of the release is not in SHA256SUMS."""
+    checkout.stub(
+        "cargo",
+        'mkdir -p target/release\nprintf "#!/bin/sh\\necho agent of $LOADPILOT_COMMIT\\n" '
+        ">target/release/loadpilot-agent",
+    )
+    built = checkout.run(f"{SCRIPTS}/archive.sh", "release", "dist", LOADPILOT_COMMIT="a" * 40)
+    assert built.returncode == 0, built.stderr
+    (cargo,) = checkout.called()
+    assert "--locked --profile release -p loadpilot-agent" in cargo
+    dist = checkout.root / "dist"
+    kind = "arm64" if platform.machine() == "aarch64" else "x86_64"
+    name = f"loadpilot-agent-linux-{kind}.tar.gz"
+    assert [path.name for path in dist.iterdir()] == [name]
+    (dist / "a.whl").write_text("a wheel")
+
+    for _ in range(2):  # a second time it replaces what it wrote
+        finished = checkout.run(f"{SCRIPTS}/finish.sh", str(dist), RELEASES)
+        assert finished.returncode == 0, finished.stderr
+    sums = dict(
+        reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines()
+    )
+    assert sums.keys() == {name, "a.whl", "install.sh"}
+    for file, digest in sums.items():
+        assert hashlib.sha256((dist / file).read_bytes()).hexdigest() == digest
+
+    # A curl that serves the release from the folder, at the address of the release only.
+    checkout.stub(
+        "curl",
+        'while [ "$1" != --output ]; do shift; done\n'
+        f'cp "{dist}/${{3#{RELEASES}/latest/download/}}" "$2"',
+    )
+    (dist / "install.sh").chmod(0o755)
+    ran = checkout.run("dist/install.sh", INSTALL_DIR=str(tmp_path / "bin"))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f"installed agent of {'a' * 12} as {tmp_path}/bin/loadpilot-agent")
+    assert all(RELEASES in call for call in checkout.called()[1:])
+    assert all(" --proto =https " in call for call in checkout.called()[1:])
+
+
+@pytest.mark.parametrize("address", ["", "http://example.org", "https://", 'https://a"; id; "'])
+def test_the_address_of_a_release_is_checked(checkout: Checkout, address: str) -> None:
+    """Broken if a program that users pipe into a shell holds what somebody put into a name."""
+    (checkout.root / "dist").mkdir()
+    ran = checkout.run(f"{SCRIPTS}/finish.sh", "dist", address)
+    assert ran.returncode != 0
+    assert list((checkout.root / "dist").iterdir()) == []
+
+
+def test_images_are_built_for_each_architecture_and_joined(checkout: Checkout) -> None:
+    """Broken if an image of a fleet is missing, lacks an architecture, does not name its commit, or
+    if a pre-release becomes what `latest` is."""
+    checkout.stub("docker")
+    settings = {"REGISTRY": "ghcr.io/made", "LOADPILOT_COMMIT": "b" * 40}
+    script = f"{SCRIPTS}/push_images.sh"
+    assert checkout.run(script, "build", "1.2.3", "arm64", **settings).returncode == 0
+    built = checkout.called()
+    assert len(built) == len(ROLES)
+    for role, call in zip(ROLES, built, strict=True):
+        words = call.split()
+        assert words[:3] == ["docker", "buildx", "build"]
+        assert words[words.index("--target") + 1] == role
+        assert words[words.index("--platform") + 1] == "linux/arm64"
+        assert words[words.index("--tag") + 1] == f"ghcr.io/made/loadpilot-{role}:1.2.3-arm64"
+        assert f"LOADPILOT_COMMIT={'b' * 12}" in words
+        assert {"--push", "--provenance", "--sbom"} <= {*words}
+    assert checkout.run(script, "join", "1.2.3", **settings).returncode == 0
+    image = "ghcr.io/made/loadpilot-agent"
+    assert checkout.called()[5] == (
+        f"docker buildx imagetools create --tag {image}:1.2.3 --tag {image}:1.2 "
+        f"--tag {image}:latest {image}:1.2.3-amd64 {image}:1.2.3-arm64"
+    )
+    assert checkout.run(script, "join", "1.3.0-rc.1", **settings).returncode == 0
+    assert [call for call in checkout.called()[8:] if "latest" in call or ":1.3 " in call] == []
+    assert len(checkout.called()) == 12
+
+
+def test_a_role_that_is_pushed_is_a_stage_of_the_dockerfile() -> None:
+    """Broken if a release fails at the last image, or `--version` of an image names no commit."""
+    text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
+    stages = {line.rpartition(" AS ")[2] for line in text.splitlines() if line.startswith("FROM ")}
+    assert stages >= {*ROLES}
+    script = (ROOT / SCRIPTS / "push_images.sh").read_text(encoding="utf-8")
+    assert f'ROLES="{" ".join(ROLES)}"' in script
+    for stage in text.split("\nFROM ")[1:3]:
+        builds = stage.index("maturin build" if "AS wheels" in stage else "cargo build --release")
+        assert stage.index("\nARG LOADPILOT_COMMIT=\n") < builds
+
+
+def test_the_chart_is_pushed_as_the_version_of_the_release(checkout: Checkout) -> None:
+    """Broken if a chart installs images of another version."""
+    checkout.stub("helm")
+    versions = "--version 1.2.3 --app-version 1.2.3"
+    ran = checkout.run(f"{SCRIPTS}/push_chart.sh", "1.2.3", REGISTRY="ghcr.io/made")
+    assert ran.returncode == 0, ran.stderr
+    assert checkout.called() == [
+        f"helm package deploy/helm/loadpilot {versions} --destination target/chart",
+        "helm push target/chart/loadpilot-1.2.3.tgz oci://ghcr.io/made/charts",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("push_images.sh", ("build", "1.2.3", "riscv64")),
+        ("push_images.sh", ("build", "1.2.3")),
+        ("push_images.sh", ("join",)),
+        ("push_chart.sh", ()),
+        ("archive.sh", ("release",)),
+        ("finish.sh", ("dist",)),
+    ],
+)
+def test_a_step_without_what_it_needs_does_nothing(
+    checkout: Checkout, script: str, words: tuple[str, ...]
+) -> None:
+    """Broken if a typing error in a workflow pushes something."""
+    for name in ("cargo", "docker", "helm"):
+        checkout.stub(name)
+    ran = checkout.run(f"{SCRIPTS}/{script}", *words, REGISTRY="ghcr.io/made")
+    assert ran.returncode != 0
+    assert "usage: " in ran.stderr
+    unset = checkout.run(f"{SCRIPTS}/push_images.sh", "join", "1.2.3")
+    assert "REGISTRY: is not set" in unset.stderr
+    assert checkout.called() == []
