@@ -18,6 +18,7 @@ KEEPERS = {"proto/engine", "services/agent", "services/bus"}
 ASKS = re.compile(r"\bbugbank\b")
 MAY_ASK = {
     ".ci/run",
+    ".github/workflows/ci.yml",
     "dev",
     "tests/bugbank/bank.py",
     "tests/nightly/nightly.py",

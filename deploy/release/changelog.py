@@ -1,6 +1,6 @@
 """The text of a release: its section of CHANGELOG.md.
 
-    python3 deploy/release/notes.py TAG [CHANGELOG]
+    python3 deploy/release/changelog.py TAG [CHANGELOG]
 
 Must need nothing but Python: the workflow calls it before anything is built.
 """
@@ -79,7 +79,7 @@ def notes(changelog: str, version: str) -> str:
 def main(arguments: list[str]) -> int:
     """Print the text of the release; returns the exit code."""
     if not 1 <= len(arguments) <= 2:
-        print("usage: python3 deploy/release/notes.py TAG [CHANGELOG]", file=sys.stderr)
+        print("usage: python3 deploy/release/changelog.py TAG [CHANGELOG]", file=sys.stderr)
         return USAGE
     tag, *file = arguments
     changelog = Path(file[0]) if file else ROOT / "CHANGELOG.md"

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from deploy.release.notes import InvalidRelease, notes, version_of
+from deploy.release.changelog import InvalidRelease, notes, version_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tidy.tracked import ROOT
@@ -115,7 +115,7 @@ def test_the_command_prints_it_without_the_projects_environment(tmp_path: Path) 
     version = text.partition('version = "')[2].partition('"')[0]
     changelog = tmp_path / "CHANGELOG.md"
     changelog.write_text(f"## {version} - 2026-11-28\n\n- It.\n", encoding="utf-8")
-    program = [sys.executable, "-I", "-S", ROOT / "deploy/release/notes.py"]
+    program = [sys.executable, "-I", "-S", ROOT / "deploy/release/changelog.py"]
 
     def call(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
