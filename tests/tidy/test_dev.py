@@ -123,3 +123,45 @@ def test_skipped_tests_are_in_the_last_line_with_what_brings_them(bare: Bare, co
     assert last == (
         "skipped tests: 1 needs axe-core: ./dev web;2 needs nft: apt-get install nftables"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("test", "--only", "ruby"), "dev: test --only takes rust, python or e2e, not 'ruby'"),
+        (("archive", "--fast"), "dev: archive takes --development, not '--fast'"),
+        (("wheel", "a", "b"), "dev: wheel takes --development, not 'a b'"),
+        (("coverage", "--java"), "dev: coverage takes --rust or --python, not '--java'"),
+    ],
+)
+def test_an_unknown_argument_builds_nothing(bare: Bare, words: tuple[str, ...], says: str) -> None:
+    """Broken if a typing error runs everything, or something else than was meant."""
+    for name in ("uv", "cc", "python3", "pytest"):
+        bare.program(name)
+    bare.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
+    done = bare.dev(*words)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == says
+    assert "cargo" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("part", "runs"),
+    [
+        ("rust", ["cargo test --workspace"]),
+        ("python", ["pytest", "bench/tests sdk/tests services/gateway/tests"]),
+        ("e2e", ["pytest", "not timed tests"]),
+    ],
+)
+def test_the_parts_of_the_tests(bare: Bare, part: str, runs: list[str]) -> None:
+    """Broken if jobs of CI together leave tests out, or each runs all of them."""
+    for name in ("uv", "cc", "python3"):
+        bare.program(name)
+    bare.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
+    bare.program("pytest", 'echo pytest "$@"')
+    done = bare.dev("test", "--only", part)
+    assert done.returncode == 0, done.stderr
+    tests = [line for line in done.stdout.splitlines() if not line.startswith("cargo build")]
+    assert {line.partition(" -")[0] for line in tests} == {runs[0].partition(" -")[0]}
+    assert all(tests[0].replace(")", "").endswith(end) for end in runs[1:]), tests
+    assert len(tests) == (1 if part == "rust" else 2)
