@@ -16,11 +16,7 @@ pub(super) fn build_text(commit: Option<&str>) -> String {
 /// Runs a coordinator; returns the exit code. `commit` is what `--version` says.
 #[pyfunction]
 #[pyo3(signature = (argv, commit=None))]
-pub(super) fn coordinator_main(
-    py: Python<'_>,
-    argv: Vec<String>,
-    commit: Option<&str>,
-) -> i32 {
+pub(super) fn coordinator_main(py: Python<'_>, argv: Vec<String>, commit: Option<&str>) -> i32 {
     let program = "loadpilot-coordinator".to_owned();
     py.detach(|| loadpilot_coordinator::main_from([program].into_iter().chain(argv), commit))
 }
