@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use loadpilot_engine::control::admission::admit::Waiting;
 use loadpilot_engine::control::decide::{NotAdmitted, Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::RunState;
-use loadpilot_events::log::admission::AdmissionDecision;
+use loadpilot_events::log::admission::{AdmissionDecision, WaitReason};
 use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::wire::heartbeat::Unreached;
@@ -150,8 +150,12 @@ impl OpenRun {
         }
     }
 
-    /// Number of agents that its request asks for.
+    /// Number of agents that its request asks for; 0 while it waits for the end of another run.
     pub(crate) fn agents_wanted(&self) -> usize {
+        let waits = self.not_admitted.as_ref().map(|found| &found.queued.reason);
+        if matches!(waits, Some(WaitReason::MaxRuns { .. })) {
+            return 0;
+        }
         let requested = self.state.requested.as_ref();
         requested.map_or(0, |requested| requested.agents.want as usize)
     }

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from deploy.dashboards.json_files import files
+from tests.deploy.alerts.test_alerts import RULES, promtool
 from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, objects, of_kind
 from tests.deploy.composition import ROOT
-from tests.deploy.test_alerts import RULES, promtool
 
 if TYPE_CHECKING:
     from pathlib import Path

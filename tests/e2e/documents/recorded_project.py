@@ -106,6 +106,7 @@ def _files() -> dict[str, str]:
         "curve.csv": "0,10\n1,20\n2,10\n",
         "release.seed": f"{SEED}\n",
         "fleet.creds": "",
+        "fleet.creds.new": "",
         "ca.pem": "",
         "plan.json": json.dumps({}),
     }

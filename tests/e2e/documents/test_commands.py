@@ -82,6 +82,8 @@ CODES = {"compare": JUDGED, "verdict": JUDGED, "jq": frozenset({0, 5})}
 """Exit codes of commands that may not end with 0; jq's 5: there is no knee to divide."""
 AT_A_TERMINAL = ("loadpilot", "run")
 """A command that asks, and is refused where nobody answers."""
+TOO_FEW_CONNECTIONS = "--nats-connections"
+"""A flag of a command whose refusal a document shows."""
 VARIABLES = {
     "URL": "http://localhost:8000",
     "OLD": "http://localhost:8000",
@@ -237,7 +239,7 @@ def reason(text: str, stages: list[Stage]) -> str:
 
 def codes(stage: Stage) -> frozenset[int]:
     """Return the exit codes with which a command does what its document says."""
-    if stage.words == AT_A_TERMINAL:
+    if stage.words == AT_A_TERMINAL or TOO_FEW_CONNECTIONS in stage.words:
         return frozenset({2})
     name = stage.words[stage.words[0] == "loadpilot"]
     return CODES.get(name, frozenset({0}))

@@ -34,7 +34,7 @@ pub(crate) struct Facts {
     pub(crate) runs_open: usize,
     /// Number of agent processes with a recent heartbeat.
     pub(crate) agents_heard: usize,
-    /// Number of agents that the runs request which are not over.
+    /// Number of agents that open runs request, but those that wait for the end of another run.
     pub(crate) agents_wanted: usize,
 }
 
@@ -121,7 +121,7 @@ impl Status {
             ),
             gauge(
                 "coordinator_agents_wanted",
-                "Agents that the runs request which are not over: for autoscaling.",
+                "Agents that open runs request, unless they wait for a turn: for autoscaling.",
                 number(&state.agents_wanted),
             ),
             gauge(

@@ -107,6 +107,17 @@ fn create(world: &mut World) {
     assert!(matches!(created, Decision::RunCreated(_)), "{created:?}");
 }
 
+/// A fleet with these limits, where r1 is created and r2 waits for its end.
+fn with_a_run_that_waits(admission: AdmissionRules) -> World {
+    let mut world = limited(admission);
+    ask(&mut world, "r1");
+    decide(&mut world, "RunAdmitted", "r1");
+    create(&mut world);
+    ask(&mut world, "r2");
+    assert_eq!(places(&mut world).len(), 1);
+    world
+}
+
 /// Broken if a run above the limit is created, learns no place, or is not admitted when another
 /// one has ended.
 #[test]
@@ -126,6 +137,8 @@ fn a_run_above_the_limit_waits_until_another_one_ends() {
         ]
     );
     world.none();
+    let wanted = world.coordinator.facts(world.now).agents_wanted;
+    assert_eq!(wanted, 1, "more agents would not end the wait");
     // No agent comes: the run is over.
     world.now = world.now.plus_us(5 * SECOND);
     let over = store(&mut world);
@@ -155,12 +168,7 @@ fn a_run_above_the_limit_waits_until_another_one_ends() {
 /// run.
 #[test]
 fn a_run_that_is_stopped_while_it_waits_never_starts() {
-    let mut world = limited(one_at_a_time());
-    ask(&mut world, "r1");
-    decide(&mut world, "RunAdmitted", "r1");
-    create(&mut world);
-    ask(&mut world, "r2");
-    assert_eq!(places(&mut world).len(), 1);
+    let mut world = with_a_run_that_waits(one_at_a_time());
     let stop = json!({"type": "StopRequested", "by": "me"});
     world.tell(&of_shop().req(&run("r2")), &stop);
     create(&mut world);
@@ -238,12 +246,7 @@ fn a_coordinator_that_lost_a_race_reads_before_it_decides() {
 /// late.
 #[test]
 fn the_log_is_asked_when_the_tail_brings_nothing() {
-    let mut world = limited(one_at_a_time());
-    ask(&mut world, "r1");
-    decide(&mut world, "RunAdmitted", "r1");
-    create(&mut world);
-    ask(&mut world, "r2");
-    assert_eq!(places(&mut world).len(), 1);
+    let mut world = with_a_run_that_waits(one_at_a_time());
     world.now = world.now.plus_us(5 * SECOND);
     store(&mut world);
     let effects = world.coordinator.next(world.now);
@@ -280,12 +283,7 @@ fn runs_that_may_not_wait_are_refused() {
             "runs in 24 hours: must be at most 2 of tenant shop (got \"3\")",
         ),
     ] {
-        let mut world = limited(rules);
-        ask(&mut world, "r1");
-        decide(&mut world, "RunAdmitted", "r1");
-        create(&mut world);
-        ask(&mut world, "r2");
-        assert_eq!(places(&mut world).len(), 1);
+        let mut world = with_a_run_that_waits(rules);
         ask(&mut world, "r3");
         let refused = store(&mut world);
         let Decision::RunRefused(refused) = refused else {

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.deploy.composition import ROOT
 
-CASES = Path(__file__).with_name("alerts")
+CASES = Path(__file__).parent
 STARTER = ROOT / "sdk/python/loadpilot/cli/starter/monitoring"
 RULES = {"run": STARTER / "alerts.yml", "fleet": ROOT / "deploy/prometheus/fleet-alerts.yml"}
 

@@ -22,7 +22,7 @@ from tests.e2e.support.programs import SCENARIO
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
-ACTION = Path(__file__).parents[2] / "action.yml"
+ACTION = Path(__file__).parents[3] / "action.yml"
 SHELL = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")
 """What the runner executes for `shell: bash`."""
 INPUT = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
