@@ -145,7 +145,7 @@ def test_an_archive_is_what_the_installer_asks_for(checkout: Checkout, tmp_path:
 
 @pytest.mark.parametrize("address", ["", "http://example.org", "https://", 'https://a"; id; "'])
 def test_the_address_of_a_release_is_checked(checkout: Checkout, address: str) -> None:
-    """Broken if a program that users pipe into a shell holds what somebody put into a name."""
+    """Broken if the address of a release can put code into `install.sh`."""
     (checkout.root / "dist").mkdir()
     ran = checkout.run(f"{SCRIPTS}/finish.sh", "dist", address)
     assert ran.returncode != 0

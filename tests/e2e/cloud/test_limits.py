@@ -56,10 +56,10 @@ def test_a_small_plan_works(
         finished = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
         assert finished.judged == 0, finished.stderr
         assert oracle.counts().received == PLANNED
-        told = loadpilot.call("doctor", "--nats-url", fleet.url, "--nats-connections", "5").stdout
-    assert "1023.9 MiB of storage of 1.0 GiB; 4 streams of 10; messages of 1.0 MiB" in told
-    assert "the account allows 20 consumers of a stream" in told
-    assert "3 of 5 in use, this command's too: enough for 2 more agents and one command" in told
+        said = loadpilot.call("doctor", "--nats-url", fleet.url, "--nats-connections", "5").stdout
+    assert "1023.9 MiB of storage of 1.0 GiB; 4 streams of 10; messages of 1.0 MiB" in said
+    assert "the account allows 20 consumers of a stream" in said
+    assert "3 of 5 in use, this command's too: enough for 2 more agents and one command" in said
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_a_log_that_does_not_fit_is_refused_before_a_part_exists(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a limit is told by the server's words only, or half a log is left behind."""
+    """Broken if a refusal has only the words of the server, or half a log is left behind."""
     fleet = hosted(tmp_path, monkeypatch, "", f"{{ max_memory: 0, {jetstream} }}")
     with fleet:
         assert named in refused(fleet, "coordinator")
-        told = loadpilot.call("doctor", "--nats-url", fleet.url)
-        assert named in told.stdout
-        assert told.code == 4
+        said = loadpilot.call("doctor", "--nats-url", fleet.url)
+        assert named in said.stdout
+        assert said.code == 4
         assert not list((fleet.folder / "store").rglob("streams/*/meta.inf"))
 
 
@@ -123,16 +123,16 @@ def test_a_server_with_small_messages_is_told_at_the_start(
         assert "raise max_payload to 1 MB" in coordinator.said
         fleet.agent("a-1")
         finished = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
-        told = loadpilot.call("doctor", "--nats-url", fleet.url).stdout
+        said = loadpilot.call("doctor", "--nats-url", fleet.url).stdout
     assert finished.judged == 0, finished.stderr
     assert oracle.counts().received == PLANNED
-    assert small in told, told
+    assert small in said, said
 
 
 def test_an_account_with_smaller_messages_than_its_server_is_told(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a limit that no user is told looks like a server that does not answer."""
+    """Broken if a limit that the server does not report looks like a dead server."""
     fleet = hosted(tmp_path, monkeypatch, "max_payload: 32KB")
     fleet.set(SHOP_KEY="hush")
     with fleet:

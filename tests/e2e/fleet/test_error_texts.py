@@ -26,17 +26,17 @@ class Looking(VUser):
     def look(self, client: LoadClient) -> None:
         client.get("/look")
 """
-NOBODY = "127.0.0.1:1"
+CLOSED = "127.0.0.1:1"
 """An address at which nothing listens."""
 RUN = ("loadpilot", "run", "scene.py", "--target", "http://127.0.0.1:9")
 SEARCH = ("loadpilot", "search", *RUN[2:], "--slo", "p95_ms=200", "--external-agents", "1")
 LOGIN = "ann:SECRET@"
-NATS = f"nats://{LOGIN}{NOBODY}"
+NATS = f"nats://{LOGIN}{CLOSED}"
 CURL = (
-    f"curl -u ann:SECRET http://{NOBODY}/x -H 'Authorization: Bearer SECRET' -H 'X-Api-Key: SECRET'"
-    f" -b sid=SECRET -x http://{LOGIN}{NOBODY}"
+    f"curl -u ann:SECRET http://{CLOSED}/x -H 'Authorization: Bearer SECRET' -H 'X-Api-Key: SECRET'"
+    f" -b sid=SECRET -x http://{LOGIN}{CLOSED}"
 )
-GATEWAY = {"LOADPILOT_GATEWAY_NATS_URL": f"nats://{NOBODY}"}
+GATEWAY = {"LOADPILOT_GATEWAY_NATS_URL": f"nats://{CLOSED}"}
 COMMANDS: list[tuple[tuple[str, ...], Mapping[str, str]]] = [
     # The address of NATS, by flags and variables of each program.
     ((*RUN, "-v", "--nats-url", NATS), {}),
@@ -59,19 +59,19 @@ COMMANDS: list[tuple[tuple[str, ...], Mapping[str, str]]] = [
         {"LOADPILOT_GATEWAY_NATS_URL": f"nats://{LOGIN}h:bad:x"},
     ),
     # Tokens, keys and files of credentials.
-    ((*RUN, "--nats-url", f"nats://{NOBODY}", "--nats-token", "SECRET"), {}),
+    ((*RUN, "--nats-url", f"nats://{CLOSED}", "--nats-token", "SECRET"), {}),
     ((*RUN, "--nats-url", "nats://example.test:1", "--nats-token", "SECRET"), {}),
-    ((*SEARCH, "--nats-url", f"nats://{NOBODY}", "--nats-token", "SECRET"), {}),
-    ((*RUN, "--nats-url", f"nats://{NOBODY}", "--creds", "secret"), {}),
+    ((*SEARCH, "--nats-url", f"nats://{CLOSED}", "--nats-token", "SECRET"), {}),
+    ((*RUN, "--nats-url", f"nats://{CLOSED}", "--creds", "secret"), {}),
     (RUN, {"LOADPILOT_NATS_TOKEN": "SECRET"}),
     (
-        ("loadpilot", "agent", "--id", "a", "--nats-url", f"nats://{NOBODY}", "--creds", "secret"),
+        ("loadpilot", "agent", "--id", "a", "--nats-url", f"nats://{CLOSED}", "--creds", "secret"),
         {},
     ),
     (("loadpilot", "agent", "--connect", "secret"), {}),
-    ((*RUN, "--coordinator-url", f"http://{NOBODY}", "--coordinator-token-file", "secret"), {}),
-    ((*RUN, "--coordinator-url", f"http://{LOGIN}{NOBODY}"), {}),
-    ((*RUN, "--coordinator-url", f"ftp://{LOGIN}{NOBODY}"), {}),
+    ((*RUN, "--coordinator-url", f"http://{CLOSED}", "--coordinator-token-file", "secret"), {}),
+    ((*RUN, "--coordinator-url", f"http://{LOGIN}{CLOSED}"), {}),
+    ((*RUN, "--coordinator-url", f"ftp://{LOGIN}{CLOSED}"), {}),
     (("loadpilot-gateway", "--check-config"), {**GATEWAY, "LOADPILOT_GATEWAY_TOKEN": "SECRET"}),
     (
         ("loadpilot-gateway", "--check-config"),
@@ -80,23 +80,23 @@ COMMANDS: list[tuple[tuple[str, ...], Mapping[str, str]]] = [
     (("loadpilot", "keys", "revoke", "lpk_000000000000_SECRET", "--file", "empty.json"), {}),
     (("loadpilot", "keys", "list", "--file", "secret"), {}),
     # What a run connects to.
-    (("loadpilot", "run", "scene.py", "--target", f"http://{LOGIN}{NOBODY}"), {}),
+    (("loadpilot", "run", "scene.py", "--target", f"http://{LOGIN}{CLOSED}"), {}),
     (("loadpilot", "run", "scene.py", "--target", f"http://{LOGIN}h:bad"), {}),
-    (("loadpilot", "attack", f"http://{LOGIN}{NOBODY}", "--duration", "1s"), {}),
-    ((*RUN, "--proxy", f"http://{LOGIN}{NOBODY}"), {}),
-    ((*RUN, "--proxy", f"http://{NOBODY}", "--proxy-credentials-env", "PL"), {"PL": "SECRET"}),
+    (("loadpilot", "attack", f"http://{LOGIN}{CLOSED}", "--duration", "1s"), {}),
+    ((*RUN, "--proxy", f"http://{LOGIN}{CLOSED}"), {}),
+    ((*RUN, "--proxy", f"http://{CLOSED}", "--proxy-credentials-env", "PL"), {"PL": "SECRET"}),
     ((*RUN, "--connect-to", f"{LOGIN}h:1"), {}),
     ((*RUN, "--redirect-to", f"http://{LOGIN}h"), {}),
-    (("loadpilot", "attack", f"http://{NOBODY}", "--header", "Authorization SECRET"), {}),
+    (("loadpilot", "attack", f"http://{CLOSED}", "--header", "Authorization SECRET"), {}),
     (
         (
-            *("loadpilot", "attack", f"http://{NOBODY}", "--duration", "1s", "--rps", "5", "-v"),
+            *("loadpilot", "attack", f"http://{CLOSED}", "--duration", "1s", "--rps", "5", "-v"),
             *("--header", "Authorization: Bearer SECRET"),
         ),
         {},
     ),
     # Servers of metrics.
-    ((*RUN, "--out", f"prometheus=http://{LOGIN}{NOBODY}"), {}),
+    ((*RUN, "--out", f"prometheus=http://{LOGIN}{CLOSED}"), {}),
     ((*RUN, "--out", f"otlp=http://{LOGIN}far.test:1"), {}),
     ((*RUN, "--out", f"prometheus=ftp://{LOGIN}h"), {}),
     ((*RUN, "--out", f"promtheus=http://{LOGIN}h"), {}),

@@ -70,7 +70,7 @@ fn win_admission(world: &mut World, pending: &PendingAppend<AdmissionDecision>) 
     world.coordinator.admission_appended(&outcome, world.now);
 }
 
-/// Has the one decision that is due stored, which must be about the admission of `name`.
+/// Stores the one decision that is due, which must be about the admission of `name`.
 fn decide(world: &mut World, what: &str, name: &str) {
     let pending = admission(world);
     assert_eq!(pending.subject, subjects().admission());
@@ -78,14 +78,14 @@ fn decide(world: &mut World, what: &str, name: &str) {
     win_admission(world, &pending);
 }
 
-/// Has the one decision about a run that is due stored, and returns it.
+/// Stores the one decision about a run that is due, and returns it.
 fn store(world: &mut World) -> Decision {
     let pending = world.pending();
     world.win(&pending);
     pending.decision
 }
 
-/// Has all places stored that are to be told.
+/// Stores every place that is due, and returns each in words.
 fn places(world: &mut World) -> Vec<String> {
     let effects = world.coordinator.next(world.now);
     let place = |effect| {
