@@ -29,9 +29,12 @@ pub enum Rules {
     /// rows that contradict a holder's own totals are set aside.
     #[serde(rename = "2")]
     V2,
+    /// The target is not the reason of a run that started no arrival.
+    #[serde(rename = "3")]
+    V3,
 }
 
 impl Rules {
     /// Rules of new runs.
-    pub const CURRENT: Self = Self::V2;
+    pub const CURRENT: Self = Self::V3;
 }

@@ -287,7 +287,7 @@ impl LiveView {
         }
         match control.rules() {
             Rules::V1 => TaskRaises::default(),
-            Rules::V2 => sum,
+            Rules::V2 | Rules::V3 => sum,
         }
     }
 

@@ -122,7 +122,9 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
     let is_gated = gates.any(|gate| gate.task.is_none());
     let short = report.rates.shortfall_pct;
     let is_short = report.run.users.is_none() && short > SHORTFALL_PCT;
-    (is_short && !is_gated).then(|| {
+    // Other reasons say why nothing was started, and that no request was finished.
+    let is_begun = report.arrivals.started > 0 || report.run.rules < Rules::V3;
+    (is_begun && is_short && !is_gated).then(|| {
         let dropped = dropped_by_generator(report);
         let counts = &report.arrivals;
         let unstarted = counts.planned.saturating_sub(counts.started);

@@ -128,6 +128,22 @@ fn a_shortfall_passes_by_a_gate_only() {
     assert!(judged(86.0, None, Rules::V1).0.passed, "a log of before");
 }
 
+/// Broken if the target is blamed for a run that did not start, or an older log loses the reason.
+#[test]
+fn a_run_that_started_nothing_says_nothing_of_the_target() {
+    let reasons = |rules| {
+        let mut report = sound::report();
+        (report.arrivals.started, report.rates.shortfall_pct) = (0, 100.0);
+        (report.run.ending, report.run.rules) = (Some(Ending::Failed), rules);
+        report.latency.response = None;
+        verdict(&plan(Vec::new()), &report).reasons
+    };
+    let [ending, unfinished] = reasons(Rules::V3).try_into().unwrap();
+    assert!(ending.contains("did not come to its end"), "{ending}");
+    assert!(unfinished.contains("no request was finished"), "{unfinished}");
+    assert!(reasons(Rules::V2)[2].contains("the target accepts no more"));
+}
+
 /// Broken if a target is blamed for arrivals that the load generator could not start, or the other
 /// way round.
 #[test]

@@ -88,7 +88,7 @@ proptest! {
         let of_rules = |reason: &&String| reason.contains("raised") || reason.contains("started");
         prop_assert_eq!(found.verdict.reasons.iter().find(of_rules), None);
         let answer = what_if(whole.run(), &WhatIf::default()).expect("it is sound");
-        prop_assert_eq!((answer.rules, answer.rules_of_run), (Rules::V2, Rules::V1));
+        prop_assert_eq!((answer.rules, answer.rules_of_run), (Rules::CURRENT, Rules::V1));
         prop_assert!(answer.errors_total >= now.errors_total);
         prop_assert_eq!(answer.rates, now.rates);
     }

@@ -1262,6 +1262,10 @@ class Rules(StrEnum):
     A task that raised is an error, a run that offered less than 95 % of its plan fails, and
     rows that contradict a holder's own totals are set aside.
     """
+    field_3 = "3"
+    """
+    The target is not the reason of a run that started no arrival.
+    """
 
 
 class RunState(StrEnum):
