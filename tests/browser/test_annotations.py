@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 from tests.browser.reader import TIMEOUT_MS
 from tests.browser.scenes import steady
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 HOSTILE = "<img src=x onerror=alert(1)> after the upgrade"
 
 
+@pytest.mark.slow
 def test_a_note_and_a_baseline(reader: Reader, past: Past, axe: str) -> None:
     """Broken if a note is lost by a reload or read as HTML, or the baseline is not offered. 9 s."""
     first, second = (past.run(steady(secs=2))["run"]["id"] for _ in range(2))

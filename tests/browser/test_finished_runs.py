@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TABS = ("", "/latency", "/tasks", "/agents", "/timeline", "/what-if")
 
 
+@pytest.mark.slow
 def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -> None:
     """Broken if a figure is not that of the report as of the second, or a reload loses it."""
     run = past.run(steady(secs=8))["run"]["id"]
@@ -37,6 +38,7 @@ def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -
     expect(reader.tile("arrivals")).to_have_text("320", timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # its certificate has to be VALID
 def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> None:
     """Broken if the verdict does not follow the threshold, or a reload loses the threshold."""
@@ -56,6 +58,7 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
     expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # both certificates have to be VALID
 def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     """Broken if figures or changes stand in the other run's column, or chance is a change. 18 s."""
@@ -96,6 +99,7 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     reader.take_screenshots("compare")
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # a busy machine makes changes that are chance
 def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
     """Broken if the page lists other contributions than the engine found, or none. 12 s."""
@@ -116,6 +120,7 @@ def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
     reader.take_screenshots("compare-explained")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_page_fits_and_is_accessible(reader: Reader, past: Past, axe: str) -> None:
     """Broken if a page is wider than a phone, or axe-core finds a serious problem."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 from tests.browser.reader import TIMEOUT_MS
 from tests.browser.scenes import steady
@@ -44,6 +45,7 @@ def press(page: Page, tag: str, name: str) -> None:
     page.keyboard.press("Enter")
 
 
+@pytest.mark.slow
 def test_keys_lead_from_the_list_to_the_start_of_a_run_and_its_stop(
     reader: Reader, past: Past, oracle: Oracle
 ) -> None:

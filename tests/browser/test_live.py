@@ -29,6 +29,7 @@ Object.defineProperty(document, "hidden", { get: () => true });
 """A page in the background, and a stand-in for what its browser shows."""
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # its certificate has to be VALID
 def test_a_run_from_the_first_click_to_its_report(
     reader: Reader, past: Past, oracle: Oracle
@@ -129,6 +130,7 @@ def test_an_invalid_plan_cannot_be_started(reader: Reader, past: Past, oracle: O
     reader.take_screenshots("start-problem")
 
 
+@pytest.mark.slow
 def test_an_unknown_run_shows_an_error(reader: Reader) -> None:
     """Broken if a dead link shows an empty page."""
     reader.open("/runs/01aaaaaaaaaaaaaaaaaaaaaaaa")

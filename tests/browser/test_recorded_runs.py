@@ -62,6 +62,7 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
             yield Recorded(reader, runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_pages_show_the_figures_of_the_report(recorded: Recorded, kind: str) -> None:
     """Broken if a figure of a page is not that of the report, as a whole or as of a second."""

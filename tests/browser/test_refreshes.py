@@ -96,6 +96,7 @@ def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
     assert gateway.tell(f"/runs/{run}/stop").status == 200
 
 
+@pytest.mark.slow
 def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
     gateway: Gateway, gateways: Gateways, reader: Reader, past: Past, oracle: Oracle
 ) -> None:
@@ -141,6 +142,7 @@ def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
     ]
 
 
+@pytest.mark.slow
 def test_a_dragged_slider_asks_five_times_a_second_and_ends_at_its_last_position(
     reader: Reader, past: Past
 ) -> None:

@@ -95,6 +95,7 @@ def written(recorded: Loadpilot, run: str) -> tuple[Path, dict[str, Any]]:
     return path, json.loads(finished.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_shows_the_figures_of_the_report(
     recorded: Loadpilot, runs: dict[str, str], tab: Reader, kind: str
@@ -347,6 +348,7 @@ def test_foreign_text_stays_text(
     context.close()
 
 
+@pytest.mark.slow
 def test_the_page_is_small() -> None:
     """Broken if a report is too large to attach to a ticket."""
     assert PAGE.stat().st_size < BYTES_MAX

@@ -8,6 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from playwright.sync_api import expect
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE
 from tests.browser.scenes import steady
@@ -48,6 +49,7 @@ def order_by(rows: list[dict[str, Any]], figure: str) -> list[str]:
     return [row["run"] for row in by_figure]
 
 
+@pytest.mark.slow
 def test_the_list_is_filtered_and_sorted_by_keyboard(reader: Reader, past: Past, axe: str) -> None:
     """Broken if an order is not that of the figures, is lost by a reload, or needs a mouse; or the
     trend has other figures than the runs."""
@@ -102,6 +104,7 @@ def test_the_list_is_filtered_and_sorted_by_keyboard(reader: Reader, past: Past,
         assert not serious_violations(reader, axe)
 
 
+@pytest.mark.slow
 def test_an_invalid_run_is_never_green(reader: Reader, past: Past, fleet: Fleet) -> None:
     """Broken if figures that do not count look like any other."""
     past.run(steady(rps=40, secs=2))

@@ -74,6 +74,7 @@ def chart_descriptions(reader: Reader) -> list[str]:
     return [text for text in found if not text.startswith("Percentile curves")]
 
 
+@pytest.mark.slow
 def test_metrics_checks_and_task_errors_are_those_of_the_report(
     reader: Reader, past: Past, oracle: Oracle
 ) -> None:
@@ -116,6 +117,7 @@ def test_metrics_checks_and_task_errors_are_those_of_the_report(
     reader.take_screenshots("measured-tasks")
 
 
+@pytest.mark.slow
 def test_streams_are_shown(reader: Reader, past: Past) -> None:
     """Broken if tokens, the first token or the gaps are missing in the pages."""
     sent = Sent()
@@ -130,6 +132,7 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
     reader.take_screenshots("streams")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["client.get", "answer = client.get"], ids=["planned", "composed"])
 def test_examples_of_failed_requests_are_what_the_target_saw(
     reader: Reader, past: Past, body: str
@@ -177,6 +180,7 @@ def assert_levels(page: Page, curve: dict[str, Any]) -> None:
         assert (cells[-1] == "held") == (level["exceeded"] == [])
 
 
+@pytest.mark.slow
 def test_load_levels_are_those_of_the_report(reader: Reader, past: Past, tmp_path: Path) -> None:
     """Broken if a level is missing or has the figures of another, or the knee is elsewhere, in the
     pages or in a report file. 9 s."""
@@ -194,6 +198,7 @@ def test_load_levels_are_those_of_the_report(reader: Reader, past: Past, tmp_pat
     assert_levels(reader.page, curve)
 
 
+@pytest.mark.slow
 def test_a_closed_loop_has_no_plan(reader: Reader, past: Past, oracle: Oracle) -> None:
     """Broken if a page claims a planned load or a shortfall of a run that has no schedule."""
     report = past.run(CLOSED)
@@ -247,6 +252,7 @@ def test_an_invalid_run_is_not_compared(stored: Reader) -> None:
     reader.take_screenshots("compare-invalid")
 
 
+@pytest.mark.slow
 def test_a_zoom_narrows_every_figure(reader: Reader, past: Past, oracle: Oracle) -> None:
     """Broken if tiles, thresholds or tables show the whole run where charts show a part."""
     oracle.status(503, path="/buy", fraction=0.5)

@@ -8,6 +8,7 @@ from http.server import ThreadingHTTPServer
 from threading import Thread
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 from tests.browser.reader import TIMEOUT_MS, reading
 from tests.browser.scenes import steady
@@ -31,6 +32,7 @@ GZIPPED_MAX = 120_000
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>alert(1)</script>"
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text(
     reader: Reader, gateway: Gateway, past: Past, oracle: Oracle
 ) -> None:
@@ -64,6 +66,7 @@ class Refusal(Echo):
         self.wfile.write(body.encode())
 
 
+@pytest.mark.slow
 def test_hostile_answers_stay_text_without_secrets(
     reader: Reader, past: Past, tmp_path: Path
 ) -> None:
@@ -155,6 +158,7 @@ def test_a_one_time_token_works_once_and_leaves_the_address(
             second.console_errors = [one for one in second.console_errors if "401" not in one]
 
 
+@pytest.mark.slow
 def test_an_unreachable_gateway_shows_an_error(reader: Reader, gateways: Gateways) -> None:
     """Broken if a page does not report that the gateway is gone."""
     reader.open("/")

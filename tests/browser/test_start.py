@@ -58,6 +58,7 @@ def choose(page: Page, tag: str, name: str, text: str) -> None:
     page.keyboard.type(text)
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # its certificate has to be VALID
 def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past) -> None:
     """Broken if the run has another plan than what was typed, or the form needs a mouse."""
@@ -103,6 +104,7 @@ def reader_plan(reader: Reader, run: str) -> dict[str, Any]:
     return plan
 
 
+@pytest.mark.slow
 def test_one_mistake_has_one_message_and_starts_nothing(
     reader: Reader, past: Past, axe: str
 ) -> None:
@@ -134,6 +136,7 @@ def test_one_mistake_has_one_message_and_starts_nothing(
     assert len(reader.fetch_json("/api/v1/runs")["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
     """Broken if the form and the JSON show different plans, or its units are wrong."""
     run = past.run(steady(rps=40, secs=2))["run"]["id"]

@@ -86,6 +86,7 @@ def assert_figures(run: Panels, report: dict[str, Any]) -> None:
     assert verdict["metric"]["verdict"] == "failed"
 
 
+@pytest.mark.slow
 def test_every_query_has_data_and_figures_are_the_reports(
     tmp_path: Path, oracle: Oracle, server: tuple[Prometheus, str]
 ) -> None:

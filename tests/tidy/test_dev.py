@@ -103,7 +103,12 @@ def test_all_that_is_missing_is_named_with_its_command(
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_skipped_tests_are_in_the_last_line_with_what_brings_them(bare: Bare, code: int) -> None:
+@pytest.mark.parametrize(
+    ("flags", "selection"), [([], "(not (long or slow))"), (["--all"], "(not long)")]
+)
+def test_skipped_tests_are_in_the_last_line_with_what_brings_them(
+    bare: Bare, flags: list[str], selection: str, code: int
+) -> None:
     """Broken if tests that this machine cannot run were left out in silence, or a failure of the
     first pass were forgotten after the second."""
     for name in ("uv", "cc", "python3"):
@@ -112,13 +117,13 @@ def test_skipped_tests_are_in_the_last_line_with_what_brings_them(bare: Bare, co
         "cargo", '[ "$1" != --version ] || echo cargo 1.95.0; [ "$1" != test ] || echo "$@"'
     )
     bare.program("pytest", PYTEST)
-    done = bare.dev("test", FIRST_PASS=f"{code}")
+    done = bare.dev("test", *flags, FIRST_PASS=f"{code}")
     assert done.returncode == code, done.stderr
     tests, *passes, last = done.stdout.splitlines()
     assert tests == "test --workspace"
     assert [line.rpartition(" -m ")[2] for line in passes] == [
-        "(not long) and not timed",
-        "(not long) and timed",
+        f"{selection} and not timed",
+        f"{selection} and timed",
     ]
     assert last == (
         "skipped tests: 1 needs axe-core: ./dev web;2 needs nft: apt-get install nftables"

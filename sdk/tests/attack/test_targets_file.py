@@ -215,6 +215,7 @@ class Lines(io.RawIOBase):
         return f"GET http://a.example/users/{self._at}/orders?q={self._at}\n".encode()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_a_list() -> None:
     """Broken if a list, or the calls that it is reported as, are held in memory."""
 

@@ -396,6 +396,7 @@ def resized(steps: list[tuple[int, int]]) -> Iterator[tuple[Screen, int, list[st
         assert screen.wraps
 
 
+@pytest.mark.slow
 @given(sizes(ROWS_MIN - 4))
 def test_a_terminal_may_change_its_size_at_any_time(steps: list[tuple[int, int]]) -> None:
     """Broken if a terminal of any size misses the newest figures, or if one that is too small gets
@@ -407,6 +408,7 @@ def test_a_terminal_may_change_its_size_at_any_time(steps: list[tuple[int, int]]
             assert line(GATED, snapshot(requests_total=total)) in "\n".join(screen.text)
 
 
+@pytest.mark.slow
 @given(sizes(48))
 def test_a_narrower_terminal_keeps_no_pieces_of_old_frames(steps: list[tuple[int, int]]) -> None:
     """Broken if what was drawn, which a narrower terminal wraps, stays above the new frame. Of a

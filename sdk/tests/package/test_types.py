@@ -68,6 +68,7 @@ def copied(tmp_path: Path) -> list[Path]:
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_what_users_write_is_clean(checker: str, copied: list[Path], tmp_path: Path) -> None:
     """Broken if a scenario that does the right thing cannot be typed."""
@@ -87,6 +88,7 @@ def test_wrong_use_is_reported_where_it_is(checker: str, tmp_path: Path) -> None
     assert {line for _, line, _ in found} == marked, listed
 
 
+@pytest.mark.slow
 def test_the_stub_says_what_the_native_module_has(tmp_path: Path) -> None:
     """Broken if a name or an argument of Rust's is missing in the stub, or is not there at all."""
     (tmp_path / "allowed").write_text("\n".join(map(re.escape, STUB_ONLY)))

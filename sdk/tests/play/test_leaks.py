@@ -56,6 +56,7 @@ def grown(python: str, kind: str) -> None:
         assert left <= most, f"{left:.1f} {what} are left of each user: {books}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TIMES)
 def test_users_leave_nothing_behind(kind: str) -> None:
     """Broken if an agent grows with every user, task, failed check or request that it ends, or if
@@ -77,6 +78,7 @@ def debug_build() -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TIMES)
 def test_users_break_no_rule_of_the_interpreter(kind: str) -> None:
     """Broken if the native module gives back what it never took, or calls without the lock."""

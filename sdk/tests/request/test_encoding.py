@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def source_of(calls: list[tuple[str, str, dict[str, Any]]]) -> str:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(requests(), min_size=1, max_size=3))
 def test_a_compiled_task_sends_exactly_what_httpx_would_send(

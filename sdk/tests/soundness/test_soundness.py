@@ -25,6 +25,7 @@ PARTS = 4
 """Parts of the search, which run beside each other."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_code_does_what_python_does(tmp_path: Path, part: int) -> None:
     """Broken if code sends another request, rests otherwise, or says anything else than Python."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.short_run import SCRIPTED
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
+@pytest.mark.slow
 def test_a_note_and_a_mark_over_http(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from services.gateway.tests.gateways import API, Gateways, plan
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def frozen(port: int, run: str) -> socket.socket:
     return watcher
 
 
+@pytest.mark.slow
 def test_frozen_watchers_delay_no_other(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -64,6 +66,7 @@ def test_frozen_watchers_delay_no_other(
     assert story[0] == [line["text"] for line in report["story"]]
 
 
+@pytest.mark.slow
 def test_many_live_views_leave_readiness_stop_and_halt(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

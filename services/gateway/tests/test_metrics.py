@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from services.gateway.tests.test_run_list import scene
 from tests.e2e.sinks.prometheus import NATIVE, Prometheus, free_port, scraping
 
@@ -24,6 +25,7 @@ TOKEN = "0123456789abcdef"  # noqa: S105
 ONCE = "max without (instance, job, exporter) (max_over_time({}[10m]))"
 
 
+@pytest.mark.slow
 def test_two_exporters_of_a_run_count_once(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

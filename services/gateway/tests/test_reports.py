@@ -93,6 +93,7 @@ def test_a_run_from_its_request_to_its_report(
     assert json.loads(answer.body)["run"]["id"] == run
 
 
+@pytest.mark.slow
 def test_any_part_of_a_run_can_be_asked_for(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -172,6 +173,7 @@ def test_any_part_of_a_run_can_be_asked_for(
     assert tag_of(gateways.start(), path) == tag
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # the first run must not be slow by chance
 def test_runs_are_compared_as_by_the_command(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
@@ -206,6 +208,7 @@ def test_runs_are_compared_as_by_the_command(
     assert gateway.api(f"/compare?{asked}&threshold_pct=-1").status == 422
 
 
+@pytest.mark.slow
 def test_a_run_is_saved_as_files(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ FIGURES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_list_says_what_the_reports_say(
     listed: tuple[Gateway, list[dict[str, Any]]],
 ) -> None:

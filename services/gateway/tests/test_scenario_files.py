@@ -56,6 +56,7 @@ def forged(text: str) -> str:
     return f"import os; os.write(1, {text.encode()!r}); os._exit(0)"
 
 
+@pytest.mark.slow
 def test_what_a_file_prints_is_no_plan(tmp_path: Path) -> None:
     """Broken if a file's own output is taken for its plan, or fills the memory."""
     plan = compiled(tmp_path, "").plan

@@ -46,6 +46,7 @@ def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
     assert described == json.loads(OPENAPI.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_api_holds_what_it_describes(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_api_holds_what_it_describes(
     assert oracle.counts().received == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.RUNNER])
 def test_a_key_of_any_role_gets_what_is_described(
     fleet: Fleet, gateways: Gateways, tmp_path: Path, role: Role

@@ -8,6 +8,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from services.gateway.tests.gateways import Gateway, Gateways, opened, plan
 from tests.e2e.support.command import gone
 from tests.e2e.support.processes import descendants
@@ -81,6 +82,7 @@ class Hanging(VUser):
 """
 
 
+@pytest.mark.slow
 def test_a_past_run_is_started_again_at_half_the_rate(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -173,6 +175,7 @@ def write_files(folder: Path) -> None:
     (folder / "elsewhere.py").write_text(SHOP, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_scenario_files_are_compiled_by_a_child(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the gateway executes a file, takes a path from a caller, hides the line of a
     mistake, starts a scenario without its files, or leaves a child behind."""

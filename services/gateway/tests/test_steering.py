@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pytest
 from services.gateway.tests.gateways import Gateways, cli_report, plan
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
+@pytest.mark.slow
 def test_a_run_is_steered_over_http(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -54,6 +56,7 @@ def test_a_run_is_steered_over_http(
     assert "a caller of the gateway" in str(report["story"])
 
 
+@pytest.mark.slow
 def test_a_key_asks_for_one_run(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

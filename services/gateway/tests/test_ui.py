@@ -7,18 +7,19 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from services.gateway.tests.gateways import opened, plan
 from tests.e2e.support.command import Loadpilot, gone
 from tests.e2e.support.processes import Part, command_line, descendants
 
 if TYPE_CHECKING:
-    import pytest
     from tests.oracle.oracle import Oracle
 
 ENDS_S = 30.0
 STORED = Path(__file__).parents[3] / "tests/e2e/results/stored_logs"
 
 
+@pytest.mark.slow
 def test_it_serves_runs_and_leaves_nothing_behind(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a link opens twice, a run that it started is lost when it ends, past runs are not
     there, or a process outlives it."""

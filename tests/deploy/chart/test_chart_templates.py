@@ -34,6 +34,7 @@ def test_helm_finds_no_mistake(name: str) -> None:
     helm("lint", "--strict", str(CHART), "--values", "-", stdin=yaml.safe_dump(VALUE_SETS[name]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_every_object_is_one_of_kubernetes(name: str) -> None:
     """Broken if an object has a field that Kubernetes, KEDA or the operator does not know."""

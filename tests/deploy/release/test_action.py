@@ -111,6 +111,7 @@ def test_the_action_is_a_composite_of_sound_steps(tmp_path: Path) -> None:
             subprocess.run([shellcheck, file], check=True)
 
 
+@pytest.mark.slow
 def test_a_job_runs_gates_compares_and_keeps_the_run(workflow: Workflow, oracle: Oracle) -> None:
     """Broken if a gate is not judged, a file is missing, or outputs lead nowhere."""
     good = workflow.play(

@@ -126,6 +126,7 @@ def submitted(
         yield Loadpilot(tmp_path / "work"), oracle
 
 
+@pytest.mark.slow
 def test_a_run_needs_no_more_than_its_roles_may_do(
     roles: Roles, submitted: tuple[Loadpilot, Oracle], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TenantSe
         yield server
 
 
+@pytest.mark.slow
 def test_what_the_programs_do_needs_no_more(
     shared: TenantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +237,7 @@ def _flags(server: TenantServer, tenant: str, role: str) -> tuple[str, ...]:
     return ("--nats-url", server.url, "--creds", creds, "--tenant", tenant)
 
 
+@pytest.mark.slow
 def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path: Path) -> None:
     """Broken if a submitter stops a run of another tenant, or cannot stop one of its own."""
     loadpilot = Loadpilot(tmp_path / "work")
@@ -256,6 +258,7 @@ def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path:
             assert running.end(30).judged == 0
 
 
+@pytest.mark.slow
 def test_a_gateway_serves_its_tenant_only(
     shared: TenantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

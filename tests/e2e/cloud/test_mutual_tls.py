@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.deploy.local_processes import PROGRAMS
 from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.support.certificates import identity
@@ -13,7 +14,6 @@ from tests.e2e.support.http_calls import Caller
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
 
@@ -21,6 +21,7 @@ SCENE = SCENARIOS / "weighted.py"
 LOAD = ("--rps", "50", "--duration", "2s", "--external-agents", "1")
 
 
+@pytest.mark.slow
 def test_every_program_presents_its_certificate(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.deploy.local_processes import PROGRAMS
 from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.cloud.operator_keys import Operator
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import pytest
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
 
@@ -47,6 +47,7 @@ def gateway(fleet: Hosted, tmp_path: Path, kind: str, file: Path) -> Iterator[Ca
         yield Caller(int(started.until("listening on").split(":")[2].split(",")[0]))
 
 
+@pytest.mark.slow
 def test_a_user_is_rotated_mid_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

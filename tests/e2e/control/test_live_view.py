@@ -299,6 +299,7 @@ def agents_of(terminal: Terminal) -> list[int]:
     return [one.pid for one in children(supervisor.pid) if one.part is Part.AGENT]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_steered(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if a pause or another rate, which somebody else asked for, is not seen."""
     flags = ("--rps", "50", "--duration", "8s", "--agents", "2")
@@ -380,6 +381,7 @@ def test_a_terminal_changes_its_size_in_a_run(
 SIZES = [(60, 10), (60, 24), (80, 24), (200, 60)]
 
 
+@pytest.mark.slow
 def test_every_size_of_terminal_watches_the_same_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -418,6 +420,7 @@ def test_every_size_of_terminal_watches_the_same_run(
     compared(loadpilot, tmp_path, *whole)
 
 
+@pytest.mark.slow
 def test_the_view_is_the_same_wherever_the_run_is(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

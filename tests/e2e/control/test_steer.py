@@ -83,6 +83,7 @@ def assert_steered(oracle: Oracle, secs: int, steps: list[tuple[int, int]]) -> i
     return planned
 
 
+@pytest.mark.slow
 def test_the_rate_goes_up_and_down(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a change is late on one agent, sends arrivals twice or loses some, or is shown
     without its author."""
@@ -119,6 +120,7 @@ def test_the_rate_goes_up_and_down(loadpilot: Loadpilot, oracle: Oracle) -> None
 AGENTS = ["agent-1", "agent-2"]
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_pause_offers_nothing_and_catches_nothing_up(
     loadpilot: Loadpilot, oracle: Oracle
@@ -157,6 +159,7 @@ def test_a_pause_offers_nothing_and_catches_nothing_up(
     assert changes == ["paused", "resumed"]
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users go on in a pause, or do not come back; or a rate is taken for one."""
@@ -221,6 +224,7 @@ def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle)
     assert (again.stdout, again.code) == (finished.stdout, finished.code)
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run needs the command that asked for it, or a fleet is steered otherwise than a
@@ -257,6 +261,7 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
     assert str(report["digest"])
 
 
+@pytest.mark.slow
 def test_a_fleet_without_a_coordinator_is_not_steered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -285,6 +290,7 @@ def test_a_fleet_without_a_coordinator_is_not_steered(
         running.kill()
 
 
+@pytest.mark.slow
 def test_what_has_not_started_is_not_steered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -136,6 +136,7 @@ def copied(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             del sys.modules[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_the_commands_of_a_document_run(
     page: Path, copied: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -6,6 +6,7 @@ import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support import rawlog
 from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
 from tests.e2e.support.short_run import PLANNED, SHORT, assert_whole
@@ -58,6 +59,7 @@ def most_at_once(fleet: Fleet, first: str, last: str) -> int:
     return most
 
 
+@pytest.mark.slow
 def test_runs_above_the_limit_wait_while_coordinators_are_killed(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -90,6 +92,7 @@ def test_runs_above_the_limit_wait_while_coordinators_are_killed(
         assert said == (finished.run in waited), finished.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_is_shown_and_stopped(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -121,6 +124,7 @@ def test_a_run_that_waits_is_shown_and_stopped(
     assert ("StartScheduled", waiting) not in decisions(fleet)
 
 
+@pytest.mark.slow
 def test_a_tenant_waits_for_agents_and_is_next(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -149,6 +153,7 @@ def test_a_tenant_waits_for_agents_and_is_next(
     assert most_at_once(fleet, "RunCreated", "RunSealed") == 1
 
 
+@pytest.mark.slow
 def test_runs_that_may_not_wait_are_refused(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -149,6 +149,7 @@ def documents(loadpilot: Loadpilot, fleet: Fleet, run: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_secrets_are_nowhere_after_a_run(

@@ -37,6 +37,7 @@ def comparable(finished: Finished) -> list[str]:
     return ["".join(c for c in line if c.isalpha()) for line in keep]
 
 
+@pytest.mark.slow
 def test_it_does_what_it_does_without(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_it_does_what_it_does_without(
     assert again.stdout == by_http.stdout
 
 
+@pytest.mark.slow
 def test_secrets_and_python_travel(
     fleet: Fleet, loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +125,7 @@ def test_an_interruption_stops_the_run_in_order(
     assert_report_of_a_stop(finished, oracle)
 
 
+@pytest.mark.slow
 def test_over_tls_and_with_a_token(
     fleet: Fleet,
     loadpilot: Loadpilot,

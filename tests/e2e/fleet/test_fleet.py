@@ -31,6 +31,7 @@ COMPILED = SCENARIOS / "compiled.py"
 HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "fleet" / "run-a-fleet.md"
 
 
+@pytest.mark.slow
 def test_one_run_after_another_and_two_at_once(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -86,6 +87,7 @@ def test_compiled_code_runs_on_agents_without_python(
     assert routes(oracle)["GET /t"] == 0
 
 
+@pytest.mark.slow
 def test_python_goes_to_agents_that_have_it(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -144,6 +146,7 @@ def test_an_agent_that_joins_late_is_waited_for(
     assert holders(finished) == {"a-1", "a-2"}
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_an_interruption_stops_the_run_and_not_the_fleet(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
@@ -175,6 +178,7 @@ def test_an_interruption_stops_the_run_and_not_the_fleet(
         assert agent.end(20).code == 0
 
 
+@pytest.mark.slow
 def test_a_run_whose_command_was_killed_stops_by_itself(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -193,6 +197,7 @@ def test_a_run_whose_command_was_killed_stops_by_itself(
     assert oracle.counts().received == before + PLANNED
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named_and_nothing_starts(
     fleet: Fleet,
     loadpilot: Loadpilot,
@@ -233,6 +238,7 @@ def test_what_is_missing_is_named_and_nothing_starts(
     assert oracle.counts().received == 0
 
 
+@pytest.mark.slow
 def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the commands of the page do something else."""
     commands = [

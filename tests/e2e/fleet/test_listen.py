@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import COMMAND, SCENARIOS, Loadpilot, Running
 from tests.e2e.support.fleet import NEAR, free_port
@@ -21,7 +22,6 @@ from tests.e2e.support.short_run import PLANNED, SHORT, assert_whole, holders
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pytest
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
@@ -90,6 +90,7 @@ def test_a_guest_takes_its_share(
     assert report.stdout == finished.stdout
 
 
+@pytest.mark.slow
 def test_who_has_not_both_is_kept_out(
     loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def publish(fleet: Fleet, messages: list[tuple[str, object]]) -> None:
     asyncio.run(send())
 
 
+@pytest.mark.slow
 def test_two_tenants_share_two_agents(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, other: Oracle
 ) -> None:
@@ -89,6 +90,7 @@ def test_two_tenants_share_two_agents(
     assert loadpilot.call(*foreign).code == 2
 
 
+@pytest.mark.slow
 def test_what_a_killed_agent_left_is_reported_to_its_tenant(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -171,6 +173,7 @@ def test_the_kill_switch_of_a_tenant_stops_its_run(
     assert finished.report["calls"]["attempted"] == oracle.counts().received < 60 * 100
 
 
+@pytest.mark.slow
 def test_tenants_and_targets_that_are_not_listed_are_refused(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -219,6 +222,7 @@ targets = ["localhost:{port}"]
     assert "this fleet takes compiled plans only" in refused.stdout
 
 
+@pytest.mark.slow
 def test_a_run_above_the_limits_of_its_tenant_is_refused(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

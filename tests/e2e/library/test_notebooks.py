@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support import notebooks
 from tests.tidy.tracked import ROOT
 
@@ -45,6 +46,7 @@ def test_a_class_of_several_cells_runs(tmp_path: Path, oracle: Oracle) -> None:
     assert not list(tmp_path.glob("*.py"))
 
 
+@pytest.mark.slow
 def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if a cell fails, or a figure of the tables is not what the target counted. 15 s."""
     ran = execute(ROOT / "examples" / "figures.ipynb", tmp_path, {"LOADPILOT_TARGET": oracle.url})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.programs import SCENARIO
 
 if TYPE_CHECKING:
-    import pytest
     from tests.oracle.oracle import Oracle
 
 pytest_plugins = ["pytester"]
@@ -33,6 +33,7 @@ def test_plain():
 """
 
 
+@pytest.mark.slow
 def test_a_test_fails_with_the_lines_of_its_gates(
     pytester: pytest.Pytester, oracle: Oracle
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_test_fails_with_the_lines_of_its_gates(
     assert len(oracle.requests()) == 40
 
 
+@pytest.mark.slow
 def test_a_test_passes_with_its_run(pytester: pytest.Pytester, oracle: Oracle) -> None:
     """Broken if a good run fails its test, or the fixture has another result than the target."""
     pytester.makepyfile(SCENARIO + TESTS.format(url=oracle.url))
@@ -60,6 +62,7 @@ def test_a_test_passes_with_its_run(pytester: pytest.Pytester, oracle: Oracle) -
     assert len(oracle.requests()) == 40
 
 
+@pytest.mark.slow
 def test_tests_without_runs_import_nothing_of_it(pytester: pytest.Pytester) -> None:
     """Broken if the plugin slows down every pytest run of an environment."""
     pytester.makepyfile(PLAIN)

@@ -106,6 +106,7 @@ def test_every_due_second_has_its_rate(busy: Seen) -> None:
     assert ticks == [(n, load.rps, load.rps, 0) for n in range(load.secs)]
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
     """A second holds what is due in it, give or take one request and what 5 ms hold. The machine
@@ -118,6 +119,7 @@ def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
     assert max(off) <= 1 + 0.1 * load.rps, seconds
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_low_rates_and_long_runs_are_exact_too(tmp_path: Path) -> None:
     """Few arrivals over many agents, one agent alone, forty seconds: the same equality. They run

@@ -53,6 +53,7 @@ def assert_shows_the_freeze(ladder: dict[str, Any]) -> None:
     assert ladder["p50_us"] < BASE_US_MAX
 
 
+@pytest.mark.slow
 def test_a_freeze_is_seen_in_full_when_nothing_waits_for_a_slot(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_freeze_is_seen_in_full_when_nothing_waits_for_a_slot(
     assert latency["co_factor"] <= 1.1
 
 
+@pytest.mark.slow
 def test_a_freeze_is_seen_in_full_when_all_but_ten_wait(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -66,6 +66,7 @@ def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[str, dict[str, Any],
     return finished.run, curve, line.split(maxsplit=1)[1]
 
 
+@pytest.mark.slow
 def test_the_knee_is_below_the_level_in_which_the_target_froze(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

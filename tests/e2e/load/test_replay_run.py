@@ -41,6 +41,7 @@ def planned(loadpilot: Loadpilot, run: str) -> list[int]:
     return [json.loads(line)["planned"] for line in series.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_past_run_is_replayed(loadpilot: Loadpilot, oracle: Oracle, past: Finished) -> None:
     """Broken if a second of the past run has other arrivals in the run that replays it, from its
     log or from its file, or if the scale has no effect. 15 s."""

@@ -74,6 +74,7 @@ def assert_counted(finished: Finished, found: dict[tuple[int, int], int]) -> Non
     assert sessions == {"started": len(found), "ended": len(found) - len(places)}
 
 
+@pytest.mark.slow
 def test_sessions_last_as_the_distribution_says_for_any_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -147,6 +148,7 @@ class Shop(VUser):
 HOW = {"compiled": "", "in Python": ", compile=False"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_each_session_is_of_a_user_of_its_own(
     loadpilot: Loadpilot, oracle: Oracle, how: str
@@ -241,6 +243,7 @@ def test_a_new_user_is_a_stranger_to_the_target(loadpilot: Loadpilot, how: str) 
     )
 
 
+@pytest.mark.slow
 def test_a_killed_agent_s_sessions_go_on_elsewhere(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the successor of a killed agent plays sessions of its own choice, or a session of
     the killed agent is in no count. 20 s."""

@@ -76,6 +76,7 @@ def distance(gaps: Sequence[int], share_below: Callable[[float], float]) -> floa
     return max(max(expected - below, below + 1 / len(gaps) - expected) for expected, below in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", WAITS)
 def test_think_times_are_those_of_the_distribution_for_any_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle, wait: str

@@ -56,6 +56,7 @@ def assert_counted(finished: Finished, requests: list[Request]) -> None:
     }
 
 
+@pytest.mark.slow
 def test_each_arrival_is_of_one_type_whatever_the_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -79,6 +80,7 @@ def test_each_arrival_is_of_one_type_whatever_the_number_of_agents(
     assert_counted(again, together)
 
 
+@pytest.mark.slow
 def test_users_keep_their_type(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a type has more or fewer users than its share, a user draws tasks of another type
     or thinks as another, or four agents have other users than one. 15 s."""

@@ -6,6 +6,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
     from tests.e2e.support.fleet import Fleet
@@ -52,6 +54,7 @@ SERVER = "v2"
 """
 
 
+@pytest.mark.slow
 def test_the_printed_commands_work(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a newcomer's first run fails."""
     made = loadpilot.call("init")
@@ -82,6 +85,7 @@ def test_the_printed_commands_work(loadpilot: Loadpilot, oracle: Oracle) -> None
     assert len(oracle.requests()) == 3 + 30 + 30
 
 
+@pytest.mark.slow
 def test_one_command_starts_all_of_a_named_load(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users, waits, agents, class or parameters of a load differ from those of its table
     in the file. 6 s."""

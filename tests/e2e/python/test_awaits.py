@@ -175,6 +175,7 @@ class S(VUser):
     assert calls_of(task_of(finished, "look")) == {"browse / GET /list": 20, "GET /end": 20}
 
 
+@pytest.mark.slow
 def test_what_a_task_of_a_loop_adds_and_draws_is_its_own_users(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

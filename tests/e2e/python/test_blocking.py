@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.python_tasks import HEAD, routes, task_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class S(VUser):
     assert "kept every user waiting" in finished.stdout
 
 
+@pytest.mark.slow
 def test_a_loop_without_an_end_is_ended(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if one endless loop makes an endless run."""
     scene = (

@@ -58,6 +58,7 @@ def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Or
     assert any(line.startswith("  < HTTP/1.1 404 ") for line in example)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 3])
 def test_code_draws_and_adds_what_python_does(
     loadpilot: Loadpilot, oracle: Oracle, agents: int

@@ -124,6 +124,7 @@ def test_an_agent_that_comes_back_serves_with_the_same_users(
     assert {one.route for one in late} == {f"/of/{number}" for number in range(USERS)}
 
 
+@pytest.mark.slow
 def test_one_login_is_shared_by_the_users_of_all_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ SHORT = ("--duration", "1s")
 FIRST, SECOND = "before the upgrade", "after it\n\x1b[2Jtwo lines"
 
 
+@pytest.mark.slow
 def test_notes_change_no_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a note is lost, changes a report or its digest, or is taken for damage. 5 s."""
     run = loadpilot.run(VARIED, oracle.url, *SHORT).run
@@ -39,6 +41,7 @@ def test_notes_change_no_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
     assert loadpilot.call("runs").stdout.splitlines()[2] == "  2 notes"
 
 
+@pytest.mark.slow
 def test_compare_takes_the_run_that_is_marked(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if another run than the newest marked one is the baseline. 6 s."""
     runs = [loadpilot.run(VARIED, oracle.url, *SHORT).run for _ in range(3)]
@@ -51,6 +54,7 @@ def test_compare_takes_the_run_that_is_marked(loadpilot: Loadpilot, oracle: Orac
     assert compared.stdout == loadpilot.call("compare", *runs[:0:-1], "--threshold", "1000").stdout
 
 
+@pytest.mark.slow
 def test_a_file_has_the_notes_and_takes_no_more(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -78,6 +82,7 @@ def test_a_run_gets_notes_when_it_is_over(loadpilot: Loadpilot, oracle: Oracle) 
     assert "must be over before it gets notes" in early.stderr
 
 
+@pytest.mark.slow
 def test_a_wrong_note_is_refused(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a note is cut or a contradiction is half done. 4 s."""
     run = loadpilot.run(VARIED, oracle.url, *SHORT).run

@@ -31,6 +31,7 @@ SEED = 1
 FIGURES = ["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_slower_task_is_found(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a regression passes, an equal run fails, or the file says another thing than the
@@ -74,6 +75,7 @@ def is_worse(row: dict[str, object]) -> bool:
     return row["change"] == "worse"
 
 
+@pytest.mark.slow
 def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run without an answer becomes a baseline, or a comparison with it passes. 4 s."""
     gone = oracle.url.rsplit(":", 1)[0] + ":9"
@@ -92,6 +94,7 @@ def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracl
     assert (compared.code, "not compared" in compared.stdout) == (UNTRUSTED, True)
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_what_was_made_slower_is_named(loadpilot: Loadpilot) -> None:
     """Broken if another call, phase or time is named, or text and JSON differ. 25 s."""

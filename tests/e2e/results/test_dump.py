@@ -84,6 +84,7 @@ def calls(shop: Shop) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_samples_are_the_calls_of_the_target(shop: Shop) -> None:
     """Broken if a call is missing, twice, or of another task, in vegeta's columns or as JSON."""
     _, finished, oracle = shop
@@ -227,6 +228,7 @@ def test_parquet_is_the_same_in_duckdb(shop: Shop, tmp_path: Path) -> None:
     assert total.fetchall() == [(len(lines),)]
 
 
+@pytest.mark.slow
 def test_mistakes_are_named(shop: Shop, tmp_path: Path) -> None:
     """Broken if a flag is ignored, or a run without samples gives an empty file."""
     loadpilot, finished, oracle = shop

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ VARIED = SCENARIOS / "varied.py"
 FLAGS = ("--duration", "1s", "--threshold", "p99_ms=5000", "--threshold", "error_rate=0")
 
 
+@pytest.mark.slow
 def test_a_report_is_printed_again_to_the_byte(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -43,6 +45,7 @@ def assert_prints(loadpilot: Loadpilot, finished: Finished, name: str) -> None:
     assert again.stdout == finished.stdout
 
 
+@pytest.mark.slow
 def test_runs_are_listed_until_they_are_pruned(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """A pruned run is gone from the log, and the others stay as they were."""
     first, second = (loadpilot.run(VARIED, oracle.url, *FLAGS) for _ in range(2))

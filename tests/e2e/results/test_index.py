@@ -97,6 +97,7 @@ def answers(loadpilot: Loadpilot, file: str) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 def test_an_index_changes_no_answer(long_run: str, loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if an index changes a byte of an answer, whether it is whole, damaged or of another
     version or run, or if a command fails for it."""
@@ -121,6 +122,7 @@ def test_an_index_changes_no_answer(long_run: str, loadpilot: Loadpilot, tmp_pat
         assert index.read_bytes() == whole, f"{what}: it is written again"
 
 
+@pytest.mark.slow
 def test_a_damaged_run_is_never_read_from_its_index(long_run: str, loadpilot: Loadpilot) -> None:
     """Broken if an index hides that its log is damaged, or verify trusts it."""
     report = json.loads(loadpilot.call("report", long_run, "--json").stdout)

@@ -48,6 +48,7 @@ def exported(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> tuple[str,
     return finished.run, path
 
 
+@pytest.mark.slow
 def test_a_file_answers_as_its_log_does(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_file_answers_as_its_log_does(
     assert "no runs" in elsewhere.call("runs").stderr
 
 
+@pytest.mark.slow
 def test_a_damaged_file_gives_no_report(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
@@ -154,6 +156,7 @@ OTHER_KEY = "UDNXC2FXHP6TGHPHATA7FQIWEB2CWVNNDIFDSOUUJG3C44LMIQENJOUC"
 """Keys made with OpenSSL for this test, as NATS writes them."""
 
 
+@pytest.mark.slow
 def test_a_signature_is_checked(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:

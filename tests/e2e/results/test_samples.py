@@ -108,6 +108,7 @@ def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> N
     assert RPS * SECS * 0.1 < len(arrivals[0]) < RPS * SECS * 0.3
 
 
+@pytest.mark.slow
 def test_mistakes_are_named_and_nothing_starts(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_query_reaches_nothing_else(stored: Loadpilot, query: str, words: str)
     assert not list(stored.folder.glob("written*"))
 
 
+@pytest.mark.slow
 def test_a_picture_is_whole_and_the_same_again(stored: Loadpilot) -> None:
     """Broken if a chart is missing, or a file is not what its name says. 6 s."""
     for name in ("one.svg", "two.svg", "one.png"):

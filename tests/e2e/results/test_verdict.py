@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import UNTRUSTED
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Shop(VUser):
 """
 
 
+@pytest.mark.slow
 def test_runs_are_judged_again(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a verdict differs from that of a run with these gates, a failing run among many
     passes, or a run file needs its log. 15 s."""

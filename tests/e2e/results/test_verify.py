@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import nats
+import pytest
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 from tests.e2e.support.rawlog import read, served
 
@@ -20,6 +21,7 @@ VARIED = SCENARIOS / "varied.py"
 INVARIANTS = 17
 
 
+@pytest.mark.slow
 def test_a_log_is_verified_and_damage_is_found(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.rawlog import objects
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def fnv1a(content: bytes) -> str:
     return f"{digest:016x}"
 
 
+@pytest.mark.slow
 def test_files_reach_the_target_and_are_stored_once_and_not_pruned_while_they_are_young(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -243,6 +243,7 @@ class S(VUser):
     assert follows == {"GET /redirect/302/follows": 10, "GET /landed": 10}
 
 
+@pytest.mark.slow
 def test_a_time_out_is_the_same_everywhere(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if data, code and Python, or a scenario and one request of it, wait differently."""
     oracle.silent(path="/never")

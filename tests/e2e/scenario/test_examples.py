@@ -148,6 +148,7 @@ def test_an_example_of_the_shop_does_all_that_it_says(
     assert sum(at_target.values()) == report["calls"]["attempted"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scenario"), CATALOGUE)
 def test_an_example_of_the_catalogue_requests_all_that_its_tasks_name(
     name: str, scenario: str, loadpilot: Loadpilot
@@ -188,6 +189,7 @@ def test_every_example_is_run() -> None:
     assert {path.name for path in EXAMPLES.glob("*.ipynb")} == NOTEBOOKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", WHOLE, ids=lambda block: block.name)
 def test_a_scenario_of_a_document_runs(
     block: Block, loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch

@@ -215,6 +215,7 @@ def drawn(queries: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
     return {path: Counter(map(json.dumps, found)) for path, found in every.items()}
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_seed_on_whatever_agent(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

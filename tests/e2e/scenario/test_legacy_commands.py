@@ -238,6 +238,7 @@ def results(project: Project) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_change_up_to_the_threshold_is_no_regression(project: Project) -> None:
     """Broken if a gate of a pipeline fails at another change than it names. 1 s."""
     files = ("results/slower.json", "results/before.json")

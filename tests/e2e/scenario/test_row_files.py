@@ -75,6 +75,7 @@ def test_rows_of_a_file_are_taken_once_by_all_agents_together(
     assert (feed["rows"], feed["taken"]) == (PLANNED, PLANNED)
 
 
+@pytest.mark.slow
 def test_unique_rows_of_a_file_survive_a_killed_agent(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_unique_rows_of_a_file_survive_a_killed_agent(
     assert len(counts) > len(names) // 2, "most arrivals are performed"
 
 
+@pytest.mark.slow
 def test_a_file_that_no_store_holds_lies_in_a_folder_of_each_agent(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -70,6 +70,7 @@ def test_the_run_ends_with_the_last_row(
     assert any("feed accounts has no row left at" in line["text"] for line in report["story"])
 
 
+@pytest.mark.slow
 def test_no_row_is_taken_twice_when_an_agent_dies(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

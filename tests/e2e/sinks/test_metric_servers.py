@@ -194,6 +194,7 @@ def warning(finished: Finished, label: str) -> str:
     return lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_bad_server_costs_its_points_only(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a server that is dead, silent, failing or lying changes the load or the exit code,

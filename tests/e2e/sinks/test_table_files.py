@@ -85,6 +85,7 @@ def test_standard_output_has_rows_alone(loadpilot: Loadpilot, oracle: Oracle) ->
     assert "verdict      PASS" in finished.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_sink_that_fails_costs_its_rows_only(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
@@ -112,6 +113,7 @@ def test_a_sink_that_fails_costs_its_rows_only(
     assert broken.endswith(" of 6 rows")
 
 
+@pytest.mark.slow
 def test_mistakes_are_named_before_the_start(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run starts that writes nothing, or over another of its files."""
     for flags, words in (
@@ -139,6 +141,7 @@ def test_mistakes_are_named_before_the_start(loadpilot: Loadpilot, oracle: Oracl
     assert oracle.requests() == []
 
 
+@pytest.mark.slow
 def test_a_watch_has_outputs_of_its_own(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run that another command started cannot be written, or a watch that its user
     leaves replaces a file with a part."""

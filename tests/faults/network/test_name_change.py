@@ -154,6 +154,7 @@ def test_a_redirect_to_a_name_that_moves(held: Held, moving: Moving) -> None:
     assert held.listener.received(OTHER) == PLANNED
 
 
+@pytest.mark.slow
 def test_the_targets_of_a_tenant_are_addresses_after_a_change(
     held: Held, moving: Moving, tmp_path: Path
 ) -> None:

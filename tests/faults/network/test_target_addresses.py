@@ -148,6 +148,7 @@ def assert_stored(held: Held, runs: dict[str, str]) -> None:
         assert f"not allowed: {wanted} " in stored.stdout, stored
 
 
+@pytest.mark.slow
 def test_no_way_to_write_an_address_opens_it(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken if an agent connects to an address that is written, or resolved, in another way than
     its operator thought of.
@@ -191,6 +192,7 @@ def test_each_of_these_ways_leads_to_its_address(
     assert held.listener.requests.keys() == wanted
 
 
+@pytest.mark.slow
 def test_no_other_road_leads_to_a_closed_address(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_coordinator_that_was_frozen_changes_nothing_when_it_wakes(
     assert [generation for _, generation in decided if generation] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_five_coordinators_are_killed_one_by_one_and_the_last_one_knows_everything(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ class Scripted(VUser):
 """
 
 
+@pytest.mark.slow
 def test_a_run_grows_by_the_agents_that_come(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -114,6 +115,7 @@ def test_who_joins_gets_users_that_are_prepared_already(
     assert len(started(finished.report)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=5)
 def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
@@ -160,6 +162,7 @@ class Unique(VUser):
 """
 
 
+@pytest.mark.slow
 def test_no_row_is_taken_twice_when_an_agent_is_killed(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_frozen_coordinator_is_not_missed_and_decides_nothing_when_it_wakes(
     assert_stack_adds_up(tmp_path / "work", finished, oracle, load.planned, quiet=True)
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=8)
 def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle

@@ -57,6 +57,7 @@ def ended(report: dict[str, Any]) -> int:
     return sum(report["calls"]["outcomes"].values())
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a killed laptop costs the rest of a run, if what was due meanwhile is sent late,
     or if anything that a killed agent had finished is missing, in the report or in the outputs."""

@@ -45,6 +45,7 @@ def test_an_agent_that_is_terminated_loses_nothing(
     assert not list(ground.state("a-1").glob("*")), "everything is stored: nothing stays behind"
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.case(n=19)
 def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(

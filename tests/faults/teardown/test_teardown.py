@@ -154,6 +154,7 @@ def test_a_teardown_is_played_by_the_next_one(
     assert len(torn_down(oracle)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=25)
 def test_a_teardown_that_was_cut_short_is_played_again(
     loadpilot: Loadpilot, oracle: Oracle

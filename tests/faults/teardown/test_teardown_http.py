@@ -58,6 +58,7 @@ def test_setup_and_teardown_are_played_once_without_a_crash(
     assert f"run {finished.run} owes no teardown" in resumed.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("url")
 def test_the_teardown_of_a_killed_command_is_played_by_the_next_one(
     loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch

@@ -77,6 +77,7 @@ def test_runs_complete_without_a_server(press: Press, tmp_path: Path) -> None:
     assert not list((tmp_path / ".loadpilot").glob("log-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_get_a_script(shell: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Broken if a shell's script is empty, or lacks the flags."""

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadpilot.local.keys.key_file import read_keys
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def at_once(file: Path, commands: Sequence[Sequence[str]]) -> list[str]:
     return [text for text, _ in printed]
 
 
+@pytest.mark.slow
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     """Broken if two writers read the same keys and the later one drops the other's, or if a reader
     can find a file that is written in part.

@@ -169,6 +169,7 @@ def test_hostile_questions_are_answered_with_a_place(gateway: Gateway) -> None:
     assert gateway.ask("GET", "/healthz").body == b"ok\n"
 
 
+@pytest.mark.slow
 def test_hostile_plans_start_nothing(
     gateways: Gateways, gateway: Gateway, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -307,6 +308,7 @@ def test_callers_with_the_token_are_authenticated(
         assert WORD not in process.said
 
 
+@pytest.mark.slow
 def test_a_proxy_is_trusted_from_its_address_only(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
@@ -387,6 +389,7 @@ def test_it_serves_over_tls(fleet: Fleet, gateways: Gateways, tmp_path: Path) ->
     connection.close()
 
 
+@pytest.mark.slow
 def test_every_mistake_of_the_settings_is_reported_and_no_secret(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:

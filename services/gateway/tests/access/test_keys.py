@@ -218,6 +218,7 @@ def cookie_of(gateway: Gateway, text: str) -> str:
     return found[1].decode()
 
 
+@pytest.mark.slow
 def test_a_tenant_sees_nothing_of_another(
     fleet: Fleet,
     gateways: Gateways,

@@ -64,6 +64,7 @@ def samples(gateway: Gateway, token: str) -> dict[tuple[str, str | None], list[s
     return found
 
 
+@pytest.mark.slow
 def test_readiness_and_metrics_are_of_all_tenants(
     fleet: Fleet,
     bank: Fleet,
