@@ -206,8 +206,14 @@ def open_states(sealed: bytes, key: str) -> tuple[str, list[str] | None]:
 def shown_address(url: str) -> str:
     """Return an address of NATS without user and password."""
 
-def new_nats_key() -> tuple[str, str]:
-    """Return seed and public half of a new key of a NATS user."""
+def new_nats_key(kind: Literal["operator", "account", "user"] = "user") -> tuple[str, str]:
+    """Return seed and public half of a new key of NATS."""
+
+def nats_key(seed: str) -> tuple[Literal["operator", "account", "user"], str]:
+    """Return kind and public half of the key with this seed; ValueError for another text."""
+
+def sign_with_nats_key(seed: str, text: bytes) -> bytes:
+    """Return the Ed25519 signature of a text, 64 bytes; ValueError for a text that is no seed."""
 
 def token_exposed_to(url: str, has_token: bool) -> str | None:
     """Return the first host to which a token would travel unencrypted; None if there is none."""

@@ -59,7 +59,8 @@ pub mod _native {
     use super::live_run::PyWatch;
     #[pymodule_export]
     use super::nats_server::{
-        account, new_nats_key, shown_address, token_exposed_to, wrong_api_prefix,
+        account, nats_key, new_nats_key, shown_address, sign_with_nats_key, token_exposed_to,
+        wrong_api_prefix,
     };
     #[pymodule_export]
     use super::plans::{

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use loadpilot_bus::{Certificate, Options, api_prefix, without_userinfo};
+use loadpilot_bus::{Certificate, KeyKind, NatsKey, Options, api_prefix, without_userinfo};
 use loadpilot_events::wire::subject::DEFAULT_PREFIX;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -84,12 +84,48 @@ pub(super) fn shown_address(url: &str) -> String {
     without_userinfo(url)
 }
 
-/// Seed and public half of a new key of a NATS user.
+const NO_SEED: &str = "not the seed of an operator, account or user of NATS";
+
+/// Seed and public half of a new key of a NATS `operator`, `account` or `user`.
 #[pyfunction]
-pub(super) fn new_nats_key() -> PyResult<(String, String)> {
-    let key = loadpilot_bus::UserKey::new();
-    let key = key.ok_or_else(|| PyRuntimeError::new_err("no key could be made"))?;
-    Ok((key.seed, key.public))
+#[pyo3(signature = (kind = "user"))]
+pub(super) fn new_nats_key(kind: &str) -> PyResult<(String, String)> {
+    let kind = match kind {
+        "operator" => KeyKind::Operator,
+        "account" => KeyKind::Account,
+        "user" => KeyKind::User,
+        _ => {
+            return Err(PyValueError::new_err(
+                "kind must be operator, account or user",
+            ));
+        }
+    };
+    let key = NatsKey::new(kind);
+    let seed = key.seed();
+    let seed = seed.ok_or_else(|| PyRuntimeError::new_err("no key could be made"))?;
+    Ok((seed, key.public()))
+}
+
+/// Kind and public half of the key with this seed; `ValueError` for another text, unquoted.
+#[pyfunction]
+pub(super) fn nats_key(seed: &str) -> PyResult<(&'static str, String)> {
+    let key = NatsKey::from_seed(seed);
+    let key = key.ok_or_else(|| PyValueError::new_err(NO_SEED))?;
+    let kind = match key.kind() {
+        Some(KeyKind::Operator) => "operator",
+        Some(KeyKind::Account) => "account",
+        Some(KeyKind::User) => "user",
+        None => return Err(PyValueError::new_err(NO_SEED)),
+    };
+    Ok((kind, key.public()))
+}
+
+/// The signature of a text by the key with this seed; `ValueError` for a text that is no seed.
+#[pyfunction]
+pub(super) fn sign_with_nats_key(seed: &str, text: &[u8]) -> PyResult<Vec<u8>> {
+    let key = NatsKey::from_seed(seed);
+    let signature = key.and_then(|key| key.sign(text));
+    signature.ok_or_else(|| PyValueError::new_err(NO_SEED))
 }
 
 /// The first host off loopback to which a token would travel unencrypted, if any.

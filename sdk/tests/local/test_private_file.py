@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from loadpilot.local.keys.private_file import is_open_to_others
+from loadpilot.local.private_file import is_open_to_others
 
 PRIVATE = ((0o600, 1000), (0o400, 1000), (0o440, 0), (0o640, 0))
 OPEN = ((0o640, 1000), (0o604, 1000), (0o460, 0), (0o450, 0), (0o444, 0))

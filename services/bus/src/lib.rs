@@ -35,7 +35,7 @@ pub use fault::{AppendError, Fault, RequestError};
 #[cfg(feature = "memory")]
 pub use memory::Memory;
 pub use nats::Nats;
-pub use nkey::UserKey;
+pub use nkey::{KeyKind, NatsKey};
 pub use options::{
     Certificate, Limits, Names, Options, Reach, domain_prefix, token_exposed_to, without_userinfo,
 };

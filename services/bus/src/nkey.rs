@@ -1,29 +1,65 @@
-//! Keys of NATS users: who configures a server makes them, and the server knows the public half.
+//! Keys of NATS operators, accounts and users: the operator of a server makes them, and the server
+//! knows the public halves.
 //!
 //! It must never write or show a seed.
 
 use std::io::Error;
 
-use nkeys::KeyPair;
+use nkeys::{KeyPair, KeyPairType};
 
-/// A new key of a user.
-#[derive(Clone)]
-pub struct UserKey {
-    /// What the user keeps: a credentials file may hold it alone.
-    pub seed: String,
-    /// What the server's configuration names; inboxes of the user are under it.
-    pub public: String,
+/// Whose key it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Signs accounts.
+    Operator,
+    /// Signs users; also a signing key of an account.
+    Account,
+    /// Logs in.
+    User,
 }
 
-impl UserKey {
-    /// Makes a key from the randomness of the operating system; `None` if there is none.
-    pub fn new() -> Option<UserKey> {
-        let pair = KeyPair::new_user();
-        let seed = pair.seed().ok()?;
-        Some(UserKey {
-            seed,
-            public: pair.public_key(),
-        })
+/// A key pair of NATS.
+pub struct NatsKey(KeyPair);
+
+impl NatsKey {
+    /// Makes a key from the randomness of the operating system.
+    pub fn new(kind: KeyKind) -> NatsKey {
+        NatsKey(KeyPair::new(match kind {
+            KeyKind::Operator => KeyPairType::Operator,
+            KeyKind::Account => KeyPairType::Account,
+            KeyKind::User => KeyPairType::User,
+        }))
+    }
+
+    /// Reads a seed; `None` if it is not one of an operator, account or user.
+    pub fn from_seed(seed: &str) -> Option<NatsKey> {
+        let key = NatsKey(KeyPair::from_seed(seed).ok()?);
+        key.kind().map(|_| key)
+    }
+
+    /// Whose key it is; `None` for kinds that LoadPilot has no use for.
+    pub fn kind(&self) -> Option<KeyKind> {
+        match self.0.key_pair_type() {
+            KeyPairType::Operator => Some(KeyKind::Operator),
+            KeyPairType::Account => Some(KeyKind::Account),
+            KeyPairType::User => Some(KeyKind::User),
+            _ => None,
+        }
+    }
+
+    /// What the owner keeps: a credentials file may hold that of a user alone.
+    pub fn seed(&self) -> Option<String> {
+        self.0.seed().ok()
+    }
+
+    /// What a server names; inboxes of a user are under it.
+    pub fn public(&self) -> String {
+        self.0.public_key()
+    }
+
+    /// The Ed25519 signature of a text, 64 bytes; `None` without the secret half.
+    pub fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
+        self.0.sign(text).ok()
     }
 }
 

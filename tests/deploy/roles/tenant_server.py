@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
+import re
+import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 import nats
+from tests.e2e.cloud.operator_keys import Key, signed_again
 from tests.e2e.support.command import COMMAND, Running
 from tests.e2e.support.fleet import free_port, nats_server
 
-from loadpilot.local.fleet_server.user_files import Request, write
+from loadpilot.local.fleet_server.user_files import write
+from loadpilot.local.fleet_server.user_folder import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 ANSWER_S = 5.0
 SERVER = """
 listen: "127.0.0.1:{port}"
-include "users.conf"
+include "{users}"
 jetstream {{ store_dir: "{store}", sync_interval: always }}
 """
 
@@ -34,6 +39,7 @@ class TenantServer:
         *,
         passwords: bool,
         accounts: bool = False,
+        jwts: bool = False,
         wider: tuple[str, str] = ("", ""),
     ) -> None:
         self.folder = folder
@@ -46,28 +52,55 @@ class TenantServer:
                 self.url,
                 has_passwords=passwords,
                 has_accounts=accounts,
+                has_jwts=jwts,
             )
         )
-        users = self.users / "users.conf"
-        text = users.read_text(encoding="utf-8")
-        assert wider[0] in text
-        users.write_text(text.replace(*wider) if wider[0] else text, encoding="utf-8")
+        self.config = self.users / ("operator.conf" if jwts else "users.conf")
+        if wider[0]:
+            self._widen(*wider)
         conf = self.users / "server.conf"
-        conf.write_text(SERVER.format(port=port, store=folder / "store"), encoding="utf-8")
+        lines = SERVER.format(port=port, users=self.config.name, store=folder / "store")
+        conf.write_text(lines, encoding="utf-8")
         self._conf = conf
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        self._start("Server is ready", nats_server(), "--config", str(self._conf))
+        argv = (nats_server(), "--config", str(self._conf))
+        self._server = self._start("Server is ready", *argv)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
+    def _widen(self, old: str, new: str) -> None:
+        """Replace a permission in the configuration, or in the accounts that it holds as JWTs."""
+        text = self.config.read_text(encoding="utf-8")
+        if self.config.name == "users.conf":
+            assert old in text
+            text = text.replace(old, new)
+        else:
+            seed = (self.users / "signing" / "operator.nk").read_text(encoding="utf-8")
+            signer = Key.of("operator", seed.strip())
+            old, new = (one.replace(".a.", ".{{tag(tenant)}}.") for one in (old, new))
+            for jwt in re.findall(r"A\w+: (ey\S+)", text):
+                fresh = signed_again(jwt, signer, old, new)
+                text = text.replace(jwt, fresh)
+        self.config.write_text(text, encoding="utf-8")
+
+    def reload(self) -> None:
+        """Have the running server read its configuration again, and wait until it has."""
+        self._server.signal(signal.SIGHUP)
+        self._server.until("Reloaded server configuration")
+
     def member(self, until: str, owner: str, role: str, *flags: str) -> Running:
         """Start a coordinator or an agent with its own file."""
         connect = self.users / owner / role / "connect.json"
         return self._start(until, str(COMMAND), role, "--connect", str(connect), *flags)
+
+    def agent(self, name: str, creds: Path) -> Running:
+        """Start an agent of the home tenant with a credentials file."""
+        flags = ("--nats-url", self.url, "--creds", str(creds), "--tenant", "fleet", "--id", name)
+        return self._start("coordinator found=true", str(COMMAND), "agent", *flags)
 
     def _start(self, until: str, *argv: str) -> Running:
         started = Running(list(argv), self.folder, self.folder / "no")
@@ -80,21 +113,26 @@ class TenantServer:
         return str(found["creds"])
 
     async def connect(self, owner: str, role: str, refusals: list[str]) -> Any:
-        """Connect as a user with a password; the server's refusals go to the list."""
-        token = (self.users / owner / role / "nats-token").read_text("utf-8").strip()
-        user, password = token.split(":")
+        """Connect as a user of the folder; the server's refusals go to the list."""
 
         async def note(error: Exception) -> None:
             refusals.append(str(error).lower())
 
-        return await nats.connect(
-            self.url,
-            user=user,
-            password=password,
-            inbox_prefix=f"_INBOX.{user}".encode(),
-            error_cb=note,
-            allow_reconnect=False,
-        )
+        settings: dict[str, Any] = {"error_cb": note, "allow_reconnect": False}
+        folder = self.users / owner / role
+        if (folder / "nats-token").exists():
+            user, password = (folder / "nats-token").read_text("utf-8").strip().split(":")
+            settings |= {"user": user, "password": password}
+        else:
+            jwt, seed = re.findall(r"^(ey\S+|SU\S+)$", self._text(owner, role), re.MULTILINE)
+            key = Key.of("user", seed)
+            user = key.public
+            settings["user_jwt_cb"] = lambda: bytearray(jwt.encode())
+            settings["signature_cb"] = lambda nonce: base64.b64encode(key.sign(nonce.encode()))
+        return await nats.connect(self.url, inbox_prefix=f"_INBOX.{user}".encode(), **settings)
+
+    def _text(self, owner: str, role: str) -> str:
+        return (self.users / owner / role / "user.creds").read_text("utf-8")
 
 
 async def is_refused(connection: Any, refusals: list[str], kind: str, subject: str) -> bool:

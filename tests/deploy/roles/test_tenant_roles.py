@@ -143,16 +143,19 @@ async def differences(server: TenantServer) -> list[str]:
     return found
 
 
-def test_a_tenants_user_is_confined_to_its_tenant(tmp_path: Path) -> None:
+@pytest.mark.parametrize("login", ["passwords", "jwts"])
+def test_a_tenants_user_is_confined_to_its_tenant(tmp_path: Path, login: str) -> None:
     """Broken if a user of one tenant reaches anything of another, or less than it needs."""
-    with TenantServer(tmp_path, passwords=True) as server:
+    with TenantServer(tmp_path, passwords=login != "jwts", jwts=login == "jwts") as server:
         assert asyncio.run(differences(server)) == []
 
 
+@pytest.mark.parametrize("login", ["passwords", "jwts"])
 @pytest.mark.parametrize("wider", WIDER, ids=lambda one: one[1])
-def test_one_wider_permission_is_seen(tmp_path: Path, wider: tuple[str, str]) -> None:
+def test_one_wider_permission_is_seen(tmp_path: Path, wider: tuple[str, str], login: str) -> None:
     """Broken if the table above would not notice a permission too many."""
-    with TenantServer(tmp_path, passwords=True, wider=wider) as server:
+    has_jwts = login == "jwts"
+    with TenantServer(tmp_path, passwords=not has_jwts, jwts=has_jwts, wider=wider) as server:
         assert asyncio.run(differences(server)) != []
 
 
@@ -186,13 +189,15 @@ async def _lies(server: TenantServer) -> dict[str, Any]:
     return answers
 
 
-@pytest.fixture
-def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TenantServer]:
-    """Two tenants that share a coordinator and an agent; all log in by key."""
+@pytest.fixture(params=["keys", "jwts"])
+def shared(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[TenantServer]:
+    """Two tenants that share a coordinator and an agent; all log in by key, or by key and JWT."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
     tenants = tmp_path / "tenants.toml"
     tenants.write_text("[tenants.a]\nmax_runs = 1\n[tenants.b]\n", encoding="utf-8")
-    with TenantServer(tmp_path, passwords=False) as server:
+    with TenantServer(tmp_path, passwords=False, jwts=request.param == "jwts") as server:
         home = ("--tenant", "fleet")
         flags = (*home, "--tenants", str(tenants))
         server.member("deciding from now on", "fleet", "coordinator", *flags)
@@ -293,11 +298,11 @@ def test_accounts_part_what_a_shared_one_cannot(tmp_path: Path) -> None:
     A server checks the subject of a request and not where its answer goes: a user may have it
     publish on any subject of its own account.
     """
-    for accounts, expected in ((False, True), (True, False)):
-        folder = tmp_path / str(accounts)
+    for accounts, jwts in ((False, False), (True, False), (False, True), (True, True)):
+        folder = tmp_path / f"{accounts}-{jwts}"
         folder.mkdir()
-        with TenantServer(folder, passwords=True, accounts=accounts) as server:
-            assert asyncio.run(_answer_reaches_another(server)) == expected
+        with TenantServer(folder, passwords=not jwts, accounts=accounts, jwts=jwts) as server:
+            assert asyncio.run(_answer_reaches_another(server)) == (not accounts)
 
 
 async def _answer_reaches_another(server: TenantServer) -> bool:
@@ -317,13 +322,14 @@ async def _answer_reaches_another(server: TenantServer) -> bool:
     return bool(count)
 
 
+@pytest.mark.parametrize("jwts", [False, True], ids=["keys", "jwts"])
 def test_each_account_has_programs_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, jwts: bool
 ) -> None:
     """Broken if a tenant with an account to itself cannot run, or sees another's log."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
     loadpilot = Loadpilot(tmp_path / "work")
-    with TenantServer(tmp_path, passwords=False, accounts=True) as server:
+    with TenantServer(tmp_path, passwords=False, accounts=True, jwts=jwts) as server:
         for tenant in ("a", "b"):
             of = ("--tenant", tenant)
             server.member("deciding from now on", tenant, "coordinator", *of)

@@ -39,6 +39,12 @@ class Key:
         """Make one."""
         return cls(kind, os.urandom(32))
 
+    @classmethod
+    def of(cls, kind: str, seed: str) -> Self:
+        """Read a seed."""
+        padded = seed + "=" * (-len(seed) % 8)
+        return cls(kind, base64.b32decode(padded)[2:34])
+
     @property
     def public(self) -> str:
         """Its public half, as servers name it."""
@@ -111,6 +117,14 @@ def _jwt(signer: Key, subject: str, nats: dict[str, Any], ends: int | None = Non
     claims |= {} if ends is None else {"exp": ends}
     parts = ({"typ": "JWT", "alg": "ed25519-nkey"}, claims)
     text = ".".join(_url64(json.dumps(one).encode()) for one in parts)
+    return f"{text}.{_url64(signer.sign(text.encode()))}"
+
+
+def signed_again(jwt: str, signer: Key, old: str, new: str) -> str:
+    """Replace a text in the claims of a JWT, and sign them."""
+    head, claims, _ = jwt.split(".")
+    plain = base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)).decode()
+    text = f"{head}.{_url64(plain.replace(old, new).encode())}"
     return f"{text}.{_url64(signer.sign(text.encode()))}"
 
 

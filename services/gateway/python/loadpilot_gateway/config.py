@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from loadpilot.control.nats_settings import INSECURE_VARIABLE, ServerFlags, read_server
 from loadpilot.local.keys.key_file import read_keys
-from loadpilot.local.keys.private_file import is_open_to_others
+from loadpilot.local.private_file import is_open_to_others
 from loadpilot.problem import Problem, Refused, rule
 
 from .limits import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from loadpilot import _native
 from loadpilot.control.nats_settings import ADDRESS, Server
 from loadpilot.local.keys.key import TENANT, TENANT_RULE
-from loadpilot.local.keys.private_file import is_open_to_others
+from loadpilot.local.private_file import is_open_to_others
 from loadpilot.problem import Problem, rule
 
 from .limits import READY_SECS

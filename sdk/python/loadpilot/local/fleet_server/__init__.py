@@ -2,5 +2,9 @@
 
 - `roles`: what each role may publish and subscribe to; the one place for it.
 - `server_config`: users, accounts and roles as text that a server reads.
-- `user_files`: writes the text and the files with which each user connects.
+- `jwt`: operators, accounts and users as JWTs.
+- `user_folder`: what is to be written, and the folder with which a user connects.
+- `operator_files`: configuration and keys of a server in operator mode.
+- `user_files`: writes the text and the files of all users.
+- `operator_users`: issues, renews and revokes users in operator mode.
 """

@@ -5,24 +5,23 @@ Must never be read in part: a file with any mistake has no valid key.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...problem import Problem, Refused, one_of, rule
+from .. import private_file
+from ..private_file import is_open_to_others
 from .key import NAME, NAME_RULE, TENANT, TENANT_RULE, Key, Role, parsed, written
-from .private_file import is_open_to_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 VERSION = 1
 BYTES_MAX = 8 << 20
 """Maximum bytes of the file."""
-MODE = 0o600
 FIELDS = ("id", "name", "tenant", "role", "created", "expires", "revoked", "sha256")
 HEX = frozenset("0123456789abcdef")
 ID_CHARS, SHA256_CHARS = 12, 64
@@ -55,7 +54,7 @@ def read_keys(file: Path) -> list[Key]:
 @contextmanager
 def changing(file: Path) -> Iterator[list[Key]]:
     """Lend the keys to one writer and store them at the end; raises Refused, OSError."""
-    with _locked(file):
+    with private_file.locked(file):
         keys = read_keys(file)
         yield keys
         _replace(file, keys)
@@ -63,44 +62,16 @@ def changing(file: Path) -> Iterator[list[Key]]:
 
 def create_file(file: Path, keys: list[Key]) -> None:
     """Create the file with its first keys; raises Refused where there is one, OSError."""
-    with _locked(file):
+    with private_file.locked(file):
         if os.path.lexists(file):
             must = "must be a new file; `loadpilot keys create` adds a key to this one"
             raise Refused([rule("--file", must, str(file))])
         _replace(file, keys)
 
 
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """Wait until no other process changes the file. The lock is a file beside it."""
-    lock = os.open(f"{os.path.realpath(file)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
 def _replace(file: Path, keys: list[Key]) -> None:
-    target = Path(os.path.realpath(file))
     text = json.dumps({"version": VERSION, "keys": [_fields(one) for one in keys]}, indent=2)
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as opened:
-            opened.write(f"{text}\n")
-            opened.flush()
-            os.fsync(opened.fileno())
-        fresh.replace(target)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    private_file.replace(file, f"{text}\n")
 
 
 def _fields(key: Key) -> dict[str, Any]:

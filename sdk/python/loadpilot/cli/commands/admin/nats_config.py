@@ -13,9 +13,12 @@ from pathlib import Path
 from ....control.exit_code import ExitCode
 from ....control.nats_settings import ADDRESS
 from ....control.terminal import safe, say
-from ....local.fleet_server.user_files import CONFIG, Request, write
+from ....local.fleet_server import operator_files
+from ....local.fleet_server.user_files import CONFIG, write
+from ....local.fleet_server.user_folder import Request
 from ....problem import Problem, Refused, rule
 from ...output.refusal import refuse
+from ..project.key_commands import NEVER, lifetime_s
 
 OUTCOME = "nothing was written"
 UNITS = {
@@ -44,6 +47,8 @@ class NatsConfigFlags:
     accounts: bool
     passwords: bool
     rotate: bool
+    jwt: bool
+    expires: str
 
 
 def nats_config(flags: NatsConfigFlags) -> ExitCode:
@@ -58,6 +63,11 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
         must = "must be a file of certificates in PEM"
         problems.append(rule("--nats-cacert", must, str(cacert)))
     tenants, stored = _tenants(flags.tenants or "", problems)
+    lifetime = lifetime_s(flags.expires, problems)
+    if flags.jwt and flags.passwords:
+        problems.append(Problem("--passwords", "has no meaning with --jwt, which signs keys"))
+    if flags.expires != NEVER and not flags.jwt:
+        problems.append(Problem("--expires", "needs --jwt: keys and passwords do not expire"))
     if flags.out is None or problems:
         return refuse(problems, OUTCOME)
     request = Request(
@@ -70,6 +80,8 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
         has_passwords=flags.passwords,
         is_rotation=flags.rotate,
         max_stored=stored,
+        has_jwts=flags.jwt,
+        lifetime_s=lifetime,
     )
     try:
         files = write(request)
@@ -80,7 +92,10 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
         return ExitCode.INFRASTRUCTURE
     for name in files:
         print(f"created  {safe(str(request.out / name))}")
-    print(f'\nInclude {CONFIG} in the configuration of the server: include "{CONFIG}".')
+    config = operator_files.CONFIG if flags.jwt else CONFIG
+    print(f'\nInclude {config} in the configuration of the server: include "{config}".')
+    if flags.jwt:
+        print(f"Keep {operator_files.SIGNING} off the server: its keys sign accounts and users.")
     print("Give each user its own folder only; `loadpilot coordinator --connect` takes one.")
     return ExitCode.PASSED
 

@@ -1,0 +1,1 @@
+"""Commands for the operator of a fleet's NATS server."""
