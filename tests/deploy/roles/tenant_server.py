@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANSWER_S = 5.0
+STORED = 3 << 30
+"""Bytes of each account: a server gives no JetStream to one for which it has no room."""
 SERVER = """
 listen: "127.0.0.1:{port}"
 include "{users}"
@@ -53,6 +55,7 @@ class TenantServer:
                 has_passwords=passwords,
                 has_accounts=accounts,
                 has_jwts=jwts,
+                max_stored=dict.fromkeys(("a", "b"), STORED),
             )
         )
         self.config = self.users / ("operator.conf" if jwts else "users.conf")

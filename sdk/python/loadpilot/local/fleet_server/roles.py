@@ -28,7 +28,8 @@ def _api(*requests: str) -> tuple[str, ...]:
 
 
 def _of_streams(*requests: str) -> tuple[str, ...]:
-    return _api(*(one.format(stream) for stream in STREAMS for one in requests))
+    # Not `format`: the name of a tenant may be a template of the server, with braces of its own.
+    return _api(*(one.replace("{}", stream) for stream in STREAMS for one in requests))
 
 
 CONSUMERS = ("CONSUMER.MSG.NEXT.{}.*", "CONSUMER.INFO.{}.*", "CONSUMER.DELETE.{}.*")
