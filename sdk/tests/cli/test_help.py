@@ -34,7 +34,7 @@ SUBCOMMANDS = {"admin", "keys", "model"}
 COMMANDS = [
     *((name,) for name in app if not name.startswith("-") and name not in NATIVE | SUBCOMMANDS),
     ("runs", "prune"),
-    ("admin", "nats-config"),
+    *(("admin", name) for name in ("nats-config", "nats-revoke", "nats-user")),
     *(("keys", name) for name in ("init", "create", "list", "revoke")),
     *(("model", name) for name in ("from-log", "to-python")),
     *(("import", name) for name in ("curl", "har", "jmx", "k6", "openapi", "postman", "targets")),
@@ -67,7 +67,10 @@ DEFAULTS = {
     "--tenant": TENANT_DEFAULT,
     "--wait-agents": WAIT_DEFAULT,
 }
-DEFAULTS_OF = {("deploy",): {"--agents": "3"}}
+DEFAULTS_OF: dict[tuple[str, ...], dict[str, str]] = {
+    ("admin", "nats-user"): {},
+    ("deploy",): {"--agents": "3"},
+}
 """Where a command has others."""
 
 

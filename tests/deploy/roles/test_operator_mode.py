@@ -181,8 +181,8 @@ def test_a_revoked_agent_is_cut_mid_run(
     assert REVOKED not in first.said
     assert finished.report["calls"]["outcomes"].get("ok", 0) <= received, "told by a cut agent"
     assert finished.judged != 0, "the calls of the lost agent are in no report"
-    flags = ("--nats-url", server.url, "--creds", server.creds("fleet", "operator"))
-    agents = loadpilot.call("agents", *flags, *HOME)
+    operator = server.creds("fleet", "operator")
+    agents = loadpilot.call("agents", "--nats-url", server.url, "--creds", operator, *HOME)
     assert "a-1" in agents.stdout
     assert "a-2" not in agents.stdout
 
@@ -194,20 +194,14 @@ def test_a_user_without_its_tenant_may_nothing(server: TenantServer) -> None:
     file = server.users / "a" / "submitter" / "user.creds"
     text = file.read_text("utf-8")
     jwt = next(one for one in text.splitlines() if one.startswith("ey"))
-    file.write_text(
-        text.replace(jwt, signed_again(jwt, signer, "tenant:a", "team:a")), "utf-8"
-    )
+    file.write_text(text.replace(jwt, signed_again(jwt, signer, "tenant:a", "team:a")), "utf-8")
     assert asyncio.run(_allowed(server)) == []
 
 
 async def _allowed(server: TenantServer) -> list[str]:
     refusals: list[str] = []
     connection = await server.connect("a", "submitter", refusals)
-    tried = [
-        f"lp.{one}.run.01forged.req" for one in ("a", "b", "{{tag(tenant)}}", "*", "fleet")
-    ]
-    found = [
-        one for one in tried if not await is_refused(connection, refusals, "publish", one)
-    ]
+    tried = [f"lp.{one}.run.01forged.req" for one in ("a", "b", "{{tag(tenant)}}", "*", "fleet")]
+    found = [one for one in tried if not await is_refused(connection, refusals, "publish", one)]
     await connection.close()
     return found

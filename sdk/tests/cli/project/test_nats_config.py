@@ -99,6 +99,9 @@ def test_an_account_has_the_storage_that_the_tenants_file_names(tmp_path: Path) 
         ("shop", ("--home", "A.b"), "--home: must be 1 to 128 characters out of a-z 0-9 _ -"),
         ("shop", ("--nats-url", "http://x"), "--nats-url: must be nats://host:port or tls://"),
         ("shop", ("--nats-cacert", "none.pem"), "--nats-cacert: must be a file of certificates"),
+        ("shop", ("--jwt", "--passwords"), "--passwords: has no meaning with --jwt"),
+        ("shop", ("--expires", "1h"), "--expires: needs --jwt"),
+        ("signing", ("--jwt",), "--tenants: must not be signing, the folder of keys that sign"),
         ("none.toml", (), "--tenants: none.toml is not readable as TOML"),
     ],
 )

@@ -74,7 +74,7 @@ def operator(key: Key, name: str, now: int) -> str:
     return signed(key, key.public, name, now, {"type": "operator"})
 
 
-def account(  # noqa: PLR0913  (parts of the JWT)
+def account(
     signer: Key,
     public: str,
     name: str,
@@ -105,7 +105,7 @@ def _scope(scope: Scope) -> dict[str, Any]:
     return {"kind": "user_scope", "key": scope.key, "role": scope.role, "template": template}
 
 
-def user(  # noqa: PLR0913  (parts of the JWT)
+def user(
     signer: Key,
     account_key: str,
     public: str,
@@ -126,7 +126,7 @@ def user(  # noqa: PLR0913  (parts of the JWT)
     return signed(signer, public, name, now, claims, expires)
 
 
-def signed(  # noqa: PLR0913  (parts of the JWT)
+def signed(
     signer: Key,
     subject: str,
     name: str,
@@ -153,10 +153,10 @@ def claims_of(jwt: str) -> dict[str, Any]:
     """Read the claims of a JWT, whose signature is the server's to check; raises ValueError."""
     parts = jwt.split(".")
     if len(parts) != PARTS:
-        raise ValueError("not a JWT")  # noqa: TRY003, EM101  (shown by callers with a place)
+        raise ValueError("not a JWT")
     found = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     if not isinstance(found, dict) or not isinstance(found.get("nats"), dict):
-        raise ValueError("not a JWT of NATS")  # noqa: TRY003, TRY004, EM101
+        raise ValueError("not a JWT of NATS")  # noqa: TRY004
     return found
 
 

@@ -31,7 +31,7 @@ SYSTEM = "SYS"
 """Name of the account of the server's own events; no tenant can have it."""
 STREAMS_MAX = 4
 HEAD = """\
-# Written by `loadpilot admin nats-config --jwt`: include it in the configuration of the NATS server.
+# Written by `loadpilot admin nats-config --jwt`: include it in the configuration of the server.
 # It holds no secret. `loadpilot admin nats-revoke` replaces it; reload the server then.
 """
 
@@ -90,7 +90,9 @@ class _Maker:
 
     def account(self, signer: Key, stored: int, streams: int) -> str:
         """Sign the account."""
-        scopes = [Scope(role, self._signers[role].public, may) for role, may in self._wanted.items()]
+        scopes = [
+            Scope(role, self._signers[role].public, may) for role, may in self._wanted.items()
+        ]
         name, now = self._name, self._now
         return account_jwt(
             signer, self._key.public, name, now, scopes=scopes, max_stored=stored, streams=streams

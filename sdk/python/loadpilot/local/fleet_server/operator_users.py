@@ -83,7 +83,9 @@ def issue(new: NewUser, now: int) -> User:
     if not TENANT.fullmatch(new.tenant):
         raise Refused([rule("--tenant", TENANT_RULE, new.tenant)])
     if new.name is not None and not NAME.fullmatch(new.name):
-        raise Refused([rule("--name", "must be 1 to 128 characters out of A-Z a-z 0-9 _ . @ -", new.name)])
+        raise Refused(
+            [rule("--name", "must be 1 to 128 characters out of A-Z a-z 0-9 _ . @ -", new.name)]
+        )
     accounts = _accounts(new.keys)
     account = _account_of(accounts, new.role, new.tenant)
     signer = _signer(new.keys, account, new.role)

@@ -21,7 +21,7 @@ from .server_config import Account, User, accounts_text, shared_text
 from .user_folder import Login, add_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from .roles import Permissions
     from .user_folder import Request

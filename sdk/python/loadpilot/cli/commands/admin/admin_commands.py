@@ -1,4 +1,4 @@
-"""The commands for the operator of a fleet: ``admin nats-config``, ``nats-user``, ``nats-revoke``."""
+"""The commands for the operator of a fleet: ``admin nats-config|nats-user|nats-revoke``."""
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
@@ -82,7 +82,7 @@ def nats_config(  # noqa: PLR0913  (flags)
 
 
 @admin_app.command
-def nats_user(  # noqa: PLR0913  (flags)
+def nats_user(
     *,
     keys: Signing = None,
     role: Annotated[

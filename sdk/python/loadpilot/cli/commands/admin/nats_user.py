@@ -46,7 +46,9 @@ def nats_user(flags: NatsUserFlags) -> ExitCode:
         lifetime = lifetime_s(flags.expires, problems)
         of_new = {"--role": flags.role, "--tenant": flags.tenant, "--out": flags.out}
         if flags.renew is None:
-            problems += [Problem(one, "must be given") for one, value in of_new.items() if not value]
+            problems += [
+                Problem(one, "must be given") for one, value in of_new.items() if not value
+            ]
         else:
             problems += [
                 Problem(one, "has no meaning with --renew, which keeps the user of its file")
@@ -77,9 +79,7 @@ def nats_revoke(keys: str | None, creds: str | None, user: str | None) -> ExitCo
         if (creds is None) == (user is None):
             problems.append(Problem("--creds", "must be given, or --user instead of it"))
         checked(problems)
-        public = revoke(
-            Path(keys or ""), None if creds is None else Path(creds), user, int(time())
-        )
+        public = revoke(Path(keys or ""), None if creds is None else Path(creds), user, int(time()))
         say(f"revoked {public}; reload the server, so that it reads {CONFIG} again")
     return outcome[-1]
 
