@@ -25,6 +25,28 @@ VALUE_SETS: dict[str, dict[str, Any]] = {
     "a log on three nodes": {"nats": {"replicas": 3, "extraConfig": "max_payload: 4MB"}},
     "a server outside": {"nats": {"external": EXTERNAL}},
     "a server outside, public": {"nats": {"external": {**EXTERNAL, "caSecret": ""}}},
+    "a server outside, by token and certificate": {
+        "nats": {
+            "external": {
+                "url": "tls://nats.example:4222",
+                "tokenSecret": "nats-tokens",
+                "tokenKeys": {"watcher": "token"},
+                "tlsSecret": "gateway-tls",
+                "caSecret": "nats-ca",
+                "domain": "hub",
+                "connections": 10,
+            }
+        }
+    },
+    "a server outside, by certificate alone": {
+        "nats": {
+            "external": {
+                "url": "tls://nats.example:4222",
+                "tlsSecret": "gateway-tls",
+                "apiPrefix": "JS.team.API",
+            }
+        }
+    },
     "agents with Python": {
         "agent": {"python": True, "labels": {"zone": "eu"}, "capacity": "500/s", "cores": 2},
         "image": {"registry": "registry.example/loadpilot/"},

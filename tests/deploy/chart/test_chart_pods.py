@@ -48,6 +48,7 @@ def secrets_of_the_user(folder: Path) -> Files:
     shutil.rmtree(folder / "pods")
     return {
         "nats-creds": {"creds": creds},
+        "nats-tokens": {"token": "fleet:made-up-password"},
         "nats-ca": {"ca.pem": own["ca.pem"]},
         "gateway-tls": {"tls.crt": own["gateway.pem"], "tls.key": own["gateway-key.pem"]},
         "gateway-callers": {"keys.json": keys.read_text("utf-8")},

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.deploy.chart.manifests import (
     CHART,
+    EXTERNAL,
     NAMESPACE,
     VALUE_SETS,
     Refused,
@@ -77,6 +78,17 @@ def test_names_are_unique_and_in_one_namespace(name: str) -> None:
         ({"coordinator": {"serveAgents": 5}}, "set agent.replicas"),
         ({"nats": {"external": {"url": "tls://nats.example:4222"}}}, "credsSecret must name"),
         ({"nats": {"external": {"credsSecret": "creds"}}}, "nats.external.url must be set"),
+        ({"nats": {"external": {"domain": "hub"}}}, "nats.external.url must be set"),
+        ({"nats": {"external": {**EXTERNAL, "tokenSecret": "x"}}}, "tokenSecret must be empty"),
+        (
+            {"nats": {"external": {**EXTERNAL, "domain": "hub", "apiPrefix": "JS.API"}}},
+            "apiPrefix must be empty",
+        ),
+        ({"nats": {"external": {**EXTERNAL, "domain": "a.b"}}}, "nats.external.domain"),
+        (
+            {"nats": {"external": {**EXTERNAL, "connections": 7}}},
+            "nats.external.connections is 7, and the parts need 8",
+        ),
         (
             {"nats": {"external": {"url": "nats://nats.example:4222", "credsSecret": "creds"}}},
             "must be tls://",

@@ -27,6 +27,8 @@ DOMAIN_VARIABLE = "NATS_DOMAIN"
 PREFIX_VARIABLE = "NATS_API_PREFIX"
 CONNECTIONS_VARIABLE = "NATS_CONNECTIONS"
 CONNECTIONS_MAX = 10**9 - 1
+OTHER_CONNECTIONS = 2
+"""Connections of a run beside those of its agents: a coordinator, and who asks for it."""
 INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")

@@ -50,6 +50,7 @@ FLAGS = {
     "--nats-key": "NATS_KEY",
     "--nats-domain": "NATS_DOMAIN",
     "--nats-api-prefix": "NATS_API_PREFIX",
+    "--nats-connections": "NATS_CONNECTIONS",
     "--insecure-nats": "INSECURE_NATS",
     "--tenant": "TENANT",
 }
@@ -80,6 +81,11 @@ class Settings(BaseSettings):
     nats_domain: str | None = Field(default=None, description="JetStream domain of the log")
     nats_api_prefix: str | None = Field(
         default=None, description="prefix of the JetStream API, if it is not $JS.API"
+    )
+    nats_connections: str | None = Field(
+        default=None,
+        description="number of connections that the account allows; runs that need more are "
+        "refused",
     )
     insecure_nats: bool = Field(
         default=False, description="send the token unencrypted to nats:// off loopback"
@@ -317,6 +323,7 @@ def fleet(
         nats_key=_text(settings.nats_key),
         nats_domain=settings.nats_domain,
         nats_api_prefix=settings.nats_api_prefix,
+        nats_connections=settings.nats_connections,
         insecure_nats=settings.insecure_nats,
     )
     server = read_server(flags, environ, found)

@@ -64,14 +64,17 @@ class Gateway:
         scenario_files: ScenarioFiles | None = None,
         tenant: str | None = None,
         views: int = LIVE_VIEWS_DEFAULT,
+        connections: int | None = None,
     ) -> None:
         """Take the logs, the number of agents that were started for this gateway, the scenario
         files, which only a gateway of one user on loopback may have: they are code of that user;
-        the tenant where there are several; and the maximum number of live views.
+        the tenant where there are several; the maximum number of live views; and the number of
+        connections that the account of NATS allows.
         """  # noqa: D205
         self.logs = logs
         self.defaults = defaults
         self.local_agents = local_agents
+        self.connections = connections
         self.scenario_files = scenario_files
         self.version = version("loadpilot")
         self.hub = Hub(views)

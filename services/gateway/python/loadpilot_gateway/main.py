@@ -82,7 +82,9 @@ def gateway_of(tenant: RotatingServer, config: Config) -> Gateway:
     cache = config.cache / digest(tenant.place).hex()[:16]
     name = tenant.tenant if config.has_tenants_file else None
     logs = Logs(OpenLog(tenant, cache), cache)
-    return Gateway(logs, tenant=name, views=config.live_views)
+    return Gateway(
+        logs, tenant=name, views=config.live_views, connections=tenant.connections
+    )
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ...control.figures import plural
-from ...control.nats_settings import Server, read_server
+from ...control.nats_settings import OTHER_CONNECTIONS, Server, read_server
 from ...problem import Problem
 from .agent_flags import AgentFlags, RequestedAgents, read_agents
 from .coordinator_flags import ApiFlags, read_api
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     from ...control import nats_settings
     from ...control.coordinator_address import Api
-
-
-OTHER_CONNECTIONS = 2
-"""Connections of a run beside those of its agents: a coordinator and the command."""
 
 
 @dataclass(frozen=True, slots=True)

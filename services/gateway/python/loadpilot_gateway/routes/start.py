@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from loadpilot import _native
+from loadpilot.control.nats_settings import OTHER_CONNECTIONS
 
 from ..limits import TARGET_CHARS_MAX, TEXT_CHARS_MAX
 from ..problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code, Wrong
@@ -19,7 +20,7 @@ from .dependencies import OF_RUN, RUN, Authenticated, Here, says_no
 from .slices import GATES_MAX, read_gates
 
 if TYPE_CHECKING:
-    from ..gateway import RequestDefaults
+    from ..gateway import Gateway, RequestDefaults
 
 router = APIRouter(tags=["start"])
 SEED_BITS = 53
@@ -224,6 +225,7 @@ async def start(
     """Ask for a run. It has no owner: it goes on when the caller is gone."""
     async with here.reading:
         body = await posted(request)
+        check_connections(body, here)
         seed = secrets.randbits(SEED_BITS)
         bodies: dict[str, bytes] = {}
         if bodies_of is not None:
@@ -237,6 +239,25 @@ async def start(
     started = json.loads(answer)
     status = HTTPStatus.ACCEPTED if started["is_new"] else HTTPStatus.OK
     return Response(json.dumps({"run": started["run"]}), status, media_type="application/json")
+
+
+def check_connections(body: bytes, here: Gateway) -> None:
+    """Refuse more agents than the account of NATS has connections for; raises ApiError."""
+    if here.connections is None:
+        return
+    try:
+        want = json.loads(body)["agents"]["want"]
+    except (ValueError, KeyError, TypeError):
+        # Absent, or invalid, which the native module says.
+        want = here.defaults.agents
+    if not isinstance(want, int) or want + OTHER_CONNECTIONS <= here.connections:
+        return
+    rule = (
+        f"needs {want + OTHER_CONNECTIONS} connections to NATS with a coordinator and this "
+        f"gateway, and the account allows {here.connections} (LOADPILOT_GATEWAY_NATS_CONNECTIONS)"
+    )
+    wrong = [{"field": "agents.want", "rule": rule, "value": str(want)}]
+    raise ApiError(UNPROCESSABLE, Code.USAGE, "the request is invalid", wrong)
 
 
 async def posted(request: Request) -> bytes:

@@ -47,17 +47,46 @@ always made together. Without a cluster (`helm template`) each rendering makes n
 {{- $all | toJson -}}
 {{- end -}}
 
+{{/* What every part says to the server, as JSON; the names are those of a connection file. */}}
+{{- define "loadpilot.natsLogin" -}}
+{{- $login := dict -}}
+{{- $external := .Values.nats.external -}}
+{{- if $external.url -}}
+{{- if $external.credsSecret }}{{ $_ := set $login "creds" "/nats/creds" }}{{ end -}}
+{{- if $external.tokenSecret }}{{ $_ := set $login "token_file" "/nats/token" }}{{ end -}}
+{{- if $external.tlsSecret -}}
+{{- $_ := set $login "cert" "/nats/tls.crt" -}}
+{{- $_ := set $login "key" "/nats/tls.key" -}}
+{{- end -}}
+{{- if $external.caSecret }}{{ $_ := set $login "cacert" "/nats/ca.pem" }}{{ end -}}
+{{- with $external.domain }}{{ $_ := set $login "domain" . }}{{ end -}}
+{{- with $external.apiPrefix }}{{ $_ := set $login "api_prefix" . }}{{ end -}}
+{{- else -}}
+{{- $_ := set $login "token_file" "/keys/nats-token" -}}
+{{- $_ := set $login "cacert" "/keys/ca.pem" -}}
+{{- end -}}
+{{- $login | toJson -}}
+{{- end -}}
+
+{{/* The same as variables of a command, or of the gateway. Arguments: root, prefix. */}}
+{{- define "loadpilot.natsVariables" -}}
+{{- range $name, $value := include "loadpilot.natsLogin" .root | fromJson }}
+- {name: {{ $.prefix }}NATS_{{ upper $name }}, value: {{ $value | quote }}}
+{{- end }}
+{{- with .root.Values.nats.external.connections }}
+- {name: {{ $.prefix }}NATS_CONNECTIONS, value: {{ . | quote }}}
+{{- end }}
+{{- end -}}
+
 {{/* The connection file of a role. Arguments: root, role, password. */}}
 {{- define "loadpilot.connect" -}}
-{{- $connect := dict "url" (include "loadpilot.natsUrl" .root) -}}
-{{- $external := .root.Values.nats.external -}}
-{{- if $external.url -}}
-{{- $_ := set $connect "creds" "/nats/creds" -}}
-{{- if $external.caSecret }}{{ $_ := set $connect "cacert" "/nats/ca.pem" }}{{ end -}}
-{{- $_ := set $connect "replicas" (int $external.copies) -}}
+{{- $connect := include "loadpilot.natsLogin" .root | fromJson -}}
+{{- $_ := set $connect "url" (include "loadpilot.natsUrl" .root) -}}
+{{- if .root.Values.nats.external.url -}}
+{{- $_ := set $connect "replicas" (int .root.Values.nats.external.copies) -}}
 {{- else -}}
+{{- $connect = omit $connect "token_file" -}}
 {{- $_ := set $connect "token" (printf "%s:%s" .role .password) -}}
-{{- $_ := set $connect "cacert" "/keys/ca.pem" -}}
 {{- $_ := set $connect "replicas" (int .root.Values.nats.replicas) -}}
 {{- end -}}
 {{- $connect | toJson -}}

@@ -80,11 +80,25 @@ tls://{{ include "loadpilot.fullname" . }}-nats:4222
 {{- end -}}
 {{- end -}}
 {{- $external := $values.nats.external -}}
-{{- if and $external.url (not $external.credsSecret) -}}
-{{- fail "nats.external.credsSecret must name a Secret: a server outside needs a login" -}}
+{{- if and $external.url (not (or $external.credsSecret $external.tokenSecret $external.tlsSecret)) -}}
+{{- fail "nats.external.credsSecret must name a Secret: a server outside needs a login; or tokenSecret, or tlsSecret" -}}
 {{- end -}}
-{{- if and (not $external.url) (or $external.credsSecret $external.caSecret) -}}
-{{- fail "nats.external.url must be set beside nats.external.credsSecret and caSecret" -}}
+{{- if and $external.credsSecret $external.tokenSecret -}}
+{{- fail "nats.external.tokenSecret must be empty beside nats.external.credsSecret: a part has one login" -}}
+{{- end -}}
+{{- if and $external.domain $external.apiPrefix -}}
+{{- fail "nats.external.apiPrefix must be empty beside nats.external.domain: one stands for the other" -}}
+{{- end -}}
+{{- if and $external.url $external.connections -}}
+{{- $needed := int $values.agent.replicas -}}
+{{- if $values.coordinator.enabled }}{{ $needed = add $needed (mul 2 (int $values.coordinator.replicas)) }}{{ end -}}
+{{- if $values.gateway.enabled }}{{ $needed = add $needed (int $values.gateway.replicas) }}{{ end -}}
+{{- if gt (int $needed) (int $external.connections) -}}
+{{- fail (printf "nats.external.connections is %d, and the parts need %d: one for each of agent.replicas, two for each of coordinator.replicas, one for each of gateway.replicas" (int $external.connections) (int $needed)) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (not $external.url) (or $external.credsSecret $external.tokenSecret $external.tlsSecret $external.caSecret $external.domain $external.apiPrefix $external.connections) -}}
+{{- fail "nats.external.url must be set beside other settings of nats.external, such as credsSecret and caSecret" -}}
 {{- end -}}
 {{- if and $external.url (not (hasPrefix "tls://" $external.url)) -}}
 {{- fail (printf "nats.external.url must be tls://host:port, or the login travels unencrypted (got %s)" $external.url) -}}

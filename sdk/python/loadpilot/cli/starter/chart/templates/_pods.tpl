@@ -51,9 +51,21 @@ securityContext:
   projected:
     defaultMode: 0440
     sources:
+      {{- if .credsSecret }}
       - secret:
           name: {{ .credsSecret }}
           items: [{key: {{ get .credsKeys $.role }}, path: creds}]
+      {{- end }}
+      {{- if .tokenSecret }}
+      - secret:
+          name: {{ .tokenSecret }}
+          items: [{key: {{ get .tokenKeys $.role }}, path: token}]
+      {{- end }}
+      {{- if .tlsSecret }}
+      - secret:
+          name: {{ .tlsSecret }}
+          items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
+      {{- end }}
       {{- if .caSecret }}
       - secret:
           name: {{ .caSecret }}
