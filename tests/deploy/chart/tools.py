@@ -28,6 +28,7 @@ BUILT = ROOT / ".dev"
 HERE = Path(__file__).parent
 PROGRAMS = {
     "helm": ("tools", "helm.sh/helm/v4/cmd/helm"),
+    "helm-unittest": ("unittest", "github.com/helm-unittest/helm-unittest/cmd/helm-unittest"),
     "kubeconform": ("tools", "github.com/yannh/kubeconform/cmd/kubeconform"),
     "etcd": ("cluster", "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": ("cluster", "k8s.io/kubernetes/cmd/kube-apiserver"),

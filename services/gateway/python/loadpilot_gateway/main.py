@@ -82,9 +82,7 @@ def gateway_of(tenant: RotatingServer, config: Config) -> Gateway:
     cache = config.cache / digest(tenant.place).hex()[:16]
     name = tenant.tenant if config.has_tenants_file else None
     logs = Logs(OpenLog(tenant, cache), cache)
-    return Gateway(
-        logs, tenant=name, views=config.live_views, connections=tenant.connections
-    )
+    return Gateway(logs, tenant=name, views=config.live_views, connections=tenant.connections)
 
 
 def arguments() -> argparse.ArgumentParser:
