@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.deploy.local_processes import PROGRAMS
 from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.cloud.test_leaf_nodes import SHOP
 from tests.e2e.support.command import COMMAND, SCENARIOS, Running
+from tests.e2e.support.http_calls import Caller
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +112,34 @@ def test_connections_are_counted_before_a_run_and_explained_when_refused(
     assert "needs 11 connections to NATS: 9 agents, a coordinator and this command" in many.stderr
     assert "allows 10 (--nats-connections), which is enough for 8" in many.stderr
     assert oracle.counts().received == 0
+
+
+def test_a_gateway_refuses_more_agents_than_the_account_connects(
+    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a page starts a run whose agents the account does not let in."""
+    fleet = hosted(tmp_path, monkeypatch)
+    compiled = loadpilot.run(SCENE, oracle.url, *LOAD[:4], "--dry-run")
+    plan = json.loads(compiled.stdout)
+    with fleet:
+        fleet.coordinator()
+        fleet.agent("a-1")
+        settings = {"NATS_URL": fleet.url, "NATS_CONNECTIONS": "3", "PORT": "0"}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"LOADPILOT_GATEWAY_{name}", value)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        program = [str(PROGRAMS["loadpilot-gateway"])]
+        with Running(program, tmp_path, tmp_path / "no") as started:
+            port = int(started.until("listening on").split(":")[2].split(",")[0])
+            gateway = Caller(port)
+            many = gateway.ask("POST", "/api/v1/runs", {"plan": plan, "agents": {"want": 2}})
+            assert many.status == 422, many.json
+            assert "needs 4 connections to NATS" in many.problems
+            assert "allows 3 (LOADPILOT_GATEWAY_NATS_CONNECTIONS)" in many.problems
+            few = gateway.ask("POST", "/api/v1/runs", {"plan": plan, "agents": {"want": 1}})
+            assert few.status == 202, few.json
+            assert oracle.wait_count(PLANNED, 30)
+    assert oracle.counts().received == PLANNED
 
 
 def test_a_server_with_small_messages_is_told_at_the_start(

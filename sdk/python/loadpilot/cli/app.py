@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
-from .commands.admin.admin_commands import admin_app
 from .commands.attack.attack_command import attack
 from .commands.comparison.comparison_commands import compare, versus
+from .commands.project.admin.admin_commands import admin_app
 from .commands.project.deploy_commands import deploy, teardown
 from .commands.project.key_app import keys_app
 from .commands.search.search_command import search

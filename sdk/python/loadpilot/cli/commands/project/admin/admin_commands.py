@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import App
 
-from ....control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
-from ...flags.declaration import FLEET, OUTPUT, flag
+from .....control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from ....flags.declaration import FLEET, OUTPUT, flag
 
 Signing = Annotated[
     str | None, flag(OUTPUT, "DIR", "Folder that `nats-config --jwt` wrote, with keys that sign.")

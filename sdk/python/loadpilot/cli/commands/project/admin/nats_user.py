@@ -11,14 +11,14 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
 
-from ....control.exit_code import ExitCode
-from ....control.terminal import safe, say
-from ....local.fleet_server.operator_files import CONFIG
-from ....local.fleet_server.operator_users import NewUser, issue, renew, revoke
-from ....local.keys.key import written
-from ....problem import Problem, Refused
-from ...output.refusal import refuse
-from ..project.key_commands import checked, lifetime_s
+from .....control.exit_code import ExitCode
+from .....control.terminal import safe, say
+from .....local.fleet_server.operator_files import CONFIG
+from .....local.fleet_server.operator_users import NewUser, issue, renew, revoke
+from .....local.keys.key import written
+from .....problem import Problem, Refused
+from ....output.refusal import refuse
+from ..key_commands import checked, lifetime_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,15 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ....control.exit_code import ExitCode
-from ....control.nats_settings import ADDRESS
-from ....control.terminal import safe, say
-from ....local.fleet_server import operator_files
-from ....local.fleet_server.user_files import CONFIG, write
-from ....local.fleet_server.user_folder import Request
-from ....problem import Problem, Refused, rule
-from ...output.refusal import refuse
-from ..project.key_commands import NEVER, lifetime_s
+from .....control.exit_code import ExitCode
+from .....control.nats_settings import ADDRESS
+from .....control.terminal import safe, say
+from .....local.fleet_server import operator_files
+from .....local.fleet_server.user_files import CONFIG, write
+from .....local.fleet_server.user_folder import Request
+from .....problem import Problem, Refused, rule
+from ....output.refusal import refuse
+from ..key_commands import NEVER, lifetime_s
 
 OUTCOME = "nothing was written"
 UNITS = {
