@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 COMMAND = Path(sys.executable).with_name("loadpilot-gateway")
 API = "/api/v1"
 WEIGHTED = SCENARIOS / "weighted.py"
+MANY_REQUESTS = {"REQUESTS_PER_SECOND": "100000", "REQUEST_BURST": "100000"}
+"""Settings of a gateway whose test makes more requests than a caller may by default."""
 LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)")
 """What `loadpilot ui` prints."""
 

@@ -13,7 +13,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS, load_all_checks
-from services.gateway.tests.gateways import Gateways, plan
+from services.gateway.tests.gateways import MANY_REQUESTS, Gateways, plan
 
 from loadpilot.local.keys.key import Role, new_key
 from loadpilot.local.keys.key_file import create_file
@@ -53,7 +53,7 @@ def test_the_api_holds_what_it_describes(
     """Broken if an answer has an undocumented status, type or form."""
     fleet.coordinator()
     fleet.agent("a-1")
-    gateway = gateways.start()
+    gateway = gateways.start(**MANY_REQUESTS)
     base = f"http://127.0.0.1:{gateway.port}"
     run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 20, 1)}).json["run"]
     gateway.see_end(run)
@@ -77,7 +77,7 @@ def test_a_key_of_any_role_gets_what_is_described(
     fleet.coordinator()
     key, text = new_key("a-key", "local", role, int(time.time()), None)
     create_file(tmp_path / "keys.json", [key])
-    gateway = gateways.start(KEYS_FILE=str(tmp_path / "keys.json"))
+    gateway = gateways.start(KEYS_FILE=str(tmp_path / "keys.json"), **MANY_REQUESTS)
     base, shown = f"http://127.0.0.1:{gateway.port}", {"Authorization": f"Bearer {text}"}
     load_all_checks()
     held = [CHECKS.get_one(name) for name in HELD]

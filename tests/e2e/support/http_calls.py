@@ -24,6 +24,7 @@ class Answer:
     status: int
     kind: str
     body: bytes
+    retry_after: str | None = None
 
     @property
     def json(self) -> Any:
@@ -90,6 +91,7 @@ class Caller:
             connection.request(method, path, headers=dict(headers or {}))
         response = connection.getresponse()
         kind = response.headers.get("Content-Type", "")
-        answer = Answer(response.status, kind, response.read())
+        later = response.headers.get("Retry-After")
+        answer = Answer(response.status, kind, response.read(), later)
         connection.close()
         return answer

@@ -27,10 +27,14 @@ from .limits import (
     ADDRESS_CONNECTIONS_DEFAULT,
     LIVE_VIEWS_DEFAULT,
     LIVE_VIEWS_MAX,
+    REQUEST_BURST_DEFAULT,
     REQUEST_CONNECTIONS_MAX,
+    REQUEST_LIMIT_MAX,
+    REQUESTS_PER_SECOND_DEFAULT,
 )
 from .server.auth import SECRET_HEADER, Proxy, digest
 from .server.proxy_rules import read_rules
+from .server.request_limit import RequestLimit
 from .server.serve import files_lacking
 from .tenants import RotatingServer, read_tenants
 
@@ -142,6 +146,18 @@ class Settings(BaseSettings):
         ge=1,
         le=LIVE_VIEWS_MAX,
         description="maximum number of live views of a tenant",
+    )
+    requests_per_second: int = Field(
+        default=REQUESTS_PER_SECOND_DEFAULT,
+        ge=1,
+        le=REQUEST_LIMIT_MAX,
+        description="maximum requests/s of a tenant, and of an address without a valid key",
+    )
+    request_burst: int = Field(
+        default=REQUEST_BURST_DEFAULT,
+        ge=1,
+        le=REQUEST_LIMIT_MAX,
+        description="maximum number of its requests at once, before that rate holds",
     )
     cache: Path | None = Field(default=None, description="a folder that may be deleted at any time")
 
@@ -337,7 +353,8 @@ def fleet(
         return None
     is_insecure = settings.insecure_nats or environ.get(INSECURE_VARIABLE) == "1"
     named = {one.name: getattr(server, one.name) for one in fields(server)}
-    return RotatingServer(**named, is_insecure=is_insecure)
+    limit = RequestLimit(settings.requests_per_second, settings.request_burst)
+    return RotatingServer(**named, is_insecure=is_insecure, limit=limit)
 
 
 def _text(file: Path | None) -> str | None:

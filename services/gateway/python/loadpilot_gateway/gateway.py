@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,12 +21,14 @@ from .runs.follow import Hub
 from .runs.outcomes import Outcomes
 from .runs.run_export import ExportedRuns, LogFigures
 from .runs.sessions import Lane
+from .server.request_limit import TenantBuckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .runs.logs import Log, Logs
     from .scenario_files import ScenarioFiles
+    from .server.request_limit import RequestLimit
 
 T = TypeVar("T")
 THREADS_MAX = {Lane.ASK: NATIVE_THREADS_MAX, Lane.STEER: STEERED_MAX, Lane.KEPT: KEPT_MAX}
@@ -64,12 +66,13 @@ class Gateway:
         scenario_files: ScenarioFiles | None = None,
         tenant: str | None = None,
         views: int = LIVE_VIEWS_DEFAULT,
+        limit: RequestLimit | None = None,
         connections: int | None = None,
     ) -> None:
         """Take the logs, the number of agents that were started for this gateway, the scenario
         files, which only a gateway of one user on loopback may have: they are code of that user;
-        the tenant where there are several; the maximum number of live views; and the number of
-        connections that the account of NATS allows.
+        the tenant where there are several; the maximum number of live views and of requests; and
+        the number of connections that the account of NATS allows.
         """  # noqa: D205
         self.logs = logs
         self.defaults = defaults
@@ -80,6 +83,8 @@ class Gateway:
         self.hub = Hub(views)
         self.answers = Answers()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
+        self.buckets = TenantBuckets(limit) if limit is not None else None
+        """None: requests are not limited."""
         self.exported_runs = ExportedRuns(logs, tenant)
         self.requests: Counter[tuple[str, int]] = Counter()
         """Number of answers by route and status code."""
@@ -186,8 +191,11 @@ class Gateway:
         try:
             await asyncio.wait_for(asyncio.shield(self._exporting), secs)
         except TimeoutError:
-            return self.exported_runs.figures().late()
-        return self.exported_runs.figures()
+            found = self.exported_runs.figures().late()
+        else:
+            found = self.exported_runs.figures()
+        limited = self.buckets.limited if self.buckets is not None else 0
+        return replace(found, process={**found.process, "limited": limited})
 
     async def rest(self) -> None:
         """Close unused past logs at an interval, until cancelled."""

@@ -21,6 +21,20 @@ REQUEST_CONNECTIONS_MAX = 500
 """Maximum number of connections beside those of live views; further ones are answered with 503."""
 ADDRESS_CONNECTIONS_DEFAULT = 256
 """Maximum number of connections of one address, unless the operator sets another."""
+REQUESTS_PER_SECOND_DEFAULT = 50
+REQUEST_BURST_DEFAULT = 200
+REQUEST_LIMIT_MAX = 100_000
+"""Requests of a tenant, and of an address without a valid key: a second, and at once. An open page
+makes a few a second, and a script that polls one or two."""
+STORED_TOKENS = 5
+"""Number of requests for which one counts that stores something, such as a note."""
+RUN_TOKENS = 10
+"""Number of requests for which a request for a run counts, which coordinators and agents read."""
+BODY_TOKEN_BYTES = 16 << 10
+BODY_TOKENS_MAX = 40
+"""A body counts as one more request for each 16 KiB, up to this number."""
+ADDRESS_BUCKETS_MAX = 10_000
+"""Maximum number of addresses whose requests are counted; the one unused the longest is dropped."""
 REPEAT_LOG_SECS = 60.0
 """Interval at which the log repeats that an address holds too many connections."""
 FILES_BESIDE = 3_096

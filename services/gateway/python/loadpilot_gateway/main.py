@@ -18,6 +18,7 @@ from .runs.logs import Logs, OpenLog
 from .server.auth import Authenticator, digest
 from .server.listen import bound
 from .server.proxy_rules import read_rules
+from .server.request_limit import AddressBuckets
 from .server.serve import server
 from .server.watched_file import WatchedFile
 from .tenants import RotatingServer, Tenants
@@ -63,7 +64,10 @@ def run(config: Config) -> int:
         group_header=config.group_header,
         session_secret=config.session_secret,
     )
-    tenants = Tenants({one.tenant: gateway_of(one, config) for one in config.tenants})
+    tenants = Tenants(
+        {one.tenant: gateway_of(one, config) for one in config.tenants},
+        AddressBuckets(config.server.limit),
+    )
     app = application(tenants, authenticator, is_loopback=config.is_loopback)
     views = config.live_views * len(config.tenants)
     serving = server(app, tenants.close_views, config.tls, views)
@@ -82,7 +86,13 @@ def gateway_of(tenant: RotatingServer, config: Config) -> Gateway:
     cache = config.cache / digest(tenant.place).hex()[:16]
     name = tenant.tenant if config.has_tenants_file else None
     logs = Logs(OpenLog(tenant, cache), cache)
-    return Gateway(logs, tenant=name, views=config.live_views, connections=tenant.connections)
+    return Gateway(
+        logs,
+        tenant=name,
+        views=config.live_views,
+        limit=tenant.limit,
+        connections=tenant.connections,
+    )
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -43,6 +43,8 @@ class Code(StrEnum):
     FORBIDDEN = "forbidden"
     KEY_TAKEN = "key_taken"
     """The Idempotency-Key stands for another request."""
+    TOO_MANY_REQUESTS = "too_many_requests"
+    """The caller makes more requests than it may; Retry-After says when to try again."""
     BUSY = "busy"
     """A limit of this gateway is reached."""
     INFRASTRUCTURE = "infrastructure"
@@ -50,7 +52,9 @@ class Code(StrEnum):
     BUG = "bug"
 
 
-EXITS = {Code.INFRASTRUCTURE: ExitCode.INFRASTRUCTURE, Code.BUSY: ExitCode.INFRASTRUCTURE}
+EXITS = dict.fromkeys(
+    (Code.INFRASTRUCTURE, Code.BUSY, Code.TOO_MANY_REQUESTS), ExitCode.INFRASTRUCTURE
+)
 """Codes whose exit code is not that of a usage error."""
 
 

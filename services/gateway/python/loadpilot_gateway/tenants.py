@@ -20,18 +20,21 @@ from loadpilot.local.keys.key import TENANT, TENANT_RULE
 from loadpilot.local.private_file import is_open_to_others
 from loadpilot.problem import Problem, rule
 
-from .limits import READY_SECS
+from .limits import READY_SECS, REQUEST_LIMIT_MAX
 from .problem import unavailable
 from .server.proxy_rules import unknown
+from .server.request_limit import DEFAULT_LIMIT, RequestLimit
 from .server.watched_file import stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from .gateway import Gateway
+    from .server.request_limit import AddressBuckets
 
 LOG = logging.getLogger("loadpilot_gateway")
 FIELDS = ("nats_url", "token_file", "creds")
+LIMITS = ("requests_per_second", "request_burst")
 FILE_BYTES_MAX = 64 << 10
 
 
@@ -41,6 +44,8 @@ class RotatingServer(Server):
 
     is_insecure: bool = False
     """Whether a token may travel unencrypted off loopback."""
+    limit: RequestLimit = DEFAULT_LIMIT
+    """How many requests the tenant may make."""
 
     @property
     def has_token(self) -> bool:
@@ -56,10 +61,13 @@ class RotatingServer(Server):
 class Tenants:
     """The gateways of all tenants, by name; the first is that of callers without a tenant."""
 
-    def __init__(self, gateways: Mapping[str, Gateway]) -> None:
-        """Take them; at least one."""
+    def __init__(
+        self, gateways: Mapping[str, Gateway], addresses: AddressBuckets | None = None
+    ) -> None:
+        """Take them, at least one, and what limits requests without a valid key, if anything."""
         self._gateways = dict(gateways)
         self.first = next(iter(self._gateways.values()))
+        self.addresses = addresses
         self.requests: Counter[tuple[str, int]] = Counter()
         """Number of answers by route and status code, of all tenants."""
         self._unread: set[str] = set()
@@ -71,6 +79,11 @@ class Tenants:
 
     def __iter__(self) -> Iterator[Gateway]:
         return iter(self._gateways.values())
+
+    @property
+    def limited(self) -> int:
+        """Number of requests without a valid key above the limit of their address."""
+        return self.addresses.limited if self.addresses is not None else 0
 
     async def check_logs(self) -> None:
         """Ask each tenant's log for its state; raises ApiError if one does not answer.
@@ -143,7 +156,13 @@ def _tenant(
     if not isinstance(said, dict):
         problems.append(Problem(place, "must be a table"))
         return None
-    problems += [unknown(place, one, FIELDS) for one in said if one not in FIELDS]
+    known = (*FIELDS, *LIMITS)
+    problems += [unknown(place, one, known) for one in said if one not in known]
+    problems += [
+        rule(f"{place}.{one}", f"must be a whole number of 1 to {REQUEST_LIMIT_MAX}", said[one])
+        for one in LIMITS
+        if one in said and not _is_limit(said[one])
+    ]
     texts = [one for one in FIELDS if one in said]
     problems += [
         rule(f"{place}.{one}", "must be a text", said[one])
@@ -152,7 +171,15 @@ def _tenant(
     ]
     if len(problems) > before:
         return None
-    return _server(place, {one: said[one] for one in texts}, name, first, problems)
+    per_second = said.get(LIMITS[0], first.limit.per_second)
+    burst = said.get(LIMITS[1], first.limit.burst)
+    found = _server(place, {one: said[one] for one in texts}, name, first, problems)
+    return replace(found, limit=RequestLimit(per_second, burst))
+
+
+def _is_limit(said: Any) -> bool:
+    is_whole = isinstance(said, int) and not isinstance(said, bool)
+    return is_whole and 1 <= said <= REQUEST_LIMIT_MAX
 
 
 def _server(

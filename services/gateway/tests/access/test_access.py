@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from services.gateway.tests.gateways import API, Gateway, Gateways, plan
+from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateway, Gateways, plan
 from tests.e2e.support.http_calls import PATIENCE_S
 
 from loadpilot_gateway.limits import ADJUST_BYTES_MAX
@@ -47,7 +47,7 @@ def gateway(fleet: Fleet, gateways: Gateways) -> Gateway:
     """One of a fleet with an agent."""
     fleet.coordinator()
     fleet.agent("a-1")
-    return gateways.start()
+    return gateways.start(**MANY_REQUESTS)
 
 
 def raw(gateway: Gateway, request: bytes) -> bytes:

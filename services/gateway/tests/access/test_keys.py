@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from services.gateway.tests.gateways import API, Gateway, Gateways, plan
+from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateway, Gateways, plan
 
 from loadpilot.cli import main
 from loadpilot.local.keys.key import Role, new_key
@@ -120,7 +120,7 @@ def test_every_route_asks_for_its_role(fleet: Fleet, gateways: Gateways, keys: K
         RUNNER: keys.add("r", RUNNER),
         ADMIN: keys.add("a", ADMIN),
     }
-    gateway = gateways.start(KEYS_FILE=str(keys.file))
+    gateway = gateways.start(KEYS_FILE=str(keys.file), **MANY_REQUESTS)
     paths = json.loads(OPENAPI.read_text(encoding="utf-8"))["paths"]
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     assert routes == OPEN | NEEDED.keys()

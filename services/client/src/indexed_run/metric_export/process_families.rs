@@ -15,6 +15,8 @@ pub struct GatewayProcess {
     pub version: String,
     /// Number of answers by route and status code.
     pub requests: Vec<(String, u16, u64)>,
+    /// Number of requests without a valid key that were above the limit of their address.
+    pub unauthenticated_limited: u64,
     /// The logs that it shows.
     pub logs: Vec<GatewayLog>,
 }
@@ -25,6 +27,8 @@ pub struct GatewayProcess {
 pub struct GatewayLog {
     /// The tenant, where the gateway shows several.
     pub tenant: Option<String>,
+    /// Number of requests that were above the limit of the tenant.
+    pub limited: u64,
     /// Whether NATS can be reached.
     pub nats_up: bool,
     /// Whether the list of runs could be read.
@@ -113,6 +117,18 @@ pub fn gateway_families(process: &GatewayProcess) -> Vec<Family> {
             &["route", "code"],
             requests.collect(),
         ),
+        counters(
+            "gateway_http_limited",
+            "Requests above the limit of their tenant, answered with 429.",
+            &["tenant"],
+            process.logs.iter().map(GatewayLog::limited).collect(),
+        ),
+        counters(
+            "gateway_http_unauthenticated_limited",
+            "Requests without a valid key above the limit of their address, answered with 429.",
+            &[],
+            vec![(Labels::new(), process.unauthenticated_limited)],
+        ),
     ];
     let logs = process.logs.iter().map(|log| {
         let runs = log.runs.iter();
@@ -132,6 +148,12 @@ impl GatewayLog {
     fn labels(&self) -> Labels {
         let tenant = self.tenant.clone().map(|tenant| ("tenant", tenant));
         tenant.into_iter().collect()
+    }
+
+    /// The counter of requests above the limit, with an empty label where there is one tenant.
+    fn limited(&self) -> (Labels, u64) {
+        let tenant = self.tenant.clone().unwrap_or_default();
+        (vec![("tenant", tenant)], self.limited)
     }
 }
 

@@ -74,14 +74,24 @@ Due = Annotated[
 def says_no(*codes: HTTPStatus) -> dict[int | str, dict[str, Any]]:
     """Describe the error answers of a route."""
     always = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, UNPROCESSABLE)
-    unavailable = HTTPStatus.SERVICE_UNAVAILABLE
-    return {
+    often = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+    answers: dict[int | str, dict[str, Any]] = {
         code.value: {
             "description": "An error, as a problem.",
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
         }
-        for code in sorted({*always, *codes, unavailable})
+        for code in sorted({*always, *codes, *often})
     }
+    answers[HTTPStatus.TOO_MANY_REQUESTS.value] |= {
+        "description": "More requests than the caller may make, as a problem.",
+        "headers": {
+            "Retry-After": {
+                "description": "Time in s until a request may be admitted again.",
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        },
+    }
+    return answers
 
 
 OF_RUN = says_no(HTTPStatus.NOT_FOUND)

@@ -136,7 +136,12 @@ async def keys(caller: Authenticated, request: Request) -> Keys:
     )
 
 
-@probes.get("/healthz", response_class=PlainTextResponse)
+LIMITED: dict[int | str, dict[str, Any]] = {
+    HTTPStatus.TOO_MANY_REQUESTS.value: says_no()[HTTPStatus.TOO_MANY_REQUESTS.value]
+}
+
+
+@probes.get("/healthz", response_class=PlainTextResponse, responses=LIMITED)
 async def healthz() -> str:
     """Answer 200 while this process lives."""
     return "ok\n"
@@ -158,10 +163,10 @@ async def metrics(
     They are in OpenMetrics, Prometheus's text format or its protobuf, as the scrape accepts. The
     token of metrics reads those of all tenants, any other caller those of its own.
     """
-    shown, requests = [here], here.requests
+    shown, requests, limited = [here], here.requests, 0
     if caller is METRICS_READER:
-        shown, requests = list(tenants), tenants.requests
+        shown, requests, limited = list(tenants), tenants.requests, tenants.limited
     logs = await asyncio.gather(*(one.figures(EXPORT_SECS) for one in shown))
-    write = partial(exposition, accept, here.version, requests, logs)
+    write = partial(exposition, accept, here.version, requests, limited, logs)
     kind, body = await here.asking(write)
     return Response(body, headers={"Content-Type": kind, "Cache-Control": "no-store"})

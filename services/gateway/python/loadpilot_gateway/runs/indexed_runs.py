@@ -9,7 +9,8 @@ import json
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
+from os import cpu_count
+from threading import Lock, Semaphore
 from typing import TYPE_CHECKING
 
 from loadpilot import _native
@@ -18,6 +19,10 @@ from ..limits import INDEXED_RUNS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+WORKING_MAX = max(2, cpu_count() or 1)
+"""Maximum number of threads that fold or query runs of one log at a time. More would not be faster,
+and would leave the processors to other tenants, each with a log of its own, more rarely."""
 
 
 @dataclass(slots=True)
@@ -37,13 +42,16 @@ class IndexedRuns:
         self._read = read
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._lock = Lock()
+        self._working = Semaphore(WORKING_MAX)
 
     @contextmanager
     def of(self, run: str) -> Iterator[_native.Reading]:
         """Lend the reading of a run, up to date; raises Refused, Fault."""
         entry = self._entry(run)
         try:
-            yield self._fresh(run, entry)
+            reading = self._fresh(run, entry)
+            with self._working:
+                yield reading
         except _native.Fault:
             self.forget(run)
             raise
@@ -68,7 +76,8 @@ class IndexedRuns:
 
     def _fresh(self, run: str, entry: Entry) -> _native.Reading:
         """Read or update it; concurrent calls wait. A run that is over is not read again."""
-        with entry.lock:
+        # Who waits for the same run does not take the place of one that asks for another.
+        with entry.lock, self._working:
             if entry.reading is None:
                 entry.reading = self._read(run)
             elif not entry.is_over:

@@ -115,11 +115,20 @@ class ExportedRuns:
 
 
 def exposition(
-    accept: str, version: str, requests: Counter[tuple[str, int]], logs: Sequence[LogFigures]
+    accept: str,
+    version: str,
+    requests: Counter[tuple[str, int]],
+    unauthenticated_limited: int,
+    logs: Sequence[LogFigures],
 ) -> tuple[str, bytes]:
     """Write the figures of this process, of logs and of their runs: media type and body."""
     answers = [(route, code, count) for (route, code), count in list(requests.items())]
-    process = {"version": version, "requests": answers, "logs": [one.process for one in logs]}
+    process = {
+        "version": version,
+        "requests": answers,
+        "unauthenticated_limited": unauthenticated_limited,
+        "logs": [one.process for one in logs],
+    }
     figures = [figures for one in logs for figures in one.figures]
     return _native.exposition(accept, figures, json.dumps(process))
 

@@ -10,15 +10,20 @@ import asyncio
 import ipaddress
 import re
 from http import HTTPStatus
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..limits import ADJUST_BYTES_MAX, BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
 from ..problem import CONTENT_TOO_LARGE, ApiError, Code
 from .auth import NoRule
 from .identity import METRICS_READER
+from .listen import site_of
 from .permissions import permit
+from .request_limit import tokens_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ..tenants import Tenants
@@ -72,14 +77,16 @@ class Guard:
         tenants: Tenants,
         *,
         is_loopback: bool,
+        now: Callable[[], float] = monotonic,
     ) -> None:
         """Take the application, the tenants, which count answers, and whether the
-        gateway listens on loopback only.
+        gateway listens on loopback only; and the clock of limits, in seconds.
         """  # noqa: D205
         self._app = app
         self._tenants = tenants
         self._authenticator = authenticator
         self._is_loopback = is_loopback
+        self._now = now
         self._once = {"host", "origin", "authorization", authenticator.group_header or "host"}
         if authenticator.proxy is not None:
             self._once.add(authenticator.proxy.header)
@@ -123,20 +130,43 @@ class Guard:
         state["caller"], state["gateway"] = None, self._tenants.first
         try:
             caller = self._caller(scope)
+        except ApiError:
+            self._limit_address(scope)
+            raise
         except NoRule as unmapped:
+            self._limit_address(scope)
             path: str = scope["path"]
             if not path.startswith(API) and path != METRICS:
                 return
             raise forbidden(f"no rule of the proxy admits {unmapped}") from None
         state["caller"] = caller
-        if caller is None or caller is METRICS_READER:
+        if caller is None or caller is METRICS_READER or scope["path"] in PROBES:
+            self._limit_address(scope)
             return
         gateway = self._tenants.of(caller.tenant)
         if gateway is None:
+            self._limit_address(scope)
             raise forbidden(f"this gateway does not serve the tenant {caller.tenant}")
         state["gateway"] = gateway
+        if gateway.buckets is not None:
+            method, path = scope["method"], scope["path"]
+            tokens = tokens_of(method, path, scope["headers"])
+            gateway.buckets.admit(caller.tenant, method, path, tokens, self._now())
         if scope["path"] not in OPEN:
             permit(caller, scope["method"], scope["path"])
+
+    def _limit_address(self, scope: Scope) -> None:
+        """Count a request without a valid key for its address; raises ApiError above the limit.
+
+        The address of the proxy is that of many callers, and is not limited.
+        """
+        peer = (scope.get("client") or ("", 0))[0]
+        proxy = self._authenticator.proxy
+        if self._tenants.addresses is None or not peer or (proxy and proxy.is_at(peer)):
+            return
+        tokens = tokens_of(scope["method"], scope["path"], scope["headers"])
+        is_probe = scope["path"] in PROBES or scope["state"]["caller"] is METRICS_READER
+        self._tenants.addresses.admit(site_of(peer), tokens, self._now(), is_probe=is_probe)
 
     def _caller(self, scope: Scope) -> Identity | None:
         """Find the name of the caller; raises ApiError for a request that is rejected."""
