@@ -14,6 +14,7 @@ from services.gateway.tests.access.test_keys import ADMIN, RUNNER, VIEWER, Keys
 from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateways
 from tests.e2e.support.http_calls import PATIENCE_S
 
+from loadpilot.control.exit_code import ExitCode
 from loadpilot_gateway.limits import (
     ADDRESS_BUCKETS_MAX,
     BODY_TOKENS_MAX,
@@ -153,7 +154,7 @@ def test_the_requests_of_a_tenant_are_limited_and_no_others(
     assert refused.retry_after == "1"
     assert refused.kind == "application/problem+json"
     assert refused.json["code"] == "too_many_requests"
-    assert refused.json["exit_code"] == 3
+    assert refused.json["exit_code"] == ExitCode.INFRASTRUCTURE
     (wrong,) = refused.json["problems"]
     assert wrong["field"] == "requests_per_second"
     assert f"1 requests/s, and {BURST} at once, of tenant a" in wrong["rule"]
