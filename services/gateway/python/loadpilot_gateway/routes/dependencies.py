@@ -25,23 +25,26 @@ RUN = "^[a-z0-9_-]{1,128}$"
 JSON = "application/json"
 
 
-def _gateway(request: Request) -> Gateway:
+# Dependencies are coroutines: FastAPI would call a plain function on another thread, and each change
+# of threads waits for the interpreter's lock while other tenants are busy.
+async def _gateway(request: Request) -> Gateway:
     gateway: Gateway = request.state.gateway
     return gateway
 
 
-def _identity(request: Request) -> Identity:
+async def _identity(request: Request) -> Identity:
     identity: Identity = request.state.caller
     return identity
 
 
-def _tenants(request: Request) -> Tenants:
+async def _tenants(request: Request) -> Tenants:
     tenants: Tenants = request.app.state.tenants
     return tenants
 
 
-def _caller(request: Request) -> str:
-    return _identity(request).user
+async def _caller(request: Request) -> str:
+    identity: Identity = request.state.caller
+    return identity.user
 
 
 Here = Annotated[Gateway, Depends(_gateway)]
@@ -101,12 +104,7 @@ class TaggedAnswer:
     """The answer about one run. Its ETag follows from the URL and the position of the log."""
 
     def __init__(
-        self,
-        here: Here,
-        request: Request,
-        run: Run,
-        if_none_match: IfNoneMatch = None,
-        accept: Accept = "",
+        self, here: Gateway, request: Request, run: str, if_none_match: str | None, accept: str
     ) -> None:
         """Take the request."""
         self.run = run
@@ -141,7 +139,17 @@ class TaggedAnswer:
         return self._here.answers.find(self._if_none_match or "")
 
 
-Tagged = Annotated[TaggedAnswer, Depends()]
+async def _tagged(
+    here: Here,
+    request: Request,
+    run: Run,
+    if_none_match: IfNoneMatch = None,
+    accept: Accept = "",
+) -> TaggedAnswer:
+    return TaggedAnswer(here, request, run, if_none_match, accept)
+
+
+Tagged = Annotated[TaggedAnswer, Depends(_tagged)]
 
 
 def etag_of(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+import sys
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 END_SECS = 5
 """Timeout for answers under way when the gateway ends."""
+SWITCH_SECS = 0.0005
+"""How long a thread may hold the interpreter's lock while another one waits for it: an answer
+changes threads several times, and each change would wait up to 5 ms beside a busy tenant."""
 HEAD_BYTES_MAX = 64 << 10
 """Maximum bytes of a request's head."""
 
@@ -160,6 +164,7 @@ def server(
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    sys.setswitchinterval(SWITCH_SECS)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
         app,
