@@ -53,6 +53,8 @@ ASKING_SECS = 0.1
 """Interval of B's questions."""
 FLOOD_RATE, FLOODING, VIEWS = 500, 16, 100
 """Requests/s of A to the gateway, the callers that send them, and its live views."""
+QUIET_SECS = 1.0
+"""Time before each request for a run that is measured."""
 PADDING_BYTES = 400_000
 """Size of a plan of the flood; a plan may have 512 KiB."""
 PATIENCE_SECS = 60.0
@@ -102,11 +104,15 @@ class Caller:
             return answer.status, json.loads(answer.read() or b"null")
 
     def view(self, run: str) -> http.client.HTTPResponse:
-        """Open a live view, until `close`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECS)
-        self._open.append(connection)
-        connection.request("GET", f"{API}/runs/{run}/live", headers=self._headers)
-        return connection.getresponse()
+        """Open a live view, until `close`; above the limit of requests, wait as the answer says."""
+        while True:
+            connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECS)
+            self._open.append(connection)
+            connection.request("GET", f"{API}/runs/{run}/live", headers=self._headers)
+            answer = connection.getresponse()
+            if answer.status != http.HTTPStatus.TOO_MANY_REQUESTS:
+                return answer
+            time.sleep(int(answer.headers["Retry-After"]))
 
     def close(self) -> None:
         """Close the live views."""
@@ -176,8 +182,11 @@ class Bench:
         return found
 
     def start(self, caller: Caller, plan: dict[str, Any]) -> str:
-        """Start a run on both agents."""
-        status, answer = caller.ask("POST", "/runs", {"plan": plan, "agents": {"want": 2}})
+        """Start a run on both agents, once a flood before it is forgotten."""
+        status, answer = http.HTTPStatus.TOO_MANY_REQUESTS, None
+        while status == http.HTTPStatus.TOO_MANY_REQUESTS:
+            time.sleep(QUIET_SECS)
+            status, answer = caller.ask("POST", "/runs", {"plan": plan, "agents": {"want": 2}})
         if status != http.HTTPStatus.ACCEPTED:
             raise RuntimeError(f"the run was refused: {answer}")
         run: str = answer["run"]

@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
+from time import sleep
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -32,6 +33,10 @@ ANSWER_BYTES_MAX = 256 << 20
 """Maximum bytes of an answer, such as a report."""
 SILENT_SECS = 30.0
 """Timeout for a silent coordinator, which sends a line a second."""
+RETRIES_MAX = 3
+"""Maximum number of times that a request is sent again which a proxy answered with 429."""
+RETRY_SECS_MAX = 30
+"""Maximum time to wait for that; a longer Retry-After ends the request."""
 LINES_MAX = 256
 """Maximum number of lines that wait to be shown."""
 
@@ -156,19 +161,28 @@ class HttpSession:
     def _send(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
     ) -> http.client.HTTPResponse:
-        """Send one request; raises Refused or Fault for an error answer."""
+        """Send one request; raises Refused or Fault for an error answer.
+
+        One that is answered with 429 was not performed: it is sent again after Retry-After.
+        """
         headers = {"Accept": "application/json", "User-Agent": "loadpilot"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         if self._api.token is not None:
             headers["Authorization"] = f"Bearer {self._api.token}"
-        try:
-            connection.request(method, path, body, headers)
-            response = connection.getresponse()
-        except (OSError, http.client.HTTPException) as error:
+        for retries_left in range(RETRIES_MAX, -1, -1):
+            try:
+                connection.request(method, path, body, headers)
+                response = connection.getresponse()
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                what = str(error) or type(error).__name__
+                raise _native.Fault(f"the coordinator at {self._api.place}: {what}") from error
+            wait_secs = retry_after(response)
+            if wait_secs is None or not retries_left:
+                break
             connection.close()
-            what = str(error) or type(error).__name__
-            raise _native.Fault(f"the coordinator at {self._api.place}: {what}") from error
+            sleep(wait_secs)
         if response.status < http.client.BAD_REQUEST:
             return response
         try:
@@ -222,6 +236,15 @@ class HttpSession:
         if status in {http.client.BAD_REQUEST, http.client.REQUEST_ENTITY_TOO_LARGE}:
             return _native.Refused(words)
         return _native.Fault(f"{where}: {words}")
+
+
+def retry_after(response: http.client.HTTPResponse) -> int | None:
+    """Return when to send a request again, in s; None when it is not to be sent again."""
+    if response.status != http.client.TOO_MANY_REQUESTS:
+        return None
+    said = response.headers.get("Retry-After", "").strip()
+    is_secs = said.isascii() and said.isdigit()
+    return int(said) if is_secs and len(said) < 4 and int(said) <= RETRY_SECS_MAX else None
 
 
 class HttpWatch:

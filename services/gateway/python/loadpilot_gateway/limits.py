@@ -54,10 +54,10 @@ FOLLOWED_MAX = 32
 LIVE_VIEWS_DEFAULT = 500
 LIVE_VIEWS_MAX = 10_000
 """Maximum number of live views of all runs of a tenant: default, and what an operator may set."""
-WOKEN_MAX = 100
+WOKEN_MAX = 10
 """Maximum number of live views of a run that are woken at a time: each takes 0.2 ms."""
-WAKING_SECS = 0.1
-"""Interval at which further ones are woken, so that thousands leave time for other answers."""
+WAKING_SECS = 0.01
+"""Interval at which further ones are woken, so that other answers wait 2 ms."""
 STORY_LINES_MAX = 20_000
 """Maximum number of lines of one run's story in memory; the log has them all."""
 ANSWERS_CHARS_MAX = 64 << 20

@@ -25,8 +25,8 @@ RUN = "^[a-z0-9_-]{1,128}$"
 JSON = "application/json"
 
 
-# Dependencies are coroutines: FastAPI would call a plain function on another thread, and each change
-# of threads waits for the interpreter's lock while other tenants are busy.
+# Dependencies are coroutines: FastAPI would call a plain function on another thread, and each
+# change of threads waits for the interpreter's lock while other tenants are busy.
 async def _gateway(request: Request) -> Gateway:
     gateway: Gateway = request.state.gateway
     return gateway

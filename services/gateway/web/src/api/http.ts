@@ -17,6 +17,8 @@ export class Problem extends Error {
     readonly title: string,
     readonly detail: string,
     readonly problems: FieldProblem[] = [],
+    /** When a request above a limit may be sent again, in ms; else null. */
+    readonly retryMs: number | null = null,
   ) {
     super(`${title}: ${detail}`);
   }
@@ -113,7 +115,14 @@ async function readProblem(response: Response): Promise<Problem> {
     text("title") ?? `The gateway answered ${response.status}`,
     text("detail") ?? response.statusText,
     Array.isArray(problems) ? (problems as FieldProblem[]) : [],
+    retryMs(response),
   );
+}
+
+/** What Retry-After of a 429 says, in ms. */
+function retryMs(response: Response): number | null {
+  const secs = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
+  return response.status === 429 && secs > 0 ? secs * 1000 : null;
 }
 
 /** A query string: null and empty values are left out, lists repeat their name. */

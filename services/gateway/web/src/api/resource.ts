@@ -63,8 +63,10 @@ export function useQuery<T>(
         if (aborter.signal.aborted) return;
         const failure = asProblem(error);
         setProblem(failure);
-        // Retries network and server errors; a rejected request would fail again.
-        if (failure.status === 0 || failure.status >= 500) schedule(Math.max(every, RETRY_MS));
+        // Retries network and server errors, and what was above a limit when the gateway says; any
+        // other rejected request would fail again.
+        if (failure.retryMs !== null) schedule(Math.max(every, failure.retryMs));
+        else if (failure.status === 0 || failure.status >= 500) schedule(Math.max(every, RETRY_MS));
       }
       setLoading(false);
     };
