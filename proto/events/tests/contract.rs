@@ -147,6 +147,7 @@ fn golden_files_are_read_and_written_back() {
             "run-created.v1.json",
             "run-created-needs.v1.json",
             "run-created-rules.v1.json",
+            "run-created-request.v3.json",
             "run-refused.v1.json",
             "shards-assigned.v1.json",
             "shards-assigned-strides.v2.json",

@@ -66,6 +66,17 @@ impl NewsFeed {
     }
 }
 
+/// Number of bytes of an event in a reply; `stored` is its number in the log, where the plan of a
+/// run is in the request.
+pub(crate) fn bytes(event: &Envelope<Decision>, stored: usize) -> usize {
+    match event.event {
+        Decision::RunCreated(_) => {
+            serde_json::to_vec(event).map_or(stored, |json| json.len().max(stored))
+        }
+        _ => stored,
+    }
+}
+
 /// The part of an event that concerns `agent`: assignments and seals name all agents.
 fn personal(news: &News, agent: &AgentId) -> News {
     News {

@@ -57,8 +57,6 @@ pub(crate) struct OpenRun {
     pub(crate) ctl_last: u64,
     /// Time of its first record, by its writer's clock.
     pub(crate) requested_at: Timestamp,
-    /// Stream sequence of its request; 0 before it.
-    pub(crate) request_seq: u64,
     /// Why it may not be created yet.
     pub(crate) not_admitted: Option<NotAdmitted>,
     /// Whether an earlier stack left it unfinished.
@@ -137,7 +135,6 @@ impl OpenRun {
             state: RunState::default(),
             feed: NewsFeed::default(),
             ctl_last: 0,
-            request_seq: 0,
             not_admitted: None,
             left_over: false,
             has_newer_decision: false,
@@ -187,7 +184,7 @@ impl OpenRun {
         Waiting {
             run: run.clone(),
             tenant: self.tenant.clone(),
-            seq: self.request_seq,
+            seq: self.state.request_seq,
             agents: requested.map_or(1, |requested| requested.agents.want),
         }
     }

@@ -380,7 +380,8 @@ impl Shell {
                 self.note(&pending.run, name(&pending.decision), &outcome);
                 self.coordinator.appended(&pending.run, &outcome, now);
                 if let Some(news) = news.filter(|news| is_live(&news.event.event)) {
-                    self.publish_live(&pending.tenant, *news);
+                    let news = self.coordinator.with_plan(*news);
+                    self.publish_live(&pending.tenant, news);
                 }
             }
             Completion::DataHead(run, head) => {

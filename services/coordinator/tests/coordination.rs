@@ -12,7 +12,11 @@ use loadpilot_bus::{Bus, RequestError, Stream};
 use loadpilot_events::log::ctl::{Decision, Ending, RunSealed};
 use loadpilot_events::wire::heartbeat::ClockSample;
 use loadpilot_events::{AgentId, RunId};
-use rig::{Rig, STEP_TIMEOUT, UNDISTURBED, decision_names, decisions, end, request_run, subjects};
+use rig::{
+    Rig, STEP_TIMEOUT, UNDISTURBED, decision_names, decisions, end, request_run, request_run_with,
+    subjects,
+};
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 /// Timeout for a reply of a coordinator.
@@ -48,6 +52,36 @@ laws!(
     secrets_are_handed_over_and_end_with_the_run,
     clock_samples_are_answered,
 );
+
+/// Broken if the log stores the plan of a run more than once: 66 requests of 500 kB filled it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_stored_once() {
+    let Some(server) = TestServer::start_or_skip("a_plan_is_stored_once") else {
+        return;
+    };
+    let rig = Rig::Real(server);
+    let bus = rig.open().await;
+    let _coordinator = rig.coordinator(false).await;
+    // It learns the plan from the replies to its heartbeats alone.
+    let _agent = rig.agent("a", true).await;
+    let path = format!("/{}", "x".repeat(8_000));
+    let step = |n: usize| json!({"name": format!("{n}"), "method": "GET", "path": path});
+    let run = request_run_with(&bus, (0..62).map(step).collect()).await;
+    assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
+    let requests = bus
+        .read(Stream::Ctl, vec![subjects().req(&run)], None)
+        .await;
+    let request = requests.expect("the log can be read")[0].payload.len() as u64;
+    assert!(request > 500_000, "{request} bytes");
+    let info = bus.request("$JS.API.STREAM.INFO.LP_CTL", Bytes::new(), STEP_TIMEOUT);
+    let info = info.await.expect("the server answers");
+    let info: Value = serde_json::from_slice(&info).expect("JSON");
+    let stored = info["state"]["bytes"].as_u64().expect("a number");
+    assert!(
+        stored < request + 5_000,
+        "LP_CTL has {stored} bytes, the request {request}"
+    );
+}
 
 fn seal(last: Decision) -> RunSealed {
     match last {

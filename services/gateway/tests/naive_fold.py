@@ -124,9 +124,12 @@ def fold(messages: list[Message]) -> Folded:
     """Add everything up that counts."""
     decisions = [one.event for one in messages if one.kind == "ctl"]
     (created,) = [event for event in decisions if event["type"] == "RunCreated"]
+    requests = [one for one in messages if one.kind == "req"]
+    (requested,) = [one for one in requests if one.event["type"] == "RunRequested"]
+    assert created["request"] == requested.seq
     maps = [_map(event) for event in decisions if "holdings" in event]
     (seal,) = [event for event in decisions if event["type"] == "RunSealed"]
-    folded = Folded(created["plan"])
+    folded = Folded(requested.event["plan"])
     tasks = [task["name"] for task in folded.plan["tasks"]]
     owners = [task["name"] for task in folded.plan["tasks"] for _ in task["steps"]]
     reported: dict[Holder, Counter[int]] = defaultdict(Counter)

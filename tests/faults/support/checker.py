@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.oracle.oracle import Request
 
-VERSION = 2
+VERSION = 3
 """The newest version of events that this checker reads."""
 RESPONSES_STARTED = frozenset({Outcome.ANSWERED, Outcome.ABORTED, Outcome.TRUNCATED})
 ANSWERED_CALLS = ("ok", "http_4xx", "http_5xx", "check_failed")

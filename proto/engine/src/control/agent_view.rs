@@ -5,10 +5,11 @@
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::{Generation, Holding};
-use loadpilot_events::log::ctl::{Decision, RunCreated};
+use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::heartbeat::News;
 
+use crate::control::created_run::CreatedRun;
 use crate::schedule::rate_change::RateChange;
 
 use crate::bugs::{Bug, bug};
@@ -20,7 +21,7 @@ pub enum Applied {
     Applied,
     /// It had been applied before.
     Duplicate,
-    /// One before it is missing; nothing changed.
+    /// One before it is missing, or its plan; nothing changed.
     Gap,
 }
 
@@ -65,7 +66,7 @@ pub struct Hold {
 pub struct AgentView {
     me: Holder,
     ctl_seq: u64,
-    created: Option<Box<RunCreated>>,
+    created: Option<Box<CreatedRun>>,
     stage: Stage,
     assignments: Vec<Assignment>,
     rates: Vec<RateChange>,
@@ -105,6 +106,13 @@ impl AgentView {
         if news.previous_seq != self.ctl_seq && !bug(Bug::GapsIgnored) {
             return Applied::Gap;
         }
+        // A plan is always inside: without it the news are those of no coordinator of this version.
+        if let Decision::RunCreated(created) = &news.event.event {
+            let Ok(created) = CreatedRun::of(created, None) else {
+                return Applied::Gap;
+            };
+            self.created = Some(Box::new(created));
+        }
         self.ctl_seq = news.seq;
         self.evolve(&news.event.event);
         Applied::Applied
@@ -118,7 +126,7 @@ impl AgentView {
 
     /// The run as it was created, once known.
     #[must_use]
-    pub fn created(&self) -> Option<&RunCreated> {
+    pub fn created(&self) -> Option<&CreatedRun> {
         self.created.as_deref()
     }
 
@@ -197,7 +205,6 @@ impl AgentView {
 
     fn evolve(&mut self, decision: &Decision) {
         match decision {
-            Decision::RunCreated(created) => self.created = Some(created.clone()),
             Decision::ShardsAssigned(assigned) => {
                 self.assign(assigned.generation, 0, &assigned.holdings);
                 self.stage = Stage::Assigned;
@@ -215,7 +222,7 @@ impl AgentView {
             }
             Decision::Paused(_) => self.paused = true,
             Decision::Resumed(_) => self.paused = false,
-            Decision::SteeringRefused(_) | Decision::RunQueued(_) => {}
+            Decision::RunCreated(_) | Decision::SteeringRefused(_) | Decision::RunQueued(_) => {}
             Decision::StartScheduled(start) => {
                 self.stage = Stage::Scheduled {
                     start_at: start.start_at,

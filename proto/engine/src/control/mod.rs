@@ -6,6 +6,7 @@
 //!
 //! The fold:
 //! - [`run_state`]: what the log says about one run
+//! - [`created_run`]: a run as it was created, with the plan of its request
 //! - [`steering`]: changes of the rate and pauses
 //! - [`teardown`]: setup and teardown of the submitter
 //! - [`annotations`]: notes about a run, and its mark as a baseline
@@ -25,6 +26,7 @@
 //! - [`agent_view`]: the fold of these parts in the agent
 
 pub mod annotations;
+pub mod created_run;
 pub mod run_state;
 pub mod steering;
 pub mod teardown;
@@ -49,7 +51,7 @@ use loadpilot_events::id::{AgentId, Holder, RunId};
 use loadpilot_events::log::assign::{Generation, Holding};
 use loadpilot_events::log::ctl::{Decision, RunSealed};
 use loadpilot_events::log::delta::Totals;
-use loadpilot_events::log::envelope::{EVENT_VERSION_STRIDES, Envelope};
+use loadpilot_events::log::envelope::{EVENT_VERSION_NEWEST, Envelope};
 use loadpilot_events::log::evt::Fact;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::refusal::Problem;
@@ -122,7 +124,7 @@ struct Type {
 pub fn is_newer(payload: &[u8]) -> bool {
     let typed = serde_json::from_slice::<Typed>(payload);
     typed.is_ok_and(|typed| {
-        typed.v > EVENT_VERSION_STRIDES && Decision::TYPES.contains(&typed.event.name.as_str())
+        typed.v > EVENT_VERSION_NEWEST && Decision::TYPES.contains(&typed.event.name.as_str())
     })
 }
 
@@ -132,14 +134,14 @@ pub fn is_newer(payload: &[u8]) -> bool {
 /// Why it is unreadable, in words.
 pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, String> {
     let whole = match serde_json::from_slice::<Envelope<E>>(payload) {
-        Ok(envelope) if envelope.v <= EVENT_VERSION_STRIDES => return Ok(envelope),
+        Ok(envelope) if envelope.v <= EVENT_VERSION_NEWEST => return Ok(envelope),
         whole => whole,
     };
     // Of an unreadable record of a newer version, the version says more than the error.
     let version: Version = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
-    if version.v > EVENT_VERSION_STRIDES {
+    if version.v > EVENT_VERSION_NEWEST {
         return Err(format!(
-            "event version {} is newer than {EVENT_VERSION_STRIDES}",
+            "event version {} is newer than {EVENT_VERSION_NEWEST}",
             version.v
         ));
     }
@@ -274,8 +276,19 @@ impl ControlLog {
     /// record has no time and belongs to the readable record before it.
     #[must_use]
     pub(crate) fn as_of(&self, instant: Timestamp) -> Self {
+        // The request with the plan belongs to the decision that names it, even where the clock of
+        // its writer was ahead.
+        let named = self.records.values().find_map(|one| match one {
+            Parsed::Decision(Envelope {
+                at,
+                event: Decision::RunCreated(created),
+                ..
+            }) if *at <= instant => created.request,
+            _ => None,
+        });
         let records = self.records.iter();
-        let records = records.filter(|(_, one)| one.record().0 <= instant);
+        let records =
+            records.filter(|(seq, one)| one.record().0 <= instant || named == Some(**seq));
         let records: BTreeMap<u64, Parsed> = records.map(|(&at, one)| (at, one.clone())).collect();
         let unreadable = self.unreadable.iter().filter(|(seq, _)| {
             let before = self.records.range(..*seq).next_back();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use loadpilot_events::id::{AgentId, Holder, OwnerId};
 use loadpilot_events::log::admission::RunQueued;
 use loadpilot_events::log::assign::{Generation, Holding, Loss};
-use loadpilot_events::log::ctl::{Decision, RunCreated, StartScheduled, StopReason, StopScheduled};
+use loadpilot_events::log::ctl::{Decision, StartScheduled, StopReason, StopScheduled};
 use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, TailReported, What,
 };
@@ -17,6 +17,7 @@ use loadpilot_events::log::req::{Breach, Request, RunRequested, StopRequested};
 use loadpilot_events::units::Timestamp;
 
 use crate::check;
+use crate::control::created_run::{CreatedRun, RequestedPlan};
 use crate::control::steering::Steering;
 use crate::schedule::workload::Workload;
 
@@ -36,10 +37,12 @@ pub enum Record<'a> {
 pub struct RunState {
     /// The request for the run.
     pub requested: Option<Box<RunRequested>>,
+    /// Stream sequence of this request; 0 before it.
+    pub request_seq: u64,
     /// The newest place of the run while it waits for its admission.
     pub queued: Option<RunQueued>,
-    /// The run as it was created.
-    pub created: Option<Box<RunCreated>>,
+    /// The run as it was created. Absent, too, where the log lacks the request with its plan.
+    pub created: Option<Box<CreatedRun>>,
     /// The workload as planned, where a feed may end the run.
     pub ended_by_rows: Option<Arc<Workload>>,
     /// Holders that offered capacity.
@@ -131,6 +134,16 @@ impl RunState {
             .and_then(|created| created.owner.as_ref())
     }
 
+    /// The plan of the request for the run, with the sequence of the request.
+    #[must_use]
+    pub fn requested_plan(&self) -> Option<RequestedPlan<'_>> {
+        let requested = self.requested.as_deref()?;
+        Some(RequestedPlan {
+            seq: self.request_seq,
+            plan: &requested.plan,
+        })
+    }
+
     /// Whether this process holds shards now.
     #[must_use]
     pub fn holds(&self, holder: &Holder) -> bool {
@@ -145,6 +158,7 @@ impl RunState {
             // The first request creates the run; another one under the same id is a retry.
             Request::RunRequested(run) if self.requested.is_none() => {
                 self.requested = Some(run.clone());
+                self.request_seq = seq;
             }
             Request::RunRequested(_) => {}
             Request::StopRequested(stop) => {
@@ -165,12 +179,15 @@ impl RunState {
         match decision {
             Decision::RunQueued(queued) => self.queued = Some(queued.clone()),
             Decision::RunCreated(created) => {
+                let Ok(created) = CreatedRun::of(created, self.requested_plan()) else {
+                    return;
+                };
                 // A log may hold any plan: an invalid one has no workload.
                 let is_ended = created.plan.feeds().iter().any(|feed| feed.stops)
                     && check::plan(&created.plan).is_empty();
                 let workload = || Arc::new(Workload::new(&created.plan, created.seed));
                 self.ended_by_rows = is_ended.then(workload);
-                self.created = Some(created.clone());
+                self.created = Some(Box::new(created));
             }
             Decision::RunRefused(_) | Decision::RunSealed(_) => self.over = true,
             Decision::ShardsAssigned(assigned) => {

@@ -78,7 +78,7 @@ fn control_side(control: &Control, subject: &str) -> Breaches {
         }),
         _ => None,
     });
-    let mut breaches = decisions(decided);
+    let mut breaches = decisions(control.state.requested_plan(), decided);
     seal_rules::seal(control, subject, &mut breaches);
     breaches
 }

@@ -1,4 +1,4 @@
-//! Rules about the decisions of a run, judged from the decisions alone.
+//! Rules about the decisions of a run, judged from the decisions and the plan alone.
 //!
 //! Must never depend on what a coordinator knew: a decision that the log allows is judged by the
 //! log.
@@ -11,6 +11,7 @@ use loadpilot_events::log::ctl::{Decision, RunCreated, RunSealed, ShardsReassign
 use loadpilot_events::log::steer::RateChanged;
 use loadpilot_events::units::Timestamp;
 
+use crate::control::created_run::{CreatedRun, RequestedPlan};
 use crate::fold::invariants::{Breaches, Invariant};
 
 /// A decision and its position in the log.
@@ -26,10 +27,16 @@ pub struct Decided<'a> {
     pub decision: &'a Decision,
 }
 
-/// Judges the decisions of one run, in the order of the log.
+/// Judges the decisions of one run, in the order of the log; `request` is that for the run.
 #[must_use]
-pub fn decisions<'a>(log: impl IntoIterator<Item = Decided<'a>>) -> Breaches {
-    let mut past = Past::default();
+pub fn decisions<'a>(
+    request: Option<RequestedPlan<'a>>,
+    log: impl IntoIterator<Item = Decided<'a>>,
+) -> Breaches {
+    let mut past = Past {
+        request,
+        ..Past::default()
+    };
     for decided in log {
         past.take(decided);
         past.last_seq = decided.seq;
@@ -39,14 +46,15 @@ pub fn decisions<'a>(log: impl IntoIterator<Item = Decided<'a>>) -> Breaches {
 
 /// The state after the decisions so far.
 #[derive(Debug, Default)]
-struct Past {
+struct Past<'a> {
+    request: Option<RequestedPlan<'a>>,
     breaches: Breaches,
     /// Subject and sequence of the current decision.
     place: (String, u64),
     last_seq: u64,
     /// The latest time of a decision: no later decision is for an earlier time.
     now: Timestamp,
-    created: Option<Box<RunCreated>>,
+    created: Option<Box<CreatedRun>>,
     generation: u32,
     takeover_tick: u32,
     held_now: BTreeSet<Holder>,
@@ -63,7 +71,7 @@ struct Past {
     over: bool,
 }
 
-impl Past {
+impl Past<'_> {
     fn rule(&mut self, holds: bool, invariant: Invariant, what: impl Into<String>) {
         if !holds {
             self.breaches
@@ -109,7 +117,7 @@ impl Past {
                     Invariant::Created,
                     "RunCreated is not the first decision",
                 );
-                self.created.get_or_insert_with(|| created.clone());
+                self.created(created);
             }
             Decision::RunRefused(refused) => {
                 let early = self.generation == 0;
@@ -167,6 +175,15 @@ impl Past {
             }
             Decision::SteeringRefused(refused) => self.answers(refused.request),
             Decision::RunSealed(seal) => self.sealed(seal),
+        }
+    }
+
+    /// The run has a plan: its own, or that of its request. The plan of a redacted run file
+    /// is not the one that was hashed, so the hash is not judged here.
+    fn created(&mut self, created: &RunCreated) {
+        match CreatedRun::of(created, self.request) {
+            Ok(run) => drop(self.created.get_or_insert_with(|| Box::new(run))),
+            Err(why) => self.rule(false, Invariant::Created, why),
         }
     }
 

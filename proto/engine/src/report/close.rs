@@ -8,7 +8,6 @@ use loadpilot_events::answers::report::{
     ReportSchema, RunFacts, TickReport, Verdict, WarmUp,
 };
 use loadpilot_events::log::assign::ShardMap;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::What;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::{Plan, Profile};
@@ -16,6 +15,7 @@ use loadpilot_events::rules::Rules;
 use loadpilot_events::units::{Rate, SECOND_US};
 
 use crate::check;
+use crate::control::created_run::CreatedRun;
 use crate::control::{Assignment, Control, Parsed};
 use crate::fold::accounting::{WHOLE, account};
 use crate::fold::arrival_counts::Accounts;
@@ -421,7 +421,7 @@ impl Closing<'_> {
             refused: self.control.refused.clone(),
             plan_hash: created.map_or_else(|| self.plan.hash(), |c| c.plan_hash.clone()),
             rules: self.rules,
-            seed: created.map_or(0, |created: &RunCreated| created.seed),
+            seed: created.map_or(0, |created: &CreatedRun| created.seed),
             shape: self.plan.profile.shape,
             users: self.plan.users,
             user_stages: self.plan.user_stages.clone(),

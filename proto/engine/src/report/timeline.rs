@@ -200,7 +200,8 @@ fn decision(control: &Control, decision: &Decision) -> String {
     match decision {
         Decision::RunQueued(queued) => queued.words(),
         Decision::RunCreated(created) => {
-            let needed = created.needed();
+            let run = control.state.created.as_ref();
+            let needed = run.map(|run| run.needed()).unwrap_or_default();
             let needed: Vec<&str> = needed.iter().map(Capability::as_str).collect();
             let needs = match needed.is_empty() {
                 true => String::new(),

@@ -113,17 +113,17 @@ impl Verifier {
         if state.requested.is_none() && state.created.is_none() {
             return Err(NoReport::Unknown(self.run.to_string()));
         }
-        let mut breaches = decisions(self.records.iter().filter_map(
-            |(&seq, (subject, parsed))| match parsed {
-                Ok(Parsed::Decision(envelope)) => Some(Decided {
-                    subject,
-                    seq,
-                    at: envelope.at,
-                    decision: &envelope.event,
-                }),
-                _ => None,
-            },
-        ));
+        let records = self.records.iter();
+        let decided = records.filter_map(|(&seq, (subject, parsed))| match parsed {
+            Ok(Parsed::Decision(envelope)) => Some(Decided {
+                subject,
+                seq,
+                at: envelope.at,
+                decision: &envelope.event,
+            }),
+            _ => None,
+        });
+        let mut breaches = decisions(state.requested_plan(), decided);
         self.owed(&mut breaches);
         self.unreadable(&mut breaches);
         seal_rules::seal(&control, &self.subject, &mut breaches);

@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_engine::control::created_run::RequestedPlan;
 use loadpilot_engine::control::decide::Policy;
 use loadpilot_engine::verify::{Decided, decisions};
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::units::Timestamp;
 
 /// A decision as stored.
@@ -25,30 +27,28 @@ pub(crate) struct Stored {
 ///
 /// # Panics
 /// When one is broken.
-pub(crate) fn check(policy: &Policy, log: &[Stored]) {
-    let found = decisions(log.iter().map(|stored| Decided {
+pub(crate) fn check(policy: &Policy, (seq, request): (u64, &RunRequested), log: &[Stored]) {
+    let plan = &request.plan;
+    let decided = log.iter().map(|stored| Decided {
         subject: "ctl",
         seq: stored.seq,
         at: stored.at,
         decision: &stored.decision,
-    }));
+    });
+    let found = decisions(Some(RequestedPlan { seq, plan }), decided);
     let lines = found.lines();
     assert!(lines.is_empty(), "decisions break a rule: {lines:?}");
-    takeovers_have_room(policy, log);
+    takeovers_have_room(policy, plan.tick_us, log);
 }
 
 /// When a takeover begins, the heir knows of it, and the giver knows of it or has fenced itself.
-fn takeovers_have_room(policy: &Policy, log: &[Stored]) {
-    let (mut now, mut tick_us, mut start_at) = (Timestamp(0), 0, None);
+fn takeovers_have_room(policy: &Policy, tick_us: u64, log: &[Stored]) {
+    let (mut now, mut start_at) = (Timestamp(0), None);
     let mut owners = BTreeMap::new();
     let mut lost = BTreeSet::new();
     for stored in log {
         now = now.max(stored.at);
         let (tick, room_us) = match &stored.decision {
-            Decision::RunCreated(created) => {
-                tick_us = created.plan.tick_us;
-                continue;
-            }
             Decision::StartScheduled(start) => {
                 start_at = Some(start.start_at);
                 continue;

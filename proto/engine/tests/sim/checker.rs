@@ -27,7 +27,8 @@ use serde_json::Value;
 pub(crate) fn check(world: &World) {
     truth::schedule(&world.run);
     truth::views(world);
-    invariants::check(&world.policy, &world.log.decided);
+    let (seq, request) = world.log.requested().expect("it is requested");
+    invariants::check(&world.policy, (seq, &request), &world.log.decided);
     let in_order: Vec<usize> = (0..world.log.data.len()).collect();
     let found = fold(world, &in_order);
     if world.run.counts_calls {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::Parsed;
+use loadpilot_engine::control::created_run::with_plan;
 use loadpilot_engine::control::decide::{LastSeen, Observations, Policy, decide};
 use loadpilot_engine::control::per_agent_view::for_agent;
 use loadpilot_engine::control::run_state::RunState;
@@ -222,6 +223,7 @@ impl Coordinator {
             let (at, entry) = parsed.record();
             self.state = std::mem::take(&mut self.state).evolve(seq, at, entry);
             if let Parsed::Decision(event) = parsed {
+                let event = with_plan(event, self.state.requested_plan());
                 self.feed.push(News {
                     tenant: None,
                     run: log.run.clone(),

@@ -3,9 +3,11 @@
 //!
 //! It recognises no message by its id: that what is stored twice counts once is the fold's work.
 
+use loadpilot_engine::control::created_run::{RequestedPlan, with_plan};
 use loadpilot_events::Envelope;
 use loadpilot_events::id::{AgentId, EventId, RunId};
 use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::wire::subject::{Kind, Subjects};
@@ -185,7 +187,32 @@ impl Log {
             run: self.run.clone(),
             seq,
             previous_seq: before.map_or(0, |stored| stored.seq),
-            event: serde_json::from_slice(&record.payload).ok()?,
+            event: self.with_plan(serde_json::from_slice(&record.payload).ok()?),
+        })
+    }
+
+    /// A decision as agents receive it.
+    pub(crate) fn with_plan(&self, event: Envelope<Decision>) -> Envelope<Decision> {
+        let requested = self.requested();
+        let requested = requested.as_ref().map(|(seq, run)| RequestedPlan {
+            seq: *seq,
+            plan: &run.plan,
+        });
+        with_plan(event, requested)
+    }
+
+    /// The request for the run, and its sequence.
+    pub(crate) fn requested(&self) -> Option<(u64, RunRequested)> {
+        let parsed = |record: &Record| {
+            serde_json::from_slice::<Envelope<Request>>(&record.payload)
+                .expect("our own request")
+                .event
+        };
+        let requests = (1..).zip(&self.ctl);
+        let mut requests = requests.filter(|(_, record)| record.kind == Kind::Req);
+        requests.find_map(|(seq, record)| match parsed(record) {
+            Request::RunRequested(run) => Some((seq, *run)),
+            _ => None,
         })
     }
 

@@ -81,7 +81,7 @@ pub(crate) fn views(world: &World) {
         let record = &world.log.ctl[stored.seq as usize - 1];
         let event: Envelope<Decision> =
             serde_json::from_slice(&record.payload).expect("our own decision");
-        (stored.seq, event)
+        (stored.seq, world.log.with_plan(event))
     });
     let decided: Vec<(u64, Envelope<Decision>)> = decided.collect();
     for process in world.processes() {

@@ -3,7 +3,7 @@
 //! What `decide` takes from a clock or a heartbeat is written into the event, so that folding the
 //! log needs neither.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,8 +78,14 @@ impl Decision {
 /// The run exists: its request was valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunCreated {
-    /// Plan of the run.
-    pub plan: Plan,
+    /// Plan of the run, in news to agents and in logs of format versions 1 and 2. Absent: the plan
+    /// is that of `request`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// Stream sequence in LP_CTL of the request whose plan is that of the run. Absent: the plan is
+    /// here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<u64>,
     /// SHA-256 of the plan's canonical JSON, in lower-case hex.
     pub plan_hash: String,
     /// Random seed; with the plan it fixes every arrival.
@@ -105,17 +111,6 @@ pub struct RunCreated {
     /// Version of the rules by which the run is judged. Absent: rules 1.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Rules,
-}
-
-impl RunCreated {
-    /// All capabilities that the run requires of each agent: those of the plan and those of the
-    /// request.
-    #[must_use]
-    pub fn needed(&self) -> BTreeSet<Capability> {
-        let mut needed = self.plan.needs();
-        needed.extend(self.needs.iter().cloned());
-        needed
-    }
 }
 
 /// The request was invalid, or no agent could serve it. Nothing was started.

@@ -11,13 +11,22 @@ use crate::units::Timestamp;
 /// Version of the event formats that this build writes wherever it suffices.
 pub const EVENT_VERSION: u16 = 1;
 
-/// Version of decisions with strides of shards (ADR 0030): the newest that this build reads.
+/// Version of decisions with strides of shards (ADR 0030).
 pub const EVENT_VERSION_STRIDES: u16 = 2;
+
+/// Version of a `RunCreated` that names the request with its plan (ADR 0066).
+pub const EVENT_VERSION_PLAN_IN_REQUEST: u16 = 3;
+
+/// Newest version that this build reads.
+pub const EVENT_VERSION_NEWEST: u16 = EVENT_VERSION_PLAN_IN_REQUEST;
 
 /// Lowest version whose readers understand a decision.
 #[must_use]
 pub fn version_of(decision: &Decision) -> u16 {
     let map = match decision {
+        Decision::RunCreated(created) if created.plan.is_none() => {
+            return EVENT_VERSION_PLAN_IN_REQUEST;
+        }
         Decision::ShardsAssigned(assigned) => &assigned.holdings,
         Decision::ShardsReassigned(next) => &next.holdings,
         Decision::RateChanged(changed) => &changed.holdings,

@@ -121,7 +121,8 @@ pub struct ClockSample {
     pub bound_us: u64,
 }
 
-/// One control event of one run, as stored; on `….live.<run>` and in heartbeat replies.
+/// One control event of one run, as stored, a `RunCreated` with its plan; on `….live.<run>` and in
+/// heartbeat replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct News {
     /// Id of the run.

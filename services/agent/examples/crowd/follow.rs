@@ -126,8 +126,9 @@ impl Watcher {
         let name = name["type"].as_str().unwrap_or("?");
         self.decisions.insert(name.to_owned(), told);
         match &event.event {
-            Decision::RunCreated(created) => {
-                self.workload = Some(Workload::new(&created.plan, created.seed));
+            Decision::RunCreated(_) => {
+                let created = self.control.state.created.as_ref();
+                self.workload = created.map(|run| Workload::new(&run.plan, run.seed));
             }
             Decision::StartScheduled(start) => say(&json!({"start_at": start.start_at})),
             _ => {}

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use loadpilot_engine::control::created_run::CreatedRun;
 use loadpilot_engine::tally::unreached::Reach;
 use loadpilot_events::RunId;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::{FailureCause, IsolationStop, ShardsFailed, What};
 use tokio::sync::watch;
 
@@ -17,7 +17,7 @@ pub struct Assignment {
     /// Id of the run.
     pub run: RunId,
     /// The run as it was created.
-    pub created: RunCreated,
+    pub created: CreatedRun,
     /// Commands for the run. The worker gives up when the sender is dropped.
     pub commands: watch::Receiver<RunCommands>,
     /// Publishes this agent's events of the run.

@@ -4,8 +4,8 @@
 //! Must never judge more than the plan requires: the agent's own limits fit its machine.
 
 use loadpilot_engine::control::agent_view::Hold;
+use loadpilot_engine::control::created_run::CreatedRun;
 use loadpilot_engine::schedule::user_types::pairs::share_of;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Http, Reuse, Source};
 
@@ -28,7 +28,7 @@ pub(super) struct TooFewFiles {
 /// Its connections need more open files than this process may have.
 pub(super) fn check(
     shell: &Shell,
-    created: &RunCreated,
+    created: &CreatedRun,
     holds: &[Hold],
 ) -> Result<(), TooFewFiles> {
     let plan = &created.plan;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use loadpilot_engine::check::target_policy::TenantTargets;
 use loadpilot_engine::control::agent_view::Hold;
+use loadpilot_engine::control::created_run::CreatedRun;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::RunId;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::script;
 use loadpilot_events::plan::{Object, Plan, Text};
 use loadpilot_events::refusal::Problem;
@@ -104,7 +104,7 @@ impl From<TooFewFiles> for PrepareError {
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
-    created: &RunCreated,
+    created: &CreatedRun,
     holds: &[Hold],
     lease: &Lease,
 ) -> Result<(Prepared, Option<Spool>), PrepareError> {
@@ -177,7 +177,7 @@ fn spool(shell: &Shell, run: &RunId, cores: &Cores) -> Result<Option<Spool>, fir
 /// shard as an arrival does.
 fn virtual_users(
     shell: &Shell,
-    (created, workload): (&RunCreated, &Arc<Workload>),
+    (created, workload): (&CreatedRun, &Arc<Workload>),
     holds: &[Hold],
     bodies: &Bodies,
     secrets: &Secrets,

@@ -128,7 +128,8 @@ impl World {
     pub(crate) async fn create(&self, plan: Plan) {
         let created = RunCreated {
             plan_hash: plan.hash(),
-            plan,
+            plan: Some(plan),
+            request: None,
             seed: 7,
             agents: AgentsWanted {
                 want: 1,

@@ -7,6 +7,7 @@ mod admission;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_engine::control::created_run::with_plan;
 use loadpilot_engine::control::decide::Observations;
 use loadpilot_engine::control::{Parsed, is_newer};
 use loadpilot_events::log::admission::AdmissionDecision;
@@ -147,14 +148,13 @@ impl Coordinator {
         };
         let (at, record) = parsed.record();
         open_run.state = std::mem::take(&mut open_run.state).evolve(seq, at, record);
-        if open_run.request_seq == 0 && open_run.state.requested.is_some() {
-            open_run.request_seq = seq;
-        }
         if let Parsed::Decision(event) = parsed {
             let is_foreign = place.tenant != *self.settings.subjects.tenant_id();
             let tenant = is_foreign.then_some(place.tenant);
             let run = (&place.run, tenant);
-            open_run.feed.push(run, seq, event, payload.len());
+            let event = with_plan(event, open_run.state.requested_plan());
+            let bytes = feed::bytes(&event, payload.len());
+            open_run.feed.push(run, seq, event, bytes);
         }
         open_run.changed();
         if !matches!(place.kind, Kind::Evt(_)) {
@@ -234,6 +234,15 @@ impl Coordinator {
             .iter()
             .filter_map(|(run, seen)| self.finished.feed(run).map(|feed| feed.after(*seen)));
         Some(feed::fit(open.chain(over.flatten()).collect(), agent))
+    }
+
+    /// News of a stored decision, with the plan of the request that it names.
+    #[must_use]
+    pub fn with_plan(&self, news: News) -> News {
+        let open_run = self.open_runs.get(&news.run);
+        let plan = open_run.and_then(|open_run| open_run.state.requested_plan());
+        let event = with_plan(news.event, plan);
+        News { event, ..news }
     }
 
     /// Whether a process of `agent` holds shards of a run of `tenant` that is not over.

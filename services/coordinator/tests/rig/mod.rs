@@ -273,15 +273,23 @@ pub(crate) async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Valu
 
 /// Requests a run of one agent and returns its id.
 pub(crate) async fn request_run(bus: &Bus) -> RunId {
+    request_run_with(bus, Vec::new()).await
+}
+
+/// Requests a run of one agent with further steps and returns its id.
+pub(crate) async fn request_run_with(bus: &Bus, further: Vec<Value>) -> RunId {
     let run = RunId::from_ulid(ulid::Ulid::generate());
+    let mut steps = vec![
+        json!({"name": "GET /", "method": "GET", "path": "/", "headers": [
+        {"name": "Authorization", "value": {"secret": "s"}}]}),
+    ];
+    steps.extend(further);
     let request = json!({"type": "RunRequested", "seed": 1, "lead_us": 10_000,
         "agents": {"want": 1, "min": 1, "wait_us": 30_000_000},
         "plan": {"schema": "loadpilot.plan/1", "scenario": "S", "target": "http://127.0.0.1:1",
             "profile": {"shape": "constant", "pieces": [
                 {"duration_us": PROFILE_US, "from": 10_000_000, "to": 10_000_000}]},
-            "tasks": [{"name": "t", "weight": 1, "steps": [{"name": "GET /", "method": "GET",
-                "path": "/", "headers": [
-                    {"name": "Authorization", "value": {"secret": "s"}}]}]}],
+            "tasks": [{"name": "t", "weight": 1, "steps": steps}],
             "warm_up_us": 0, "timeout_us": 1_000_000, "max_wait_us": 0,
             "max_lateness_us": 500_000, "tick_us": 100_000}});
     store(bus, Stream::Ctl, &subjects().req(&run), &request).await;

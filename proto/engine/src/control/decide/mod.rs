@@ -43,6 +43,7 @@ use crate::bugs::{Bug, bug};
 use crate::check;
 use crate::check::target_policy::TargetPolicy;
 use crate::control::assign::{shard_count, take_over};
+use crate::control::created_run::CreatedRun;
 use crate::control::decide::unanswered::unanswered;
 use crate::control::name_list::name_list;
 use crate::control::run_state::RunState;
@@ -212,7 +213,8 @@ fn create(
     }
     let shared = policy.tenants.iter().map(|_| Capability::tenants());
     Some(Decision::RunCreated(Box::new(RunCreated {
-        plan: run.plan.clone(),
+        plan: None,
+        request: Some(state.request_seq),
         plan_hash: run.plan.hash(),
         seed: run.seed,
         agents: run.agents.clone(),
@@ -254,7 +256,7 @@ fn tenant_rules<'p>(
 /// The arguments of one decision, together.
 pub(crate) struct Run<'a> {
     pub(crate) state: &'a RunState,
-    pub(crate) created: &'a RunCreated,
+    pub(crate) created: &'a CreatedRun,
     pub(crate) observed: &'a Observations,
     pub(crate) policy: &'a Policy,
     /// The time, but never before that of an earlier decision.

@@ -245,7 +245,7 @@ fn a_decision_names_the_tenant_and_carries_its_list() {
     };
     let texts = ["127.0.0.1".to_owned(), "a.example:80".to_owned()];
     assert_eq!(created.targets.as_deref(), Some(&texts[..]));
-    assert!(created.needed().contains(&Capability::tenants()));
+    assert!(created.needs.contains(&Capability::tenants()));
     for (tenant, target, problem) in [
         (
             "other",

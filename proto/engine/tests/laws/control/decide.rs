@@ -105,6 +105,13 @@ impl World {
         world
     }
 
+    fn check(&self) {
+        let Some((_, Entry::Request(Request::RunRequested(request)))) = self.log.first() else {
+            panic!("a request is first");
+        };
+        check(&self.policy, (1, request), &self.decided);
+    }
+
     /// A process of some agent; the later, the more boots there have been.
     fn any_process(&mut self) -> Holder {
         let (number, boot) = (self.dice.pick(0..4), self.dice.pick(0..self.boots));
@@ -333,9 +340,9 @@ proptest! {
         for _ in 0..steps {
             world.step();
         }
-        check(&world.policy, &world.decided);
+        world.check();
         world.follow_deadlines();
-        check(&world.policy, &world.decided);
+        world.check();
     }
 
     /// A run that an earlier stack left unfinished is ended by the first decision about it.

@@ -3,6 +3,7 @@
 mod admission;
 mod agent_view;
 mod annotations;
+mod created_run;
 mod decide;
 mod hold;
 mod map_size;

@@ -216,7 +216,8 @@ fn as_news(decisions: &[Decision]) -> impl Iterator<Item = News> {
 fn created(plan: &Plan, seed: u64) -> Decision {
     let request = plans::request(plan.clone(), 2, 1, &mut Dice::new(seed));
     Decision::RunCreated(Box::new(RunCreated {
-        plan: plan.clone(),
+        plan: Some(plan.clone()),
+        request: None,
         plan_hash: plan.hash(),
         seed,
         agents: request.agents,

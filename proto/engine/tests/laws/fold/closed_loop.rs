@@ -176,7 +176,8 @@ fn play(seed: u64) -> Loop {
 fn control(request: RunRequested, holdings: Vec<Holding>, finals: Vec<Final>) -> Control {
     let created = RunCreated {
         plan_hash: request.plan.hash(),
-        plan: request.plan.clone(),
+        plan: Some(request.plan.clone()),
+        request: None,
         seed: request.seed,
         agents: request.agents.clone(),
         owner: None,

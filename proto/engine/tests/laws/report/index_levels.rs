@@ -61,7 +61,8 @@ fn log(plan: &Plan) -> ControlLog {
     let request = plans::request(plan.clone(), 1, 1, &mut Dice::new(1));
     let created = RunCreated {
         plan_hash: plan.hash(),
-        plan: request.plan,
+        plan: Some(request.plan),
+        request: None,
         seed: request.seed,
         agents: request.agents,
         owner: None,

@@ -113,7 +113,8 @@ proptest! {
         let request = plans::request(plan.clone(), 1, 1, &mut Dice::new(seed));
         let created = Decision::RunCreated(Box::new(RunCreated {
             plan_hash: plan.hash(),
-            plan,
+            plan: Some(plan),
+            request: None,
             seed,
             agents: request.agents.clone(),
             owner: None,

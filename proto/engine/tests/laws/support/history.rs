@@ -297,7 +297,8 @@ impl History {
 
     fn decide(&mut self, request: &RunRequested) {
         let created = RunCreated {
-            plan: request.plan.clone(),
+            plan: None,
+            request: Some(self.control.len() as u64 + 1),
             plan_hash: request.plan.hash(),
             seed: request.seed,
             agents: request.agents.clone(),

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::control::agent_view::Applied;
+use loadpilot_engine::control::created_run::CreatedRun;
 use loadpilot_engine::tally::unreached::Reach;
 use loadpilot_events::RunId;
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::{CapacityOffered, FinishReason, What};
 use loadpilot_events::wire::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Unreached};
 use loadpilot_events::wire::subject::Subjects;
@@ -360,7 +360,7 @@ impl Agent {
         }
     }
 
-    fn start_worker(&mut self, run: RunId, created: RunCreated, commands: RunCommands) {
+    fn start_worker(&mut self, run: RunId, created: CreatedRun, commands: RunCommands) {
         tracing::info!(%run, generation = commands.generation, "holds shards");
         let drain_timeout = longest_end(&created.plan);
         let (commands, receiver) = watch::channel(commands);

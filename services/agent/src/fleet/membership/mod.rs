@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_engine::control::agent_view::{AgentView, Applied, Stage};
-use loadpilot_events::log::ctl::RunCreated;
+use loadpilot_engine::control::created_run::CreatedRun;
 use loadpilot_events::log::evt::FinishReason;
 use loadpilot_events::wire::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
 use loadpilot_events::{BootId, Capability, Holder, Rate, RunId, TenantId, Timestamp};
@@ -205,7 +205,7 @@ impl Membership {
 
     /// Definition of a run, if known and not over.
     #[must_use]
-    pub fn created(&self, run: &RunId) -> Option<&RunCreated> {
+    pub fn created(&self, run: &RunId) -> Option<&CreatedRun> {
         self.runs.get(run)?.view.created()
     }
 

@@ -45,7 +45,8 @@ fn created(peak: Rate) -> Decision {
     let plan = plan(peak);
     Decision::RunCreated(Box::new(RunCreated {
         plan_hash: plan.hash(),
-        plan,
+        plan: Some(plan),
+        request: None,
         seed: 1,
         agents: AgentsWanted {
             want: 1,

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loadpilot_bus::Stream;
+use loadpilot_engine::control::created_run::CreatedRun;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::{self, Tail};
 use loadpilot_events::id::{BootId, Holder, RunId};
-use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::log::evt::What;
 use tokio::task::spawn_blocking;
 
@@ -143,7 +143,7 @@ fn remove(path: &Path) {
 pub(crate) async fn report(
     shell: Shell,
     dead: Arc<DeadProcess>,
-    created: RunCreated,
+    created: CreatedRun,
     publisher: EventPublisher,
 ) {
     let recovered = {
@@ -183,7 +183,7 @@ pub(crate) async fn report(
 fn recover(
     dead: &DeadProcess,
     me: &Holder,
-    created: &RunCreated,
+    created: &CreatedRun,
 ) -> Result<(SpoolContent, Tail), String> {
     let bytes = fs::read(&dead.spool).map_err(|error| error.to_string())?;
     let content = spool::read(&bytes).map_err(|error| error.to_string())?;
