@@ -62,6 +62,12 @@ def check_target(plan_json: str, allow_targets: list[str]) -> str:
     Raises Refused for an invalid entry of ``allow_targets``.
     """
 
+def ownership_token(key_file: Path | str, tenant: str, host: str) -> str:
+    """Give the line by which a host shows that a tenant may load it.
+
+    ``host`` is a name, an address or a URL. Raises Refused for an unusable key or tenant.
+    """
+
 def paired_plan(plan_json: str, sides: tuple[tuple[str, str], tuple[str, str]]) -> str:
     """Make the plan that compares two targets with the load of a valid plan; JSON.
 

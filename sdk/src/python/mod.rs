@@ -78,7 +78,7 @@ pub mod _native {
     #[pymodule_export]
     use super::session::{PySession, new_run_id, run_file_signer};
     #[pymodule_export]
-    use super::targets::check_target;
+    use super::targets::{check_target, ownership_token};
     #[pymodule_export]
     use super::teardown::PyLedger;
     #[pymodule_export]

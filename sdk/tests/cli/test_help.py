@@ -34,7 +34,7 @@ SUBCOMMANDS = {"admin", "keys", "model"}
 COMMANDS = [
     *((name,) for name in app if not name.startswith("-") and name not in NATIVE | SUBCOMMANDS),
     ("runs", "prune"),
-    *(("admin", name) for name in ("nats-config", "nats-revoke", "nats-user")),
+    *(("admin", name) for name in ("nats-config", "nats-revoke", "nats-user", "ownership-token")),
     *(("keys", name) for name in ("init", "create", "list", "revoke")),
     *(("model", name) for name in ("from-log", "to-python")),
     *(("import", name) for name in ("curl", "har", "jmx", "k6", "openapi", "postman", "targets")),

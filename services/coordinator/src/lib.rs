@@ -56,3 +56,4 @@ pub use coordinator::{Coordinator, Poison};
 pub use run_state::Effect;
 pub use shell::{Io, run};
 pub use start::main_from;
+pub use tenants::ownership_key::read as read_ownership_key;

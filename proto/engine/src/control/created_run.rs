@@ -9,6 +9,7 @@ use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::assign::AgentsWanted;
 use loadpilot_events::log::ctl::{Decision, RunCreated};
 use loadpilot_events::log::envelope::{Envelope, version_of};
+use loadpilot_events::log::ownership::OwnershipProof;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::capability::Capability;
 use loadpilot_events::rules::Rules;
@@ -46,6 +47,8 @@ pub struct CreatedRun {
     pub needs: Vec<Capability>,
     /// Targets that the tenant of the run may have. Absent: all that the agents allow.
     pub targets: Option<Vec<String>>,
+    /// Proof that each agent looks for before it starts. Absent: none is needed.
+    pub proof: Option<OwnershipProof>,
     /// Version of the rules by which the run is judged.
     pub rules: Rules,
 }
@@ -77,6 +80,7 @@ impl CreatedRun {
             gather_by: created.gather_by,
             needs: created.needs.clone(),
             targets: created.targets.clone(),
+            proof: created.proof.clone(),
             rules: created.rules,
         })
     }

@@ -14,6 +14,7 @@
 //! Decisions:
 //! - [`tenants`]: the tenants of a shared fleet
 //! - [`quotas`]: what a run of a tenant may request
+//! - [`ownership`]: proof that a tenant may load its targets
 //! - [`admission`]: which of the requested runs a shared fleet serves at the same time
 //! - [`assign`]: shards dealt to holders
 //! - [`decide`]: the next decision
@@ -37,6 +38,7 @@ pub mod decide;
 pub mod hold;
 pub(crate) mod name_list;
 pub mod overcommit;
+pub mod ownership;
 pub mod quotas;
 pub mod tenants;
 

@@ -7,6 +7,7 @@ use loadpilot_events::refusal::Problem;
 
 use crate::check::target_policy::TenantTargets;
 use crate::control::admission::rules::AdmissionRules;
+use crate::control::ownership::{OwnershipKey, Unproven};
 use crate::control::quotas::Quotas;
 
 /// All tenants that a fleet serves.
@@ -18,6 +19,9 @@ pub struct Tenants {
     pub rules: BTreeMap<TenantId, TenantRules>,
     /// Maximum number of runs of an agent at the same time; `None`: agents do not limit admission.
     pub max_runs_per_agent: Option<u32>,
+    /// The operator's key of ownership tokens; there is one where a tenant has limits without a
+    /// proof.
+    pub ownership_key: Option<OwnershipKey>,
 }
 
 /// What one tenant may do.
@@ -27,6 +31,8 @@ pub struct TenantRules {
     pub targets: Option<TenantTargets>,
     /// What each of its runs may request.
     pub quotas: Quotas,
+    /// What each of its runs may do without a proof that the tenant owns the targets.
+    pub unproven: Unproven,
     /// What all its runs may use together.
     pub admission: AdmissionRules,
 }

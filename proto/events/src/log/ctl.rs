@@ -14,6 +14,7 @@ use crate::log::admission::RunQueued;
 use crate::log::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::log::cause::Cause;
 use crate::log::delta::Totals;
+use crate::log::ownership::OwnershipProof;
 use crate::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::plan::Plan;
 use crate::plan::capability::Capability;
@@ -108,6 +109,10 @@ pub struct RunCreated {
     /// addresses and networks. Absent: all that the agents allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<Vec<String>>,
+    /// Proof that each agent looks for before it starts: the tenant owns the targets. Absent: none
+    /// is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<OwnershipProof>,
     /// Version of the rules by which the run is judged. Absent: rules 1.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Rules,

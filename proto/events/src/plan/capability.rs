@@ -34,6 +34,9 @@ const TRACE_CONTEXT: &str = "trace-context";
 /// Capability of agents that serve several tenants.
 const TENANTS: &str = "tenants";
 
+/// Capability of agents that look for proofs of ownership.
+const OWNERSHIP: &str = "ownership";
+
 /// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
@@ -94,6 +97,13 @@ impl Capability {
     #[must_use]
     pub fn tenants() -> Self {
         Self(TENANTS.to_owned())
+    }
+
+    /// The capability to look for a proof of ownership of the targets, which agents of earlier
+    /// versions lack.
+    #[must_use]
+    pub fn ownership() -> Self {
+        Self(OWNERSHIP.to_owned())
     }
 
     /// Parses a label of an agent, `key=value`.

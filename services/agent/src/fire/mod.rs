@@ -34,6 +34,7 @@ pub use self::http::connect::connection_quota::{ConnectionQuota, portion};
 pub(crate) use self::http::connect::local_addresses::system_port_range;
 pub use self::http::connect::preconnect::Preconnected;
 pub use self::http::http2::STREAMS_MAX;
+pub(crate) use self::http::ownership_check::{Unproven, with_proven_targets};
 pub(crate) use allocator_tuning::tune_allocator;
 pub use arrival::pacer::Harvest;
 pub use arrival::schedule_cursor::CoreHold;

@@ -84,6 +84,7 @@ impl Shell {
             Capability::hold(),
             Capability::sessions(),
             Capability::tenants(),
+            Capability::ownership(),
         ];
         self.labels
             .iter()

@@ -75,6 +75,9 @@ pub(super) enum PrepareError {
     /// The list of the tenant's targets is invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     TenantTargets(Vec<Problem>),
+    /// A target does not show that the tenant owns it.
+    #[error(transparent)]
+    Unproven(#[from] Box<fire::Unproven>),
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -127,6 +130,10 @@ pub(super) async fn prepare(
     let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
     let program = program.with_row_files(&row_files);
     fire::check_targets(&program).await?;
+    let program = match &created.proof {
+        None => program,
+        Some(proof) => fire::with_proven_targets(program, proof).await?,
+    };
     let workload = Arc::new(Workload::new(plan, created.seed));
     let mut users_setup = virtual_users(shell, (created, &workload), holds, &bodies, &secrets)?;
     if let Some(setup) = &mut users_setup {

@@ -142,6 +142,7 @@ impl World {
             gather_by: now().plus_us(60_000_000),
             needs: Vec::new(),
             targets: None,
+            proof: None,
             rules: Rules::CURRENT,
         };
         self.script

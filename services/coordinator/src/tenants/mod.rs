@@ -2,14 +2,17 @@
 //! and a table `[fleet]` for what holds for all.
 //! It is read once, at the start. Errors name file, table, key, value and rule.
 //!
+//! - `ownership_key`: the file with the key of ownership tokens
 //! - `value`: the values of the keys
 
+pub(crate) mod ownership_key;
 mod value;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use loadpilot_engine::check::target_policy::TenantTargets;
+use loadpilot_engine::control::ownership::OwnershipKey;
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::TenantId;
 use loadpilot_events::refusal::Problem;
@@ -24,16 +27,19 @@ const TENANTS: &str = "tenants";
 /// The table of the fleet.
 const FLEET: &str = "fleet";
 
-/// The key of the fleet.
+/// The keys of the fleet.
 const MAX_RUNS_PER_AGENT: &str = "max_runs_per_agent";
+const OWNERSHIP_KEY_FILE: &str = "ownership_key_file";
 
 /// The keys of a tenant.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "targets",
     "max_rate",
     "max_users",
     "max_agents",
     "max_duration",
+    "unproven_rate",
+    "unproven_users",
     "max_runs",
     "max_waiting",
     "max_runs_per_day",
@@ -74,9 +80,9 @@ fn parse(file: &str, text: &str) -> Result<Tenants, Vec<Problem>> {
         }
     };
     let mut problems = unknown_keys(file, &table, &[TENANTS, FLEET]);
-    let max_runs_per_agent = max_runs_per_agent(file, &table).unwrap_or_else(|found| {
+    let fleet = fleet(file, &table).unwrap_or_else(|found| {
         problems.extend(found);
-        None
+        Fleet::default()
     });
     let mut rules = BTreeMap::new();
     match table.get(TENANTS) {
@@ -94,35 +100,65 @@ fn parse(file: &str, text: &str) -> Result<Tenants, Vec<Problem>> {
             problems.push(Problem::new(format!("{file}: [{TENANTS}]"), rule, found));
         }
     }
+    let limited = rules.iter().find(|(_, rules)| rules.unproven.is_limited());
+    if let (Some((tenant, _)), None, true) = (limited, &fleet.ownership_key, problems.is_empty()) {
+        let rule = format!(
+            "must have {OWNERSHIP_KEY_FILE}, the file with the key of ownership tokens, since \
+             [{TENANTS}.{tenant}] has a limit without a proof"
+        );
+        problems.push(Problem::new(format!("{file}: [{FLEET}]"), rule, "nothing"));
+    }
     match problems.is_empty() {
         true => Ok(Tenants {
             file: file.to_owned(),
             rules,
-            max_runs_per_agent,
+            max_runs_per_agent: fleet.max_runs_per_agent,
+            ownership_key: fleet.ownership_key,
         }),
         false => Err(problems),
     }
 }
 
-/// The one key of the fleet's table, which may be absent.
-fn max_runs_per_agent(file: &str, table: &Table) -> Result<Option<u32>, Vec<Problem>> {
+/// What holds for all tenants.
+#[derive(Debug, Default)]
+struct Fleet {
+    max_runs_per_agent: Option<u32>,
+    ownership_key: Option<OwnershipKey>,
+}
+
+/// The table of the fleet, which may be absent.
+fn fleet(file: &str, table: &Table) -> Result<Fleet, Vec<Problem>> {
     let place = format!("{file}: [{FLEET}]");
-    let fleet = match table.get(FLEET) {
-        None => return Ok(None),
-        Some(Value::Table(fleet)) => fleet,
+    let table = match table.get(FLEET) {
+        None => return Ok(Fleet::default()),
+        Some(Value::Table(table)) => table,
         Some(other) => {
             let problem = Problem::new(place, "must be a table", other.type_str());
             return Err(vec![problem]);
         }
     };
-    let mut problems = unknown_keys(&place, fleet, &[MAX_RUNS_PER_AGENT]);
-    let field = format!("{place} {MAX_RUNS_PER_AGENT}");
-    let count = fleet.get(MAX_RUNS_PER_AGENT);
-    let count = count.map(|value| value::count(&field, value)).transpose();
-    let count = count.map_err(|problem| problems.push(problem)).ok();
-    match count {
-        Some(count) if problems.is_empty() => Ok(count),
-        _ => Err(problems),
+    let keys = [MAX_RUNS_PER_AGENT, OWNERSHIP_KEY_FILE];
+    let mut problems = unknown_keys(&place, table, &keys);
+    let mut fleet = Fleet::default();
+    if let Some(value) = table.get(MAX_RUNS_PER_AGENT) {
+        match value::count(&format!("{place} {MAX_RUNS_PER_AGENT}"), value) {
+            Ok(count) => fleet.max_runs_per_agent = Some(count),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if let Some(value) = table.get(OWNERSHIP_KEY_FILE) {
+        let field = format!("{place} {OWNERSHIP_KEY_FILE}");
+        match value::path(&field, value).and_then(|path| {
+            let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+            ownership_key::read(&field, &folder.join(path))
+        }) {
+            Ok(key) => fleet.ownership_key = Some(key),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(fleet),
+        false => Err(problems),
     }
 }
 
@@ -155,13 +191,18 @@ fn tenant(file: &str, name: &str, value: &Value) -> Result<(TenantId, TenantRule
 /// Sets one limit, or the rank among tenants; unknown keys are reported elsewhere.
 fn limit(rules: &mut TenantRules, field: &str, key: &str, value: &Value) -> Result<(), Problem> {
     let TenantRules {
-        quotas, admission, ..
+        quotas,
+        unproven,
+        admission,
+        ..
     } = rules;
     match key {
         "max_rate" => quotas.max_rate = Some(value::rate(field, value)?),
         "max_users" => quotas.max_users = Some(value::count(field, value)?),
         "max_agents" => quotas.max_agents = Some(value::count(field, value)?),
         "max_duration" => quotas.max_duration_us = Some(value::duration_us(field, value)?),
+        "unproven_rate" => unproven.rate = Some(value::rate(field, value)?),
+        "unproven_users" => unproven.users = Some(value::count(field, value)?),
         "max_runs" => admission.max_runs = Some(value::count(field, value)?),
         "max_waiting" => admission.max_waiting = value::count(field, value)?,
         "max_runs_per_day" => admission.max_runs_per_day = Some(value::count(field, value)?),

@@ -124,7 +124,24 @@ fn each_mistake_is_named() {
         ),
         (
             "[tenants.shop]\n[fleet]\nmax_runs = 1",
-            "fleet.toml: [fleet]: must be one of max_runs_per_agent (got \"max_runs\")",
+            "fleet.toml: [fleet]: must be one of max_runs_per_agent, ownership_key_file (got \"max_runs\")",
+        ),
+        (
+            "[tenants.shop]\nunproven_rate = 1",
+            "fleet.toml: [fleet]: must have ownership_key_file, the file with the key of ownership \
+             tokens, since [tenants.shop] has a limit without a proof (got \"nothing\")",
+        ),
+        (
+            "[tenants.shop]\nunproven_users = 0",
+            "[tenants.shop] unproven_users: must be a whole number from 1 on (got \"0\")",
+        ),
+        (
+            "[fleet]\nownership_key_file = 1",
+            "[fleet] ownership_key_file: must be the path of a file, as a text (got \"1\")",
+        ),
+        (
+            "[fleet]\nownership_key_file = \"/absent\"",
+            "[fleet] ownership_key_file: must name a file that can be read: No such file",
         ),
         (
             "fleet = 1",

@@ -23,6 +23,14 @@ pub(super) fn texts(field: &str, value: &Value) -> Result<Vec<String>, Vec<Probl
     values.iter().enumerate().map(text).collect()
 }
 
+/// A path of a file.
+pub(super) fn path(field: &str, value: &Value) -> Result<String, Problem> {
+    let text = value.as_str().filter(|text| !text.is_empty());
+    let rule = "must be the path of a file, as a text";
+    text.map(str::to_owned)
+        .ok_or_else(|| Problem::new(field, rule, plain(value)))
+}
+
 /// A rate above 0: a number of arrivals per second, or a text such as `3000/m`.
 pub(super) fn rate(field: &str, value: &Value) -> Result<Rate, Problem> {
     match parse_rate(field, &plain(value))? {

@@ -5,22 +5,26 @@
 //! resolve a name nor read a file: the callers do that, and check the result.
 //!
 //! - `address`: addresses and networks as numbers
+//! - `denied`: kinds of targets, and why one is denied
+//! - `proven`: addresses that showed who owns the targets
 //! - `proxy`: whether plans may have a proxy
 //! - `tenant_targets`: the list of one tenant
 
 mod address;
+mod denied;
+mod proven;
 mod proxy;
 mod tenant_targets;
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 
-use loadpilot_events::id::TenantId;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 
 use address::{Network, authority, bare_name, inside, is_name, literal, split};
+pub use denied::{Denied, Kind};
+pub use proven::ProvenAddresses;
 pub use tenant_targets::TenantTargets;
 
 /// Maximum number of entries that an operator may allow.
@@ -50,6 +54,8 @@ pub struct TargetPolicy {
     allows_proxies: bool,
     /// The list of the tenant whose run it is; `None`: it has none.
     tenant: Option<TenantTargets>,
+    /// The addresses that showed who owns the targets; `None`: no proof is needed.
+    proven: Option<ProvenAddresses>,
 }
 
 /// The network that an agent is in.
@@ -81,145 +87,6 @@ enum Allowed {
     Sockets(PathBuf),
 }
 
-/// Kinds of targets that are denied by default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The metadata service of a cloud, which hands out credentials.
-    Metadata,
-    /// The unspecified address: systems connect to themselves.
-    Unspecified,
-    /// Link-local addresses.
-    LinkLocal,
-    /// Multicast addresses.
-    Multicast,
-    /// The broadcast address.
-    Broadcast,
-    /// The agent's own machine.
-    Loopback,
-    /// A private network.
-    Private,
-    /// A socket in the file system.
-    UnixSocket,
-    /// The NATS server that the agent itself writes to.
-    OwnServer,
-    /// A target that the list of the run's tenant does not contain.
-    Unlisted,
-}
-
-/// A target that agents must not connect to.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not allowed: {}", self.words())]
-pub struct Denied {
-    /// The kind that is denied.
-    pub kind: Kind,
-    /// The address or path.
-    pub place: String,
-    /// The tenant whose list was asked, for [`Kind::Unlisted`].
-    pub tenant: Option<TenantId>,
-}
-
-impl Kind {
-    /// The kind in messages.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Metadata => "cloud metadata address",
-            Self::Unspecified => "unspecified address",
-            Self::LinkLocal => "link-local address",
-            Self::Multicast => "multicast address",
-            Self::Broadcast => "broadcast address",
-            Self::Loopback => "loopback address",
-            Self::Private => "private address",
-            Self::UnixSocket => "Unix socket",
-            Self::OwnServer => "NATS server of the agent",
-            Self::Unlisted => "target that is not listed",
-        }
-    }
-
-    /// The kind of an address without another one inside; `None` for a public address.
-    fn of(address: IpAddr) -> Option<Self> {
-        match address {
-            IpAddr::V4(v4) => Self::of_v4(v4),
-            IpAddr::V6(v6) => Self::of_v6(v6),
-        }
-    }
-
-    fn of_v4(address: Ipv4Addr) -> Option<Self> {
-        Some(match address.octets() {
-            [169, 254, 169, 254] | [169, 254, 170, 2 | 23] => Self::Metadata,
-            // Alibaba, Azure, Oracle.
-            [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192] => Self::Metadata,
-            [0, ..] => Self::Unspecified,
-            [127, ..] => Self::Loopback,
-            [169, 254, ..] => Self::LinkLocal,
-            [224..=239, ..] => Self::Multicast,
-            [255, 255, 255, 255] => Self::Broadcast,
-            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Self::Private,
-            // Of protocols, of measurements, and reserved: not on the public network.
-            [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..] => Self::Private,
-            _ => return None,
-        })
-    }
-
-    fn of_v6(address: Ipv6Addr) -> Option<Self> {
-        Some(match address.segments() {
-            // Amazon, twice, and Google.
-            [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254 | 0x23] => Self::Metadata,
-            [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => Self::Metadata,
-            [0, 0, 0, 0, 0, 0, 0, 0] => Self::Unspecified,
-            [0, 0, 0, 0, 0, 0, 0, 1] => Self::Loopback,
-            [0xfe80..=0xfebf, ..] => Self::LinkLocal,
-            [0xff00..=0xffff, ..] => Self::Multicast,
-            [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Self::Private,
-            // Translated within a network of its operator's (RFC 8215).
-            [0x64, 0xff9b, 1, ..] => Self::Private,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())
-    }
-}
-
-impl Denied {
-    fn new(kind: Kind, place: impl fmt::Display) -> Self {
-        Self {
-            kind,
-            place: place.to_string(),
-            tenant: None,
-        }
-    }
-
-    fn unlisted(tenant: &TenantId, place: impl fmt::Display) -> Self {
-        Self {
-            tenant: Some(tenant.clone()),
-            ..Self::new(Kind::Unlisted, place)
-        }
-    }
-
-    fn words(&self) -> String {
-        match &self.tenant {
-            Some(tenant) => format!("{} is not among the targets of tenant {tenant}", self.place),
-            None => format!("{} {}{}", self.kind, self.place, self.hint()),
-        }
-    }
-
-    /// How an operator can allow it, if that is possible.
-    fn hint(&self) -> String {
-        match self.kind {
-            Kind::OwnServer | Kind::Unlisted => String::new(),
-            Kind::UnixSocket => {
-                let folder = Path::new(&self.place).parent().unwrap_or(Path::new("/"));
-                format!(" (--allow-target unix:{} opens it)", folder.display())
-            }
-            _ => format!(" (--allow-target {} opens it)", self.place),
-        }
-    }
-}
-
 impl TargetPolicy {
     /// Policy for agents on the user's own machine: loopback and private networks are allowed.
     #[must_use]
@@ -241,6 +108,7 @@ impl TargetPolicy {
             own: Vec::new(),
             allows_proxies: false,
             tenant: None,
+            proven: None,
         }
     }
 
@@ -292,6 +160,13 @@ impl TargetPolicy {
         self
     }
 
+    /// Allows only addresses that showed who owns the targets.
+    #[must_use]
+    pub fn narrowed_to_proven(self, proven: ProvenAddresses) -> Self {
+        let proven = Some(proven);
+        Self { proven, ..self }
+    }
+
     /// Denies the servers of `url`, one address of NATS or several separated by commas, whatever
     /// else is allowed.
     #[must_use]
@@ -324,6 +199,9 @@ impl TargetPolicy {
             return Err(Denied::new(Kind::OwnServer, place));
         }
         self.judge_kind(host, address)?;
+        if let Some(proven) = &self.proven {
+            proven.judge(SocketAddr::new(address, peer.port()))?;
+        }
         match &self.tenant {
             Some(list) if !list.allows(host, address, peer.port()) => {
                 let place = SocketAddr::new(address, peer.port());

@@ -34,6 +34,7 @@ use loadpilot_events::log::ctl::{
     Decision, Ending, RunCreated, RunRefused, ShardsReassigned, StartCancelled, StartScheduled,
     StopReason, StopScheduled, Unanswered,
 };
+use loadpilot_events::log::ownership::OwnershipProof;
 use loadpilot_events::log::req::{RunRequested, StopRequested};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::rules::Rules;
@@ -182,6 +183,10 @@ fn create(
             problems.extend(rules.admission.exceeded(tenant, place, waiting.today));
         }
     }
+    let proof = proof(run, rules, observed, policy).unwrap_or_else(|problem| {
+        problems.push(problem);
+        None
+    });
     let list = rules.and_then(|rules| rules.targets.clone());
     let targets = list.as_ref().map(|list| list.texts().to_vec());
     let open = policy.targets.clone();
@@ -212,6 +217,7 @@ fn create(
         return is_news.then(|| Decision::RunQueued(waiting.queued.clone()));
     }
     let shared = policy.tenants.iter().map(|_| Capability::tenants());
+    let checks = proof.iter().map(|_| Capability::ownership());
     Some(Decision::RunCreated(Box::new(RunCreated {
         plan: None,
         request: Some(state.request_seq),
@@ -222,10 +228,32 @@ fn create(
         lead_us: run.lead_us,
         shards: shard_count(run.agents.want, run.plan.users),
         gather_by: now.plus_us(run.agents.wait_us),
-        needs: run.needs.iter().cloned().chain(shared).collect(),
+        needs: run
+            .needs
+            .iter()
+            .cloned()
+            .chain(shared)
+            .chain(checks)
+            .collect(),
         targets,
+        proof,
         rules: Rules::CURRENT,
     })))
+}
+
+/// The proof of ownership that a run needs, by the rules of its tenant.
+fn proof(
+    run: &RunRequested,
+    rules: Option<&TenantRules>,
+    observed: &Observations,
+    policy: &Policy,
+) -> Result<Option<OwnershipProof>, Problem> {
+    let (Some(rules), Some(tenant)) = (rules, &observed.tenant) else {
+        return Ok(None);
+    };
+    let key = policy.tenants.as_ref();
+    let key = key.and_then(|tenants| tenants.ownership_key.as_ref());
+    rules.unproven.required(&run.plan, tenant, key)
 }
 
 /// When the owner of a run that waits for its admission is gone; `None` while it does not wait, or

@@ -225,6 +225,7 @@ fn a_decision_names_the_tenant_and_carries_its_list() {
             file: "fleet.toml".to_owned(),
             rules: [(shop(), rules)].into(),
             max_runs_per_agent: None,
+            ownership_key: None,
         }),
         ..Policy::default()
     };

@@ -63,6 +63,7 @@ fn tenants<'a>(
         file: "tenants.toml".to_owned(),
         rules: rules.collect(),
         max_runs_per_agent,
+        ownership_key: None,
     }
 }
 

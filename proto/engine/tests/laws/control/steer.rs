@@ -227,6 +227,7 @@ fn created(plan: &Plan, seed: u64) -> Decision {
         gather_by: Timestamp(1),
         needs: Vec::new(),
         targets: None,
+        proof: None,
         rules: Rules::CURRENT,
     }))
 }
@@ -392,6 +393,7 @@ fn a_tenant_s_run_is_not_steered_above_its_quota() {
         file: "fleet.toml".to_owned(),
         rules: [(shop.clone(), rules)].into(),
         max_runs_per_agent: None,
+        ownership_key: None,
     });
     story.tenant = Some(shop);
     let above = refusal(story.ask(1, rate(31)));

@@ -186,6 +186,7 @@ fn control(request: RunRequested, holdings: Vec<Holding>, finals: Vec<Final>) ->
         gather_by: Timestamp(0),
         needs: Vec::new(),
         targets: None,
+        proof: None,
         rules: Rules::CURRENT,
     };
     let decisions = [

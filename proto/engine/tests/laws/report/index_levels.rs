@@ -71,6 +71,7 @@ fn log(plan: &Plan) -> ControlLog {
         gather_by: Timestamp(0),
         needs: Vec::new(),
         targets: None,
+        proof: None,
         rules: Rules::CURRENT,
     };
     let assigned = ShardsAssigned {

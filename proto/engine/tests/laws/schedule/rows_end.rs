@@ -123,6 +123,7 @@ proptest! {
             gather_by: start_at,
             needs: Vec::new(),
             targets: None,
+            proof: None,
             rules: Rules::CURRENT,
         }));
         let started = Decision::StartScheduled(StartScheduled { start_at });

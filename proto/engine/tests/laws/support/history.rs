@@ -308,6 +308,7 @@ impl History {
             gather_by: START,
             needs: Vec::new(),
             targets: None,
+            proof: None,
             rules: Rules::CURRENT,
         };
         self.push(Kind::Req, &Request::RunRequested(Box::new(request.clone())));

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::control::ownership::host_of;
 use loadpilot_events::log::ownership::OwnershipProof;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -70,37 +69,45 @@ enum NoToken {
     NoSuchLine,
 }
 
-/// The policy, narrowed to the addresses of each target that have its token.
+/// The program, whose connections lead to those addresses of each target only that have its token.
 ///
 /// # Errors
 /// A target no address of which has the token.
-pub(crate) async fn proven(
-    program: &Program,
+pub(crate) async fn with_proven_targets(
+    mut program: Program,
     proof: &OwnershipProof,
-) -> Result<TargetPolicy, Unproven> {
-    let mut found = BTreeSet::new();
+) -> Result<Program, Box<Unproven>> {
+    let mut found = Vec::new();
     for target in &program.targets {
-        found.extend(proven_addresses(program, target, proof).await?);
+        found.extend(proven_addresses(&program, target, proof).await?);
     }
-    Ok(program.policy.clone().narrowed_to_proven(found))
+    let proven = found.into_iter().collect();
+    program.policy = program.policy.narrowed_to_proven(proven);
+    Ok(program)
 }
 
 async fn proven_addresses(
     program: &Program,
     target: &Target,
     proof: &OwnershipProof,
-) -> Result<Vec<SocketAddr>, Unproven> {
+) -> Result<Vec<SocketAddr>, Box<Unproven>> {
     let authority = target.authority.to_str().unwrap_or_default();
     let host = host_of(authority);
     let token = proof.tokens.get(host).cloned().unwrap_or_default();
-    let scheme = if target.tls.is_some() { "https" } else { "http" };
-    let unproven = |found: String| Unproven {
-        tenant: proof.tenant.to_string(),
-        host: host.to_owned(),
-        excess: proof.excess.words(),
-        url: format!("{scheme}://{authority}{PATH}"),
-        token: token.clone(),
-        found,
+    let scheme = if target.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let unproven = |found: String| {
+        Box::new(Unproven {
+            tenant: proof.tenant.to_string(),
+            host: host.to_owned(),
+            excess: proof.excess.words(),
+            url: format!("{scheme}://{authority}{PATH}"),
+            token: token.clone(),
+            found,
+        })
     };
     let (name, port) = match (&target.place, &target.proxy) {
         (Endpoint::Host(name, port), None) => (name, *port),
@@ -148,7 +155,11 @@ async fn proven_addresses(
         return Err(unproven(words(&why)));
     }
     for reason in why {
-        tracing::info!(host, reason, "not loaded: this address has no ownership token");
+        tracing::info!(
+            host,
+            reason,
+            "not loaded: this address has no ownership token"
+        );
     }
     Ok(has_token)
 }

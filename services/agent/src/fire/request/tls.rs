@@ -31,6 +31,7 @@ pub(crate) enum Offer {
 }
 
 /// Configuration of the TLS handshake with the target.
+#[derive(Clone)]
 pub(crate) struct Tls {
     name: ServerName<'static>,
     http1: TlsConnector,

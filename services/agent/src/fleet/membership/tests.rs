@@ -59,6 +59,7 @@ fn created(peak: Rate) -> Decision {
         gather_by: Timestamp(7),
         needs: Vec::new(),
         targets: None,
+        proof: None,
         rules: Rules::CURRENT,
     }))
 }

@@ -32,6 +32,7 @@ fn limited(admission: AdmissionRules) -> World {
         file: "fleet.toml".to_owned(),
         rules: [(shop(), rules)].into(),
         max_runs_per_agent: None,
+        ownership_key: None,
     });
     let mut world = World::new(false);
     world.coordinator = Coordinator::new(settings, T0);

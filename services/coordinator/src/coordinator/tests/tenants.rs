@@ -41,6 +41,7 @@ fn shared() -> World {
             .map(|name| (tenant(name), TenantRules::default()))
             .into(),
         max_runs_per_agent: None,
+        ownership_key: None,
     });
     let mut world = World::new(false);
     world.coordinator = Coordinator::new(settings, T0);

@@ -1,1 +1,1 @@
-"""Commands for the operator of a fleet's NATS server."""
+"""Commands for the operator of a fleet: users of its NATS server, and proofs of ownership."""

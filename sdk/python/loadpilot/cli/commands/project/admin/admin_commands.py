@@ -1,4 +1,4 @@
-"""The commands for the operator of a fleet: ``admin nats-config|nats-user|nats-revoke``."""
+"""The commands for the operator of a fleet: its server's users, and proofs of ownership."""
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from .....control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from ....flags.declaration import FLEET, OUTPUT, flag
@@ -18,7 +18,7 @@ Expires = Annotated[
     str, flag(OUTPUT, "DURATION", "Lifetime of the JWT, such as 90d; never.", default="never")
 ]
 
-admin_app = App(name="admin", help="Set up the server of a fleet: users and permissions.")
+admin_app = App(name="admin", help="Set up a fleet: users of its server, and proofs of ownership.")
 """`loadpilot admin`."""
 
 
@@ -131,3 +131,23 @@ def nats_revoke(
     from .nats_user import nats_revoke as execute
 
     return execute(keys, creds, user)
+
+
+@admin_app.command
+def ownership_token(
+    tenant: Annotated[str, Parameter(name="TENANT", help="Tenant of the fleet.")],
+    host: Annotated[str, Parameter(name="HOST", help="Name, address or URL of the target.")],
+    /,
+    *,
+    key_file: Annotated[
+        str | None, flag(FLEET, "FILE", "The ownership_key_file of tenants.toml.")
+    ] = None,
+) -> ExitCode:
+    """Print the line by which a host shows that a tenant may load it.
+
+    A shared fleet requires it above the tenant's unproven_rate. The same key,
+    tenant and host give the same line; it is no secret.
+    """
+    from .ownership_token import ownership_token as execute
+
+    return execute(tenant, host, key_file)

@@ -1,0 +1,186 @@
+"""Proof of ownership: above a tenant's rate, agents look for a token on the target."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+from tests.e2e.support.command import SCENARIOS
+from tests.e2e.support.short_run import PLANNED, SHORT, assert_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.support.command import Finished, Loadpilot
+    from tests.e2e.support.fleet import Fleet
+
+WEIGHTED = SCENARIOS / "weighted.py"
+HOME = ("--tenant", "fleet")
+FILE = "/.well-known/loadpilot"
+
+
+class Site(BaseHTTPRequestHandler):
+    """A target that publishes a file, and counts what else comes."""
+
+    protocol_version = "HTTP/1.1"
+    published: ClassVar[dict[str, tuple[int, str]]] = {}
+    received: ClassVar[Counter[str]] = Counter()
+    loaded: ClassVar[threading.Event] = threading.Event()
+    lock = threading.Lock()
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        route = self.path.partition("?")[0]
+        kind = route if route in self.published or route == FILE else "load"
+        with self.lock:
+            self.received[kind] += 1
+        if kind == "load":
+            self.loaded.set()
+        status, text = self.published.get(route, (404 if route == FILE else 200, ""))
+        body = text.encode()
+        self.send_response(status)
+        if status == 302:
+            self.send_header("location", "/elsewhere")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    """A site, by its URL."""
+    Site.published.clear()
+    Site.received.clear()
+    Site.loaded.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """The operator's key."""
+    path = tmp_path / "ownership.key"
+    path.write_text("k" * 40 + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+def shared(fleet: Fleet, key: Path) -> None:
+    tenants = fleet.folder / "tenants.toml"
+    text = f"""
+[tenants.shop]
+unproven_rate = 10
+
+[tenants.search]
+unproven_rate = 10
+
+[fleet]
+ownership_key_file = "{key}"
+"""
+    tenants.write_text(text, encoding="utf-8")
+    fleet.coordinator(*HOME, "--tenants", str(tenants))
+    fleet.agent("a-1", *HOME)
+
+
+def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
+    fleet: Fleet, loadpilot: Loadpilot, key: Path
+) -> None:
+    """Broken if a tenant loads a target whose owner did not publish its token, or a redirect, or
+    the token of another tenant, counts as a proof."""
+    shared(fleet, key)
+
+    def token(tenant: str, host: str) -> str:
+        made = loadpilot.call("admin", "ownership-token", tenant, host, "--key-file", str(key))
+        assert made.code == 0, made.stderr
+        return made.stdout.splitlines()[0]
+
+    def run(url: str, *flags: str) -> Finished:
+        return fleet.run(loadpilot, WEIGHTED, url, *flags, "--tenant", "shop")
+
+    with site() as url:
+        ours, theirs = token("shop", url), token("search", url)
+        assert ours == token("shop", "127.0.0.1") != theirs
+
+        # Below the rate nobody is asked.
+        slow = run(url, "--rps", "10", "--duration", "1s")
+        assert slow.judged == 0, slow.stderr
+        assert (Site.received[FILE], Site.received["load"]) == (0, 10)
+
+        for status, text, found in (
+            (404, "", "it answers with status 404"),
+            (200, f"# other\n{theirs}\n", "the file has no such line"),
+            (302, "", "it answers with status 302"),
+            (200, ours + "x" * 70_000, "the file is longer than 64 KiB"),
+        ):
+            Site.received.clear()
+            Site.published[FILE] = (status, text)
+            Site.published["/elsewhere"] = (200, ours)
+            refused = run(url, *SHORT)
+            said = refused.stdout + refused.stderr
+            for part in (
+                "tenant shop must prove that it owns 127.0.0.1",
+                "50/s is above unproven_rate, 10/s",
+                f"{url}{FILE} must have the line {ours}",
+                found,
+            ):
+                assert part in said, said
+            assert refused.code not in {0, 1}
+            assert (Site.received["load"], Site.received["/elsewhere"]) == (0, 0)
+
+        Site.received.clear()
+        Site.published[FILE] = (200, f"# LoadPilot\r\n{theirs}\r\n{ours}\r\n")
+        assert_whole(run(url, *SHORT), PLANNED)
+        assert (Site.received[FILE], Site.received["load"]) == (1, PLANNED)
+
+        # A closed loop could be as fast as the target.
+        Site.published[FILE] = (404, "")
+        Site.received.clear()
+        users = run(url, "--users", "1", "--duration", "1s")
+        assert "1 users are more than unproven_users, 0" in users.stdout + users.stderr
+        assert Site.received["load"] == 0
+
+
+def test_a_rate_is_not_raised_without_a_proof(
+    fleet: Fleet, loadpilot: Loadpilot, key: Path
+) -> None:
+    """Broken if a tenant starts slowly and then raises the rate of an unproven run."""
+    shared(fleet, key)
+    with site() as url:
+        slow = ("--rps", "10", "--duration", "60s", "--tenant", "shop")
+        with fleet.start(loadpilot, WEIGHTED, url, *slow) as running:
+            run = running.run_id()
+            assert Site.loaded.wait(30)
+            at = ("--nats-url", fleet.url, "--tenant", "shop")
+            steered = loadpilot.call("rate", run, "11/s", *at)
+            assert steered.code == 2
+            assert "a lower rate only" in steered.stdout + steered.stderr
+            assert loadpilot.call("stop", run, *at).code == 0
+            running.end(30)
+
+
+def test_a_key_that_others_may_read_is_refused(loadpilot: Loadpilot, key: Path) -> None:
+    """Broken if anybody on the machine can make tokens, or a key is printed."""
+    for mode, text, rule in (
+        (0o644, "k" * 40, "only its owner may read"),
+        (0o600, "hunter2", "a key of 32 to 1024 bytes"),
+    ):
+        key.write_text(text, encoding="utf-8")
+        key.chmod(mode)
+        asked = ("admin", "ownership-token", "shop", "shop.example", "--key-file", str(key))
+        refused = loadpilot.call(*asked)
+        assert refused.code == 2
+        assert rule in refused.stderr
+        assert text not in refused.stdout + refused.stderr
