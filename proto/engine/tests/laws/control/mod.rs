@@ -9,6 +9,7 @@ mod hold;
 mod map_size;
 mod needs;
 mod owner;
+mod ownership;
 mod quotas;
 mod scale_up;
 mod steer;
