@@ -1,5 +1,5 @@
-//! A run as it was created, with its plan: `RunCreated` names the request that contains the plan, or
-//! contains it itself (ADR 0066).
+//! A run as it was created, with its plan: `RunCreated` names the request that contains the plan,
+//! or contains it itself (ADR 0066).
 //!
 //! Must never take the plan from another request than the one that the decision names.
 
@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::assign::AgentsWanted;
+use loadpilot_events::log::ctl::OwnershipProof;
 use loadpilot_events::log::ctl::{Decision, RunCreated};
 use loadpilot_events::log::envelope::{Envelope, version_of};
-use loadpilot_events::log::ownership::OwnershipProof;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::capability::Capability;
 use loadpilot_events::rules::Rules;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use loadpilot_events::id::TenantId;
-use loadpilot_events::log::ownership::{Excess, OwnershipProof};
+use loadpilot_events::log::ctl::{Excess, OwnershipProof};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::Rate;

@@ -9,18 +9,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
-use crate::id::{Holder, OwnerId};
+use crate::id::{Holder, OwnerId, TenantId};
 use crate::log::admission::RunQueued;
 use crate::log::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::log::cause::Cause;
 use crate::log::delta::Totals;
-use crate::log::ownership::OwnershipProof;
 use crate::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::plan::Plan;
 use crate::plan::capability::Capability;
 use crate::refusal::Problem;
 use crate::rules::Rules;
-use crate::units::Timestamp;
+use crate::units::{Rate, Timestamp};
 
 /// Decision about one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +115,55 @@ pub struct RunCreated {
     /// Version of the rules by which the run is judged. Absent: rules 1.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Rules,
+}
+
+/// Proof that each agent looks for before it starts: the owner of each host allows the tenant to
+/// load it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnershipProof {
+    /// Tenant of the run.
+    pub tenant: TenantId,
+    /// Why the run needs the proof.
+    pub excess: Excess,
+    /// Token that each host must publish. Tokens are no secrets.
+    pub tokens: BTreeMap<String, String>,
+}
+
+/// Load above what a tenant may offer without a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Excess {
+    /// The rate of an open loop.
+    Rate {
+        /// Requested rate.
+        requested: Rate,
+        /// Maximum rate without a proof (`unproven_rate`).
+        limit: Rate,
+    },
+    /// The number of users of a closed loop.
+    Users {
+        /// Requested number of users.
+        requested: u32,
+        /// Maximum number of users without a proof (`unproven_users`).
+        limit: u32,
+    },
+}
+
+impl Excess {
+    /// The excess as text for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Rate { requested, limit } => format!(
+                "{}/s is above unproven_rate, {}/s",
+                requested.as_rps(),
+                limit.as_rps()
+            ),
+            Self::Users { requested, limit } => {
+                format!("{requested} users are more than unproven_users, {limit}")
+            }
+        }
+    }
 }
 
 /// The request was invalid, or no agent could serve it. Nothing was started.

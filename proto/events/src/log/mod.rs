@@ -15,7 +15,6 @@
 //!
 //! - [`assign`]: which holder has which shards
 //! - [`shards`]: lists of shards in their stored form
-//! - [`ownership`]: proof of ownership of the targets
 //! - [`start`]: clock estimates
 //! - [`steer`]: requests and decisions about the rate and pauses, and what a change is based on
 //! - [`teardown`]: claims of setup and teardown
@@ -40,7 +39,6 @@ pub mod exchange;
 pub mod hist;
 pub mod metrics;
 pub mod outcome;
-pub mod ownership;
 pub mod req;
 pub mod samples;
 pub mod shards;

@@ -124,7 +124,8 @@ fn each_mistake_is_named() {
         ),
         (
             "[tenants.shop]\n[fleet]\nmax_runs = 1",
-            "fleet.toml: [fleet]: must be one of max_runs_per_agent, ownership_key_file (got \"max_runs\")",
+            "fleet.toml: [fleet]: must be one of max_runs_per_agent, \
+             ownership_key_file (got \"max_runs\")",
         ),
         (
             "[tenants.shop]\nunproven_rate = 1",

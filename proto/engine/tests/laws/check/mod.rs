@@ -5,7 +5,7 @@ mod changes;
 mod closed_loop;
 mod hang_up;
 mod hold;
-mod plan;
+pub(crate) mod plan;
 mod proxies;
 mod redirects;
 mod requests;

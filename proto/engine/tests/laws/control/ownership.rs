@@ -8,7 +8,7 @@ use loadpilot_engine::control::ownership::{OwnershipKey, Unproven};
 use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::log::ctl::Decision;
-use loadpilot_events::log::ownership::Excess;
+use loadpilot_events::log::ctl::Excess;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::units::Rate;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use loadpilot_engine::control::ownership::host_of;
-use loadpilot_events::log::ownership::OwnershipProof;
+use loadpilot_events::log::ctl::OwnershipProof;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
