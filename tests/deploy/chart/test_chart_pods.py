@@ -27,8 +27,6 @@ OURS = ("coordinator", "agent", "gateway")
 NEAR = {"targets": {"networks": ["127.0.0.0/8", "::1/128"]}}
 LEAST = {**NEAR, "monitoring": {"enabled": False}}
 """A fleet whose targets are on this machine."""
-HANDOVER_S = 4
-"""Maximum time without an owner of the shards of an agent that leaves."""
 INSTALLED_BY_HAND = {"keys by another hand"}
 
 
@@ -170,11 +168,10 @@ def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_rollout_in_the_middle_of_a_run_loses_no_call(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if SIGTERM, as a rollout or a scale-down sends it, costs a call in flight or a count,
-    or if an agent does not end within its grace period. Arrivals that are due between the agent's
-    last one and the first of its successor are named as lost."""
-    rps, secs = 50, 12
+def test_a_rollout_in_the_middle_of_a_run_loses_no_arrival(tmp_path: Path, oracle: Oracle) -> None:
+    """Broken if SIGTERM, as a rollout or a scale-down sends it, costs an arrival, a call in flight
+    or a count, or if an agent does not end within its grace period."""
+    rps, secs = 50, 24
     with Pods(tmp_path, LEAST) as pods:
         pods.start_all()
         run = pods.gateway().submit(CATALOGUE, oracle.url, rps, secs, agents=3)
@@ -186,8 +183,7 @@ def test_a_rollout_in_the_middle_of_a_run_loses_no_call(tmp_path: Path, oracle: 
         assert coordinator.terminate() == 0
         report = pods.gateway().report(run)
     arrivals = report["arrivals"]
-    assert arrivals["planned"] == rps * secs == arrivals["started"] + arrivals["lost"], arrivals
-    assert arrivals["lost"] <= HANDOVER_S * rps / 3
+    assert arrivals["planned"] == rps * secs == arrivals["started"], arrivals
     assert report["calls"]["outcomes"] == {"ok": arrivals["started"]}
     assert oracle.counts().received == arrivals["started"]
 

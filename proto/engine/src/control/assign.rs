@@ -60,7 +60,8 @@ pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
 }
 
 /// The map after the loss of `gone`. A successor gets all shards of its predecessor; the others are
-/// dealt to the holders with the fewest. Empty when no holder is left.
+/// dealt to the holders with the fewest. `leaving` holders keep what they have, and get more only if
+/// no other holder is left. Empty when no holder is left.
 #[must_use]
 pub fn take_over(
     shards: u32,
@@ -68,6 +69,7 @@ pub fn take_over(
     gone: &BTreeSet<Holder>,
     successors: &BTreeMap<Holder, Holder>,
     idle: &BTreeSet<Holder>,
+    leaving: &BTreeSet<Holder>,
 ) -> Vec<Holding> {
     let mut map: BTreeMap<Holder, Vec<u32>> = BTreeMap::new();
     let mut held = BTreeSet::new();
@@ -84,7 +86,10 @@ pub fn take_over(
         map.entry(holder.clone()).or_default();
     }
     let mut map: Vec<(Holder, Vec<u32>)> = map.into_iter().collect();
+    let all_leave = map.iter().all(|(holder, _)| leaving.contains(holder));
+    let takes = |holder: &Holder| all_leave || !leaving.contains(holder);
     let fewest = map.iter().enumerate();
+    let fewest = fewest.filter(|(_, (holder, _))| takes(holder));
     let fewest = fewest.map(|(place, (_, held))| Reverse((held.len(), place)));
     let mut fewest: BinaryHeap<_> = fewest.collect();
     for shard in (0..shards).filter(|shard| !held.contains(shard)) {

@@ -71,7 +71,7 @@ pub struct RunState {
     pub finished: BTreeMap<Holder, ShardsFinished>,
     /// Killed processes, with what a later process of their agent found of them.
     pub tails: BTreeMap<Holder, TailReported>,
-    /// Holders that gave up or leave.
+    /// Holders that gave up, and agents that leave.
     pub resigned: BTreeMap<Holder, Resignation>,
     /// Whether a holder could not store its deltas since the log was full.
     pub log_full: bool,
@@ -97,7 +97,7 @@ pub struct RunState {
 pub enum Resignation {
     /// The agent failed.
     Failed,
-    /// The operator shuts the agent down.
+    /// The operator ends the agent. It serves its shards until others take them over.
     Leaving,
     /// The agent lost contact and fenced itself.
     Isolated,
@@ -253,8 +253,10 @@ impl RunState {
                 self.log_full |= failed.cause == FailureCause::LogFull;
                 self.resigned.insert(holder, Resignation::Failed);
             }
+            // One that failed or fenced itself serves nothing any more.
             What::AgentLeaving => {
-                self.resigned.insert(holder, Resignation::Leaving);
+                let resigned = self.resigned.entry(holder);
+                resigned.or_insert(Resignation::Leaving);
             }
             What::IsolationStop(_) => {
                 self.resigned.insert(holder, Resignation::Isolated);

@@ -1,5 +1,7 @@
 //! The timeline of a run: its decisions and facts in order, in words.
 
+use std::collections::BTreeSet;
+
 use loadpilot_events::Capability;
 use loadpilot_events::answers::report::StoryLine;
 use loadpilot_events::log::assign::{Holding, Loss};
@@ -11,7 +13,7 @@ use loadpilot_events::units::{Rate, Timestamp};
 
 use crate::control::name_list::{NAMES_MAX, name_list};
 use crate::control::overcommit::overcommit_warnings;
-use crate::control::{Control, Parsed};
+use crate::control::{Assignment, Control, Parsed};
 use crate::report::figures::rows_end::rows_used_up;
 
 /// One line per record that counts, oldest first.
@@ -74,7 +76,7 @@ pub fn events(control: &Control, max: usize) -> Vec<RunEvent> {
         Some(RunEvent {
             seq: *seq,
             at: start_of(parsed).unwrap_or(at),
-            kind: kind(parsed)?,
+            kind: kind(control, parsed)?,
             words: line(control, parsed),
         })
     };
@@ -96,13 +98,17 @@ fn start_of(parsed: &Parsed) -> Option<Timestamp> {
 }
 
 /// Kind of an event; `None` for what changes no figure.
-fn kind(parsed: &Parsed) -> Option<&'static str> {
+fn kind(control: &Control, parsed: &Parsed) -> Option<&'static str> {
     match parsed {
         Parsed::Decision(envelope) => match &envelope.event {
             Decision::StartScheduled(_) => Some("start"),
             Decision::StartCancelled(_) => Some("start_cancelled"),
-            Decision::ShardsReassigned(next) if next.losses.is_empty() => Some("agents_joined"),
-            Decision::ShardsReassigned(_) | Decision::CapacityReduced(_) => Some("agents_lost"),
+            Decision::ShardsReassigned(next) if !next.losses.is_empty() => Some("agents_lost"),
+            Decision::ShardsReassigned(next) => match joined(control, next).is_empty() {
+                true => Some("agents_left"),
+                false => Some("agents_joined"),
+            },
+            Decision::CapacityReduced(_) => Some("agents_lost"),
             Decision::RateChanged(_) => Some("rate_changed"),
             Decision::Paused(_) => Some("paused"),
             Decision::Resumed(_) => Some("resumed"),
@@ -309,17 +315,55 @@ fn holders(holdings: &[Holding]) -> String {
     name_list(holdings.iter().map(held))
 }
 
-/// The agents that left and joined, with their numbers of shards.
+/// The agents that were lost, left and joined, with their numbers of shards.
 fn changes(control: &Control, next: &ShardsReassigned) -> String {
-    let mut before = control.assignments.iter().rev();
-    let before = before.find(|map| map.generation < next.generation);
-    let is_new = |new: &&Holding| before.is_none_or(|old| old.of(&new.holder).is_none());
-    let joined = next.holdings.iter().filter(is_new);
+    let joined = joined(control, next).into_iter();
     let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
-    let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
-    let joined = Some(name_list(joined)).filter(|joined| !joined.is_empty());
-    let lines: Vec<String> = left.into_iter().chain(joined).collect();
+    let lost = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
+    let lists = [
+        name_list(left(control, next).into_iter()),
+        name_list(joined),
+    ];
+    let lists = lists.into_iter().filter(|list| !list.is_empty());
+    let lines: Vec<String> = lost.into_iter().chain(lists).collect();
     lines.join(", ")
+}
+
+/// The map before a decision.
+fn map_before<'c>(control: &'c Control, next: &ShardsReassigned) -> Option<&'c Assignment> {
+    let mut before = control.assignments.iter().rev();
+    before.find(|map| map.generation < next.generation)
+}
+
+/// The holders that had no shards before.
+fn joined<'n>(control: &Control, next: &'n ShardsReassigned) -> Vec<&'n Holding> {
+    let before = map_before(control, next);
+    let is_new = |new: &&Holding| before.is_none_or(|old| old.of(&new.holder).is_none());
+    next.holdings.iter().filter(is_new).collect()
+}
+
+/// The agents whose shards others take over while they serve them, and who takes them.
+fn left(control: &Control, next: &ShardsReassigned) -> Vec<String> {
+    let before = map_before(control, next).into_iter();
+    let leaves = |old: &&Holding| {
+        let mut stay = next.holdings.iter().map(|new| &new.holder);
+        let mut lost = next.losses.iter().map(|loss| &loss.holder);
+        !stay.any(|holder| *holder == old.holder) && !lost.any(|holder| *holder == old.holder)
+    };
+    let hands_over = |old: &Holding| {
+        let given: BTreeSet<u32> = old.shards.iter().copied().collect();
+        let takers = next.holdings.iter().filter_map(|new| {
+            let count = new.shards.iter().filter(|one| given.contains(one)).count();
+            (count > 0).then(|| format!("{} × {count}", new.holder.agent))
+        });
+        let (count, takers) = (old.shards.len(), name_list(takers));
+        format!(
+            "{} leaves and hands over {count} to {takers}",
+            old.holder.agent
+        )
+    };
+    let left = before.flat_map(|map| &map.holdings).filter(leaves);
+    left.map(hands_over).collect()
 }
 
 fn losses(control: &Control, losses: &[Loss]) -> String {

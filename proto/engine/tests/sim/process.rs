@@ -25,6 +25,9 @@ use crate::world::{Run, Sent};
 /// Interval between deltas, in µs.
 const CLOSE_EVERY_US: u64 = 500_000;
 
+/// Time for others to take over the shards of a process that leaves, in µs.
+const HAND_OVER_US: u64 = 6_000_000;
+
 /// Maximum number of unacknowledged deltas; beyond it, rows are merged into a later delta.
 const OUTBOX_MAX: usize = 6;
 
@@ -47,7 +50,8 @@ pub(crate) struct Process {
     pub(crate) me: Holder,
     pub(crate) view: AgentView,
     known: Known,
-    pub(crate) leaving: bool,
+    /// Until when it serves its shards, since its operator ends it.
+    pub(crate) leaves_by: Option<Timestamp>,
     isolated: bool,
     behind_since: Option<Timestamp>,
     offered: bool,
@@ -82,7 +86,7 @@ impl Process {
             known: Known::default(),
             ledger: Ledger::new(me.boot_id.clone()),
             me,
-            leaving: false,
+            leaves_by: None,
             isolated: false,
             behind_since: None,
             offered: false,
@@ -134,12 +138,17 @@ impl Process {
         }));
     }
 
-    /// Its operator ends it.
-    pub(crate) fn leave(&mut self) {
-        if !self.leaving && self.view.created().is_some() && !self.finished {
-            self.leaving = true;
+    /// Its operator ends it: it serves its shards until others take them over, for a limited time.
+    pub(crate) fn leave(&mut self, now: Timestamp) {
+        if self.leaves_by.is_none() && self.view.created().is_some() && !self.finished {
+            self.leaves_by = Some(now.plus_us(HAND_OVER_US));
             self.say(What::AgentLeaving);
         }
+    }
+
+    /// Whether it waits no longer for others to take its shards over.
+    fn drains(&self, now: Timestamp) -> bool {
+        self.leaves_by.is_some_and(|by| now >= by)
     }
 
     fn say(&mut self, what: What) {
@@ -196,11 +205,12 @@ impl Process {
         sent: &mut Vec<Sent>,
         dice: &mut Dice,
     ) {
+        let drains = self.drains(now);
         let now = self.believed(now);
         let Some(start_at) = self.start_at() else {
             return;
         };
-        if self.isolated || self.leaving || self.closed || now < start_at {
+        if self.isolated || drains || self.closed || now < start_at {
             return;
         }
         let until = match self.view.stage() {
@@ -426,13 +436,14 @@ impl Process {
     }
 
     fn reason_to_finish(&self, run: &Run, now: Timestamp) -> Option<FinishReason> {
+        let drains = self.drains(now);
         let now = self.believed(now);
         let holds = self.view.holds();
         let last = holds.last()?;
         if self.isolated {
             return Some(FinishReason::Isolated);
         }
-        if self.leaving {
+        if drains {
             return Some(FinishReason::Left);
         }
         let start_at = self.start_at()?;

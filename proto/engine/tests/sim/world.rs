@@ -79,6 +79,8 @@ pub(crate) struct Faults {
     pub(crate) coordinator_pct: u64,
     /// Once a second: an agent dies, freezes, is cut off in one way or both, or leaves.
     agent_pct: u64,
+    /// Once a second: an agent leaves, and another one stays.
+    pub(crate) leave_pct: u64,
     /// An agent that is not there at the beginning.
     late_pct: u64,
     /// Of killed agents: their files go with them.
@@ -324,6 +326,14 @@ impl World {
     /// What may happen once a second.
     fn befall(&mut self) {
         let (now, dice, faults) = (self.now, &mut self.dice, &self.faults);
+        if dice.chance(faults.leave_pct) {
+            // Another one stays.
+            let stays = |agent: &&mut Agent| agent.process.leaves_by.is_none();
+            let mut staying: Vec<&mut Agent> = self.agents.iter_mut().filter(stays).collect();
+            if let [leaver, _, ..] = &mut staying[..] {
+                leaver.process.leave(now);
+            }
+        }
         for coordinator in &mut self.coordinators {
             if dice.chance(faults.coordinator_pct) {
                 coordinator.asleep_until = now.plus_us(dice.pick(0..5_000_000));
@@ -350,7 +360,7 @@ impl World {
                 4 | 5 => (agent.mute_until, agent.deaf_until) = (until, until),
                 6 => agent.mute_until = until,
                 7 => agent.deaf_until = until,
-                _ => agent.process.leave(),
+                _ => agent.process.leave(now),
             }
         }
         if dice.chance(faults.server_pct) {
@@ -412,12 +422,14 @@ fn faults(weather: Weather, dice: &mut Dice) -> Faults {
         Weather::Fair => {
             return Faults {
                 steer_pct: dice.one_of(&[0, 60]),
+                leave_pct: dice.one_of(&[0, 30]),
                 ..Faults::default()
             };
         }
         Weather::Kills => {
             return Faults {
                 agent_pct: 15,
+                leave_pct: dice.one_of(&[0, 15]),
                 ..Faults::default()
             };
         }
@@ -427,6 +439,7 @@ fn faults(weather: Weather, dice: &mut Dice) -> Faults {
         lose_pct: dice.one_of(&[0, 5, 30]),
         coordinator_pct: dice.one_of(&[0, 10, 40]),
         agent_pct: dice.one_of(&[0, 5, 15]),
+        leave_pct: 0,
         late_pct: dice.one_of(&[0, 30, 70]),
         files_pct: dice.one_of(&[0, 0, 30]),
         server_pct: dice.one_of(&[0, 5, 20]),

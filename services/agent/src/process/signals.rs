@@ -1,5 +1,5 @@
-//! The two ways to end an agent: drain, or at once. The first SIGTERM or SIGINT drains, the
-//! second ends.
+//! The two ways to end an agent: leave, or at once. After the first SIGTERM or SIGINT it leaves, the
+//! second ends it.
 
 use tokio::sync::watch;
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 pub enum Shutdown {
     /// Go on.
     No,
-    /// Stop pacing, finish the arrivals in flight, report, leave.
+    /// Serve the shards until others take them over, finish the arrivals in flight, report, leave.
     Drain,
     /// End at once, with the exit code of the signal.
     Now(i32),

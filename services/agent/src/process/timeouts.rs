@@ -33,6 +33,8 @@ pub struct Timeouts {
     pub offer_slack: Duration,
     /// Added to the longest request timeout before arrivals in flight are cancelled.
     pub drain_slack: Duration,
+    /// Timeout, when leaving, for other agents to take its shards over; zero: it does not wait.
+    pub hand_over: Duration,
     /// Timeout for acknowledgements when leaving, once nothing is in flight.
     pub farewell: Duration,
     /// Maximum number of ticks with unacknowledged deltas; later rows then merge.
@@ -57,6 +59,7 @@ impl Default for Timeouts {
             bodies: Duration::from_secs(10),
             offer_slack: Duration::from_secs(2),
             drain_slack: Duration::from_millis(250),
+            hand_over: Duration::from_secs(30),
             farewell: Duration::from_secs(10),
             outbox_ticks_max: 120,
             outbox_bytes_max: 64 << 20,

@@ -26,7 +26,7 @@ pub struct RunCommands {
     pub superseded: bool,
     /// Why this agent stopped by itself, if it did.
     pub isolated: Option<Fenced>,
-    /// Whether the operator ends this agent.
+    /// Whether this agent leaves without waiting longer for others to take its shards over.
     pub leaving: bool,
     /// Whether the kill switch was used.
     pub halted: bool,

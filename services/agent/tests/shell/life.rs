@@ -169,23 +169,53 @@ async fn a_stop_drains() {
     world.adds_up(&words).await;
 }
 
-/// SIGTERM: nothing new, what is in flight ends, all is stored, and the fleet knows.
+/// SIGTERM without another agent: after the time for others to take over nothing new is started,
+/// what is in flight ends, all is stored, and the fleet knows.
 #[tokio::test]
-async fn leaving_drains_and_says_so() {
-    let world = World::start(Limits::default(), timeouts(), Duration::from_millis(300)).await;
-    world.begin(world.plan(30)).await;
-    world.target.seen(20).await;
+async fn leaving_alone_drains_and_says_so() {
+    for hand_over in [Duration::ZERO, Duration::from_millis(300)] {
+        let timeouts = Timeouts {
+            hand_over,
+            ..timeouts()
+        };
+        let world = World::start(Limits::default(), timeouts, Duration::from_millis(300)).await;
+        world.begin(world.plan(30)).await;
+        world.target.seen(20).await;
+        world.wish.send_replace(Shutdown::Drain);
+        let words = world.last_words().await;
+        assert_eq!(words.reason, FinishReason::Left);
+        assert_eq!(
+            words.totals.calls.keys().copied().collect::<Vec<_>>(),
+            [Outcome::Ok]
+        );
+        world.adds_up(&words).await;
+        assert_eq!(world.life.await.expect("no panic"), Exit::Left);
+        let facts = world.script.facts().await;
+        assert_eq!(facts[facts.len() - 2..], ["AgentLeaving", "ShardsFinished"]);
+    }
+}
+
+/// SIGTERM while others can take over: it fires all that is due before their tick, and ends then.
+#[tokio::test]
+async fn leaving_serves_its_shards_until_others_take_them() {
+    let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
+    world.begin(world.plan(120)).await;
+    world.script.deltas_stored(1).await;
     world.wish.send_replace(Shutdown::Drain);
+    world
+        .script
+        .fact(|what| matches!(what, What::AgentLeaving).then_some(()))
+        .await;
+    let heirs = vec![world.all_shards(holder("agent-2"))];
+    world.script.decide(reassigned(10, heirs, Vec::new())).await;
     let words = world.last_words().await;
-    assert_eq!(words.reason, FinishReason::Left);
-    assert_eq!(
-        words.totals.calls.keys().copied().collect::<Vec<_>>(),
-        [Outcome::Ok]
-    );
+    assert_eq!(words.reason, FinishReason::Superseded);
+    assert_eq!(words.totals.started, 200, "all that is due before tick 10");
     world.adds_up(&words).await;
     assert_eq!(world.life.await.expect("no panic"), Exit::Left);
     let facts = world.script.facts().await;
-    assert_eq!(facts[facts.len() - 2..], ["ShardsFinished", "AgentLeaving"]);
+    let leaving = facts.iter().filter(|fact| *fact == "AgentLeaving");
+    assert_eq!(leaving.count(), 1);
 }
 
 /// Shards that go to others at a tick: it fires all that is due before, and nothing after.

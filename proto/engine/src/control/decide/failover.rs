@@ -99,9 +99,12 @@ impl Run<'_> {
         let reason = |holder: &Holder| -> Option<LossReason> {
             match self.state.resigned.get(holder) {
                 Some(Resignation::Failed) => return Some(LossReason::Failed),
-                Some(Resignation::Leaving) => return Some(LossReason::Left),
                 Some(Resignation::Isolated) => return Some(LossReason::Isolated),
-                None => {}
+                // Before the start nothing is due. After it, a planned move takes its shards.
+                Some(Resignation::Leaving) if self.state.start.is_none() => {
+                    return Some(LossReason::Left);
+                }
+                Some(Resignation::Leaving) | None => {}
             }
             let finish = self
                 .state
@@ -148,9 +151,11 @@ impl Run<'_> {
             .iter()
             .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
             .collect();
-        let all_gone = current.iter().all(|holder| gone.contains(*holder));
-        // Survivors are ready, newcomers are not. Newcomers take over at once only if all holders
-        // are lost; else they get shards by a planned move.
+        let leavers = self.leavers();
+        let mut staying = current.iter().filter(|holder| !leavers.contains(**holder));
+        let all_gone = staying.all(|holder| gone.contains(*holder));
+        // Survivors are ready, newcomers are not. Newcomers take over at once only if no holder
+        // stays; else they get shards by a planned move.
         let wanted = self.created.agents.want as usize;
         let idle = match all_gone {
             true => self.idle_agents().into_iter().take(wanted).collect(),
@@ -162,7 +167,8 @@ impl Run<'_> {
             return None;
         }
         let shards = self.created.shards;
-        let holdings = take_over(shards, &self.state.holdings, &gone, &successors, &idle);
+        let held = &self.state.holdings;
+        let holdings = take_over(shards, held, &gone, &successors, &idle, &leavers);
         if holdings.is_empty() {
             let reduced = CapacityReduced { losses };
             return (!gone.is_empty()).then_some(Decision::CapacityReduced(reduced));

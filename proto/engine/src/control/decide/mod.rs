@@ -7,7 +7,7 @@
 //!
 //! - `initial_assignment`: the first assignment, or a refusal
 //! - `failover`: lost holders and their successors
-//! - [`scale_up`]: shards for newcomers
+//! - [`scale_up`]: planned moves, to newcomers and from agents that leave
 //! - `steer`: answers to requests to steer
 //! - [`mod@unanswered`]: the stop of a run whose target answers nothing
 //! - `tails`: the wait for what killed agents left behind
@@ -367,6 +367,7 @@ impl Run<'_> {
             &gone,
             &none,
             &no_newcomers,
+            &BTreeSet::new(),
         );
         if holdings.len() < self.created.agents.min.max(1) as usize {
             let gone = losses.iter();
@@ -398,7 +399,7 @@ impl Run<'_> {
         if abandoned && let Some(decision) = self.fail_over(losses) {
             return Some(decision);
         }
-        if !abandoned && let Some(decision) = self.scale_up() {
+        if !abandoned && let Some(decision) = self.planned_move() {
             return Some(decision);
         }
         let unheld_for_too_long = self

@@ -1,8 +1,9 @@
-//! How newcomers get shards of a run that goes on.
+//! How newcomers get shards of a run that goes on, and how agents that leave hand theirs over.
 //!
 //! The part of [`crate::control::decide`] that makes a fleet elastic: a run with fewer holders than
-//! it wants takes in agents that came late, or that were idle until it lost one. Must never move a
-//! shard while its old holder may still be sending, nor more shards than an even map needs.
+//! it wants takes in agents that came late, or that were idle until it lost one, and an agent that
+//! leaves serves its shards until others take them. Must never move a shard while its old holder may
+//! still be sending, nor more shards than an even map needs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -14,25 +15,34 @@ use loadpilot_events::units::Timestamp;
 
 use crate::control::decide::Run;
 use crate::control::decide::timeouts::{fetch_us, readiness_us};
+use crate::control::run_state::Resignation;
 
-/// The map with `newcomers`: even, to within one shard, and by as few moves as possible. Each old
-/// holder gives only its surplus, spread over its shards; a newcomer that would get nothing is left
-/// out.
+/// The map with `newcomers` and without `leavers`: even, to within one shard, and by as few moves as
+/// possible. A leaver gives all its shards, each other holder only its surplus, spread over its
+/// shards; a newcomer that would get nothing is left out. Unchanged when nobody is left to take.
 #[must_use]
-pub fn join(holdings: &[Holding], newcomers: &BTreeSet<Holder>) -> Vec<Holding> {
-    let mut map: Vec<Holding> = holdings.to_vec();
+pub fn join(
+    holdings: &[Holding],
+    newcomers: &BTreeSet<Holder>,
+    leavers: &BTreeSet<Holder>,
+) -> Vec<Holding> {
+    let leaves = |holding: &Holding| leavers.contains(&holding.holder);
+    let (left, mut map): (Vec<Holding>, Vec<Holding>) = holdings.iter().cloned().partition(leaves);
     let known: BTreeSet<&Holder> = holdings.iter().map(|holding| &holding.holder).collect();
     let new = newcomers.iter().filter(|holder| !known.contains(holder));
     map.extend(new.map(|holder| Holding {
         holder: holder.clone(),
         shards: Vec::new(),
     }));
+    if map.is_empty() {
+        return left;
+    }
     // The holders with the most shards keep the most, which takes the fewest moves.
     map.sort_by_key(|holding| Reverse(holding.shards.len()));
-    let total: usize = map.iter().map(|holding| holding.shards.len()).sum();
-    let (each, more) = (total / map.len().max(1), total % map.len().max(1));
+    let total: usize = holdings.iter().map(|holding| holding.shards.len()).sum();
+    let (each, more) = (total / map.len(), total % map.len());
     let aim = |place: usize| each + usize::from(place < more);
-    let mut freed: Vec<u32> = Vec::new();
+    let mut freed: Vec<u32> = left.into_iter().flat_map(|left| left.shards).collect();
     for (place, holding) in map.iter_mut().enumerate() {
         freed.extend(take_surplus(&mut holding.shards, aim(place)));
     }
@@ -68,32 +78,46 @@ fn take_surplus(shards: &mut Vec<u32>, keep: usize) -> Vec<u32> {
 }
 
 impl Run<'_> {
-    /// Assigns shards to newcomers while the run has fewer holders than it wants. One move is
-    /// planned at a time, so that agents that come together get ready together.
-    pub(crate) fn scale_up(&self) -> Option<Decision> {
-        let room = self.vacancies();
-        if room == 0 || self.takeover_is_ahead() {
+    /// Moves the shards of agents that leave to the others, and assigns shards to newcomers while
+    /// the run has fewer holders than it wants. One move is planned at a time, so that agents that
+    /// come or leave together cost one map.
+    pub(crate) fn planned_move(&self) -> Option<Decision> {
+        let leavers = self.leavers();
+        let stay = self.state.holdings.len() - leavers.len();
+        let room = self.wanted_holders().saturating_sub(stay);
+        if leavers.is_empty() && room == 0 || self.takeover_is_ahead() {
             return None;
         }
-        let newcomers: BTreeSet<Holder> = self.idle_agents().into_iter().take(room).collect();
-        let takeover_tick = self.map_from(self.now.plus_us(self.join_lead_us()))?;
-        if newcomers.is_empty() {
+        let newcomers: BTreeSet<Holder> = match room {
+            0 => BTreeSet::new(),
+            room => self.idle_agents().into_iter().take(room).collect(),
+        };
+        let somebody_takes = !newcomers.is_empty() || stay > 0 && !leavers.is_empty();
+        if !somebody_takes {
             return None;
         }
+        let lead_us = self.move_lead_us(!newcomers.is_empty());
+        let takeover_tick = self.map_from(self.now.plus_us(lead_us))?;
         let generation = self.state.generation + 1;
         Some(Decision::ShardsReassigned(ShardsReassigned {
             generation,
-            holdings: join(&self.state.holdings, &newcomers),
+            holdings: join(&self.state.holdings, &newcomers, &leavers),
             takeover_tick,
             losses: Vec::new(),
         }))
     }
 
-    /// Number of further holders that the run wants and has shards for.
-    pub(crate) fn vacancies(&self) -> usize {
-        let holders = self.state.holdings.len();
-        let wanted = self.created.agents.want.min(self.created.shards) as usize;
-        wanted.saturating_sub(holders)
+    /// Holders whose agents leave. They serve their shards until others take them over.
+    pub(crate) fn leavers(&self) -> BTreeSet<Holder> {
+        let state = self.state;
+        let holders = state.holdings.iter().map(|holding| &holding.holder);
+        let leaves = |holder: &&Holder| state.resigned.get(*holder) == Some(&Resignation::Leaving);
+        holders.filter(leaves).cloned().collect()
+    }
+
+    /// Number of holders that the run wants and has shards for.
+    fn wanted_holders(&self) -> usize {
+        self.created.agents.want.min(self.created.shards) as usize
     }
 
     /// Agents that could take shards, hold none, and have capacity left. An agent that failed once,
@@ -131,8 +155,12 @@ impl Run<'_> {
     }
 
     /// Time from a planned move to its first tick. By then an old holder that lost its connection
-    /// has fenced itself, and the newcomer has what it needs.
-    fn join_lead_us(&self) -> u64 {
-        self.policy.fence_us + self.policy.takeover_us + fetch_us(&self.created.plan)
+    /// has fenced itself, and newcomers have what they need.
+    fn move_lead_us(&self, has_newcomers: bool) -> u64 {
+        let fetch_us = match has_newcomers {
+            true => fetch_us(&self.created.plan),
+            false => 0,
+        };
+        self.policy.fence_us + self.policy.takeover_us + fetch_us
     }
 }

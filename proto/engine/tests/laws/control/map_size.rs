@@ -55,7 +55,7 @@ proptest! {
             });
             let came: BTreeSet<Holder> = came.collect();
             let none = BTreeMap::new();
-            map = take_over(shards, &map, &gone, &none, &BTreeSet::new());
+            map = take_over(shards, &map, &gone, &none, &BTreeSet::new(), &BTreeSet::new());
             let losses = gone.into_iter().map(|holder| Loss {
                 holder,
                 reason: LossReason::Silent,
@@ -67,7 +67,7 @@ proptest! {
                 losses,
             });
             prop_assert!(bytes(next(map.clone(), losses.collect())) <= allowed);
-            map = join(&map, &came);
+            map = join(&map, &came, &BTreeSet::new());
             prop_assert!(bytes(next(map.clone(), Vec::new())) <= allowed);
         }
         // At worst all are started again at once: each is named as lost and as a holder.
@@ -77,7 +77,7 @@ proptest! {
             boot_id: plans::holder(0, rounds + 1).boot_id,
         };
         let heirs = gone.iter().map(|holder| (holder.clone(), heir(holder))).collect();
-        let holdings = take_over(shards, &map, &gone, &heirs, &BTreeSet::new());
+        let holdings = take_over(shards, &map, &gone, &heirs, &BTreeSet::new(), &BTreeSet::new());
         let losses = gone.into_iter().map(|holder| Loss {
             holder,
             reason: LossReason::Replaced,

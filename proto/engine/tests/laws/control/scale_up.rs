@@ -9,7 +9,11 @@ use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::{Holding, LossReason};
 use loadpilot_events::log::ctl::{Decision, ShardsReassigned};
-use loadpilot_events::log::evt::{CapacityOffered, Fact, ShardsReady, What};
+use loadpilot_events::log::delta::Totals;
+use loadpilot_events::log::evt::{
+    CapacityOffered, Fact, FailureCause, FinishReason, ShardsFailed, ShardsFinished, ShardsReady,
+    What,
+};
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
@@ -39,8 +43,7 @@ fn owners(map: &[Holding]) -> BTreeMap<u32, &Holder> {
 }
 
 /// The fewest moves that make `counts` even: the best of all ways to say who ends with one more.
-fn fewest_moves(counts: &[usize], holders: usize) -> usize {
-    let total: usize = counts.iter().sum();
+fn fewest_moves(counts: &[usize], total: usize, holders: usize) -> usize {
     let (each, more) = (total / holders, total % holders);
     let moved = |keep: usize, places: &[usize]| -> usize {
         places.iter().map(|count| count.saturating_sub(keep)).sum()
@@ -51,27 +54,37 @@ fn fewest_moves(counts: &[usize], holders: usize) -> usize {
 }
 
 proptest! {
-    /// Broken if a scale-up loses a shard or assigns it twice, leaves a map uneven, or moves more
-    /// shards than it has to.
+    /// Broken if a planned move loses a shard or assigns it twice, leaves one with an agent that
+    /// leaves, leaves a map uneven, or moves more shards than it has to.
     #[test]
     fn joining_is_even_and_moves_as_little_as_it_can(
-        shards in 1..300_u32, old in 1..9_u64, new in 0..9_u64, seed: u64,
+        shards in 1..300_u32, old in 1..9_u64, new in 0..9_u64, left in 0..9_u64, seed: u64,
     ) {
         let before = any_map(shards, old, seed);
         let newcomers: BTreeSet<Holder> = (20..20 + new).map(|n| plans::holder(n, 0)).collect();
-        let after = join(&before, &newcomers);
+        let leavers: BTreeSet<Holder> = (0..left).map(|n| plans::holder(n, 0)).collect();
+        let after = join(&before, &newcomers, &leavers);
+        let leaves = |one: &&Holding| leavers.contains(&one.holder);
+        if newcomers.is_empty() && before.iter().all(|one| leaves(&one)) {
+            prop_assert_eq!(after, before);
+            return Ok(());
+        }
+        prop_assert!(!after.iter().any(|one| leaves(&one)));
         let (was, is) = (owners(&before), owners(&after));
         prop_assert_eq!(is.len(), shards as usize);
         prop_assert_eq!(after.iter().map(|h| h.shards.len()).sum::<usize>(), shards as usize);
         prop_assert!(after.iter().all(|h| !h.shards.is_empty() && h.shards.is_sorted()));
-        let holders = before.len() + newcomers.len();
+        let gone = before.iter().filter(leaves).map(|one| one.shards.len());
+        let (gone, freed) = (gone.clone().count(), gone.sum::<usize>());
+        let holders = before.len() - gone + newcomers.len();
         let (least, most) = (shards as usize / holders, (shards as usize).div_ceil(holders));
         let nothing = holders - after.len();
         prop_assert!(nothing == 0 || least == 0, "a holder is left without a shard");
         prop_assert!(after.iter().all(|h| (least..=most).contains(&h.shards.len())));
         let moves = is.iter().filter(|(shard, holder)| was[shard] != **holder).count();
-        let counts: Vec<usize> = before.iter().map(|h| h.shards.len()).collect();
-        prop_assert_eq!(moves, fewest_moves(&counts, holders));
+        let stay = before.iter().filter(|one| !leaves(one));
+        let counts: Vec<usize> = stay.map(|h| h.shards.len()).collect();
+        prop_assert_eq!(moves, freed + fewest_moves(&counts, shards as usize, holders));
     }
 
     /// Broken if neighbouring shards all move to one newcomer: a burst there, and a gap here.
@@ -79,7 +92,7 @@ proptest! {
     fn moved_shards_are_spread(old in 1..6_u64, new in 1..4_u64) {
         let holders: Vec<Holder> = (0..old).map(|n| plans::holder(n, 0)).collect();
         let newcomers: BTreeSet<Holder> = (20..20 + new).map(|n| plans::holder(n, 0)).collect();
-        let after = join(&deal(256, &holders), &newcomers);
+        let after = join(&deal(256, &holders), &newcomers, &BTreeSet::new());
         let window = 8 * (old + new) as u32;
         for holding in &after {
             for begin in (0..256 - window).step_by(4) {
@@ -298,4 +311,90 @@ fn who_does_not_get_ready_gives_way() {
     let safe = story.now.plus_us(story.policy.fence_us);
     assert!(story.begins(&back) >= safe, "it may get ready this moment");
     assert!(story.decide().is_none(), "it gets no second chance");
+}
+
+/// An agent that leaves keeps its shards until a planned move gives them to the others, and not
+/// before one that is cut off has fenced itself: it is not lost.
+#[test]
+fn who_leaves_is_served_until_others_take_over() {
+    let mut story = Story::started(3, 3);
+    story.fact(0, What::AgentLeaving);
+    let next = story.reassigned();
+    assert_eq!((next.losses.len(), sizes(&next)), (0, vec![128, 128]));
+    let leaver = plans::holder(0, 0);
+    assert!(next.holdings.iter().all(|one| one.holder != leaver));
+    let lead_us = story.policy.fence_us + story.policy.takeover_us;
+    assert!(story.begins(&next) >= story.now.plus_us(lead_us));
+    story.now = story.begins(&next);
+    (0..3).for_each(|number| story.beat(number));
+    assert!(story.decide().is_none(), "it gets nothing back");
+}
+
+/// A lone agent that leaves goes on until somebody comes, who takes everything.
+#[test]
+fn a_lone_leaver_waits_for_a_newcomer() {
+    let mut story = Story::started(1, 1);
+    story.fact(0, What::AgentLeaving);
+    assert!(story.decide().is_none(), "nobody can take over");
+    story.beat(1);
+    let next = story.reassigned();
+    assert_eq!((next.losses.len(), sizes(&next)), (0, vec![256]));
+    assert_eq!(next.holdings[0].holder, plans::holder(1, 0));
+}
+
+/// One that stops before others have taken over is lost, and so is one that fails or falls silent:
+/// an announcement does not make it hold its shards for ever.
+#[test]
+fn a_leaver_that_stops_is_lost() {
+    for (what, reason) in [
+        (Some(finished()), LossReason::Left),
+        (Some(failed()), LossReason::Failed),
+        (None, LossReason::Silent),
+    ] {
+        let mut story = Story::started(2, 1);
+        story.fact(0, What::AgentLeaving);
+        let is_silent = what.is_none();
+        what.into_iter().for_each(|what| story.fact(0, what));
+        // It may be told last, by an agent of an earlier version.
+        story.fact(0, What::AgentLeaving);
+        if is_silent {
+            story.pass(story.policy.lost_us);
+        }
+        story.beat(1);
+        let next = story.reassigned();
+        assert_eq!((next.losses.len(), next.losses[0].reason), (1, reason));
+        assert_eq!(next.holdings[0].holder, plans::holder(1, 0));
+    }
+}
+
+/// Shards of a lost holder do not go to one that leaves while another stays.
+#[test]
+fn who_leaves_takes_nothing_over() {
+    let mut story = Story::started(3, 3);
+    story.pass(story.policy.lost_us);
+    [1, 2].into_iter().for_each(|number| story.beat(number));
+    story.fact(1, What::AgentLeaving);
+    let next = story.reassigned();
+    assert_eq!(next.losses[0].holder, plans::holder(0, 0));
+    let size = |number: u64| {
+        let mut its = next.holdings.iter();
+        its.find(|one| one.holder == plans::holder(number, 0))
+            .map(|one| one.shards.len())
+    };
+    assert_eq!(size(1).zip(size(2)), Some((85, 171)));
+}
+
+fn finished() -> What {
+    What::ShardsFinished(ShardsFinished {
+        reason: FinishReason::Left,
+        final_seq: 0,
+        totals: Totals::default(),
+    })
+}
+
+fn failed() -> What {
+    What::ShardsFailed(ShardsFailed {
+        reason: "broken".to_owned(),
+        cause: FailureCause::Broken,
+    })
 }

@@ -43,9 +43,9 @@ use crate::wall_clock;
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It drained, and all of its events are stored.
+    /// It left, and all of its events are stored.
     Left,
-    /// It drained, but not everything could be stored in time.
+    /// It left, but not everything could be stored in time.
     NotStored,
     /// A signal ended it at once; the exit code.
     Killed(i32),
@@ -81,6 +81,12 @@ struct Agent {
     has_coordinator: bool,
     /// Whether the absence of a coordinator was logged.
     has_logged_absence: bool,
+    /// When it began to leave.
+    left_at: Option<Instant>,
+    /// Whether a coordinator has answered a heartbeat since then.
+    is_leave_heard: bool,
+    /// Deadline for others to take its shards over, while it leaves.
+    drain_at: Option<Instant>,
     /// Deadline for leaving, once it drains.
     leave_deadline: Option<Instant>,
 }
@@ -115,8 +121,8 @@ async fn run_one_boot(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> 
     let mut agent = Agent::new(shell, replies);
     agent.find_dead_processes();
     loop {
-        if agent.leave_deadline.is_some() && agent.tasks.is_empty() {
-            return Ok(End::Exit(agent.announce_leaving(&mut shutdown).await));
+        if agent.may_leave() {
+            return Ok(End::Exit(agent.settle(&mut shutdown).await));
         }
         if agent.must_rejoin() {
             return Ok(End::Rejoin);
@@ -136,6 +142,7 @@ async fn run_one_boot(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> 
             halt = halts.next() => agent.on_halt(&halt.ok_or(Fault::Disconnected)?),
             halt = agent.halts.next() => halt.iter().for_each(|halt| agent.on_halt(halt)),
             () = sleep_until_opt(fence_at) => agent.fence(),
+            () = sleep_until_opt(agent.drain_at) => agent.drain(),
             () = sleep_until_opt(agent.leave_deadline) => return Ok(End::Exit(Exit::NotStored)),
             message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
             Some(reply) = reply_queue.recv() => agent.on_reply(reply),
@@ -164,6 +171,9 @@ impl Agent {
             beat_at: now,
             has_coordinator: false,
             has_logged_absence: false,
+            left_at: None,
+            is_leave_heard: false,
+            drain_at: None,
             leave_deadline: None,
         }
     }
@@ -217,6 +227,7 @@ impl Agent {
         match beat.reply {
             Ok(reply) => {
                 self.has_coordinator = true;
+                self.is_leave_heard |= self.left_at.is_some_and(|at| beat.sent_at >= at);
                 self.shell
                     .liveness_file
                     .iter()
@@ -301,7 +312,7 @@ impl Agent {
         let is_idle = self.tasks.is_empty() && self.recoveries.tasks.is_empty();
         is_idle
             && self.has_coordinator
-            && self.leave_deadline.is_none()
+            && !self.membership.leaves()
             && self.membership.must_rejoin()
     }
 
@@ -335,6 +346,9 @@ impl Agent {
         }
         self.recover_dead_processes();
         self.offer();
+        for run in self.membership.runs_to_notify() {
+            self.publisher(&run).publish(What::AgentLeaving);
+        }
     }
 
     /// Sends the commands to every worker, and starts one for each new run with shards whose kill
@@ -413,10 +427,25 @@ impl Agent {
             .clone()
     }
 
-    /// Begins to drain: every worker stops, reports and ends.
+    /// Begins to leave: tells its runs, and serves its shards until others take them over.
     fn leave(&mut self) {
-        tracing::info!("leaves");
+        let wait = self.shell.timeouts.hand_over;
+        tracing::info!(hand_over_s = wait.as_secs_f64(), "leaves");
         self.membership.leave();
+        if wait.is_zero() {
+            return self.drain();
+        }
+        let now = Instant::now();
+        self.left_at = Some(now);
+        self.drain_at = Some(now + wait);
+        // Coordinators are to know at once that it is full.
+        self.beat_at = now;
+    }
+
+    /// Waits no longer for others: every worker stops, reports and ends.
+    fn drain(&mut self) {
+        self.drain_at = None;
+        self.membership.drain();
         let longest = self
             .workers
             .values()
@@ -426,12 +455,16 @@ impl Agent {
         self.leave_deadline = Some(Instant::now() + drain_timeout);
     }
 
-    /// Publishes `AgentLeaving` to every run that knows it, and waits until all events are stored.
-    async fn announce_leaving(mut self, shutdown: &mut watch::Receiver<Shutdown>) -> Exit {
-        let runs: Vec<RunId> = self.membership.runs_to_notify().cloned().collect();
-        for run in &runs {
-            self.publisher(run).publish(What::AgentLeaving);
-        }
+    /// Whether it leaves and has nothing to serve any more: no shards, and none can come, since its
+    /// coordinator knows that it takes no more.
+    fn may_leave(&self) -> bool {
+        let is_known = self.is_leave_heard || !self.has_coordinator;
+        let is_free = self.leave_deadline.is_some() || is_known && !self.membership.is_holder();
+        self.membership.leaves() && self.tasks.is_empty() && is_free
+    }
+
+    /// Waits until all events are stored.
+    async fn settle(self, shutdown: &mut watch::Receiver<Shutdown>) -> Exit {
         let settled = async {
             for publisher in self.publishers.values() {
                 publisher.flush().await;

@@ -30,11 +30,22 @@ pub struct Membership {
     contact: Contact,
     /// Since when replies were too short for all missing events.
     more_since: Option<Instant>,
-    leaving: bool,
+    leave: Leave,
     /// Killed processes of this agent that are not reported yet, by run.
     recovering: BTreeSet<(RunId, BootId)>,
     runs: BTreeMap<RunId, RunEntry>,
     over: VecDeque<RunId>,
+}
+
+/// Progress of leaving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    /// It stays.
+    No,
+    /// It takes no new runs, and serves its shards until others take them over.
+    HandsOver,
+    /// It starts no more arrivals.
+    Drains,
 }
 
 /// One run.
@@ -51,6 +62,8 @@ struct RunEntry {
     finished: bool,
     /// It was replaced or stopped by itself, and could go on under another boot id.
     must_rejoin: bool,
+    /// It was told that the agent leaves.
+    knows_leave: bool,
 }
 
 /// Capacity to be offered to one run.
@@ -79,7 +92,7 @@ impl Membership {
             capabilities,
             contact: Contact::new(now),
             more_since: None,
-            leaving: false,
+            leave: Leave::No,
             recovering: BTreeSet::new(),
             runs: BTreeMap::new(),
             over: VecDeque::new(),
@@ -110,7 +123,7 @@ impl Membership {
             recovering: boots.into_iter().cloned().collect(),
             unreached: Vec::new(),
             about: None,
-            full: self.leaving || self.left(capacity) == Rate(0),
+            full: self.leaves() || self.left(capacity) == Rate(0),
         }
     }
 
@@ -136,6 +149,7 @@ impl Membership {
                 halted: false,
                 finished: false,
                 must_rejoin: false,
+                knows_leave: false,
             });
         if entry.tenant != news.tenant {
             let (run, known, named) = (&news.run, &entry.tenant, &news.tenant);
@@ -215,9 +229,28 @@ impl Membership {
         self.over.contains(run)
     }
 
-    /// The agent drains.
+    /// The agent leaves: it takes no new runs, and serves its shards until others take them over.
     pub fn leave(&mut self) {
-        self.leaving = true;
+        if !self.leaves() {
+            self.leave = Leave::HandsOver;
+        }
+    }
+
+    /// The agent waits no longer for others to take its shards over.
+    pub fn drain(&mut self) {
+        self.leave = Leave::Drains;
+    }
+
+    /// Whether the agent leaves.
+    #[must_use]
+    pub fn leaves(&self) -> bool {
+        self.leave != Leave::No
+    }
+
+    /// Whether it has shards to fire, now or later, of any run.
+    #[must_use]
+    pub fn is_holder(&self) -> bool {
+        self.runs.values().any(RunEntry::is_held)
     }
 
     /// The worker of `run` has ended; `reason` unless it failed.
@@ -274,7 +307,7 @@ impl Membership {
 
     /// Offers to make now, one for each run whose needs this agent meets. They count as promised.
     pub fn offers(&mut self, capacity: Rate) -> Vec<Offer> {
-        if self.leaving {
+        if self.leaves() {
             return Vec::new();
         }
         let mut left = self.left(capacity);
@@ -302,16 +335,23 @@ impl Membership {
     /// Commands and view of each run that is not finished here.
     pub fn commands(&self) -> impl Iterator<Item = (&RunId, &AgentView, RunCommands)> {
         let runs = self.runs.iter().filter(|(_, entry)| !entry.finished);
-        runs.map(|(run, entry)| (run, &entry.view, entry.commands(self.leaving)))
+        let drains = self.leave == Leave::Drains;
+        runs.map(move |(run, entry)| (run, &entry.view, entry.commands(drains)))
     }
 
-    /// Runs that know of this agent: it has offered to them or holds their shards.
-    pub fn runs_to_notify(&self) -> impl Iterator<Item = &RunId> {
+    /// Runs that know of this agent and have to be told now that it leaves, each once: it has
+    /// offered to them or holds their shards, and has not finished.
+    pub fn runs_to_notify(&mut self) -> Vec<RunId> {
+        if !self.leaves() {
+            return Vec::new();
+        }
         let known = |entry: &RunEntry| entry.offered.is_some() || !entry.view.holds().is_empty();
-        self.runs
-            .iter()
-            .filter(move |(_, entry)| known(entry))
-            .map(|(run, _)| run)
+        let told = self.runs.iter_mut().filter_map(|(run, entry)| {
+            let is_due = known(entry) && !entry.finished && !entry.knows_leave;
+            entry.knows_leave |= is_due;
+            is_due.then(|| run.clone())
+        });
+        told.collect()
     }
 
     /// Removes the runs that are over and returns them.
@@ -368,7 +408,7 @@ impl RunEntry {
         Some((created.plan.profile.peak(), created.gather_by))
     }
 
-    fn commands(&self, leaving: bool) -> RunCommands {
+    fn commands(&self, drains: bool) -> RunCommands {
         RunCommands {
             generation: self.view.generation(),
             holds: self.view.holds(),
@@ -377,7 +417,7 @@ impl RunEntry {
             stage: self.view.stage(),
             superseded: self.view.superseded(),
             isolated: self.isolated,
-            leaving,
+            leaving: drains,
             halted: self.halted,
         }
     }

@@ -173,6 +173,13 @@ struct Flags {
     /// Time without a coordinator after which it stops by itself [default: 60s]
     #[arg(long, value_name = "DURATION")]
     no_coordinator: Option<String>,
+    /// Time after SIGTERM for other agents to take its shards over (or env AGENT_HAND_OVER)
+    /// [default: 30s; 0s: it does not wait]
+    ///
+    /// It serves its shards until then, so that no arrival is lost. A process that ends it must
+    /// give it this time, that of the longest call, and ten seconds.
+    #[arg(long, value_name = "DURATION")]
+    hand_over: Option<String>,
 }
 
 /// Why the configuration is invalid.
@@ -215,7 +222,7 @@ impl Config {
         let python = desk.take(python(&flags, world)).unwrap_or_default();
         let targets = targets(&flags, world, &mut desk);
         let labels = labels(&flags, &mut desk);
-        let timeouts = timeouts(&flags, &mut desk);
+        let timeouts = timeouts(&flags, world, &mut desk);
         let parts = (nats, id, subjects, capacity, cores, max_in_flight);
         let (Some(nats), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
             parts
@@ -427,8 +434,15 @@ fn targets(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> TargetPolic
     }
 }
 
-fn timeouts(flags: &Flags, desk: &mut Problems) -> Timeouts {
+fn timeouts(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Timeouts {
     let mut timeouts = Timeouts::default();
+    let mut hand_over = flags.hand_over.clone();
+    if flags.local_stack {
+        // The agents of a stack end together: none is left to take over.
+        timeouts.hand_over = Duration::ZERO;
+    } else {
+        hand_over = hand_over.or_else(|| (world.env)("AGENT_HAND_OVER"));
+    }
     let places = [
         ("heartbeat", &flags.heartbeat, &mut timeouts.heartbeat),
         ("fence", &flags.fence, &mut timeouts.fence),
@@ -437,6 +451,7 @@ fn timeouts(flags: &Flags, desk: &mut Problems) -> Timeouts {
             &flags.no_coordinator,
             &mut timeouts.no_coordinator,
         ),
+        ("hand-over", &hand_over, &mut timeouts.hand_over),
     ];
     for (field, text, place) in places {
         let parsed = text.as_ref().map(|text| parse_duration_us(field, text));

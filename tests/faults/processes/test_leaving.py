@@ -1,0 +1,176 @@
+"""Agents that are terminated in the middle of a run hand their shards over: no arrival is lost.
+
+With the shortened timeouts of `elastic`: a planned move takes three seconds at most.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.support.elastic import AGENT, COORDINATOR, Plan, assert_accounted, load, started
+from tests.faults.support.loads import WEIGHTED
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Finished, Loadpilot, Running
+    from tests.e2e.support.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+RPS = 100
+MOVED = "leaves and hands over"
+
+
+def assert_nothing_lost(finished: Finished, oracle: Oracle, secs: int) -> Plan:
+    """Holds a run to the oracle: each arrival came once, from the holder of its shard."""
+    report = finished.report
+    plan = Plan(report, RPS, secs)
+    assert assert_accounted(finished, oracle, plan) == set()
+    assert report["arrivals"]["started"] == plan.planned, report["arrivals"]
+    assert report["gaps"]["lost"] == []
+    assert started(report) == dict(plan.shares(set(range(plan.planned))))
+    assert all(one["finished"] for one in report["run"]["holders"])
+    return plan
+
+
+def leave(agent: Running) -> None:
+    """Terminates an agent, and waits until it has told the run."""
+    agent.signal(signal.SIGTERM)
+    agent.until("AgentLeaving")
+
+
+@pytest.mark.case(n=4)
+def test_an_agent_that_leaves_loses_no_arrival(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if an arrival is lost or sent twice where shards leave an agent that ends, or if the
+    story of the run does not say who left and who took over."""
+    secs = 12
+    oracle.delay(300)
+    fleet.coordinator(*COORDINATOR)
+    leaver, *_ = (fleet.agent(f"a-{n}", *AGENT) for n in (1, 2, 3))
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(RPS, secs, 3)) as running:
+        assert oracle.wait_count(2 * RPS, 30)
+        leave(leaver)
+        running.until("a-1: leaving")
+        running.until(f"a-1 {MOVED} 86 to a-2 × 43, a-3 × 43")
+        assert leaver.end(20).code == 0
+        finished = running.end()
+    plan = assert_nothing_lost(finished, oracle, secs)
+    assert [plan.sizes(n) for n in range(2)] == [[85, 85, 86], [128, 128]]
+    (left,) = [one for one in finished.report["run"]["holders"] if one["holder"]["agent"] == "a-1"]
+    assert left.get("lost") is None, "it handed over what it held"
+
+
+@pytest.mark.case(n=4)
+@pytest.mark.long
+def test_a_rollout_of_all_agents_loses_no_arrival(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a run does not outlive all its agents, one after the other, without a hole."""
+    secs = 30
+    fleet.coordinator(*COORDINATOR)
+    old = [fleet.agent(f"a-{n}", *AGENT) for n in range(3)]
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(RPS, secs, 3)) as running:
+        assert oracle.wait_count(RPS, 30)
+        for number, leaver in enumerate(old):
+            fleet.agent(f"b-{number}", *AGENT)
+            leave(leaver)
+            running.until(f"b-{number} joins with")
+            assert leaver.end(20).code == 0
+        finished = running.end()
+    plan = assert_nothing_lost(finished, oracle, secs)
+    last = {held["holder"]["agent"] for held in plan.maps[-1]["holdings"]}
+    assert last == {"b-0", "b-1", "b-2"}
+
+
+@pytest.mark.case(n=4)
+def test_an_agent_leaves_while_no_coordinator_is_there(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if an agent that leaves does not wait for a coordinator that is killed and comes
+    back."""
+    secs = 14
+    coordinator = fleet.coordinator(*COORDINATOR)
+    leaver, _ = (fleet.agent(f"a-{n}", *AGENT) for n in (1, 2))
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(RPS, secs, 2)) as running:
+        assert oracle.wait_count(RPS, 30)
+        coordinator.kill()
+        coordinator.end()
+        leave(leaver)
+        before = oracle.counts().received
+        assert oracle.wait_count(before + RPS, 30), "it serves its shards meanwhile"
+        fleet.coordinator(*COORDINATOR)
+        running.until(f"a-1 {MOVED} 128 to a-2 × 128")
+        assert leaver.end(20).code == 0
+        finished = running.end()
+    assert_nothing_lost(finished, oracle, secs)
+
+
+@pytest.mark.case(n=4)
+def test_an_agent_leaves_while_another_one_joins(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a move that is under way is mistaken for one from the agent that leaves."""
+    secs = 16
+    fleet.coordinator(*COORDINATOR)
+    leaver = fleet.agent("a-1", *AGENT)
+    flags = load(RPS, secs, 2, "--min-agents", "1", "--wait-agents", "1s")
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *flags) as running:
+        assert oracle.wait_count(RPS, 30)
+        fleet.agent("a-2", *AGENT)
+        running.until("a-2 joins with 128")
+        leave(leaver)
+        running.until(f"a-1 {MOVED} 128 to a-2 × 128")
+        assert leaver.end(20).code == 0
+        finished = running.end()
+    plan = assert_nothing_lost(finished, oracle, secs)
+    assert [plan.sizes(n) for n in range(3)] == [[256], [128, 128], [256]]
+
+
+@pytest.mark.case(n=4)
+def test_an_agent_is_killed_before_others_have_taken_over(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if more is lost than what the killed agent still had to send."""
+    secs = 12
+    fleet.coordinator(*COORDINATOR)
+    leaver, *_ = (fleet.agent(f"a-{n}", *AGENT) for n in (1, 2, 3))
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(RPS, secs, 3)) as running:
+        assert oracle.wait_count(2 * RPS, 30)
+        leave(leaver)
+        running.until(f"a-1 {MOVED}")
+        leaver.kill()
+        finished = running.end()
+    plan = Plan(finished.report, RPS, secs)
+    missing = assert_accounted(finished, oracle, plan)
+    assert missing
+    assert {agent for agent, _ in plan.shares(missing)} == {"a-1"}
+    assert max(map(plan.tick, missing)) < plan.maps[1]["from_tick"]
+    assert {gap["holder"]["agent"] for gap in finished.report["gaps"]["lost"]} == {"a-1"}
+
+
+@pytest.mark.case(n=4)
+def test_a_lone_agent_waits_for_a_newcomer_and_not_for_ever(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a lone agent ends at once although another one comes, or never ends."""
+    secs = 14
+    fleet.coordinator(*COORDINATOR)
+    leaver = fleet.agent("a-1", *AGENT)
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(RPS, secs, 1)) as running:
+        assert oracle.wait_count(RPS, 30)
+        leave(leaver)
+        last = fleet.agent("a-2", *AGENT, "--hand-over", "1s")
+        running.until("a-2 joins with 256")
+        assert leaver.end(20).code == 0
+        before = oracle.counts().received
+        assert oracle.wait_count(before + RPS, 30), "it has taken over"
+        leave(last)
+        assert last.end(20).code == 0
+        running.until("capacity reduced: lost a-2 × 256: left")
+        running.signal(signal.SIGINT)
+        finished = running.end()
+    report = finished.report
+    assert report["run"]["ending"] == "stopped"
+    assert {gap["holder"]["agent"] for gap in report["gaps"]["lost"]} <= {"a-2"}
