@@ -34,7 +34,8 @@ pub enum What {
     ShardsFinished(ShardsFinished),
     /// The agent cannot perform its shards.
     ShardsFailed(ShardsFailed),
-    /// The operator ends the agent; it drains.
+    /// The operator ends the agent. It serves its shards until others take them over, or until
+    /// [`What::ShardsFinished`].
     AgentLeaving,
     /// The agent fenced itself because it had lost control.
     IsolationStop(IsolationStop),
