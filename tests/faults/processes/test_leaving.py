@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RPS = 100
 MOVED = "leaves and hands over"
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def assert_nothing_lost(finished: Finished, oracle: Oracle, secs: int) -> Plan:
@@ -53,7 +54,7 @@ def test_an_agent_that_leaves_loses_no_arrival(
         assert oracle.wait_count(2 * RPS, 30)
         leave(leaver)
         running.until("a-1: leaving")
-        running.until(f"a-1 {MOVED} 86 to a-2 × 43, a-3 × 43")
+        running.until(f"a-1 {MOVED} 86 to a-2 {TIMES} 43, a-3 {TIMES} 43")
         assert leaver.end(20).code == 0
         finished = running.end()
     plan = assert_nothing_lost(finished, oracle, secs)
@@ -101,7 +102,7 @@ def test_an_agent_leaves_while_no_coordinator_is_there(
         before = oracle.counts().received
         assert oracle.wait_count(before + RPS, 30), "it serves its shards meanwhile"
         fleet.coordinator(*COORDINATOR)
-        running.until(f"a-1 {MOVED} 128 to a-2 × 128")
+        running.until(f"a-1 {MOVED} 128 to a-2 {TIMES} 128")
         assert leaver.end(20).code == 0
         finished = running.end()
     assert_nothing_lost(finished, oracle, secs)
@@ -121,7 +122,7 @@ def test_an_agent_leaves_while_another_one_joins(
         fleet.agent("a-2", *AGENT)
         running.until("a-2 joins with 128")
         leave(leaver)
-        running.until(f"a-1 {MOVED} 128 to a-2 × 128")
+        running.until(f"a-1 {MOVED} 128 to a-2 {TIMES} 128")
         assert leaver.end(20).code == 0
         finished = running.end()
     plan = assert_nothing_lost(finished, oracle, secs)
@@ -168,7 +169,7 @@ def test_a_lone_agent_waits_for_a_newcomer_and_not_for_ever(
         assert oracle.wait_count(before + RPS, 30), "it has taken over"
         leave(last)
         assert last.end(20).code == 0
-        running.until("capacity reduced: lost a-2 × 256: left")
+        running.until(f"capacity reduced: lost a-2 {TIMES} 256: left")
         running.signal(signal.SIGINT)
         finished = running.end()
     report = finished.report
