@@ -34,8 +34,7 @@ pub enum What {
     ShardsFinished(ShardsFinished),
     /// The agent cannot perform its shards.
     ShardsFailed(ShardsFailed),
-    /// The operator ends the agent. It serves its shards until others take them over, or until
-    /// [`What::ShardsFinished`].
+    /// The operator ends the agent, which serves its shards until others take them over.
     AgentLeaving,
     /// The agent fenced itself because it had lost control.
     IsolationStop(IsolationStop),
