@@ -60,8 +60,8 @@ pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
 }
 
 /// The map after the loss of `gone`. A successor gets all shards of its predecessor; the others are
-/// dealt to the holders with the fewest. `leaving` holders keep what they have, and get more only if
-/// no other holder is left. Empty when no holder is left.
+/// dealt to the holders with the fewest. `leaving` holders keep what they have, and get more only
+/// if no other holder is left. Empty when no holder is left.
 #[must_use]
 pub fn take_over(
     shards: u32,

@@ -1,5 +1,5 @@
-//! The two ways to end an agent: leave, or at once. After the first SIGTERM or SIGINT it leaves, the
-//! second ends it.
+//! The two ways to end an agent: leave, or at once. After the first SIGTERM or SIGINT it leaves,
+//! the second ends it.
 
 use tokio::sync::watch;
 

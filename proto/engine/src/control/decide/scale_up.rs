@@ -2,8 +2,8 @@
 //!
 //! The part of [`crate::control::decide`] that makes a fleet elastic: a run with fewer holders than
 //! it wants takes in agents that came late, or that were idle until it lost one, and an agent that
-//! leaves serves its shards until others take them. Must never move a shard while its old holder may
-//! still be sending, nor more shards than an even map needs.
+//! leaves serves its shards until others take them. Must never move a shard while its old holder
+//! may still be sending, nor more shards than an even map needs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -17,8 +17,8 @@ use crate::control::decide::Run;
 use crate::control::decide::timeouts::{fetch_us, readiness_us};
 use crate::control::run_state::Resignation;
 
-/// The map with `newcomers` and without `leavers`: even, to within one shard, and by as few moves as
-/// possible. A leaver gives all its shards, each other holder only its surplus, spread over its
+/// The map with `newcomers` and without `leavers`: even, to within one shard, and by as few moves
+/// as possible. A leaver gives all its shards, each other holder only its surplus, spread over its
 /// shards; a newcomer that would get nothing is left out. Unchanged when nobody is left to take.
 #[must_use]
 pub fn join(

@@ -419,14 +419,8 @@ fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
         } else {
             BTreeMap::new()
         };
-        let mut holdings = take_over(
-            shards,
-            &last.holdings,
-            &gone,
-            &heirs,
-            &[].into(),
-            &[].into(),
-        );
+        let (held, none) = (&last.holdings, [].into());
+        let mut holdings = take_over(shards, held, &gone, &heirs, &none, &none);
         if dice.chance(20) {
             // No coordinator leaves shards without a holder; the fold must name them all the same.
             holdings[0].shards.retain(|shard| shard % 3 != 0);
