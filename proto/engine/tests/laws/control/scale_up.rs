@@ -394,6 +394,7 @@ fn finished() -> What {
 
 fn failed() -> What {
     What::ShardsFailed(ShardsFailed {
+        generation: 1,
         reason: "broken".to_owned(),
         cause: FailureCause::Broken,
     })
