@@ -66,7 +66,7 @@ async fn a_plan_is_stored_once() {
     let _agent = rig.agent("a", true).await;
     let path = format!("/{}", "x".repeat(8_000));
     let step = |n: usize| json!({"name": format!("{n}"), "method": "GET", "path": path});
-    let run = request_run_with(&bus, (0..62).map(step).collect()).await;
+    let run = request_run_with(&bus, (0..63).map(step).collect()).await;
     assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
     let requests = bus
         .read(Stream::Ctl, vec![subjects().req(&run)], None)
