@@ -114,7 +114,7 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
         ours, theirs = token("shop", url), token("search", url)
         assert ours == token("shop", "127.0.0.1") != theirs
 
-        # Below the rate nobody is asked.
+        # Below the rate no target is asked.
         slow = run(url, "--rps", "10", "--duration", "1s")
         assert slow.judged == 0, slow.stderr
         assert (Site.received[FILE], Site.received["load"]) == (0, 10)
@@ -172,7 +172,7 @@ def test_a_rate_is_not_raised_without_a_proof(
 
 
 def test_a_key_that_others_may_read_is_refused(loadpilot: Loadpilot, key: Path) -> None:
-    """Broken if anybody on the machine can make tokens, or a key is printed."""
+    """Broken if any user of the machine can make tokens, or a key is printed."""
     for mode, text, rule in (
         (0o644, "k" * 40, "only its owner may read"),
         (0o600, "hunter2", "a key of 32 to 1024 bytes"),

@@ -35,7 +35,7 @@ def assert_nothing_lost(finished: Finished, oracle: Oracle, secs: int) -> Plan:
 
 
 def leave(agent: Running) -> None:
-    """Terminates an agent, and waits until it has told the run."""
+    """Terminates an agent, and waits until the run's log says so."""
     agent.signal(signal.SIGTERM)
     agent.until("AgentLeaving")
 

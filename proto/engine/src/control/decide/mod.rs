@@ -30,10 +30,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadpilot_events::Capability;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::assign::{Loss, LossReason};
-use loadpilot_events::log::ctl::OwnershipProof;
 use loadpilot_events::log::ctl::{
-    Decision, Ending, RunCreated, RunRefused, ShardsReassigned, StartCancelled, StartScheduled,
-    StopReason, StopScheduled, Unanswered,
+    Decision, Ending, OwnershipProof, RunCreated, RunRefused, ShardsReassigned, StartCancelled,
+    StartScheduled, StopReason, StopScheduled, Unanswered,
 };
 use loadpilot_events::log::req::{RunRequested, StopRequested};
 use loadpilot_events::refusal::Problem;

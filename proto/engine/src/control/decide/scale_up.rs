@@ -19,7 +19,7 @@ use crate::control::run_state::Resignation;
 
 /// The map with `newcomers` and without `leavers`: even, to within one shard, and by as few moves
 /// as possible. A leaver gives all its shards, each other holder only its surplus, spread over its
-/// shards; a newcomer that would get nothing is left out. Unchanged when nobody is left to take.
+/// shards; a newcomer that would get nothing is left out. Unchanged when no holder is left to take them.
 #[must_use]
 pub fn join(
     holdings: &[Holding],
@@ -92,8 +92,8 @@ impl Run<'_> {
             0 => BTreeSet::new(),
             room => self.idle_agents().into_iter().take(room).collect(),
         };
-        let somebody_takes = !newcomers.is_empty() || stay > 0 && !leavers.is_empty();
-        if !somebody_takes {
+        let has_takers = !newcomers.is_empty() || stay > 0 && !leavers.is_empty();
+        if !has_takers {
             return None;
         }
         let lead_us = self.move_lead_us(!newcomers.is_empty());

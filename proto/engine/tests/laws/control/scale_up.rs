@@ -330,12 +330,12 @@ fn who_leaves_is_served_until_others_take_over() {
     assert!(story.decide().is_none(), "it gets nothing back");
 }
 
-/// A lone agent that leaves goes on until somebody comes, who takes everything.
+/// A lone agent that leaves goes on until another one comes, which takes everything.
 #[test]
 fn a_lone_leaver_waits_for_a_newcomer() {
     let mut story = Story::started(1, 1);
     story.fact(0, What::AgentLeaving);
-    assert!(story.decide().is_none(), "nobody can take over");
+    assert!(story.decide().is_none(), "no agent can take over");
     story.beat(1);
     let next = story.reassigned();
     assert_eq!((next.losses.len(), sizes(&next)), (0, vec![256]));
@@ -355,7 +355,7 @@ fn a_leaver_that_stops_is_lost() {
         story.fact(0, What::AgentLeaving);
         let is_silent = what.is_none();
         what.into_iter().for_each(|what| story.fact(0, what));
-        // It may be told last, by an agent of an earlier version.
+        // It may come last, from an agent of an earlier version.
         story.fact(0, What::AgentLeaving);
         if is_silent {
             story.pass(story.policy.lost_us);

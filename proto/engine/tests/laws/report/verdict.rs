@@ -140,7 +140,10 @@ fn a_run_that_started_nothing_says_nothing_of_the_target() {
     };
     let [ending, unfinished] = reasons(Rules::V3).try_into().unwrap();
     assert!(ending.contains("did not come to its end"), "{ending}");
-    assert!(unfinished.contains("no request was finished"), "{unfinished}");
+    assert!(
+        unfinished.contains("no request was finished"),
+        "{unfinished}"
+    );
     assert!(reasons(Rules::V2)[2].contains("the target accepts no more"));
 }
 

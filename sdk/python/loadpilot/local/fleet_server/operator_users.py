@@ -117,7 +117,7 @@ def renew(keys: Path, file: Path, expires: int | None, now: int) -> User:
         raise Refused([rule("--renew", must, str(file))])
     signer = _signer(keys, account, role)
     if not is_signed_by(signer, jwt):
-        # Its claims may be anybody's, such as the name of another tenant.
+        # Its claims may be false, such as the name of another tenant.
         raise Refused([rule("--renew", "must hold a JWT that is signed", str(file))])
     nats = {name: value for name, value in claims["nats"].items() if name != "version"}
     jwt = signed(signer, key.public, claims["name"], now, nats, expires)

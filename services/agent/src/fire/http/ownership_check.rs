@@ -1,7 +1,7 @@
 //! Looks for the token by which the owner of a host shows that a tenant may load it (ADR 0067).
 //!
 //! The token is read from the addresses that the load goes to, since the owner of a name may let it
-//! lead to a server of somebody else. Must never follow a redirect, nor read without limits of time
+//! lead to a server of another owner. Must never follow a redirect, nor read without limits of time
 //! and size.
 
 use std::collections::BTreeSet;

@@ -62,7 +62,7 @@ struct RunEntry {
     finished: bool,
     /// It was replaced or stopped by itself, and could go on under another boot id.
     must_rejoin: bool,
-    /// It was told that the agent leaves.
+    /// Its log says that the agent leaves.
     knows_leave: bool,
 }
 
@@ -339,19 +339,19 @@ impl Membership {
         runs.map(move |(run, entry)| (run, &entry.view, entry.commands(drains)))
     }
 
-    /// Runs that know of this agent and have to be told now that it leaves, each once: it has
+    /// Runs that know of this agent and whose logs are to say now that it leaves, each once: it has
     /// offered to them or holds their shards, and has not finished.
     pub fn runs_to_notify(&mut self) -> Vec<RunId> {
         if !self.leaves() {
             return Vec::new();
         }
         let known = |entry: &RunEntry| entry.offered.is_some() || !entry.view.holds().is_empty();
-        let told = self.runs.iter_mut().filter_map(|(run, entry)| {
+        let runs = self.runs.iter_mut().filter_map(|(run, entry)| {
             let is_due = known(entry) && !entry.finished && !entry.knows_leave;
             entry.knows_leave |= is_due;
             is_due.then(|| run.clone())
         });
-        told.collect()
+        runs.collect()
     }
 
     /// Removes the runs that are over and returns them.
