@@ -58,12 +58,13 @@ FLEET = RequestDefaults(1, 60_000_000, 3_000_000)
 class Gateway:
     """One gateway."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (settings)
         self,
         logs: Logs,
         defaults: RequestDefaults = FLEET,
         local_agents: int | None = None,
         scenario_files: ScenarioFiles | None = None,
+        *,
         tenant: str | None = None,
         views: int = LIVE_VIEWS_DEFAULT,
         limit: RequestLimit | None = None,

@@ -19,7 +19,8 @@ use crate::control::run_state::Resignation;
 
 /// The map with `newcomers` and without `leavers`: even, to within one shard, and by as few moves
 /// as possible. A leaver gives all its shards, each other holder only its surplus, spread over its
-/// shards; a newcomer that would get nothing is left out. Unchanged when no holder is left to take them.
+/// shards; a newcomer that would get nothing is left out. Unchanged when no holder is left to take
+/// them.
 #[must_use]
 pub fn join(
     holdings: &[Holding],
