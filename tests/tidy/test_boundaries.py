@@ -17,6 +17,7 @@ ALLOWED_UNDER_PROTO = {
     "bytes",
     "flate2",
     "hdrhistogram",
+    "hmac",
     "memchr",
     "postcard",
     "ruzstd",
@@ -37,6 +38,7 @@ ALLOWED_BENEATH = {
     *("alloc-no-stdlib", "alloc-stdlib", "twox-hash"),
     *("adler2", "byteorder", "cobs", "crc32fast", "miniz_oxide", "nom", "simd-adler32"),
     *("block-buffer", "const-oid", "cpufeatures", "crypto-common", "digest", "hybrid-array"),
+    *("cmov", "ctutils"),
     *("cfg-if", "dyn-clone", "itoa", "num-traits", "ref-cast", "serde_core"),
     *("typenum", "zmij"),
     # What their macros are made of.

@@ -7,21 +7,19 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use loadpilot_events::id::TenantId;
 use loadpilot_events::log::ctl::{Excess, OwnershipProof};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::units::Rate;
-use sha2::{Digest as _, Sha256};
+use sha2::Sha256;
 
 /// Minimum length of an operator's key, in bytes.
 pub const KEY_BYTES_MIN: usize = 32;
 
 /// Maximum length of an operator's key, in bytes.
 pub const KEY_BYTES_MAX: usize = 1024;
-
-/// Number of bytes that SHA-256 takes at a time.
-const BLOCK_BYTES: usize = 64;
 
 /// Beginning of every token.
 const TOKEN_PREFIX: &str = "loadpilot-";
@@ -169,16 +167,8 @@ fn host_name(host: &str) -> String {
 }
 
 fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
-    let mut block = [0; BLOCK_BYTES];
-    if key.len() > BLOCK_BYTES {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let padded = |pad: u8| block.map(|byte| byte ^ pad);
-    let inner = Sha256::new().chain_update(padded(0x36)).chain_update(text);
-    let outer = Sha256::new().chain_update(padded(0x5c));
-    outer.chain_update(inner.finalize()).finalize().into()
+    let keyed = Hmac::<Sha256>::new_from_slice(key).expect("a key may have any length");
+    keyed.chain_update(text).finalize().into_bytes().into()
 }
 
 #[cfg(test)]
