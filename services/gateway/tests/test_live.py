@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from services.gateway.tests.gateways import API, Gateways, plan
+from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateways, plan
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
@@ -72,7 +72,7 @@ def test_many_live_views_leave_readiness_stop_and_halt(
 ) -> None:
     """Broken if live views take the connections that a stop needs."""
     fleet.coordinator()
-    gateway = gateways.start()
+    gateway = gateways.start(**MANY_REQUESTS)
     # Without an agent each of them waits, and is followed for as long.
     wanted = {"plan": plan(loadpilot, oracle)}
     runs = [gateway.tell("/runs", wanted).json["run"] for _ in range(FOLLOWED + 1)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from services.gateway.tests.gateways import API, Gateway, Gateways, plan
+from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateway, Gateways, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def test_ten_thousand_idle_streams(
         pytest.skip(f"needs {needed} open files, the hard limit is {hard}: ulimit -Hn")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
     fleet.coordinator()
-    gateway = gateways.start(LIVE_VIEWS=str(STREAMS))
+    gateway = gateways.start(LIVE_VIEWS=str(STREAMS), **MANY_REQUESTS)
     (process,) = gateways.processes
     run = waiting_run(gateway, loadpilot, oracle)
     with ExitStack() as stack:
