@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FOLDER = Path("target/nightly")
-WORKERS = 2 * (os.cpu_count() or 1)
+WORKERS = 2 * (os.cpu_count() or 1) + 1
 """Workers of pytest, as in ./dev."""
 IDLE = ("chrt", "--idle", "0") if shutil.which("chrt") else ("nice", "-n", "19")
 """Runs a command when no other process wants the processor."""

@@ -128,6 +128,7 @@ def test_a_forged_jwt_is_neither_accepted_nor_renewed(
     assert forged in creds.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_jwts_that_expire_mid_run_cost_no_arrival(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_jwts_that_expire_mid_run_cost_no_arrival(
     assert finished.report["calls"]["outcomes"] == {"ok": planned}
 
 
+@pytest.mark.slow
 def test_a_revoked_agent_is_cut_mid_run(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:

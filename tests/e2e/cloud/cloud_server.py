@@ -67,12 +67,16 @@ class Hosted(Fleet):
         for name, value in variables.items():
             self.environ.setenv(name, str(value))
 
-    def beside(self, name: str, lines: str) -> Running:
-        """Start another server, such as a leaf node, and wait until it answers."""
+    def beside(self, name: str, lines: str, *logged: str) -> Running:
+        """Start another server, such as a leaf node, and wait until it answers and has logged each
+        of the given texts, in any order."""
         file = self.folder / f"{name}.conf"
         file.write_text(lines, encoding="utf-8")
         started = self._start(nats_server(), "--config", str(file))
-        started.until("Server is ready")
+        missing = {"Server is ready", *logged}
+        while missing:
+            line = started.until("")
+            missing = {text for text in missing if text not in line}
         return started
 
 

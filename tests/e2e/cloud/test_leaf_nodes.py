@@ -37,6 +37,10 @@ def hub(tmp_path: Path, environ: pytest.MonkeyPatch, store: str = "") -> tuple[H
     return Hosted(tmp_path, environ, leaves + account(user("made-up")), store=store), port
 
 
+CONNECTED = "Leafnode connection created"
+"""Logged by a leaf node once it is connected to its hub."""
+
+
 def leaf(port: int, hub_port: int, jetstream: str = "") -> str:
     """Configuration of a leaf node; all its users are the one user of the hub."""
     remote = f'{{ url: "nats-leaf://fleet:made-up@127.0.0.1:{hub_port}" }}'
@@ -57,8 +61,7 @@ def test_a_leaf_node_drops_and_comes_back_mid_run(
     near = f"nats://127.0.0.1:{port}"
     fleet.set(NATS_TOKEN="fleet:made-up")
     with fleet:
-        first = fleet.beside("leaf", leaf(port, hub_port))
-        first.until("Leafnode connection created")
+        first = fleet.beside("leaf", leaf(port, hub_port), CONNECTED)
         fleet.coordinator()
         agents = [fleet.agent(name, url=near) for name in ("a-1", "a-2")]
         with fleet.start(loadpilot, SCENE, oracle.url, *LOAD) as running:
@@ -84,7 +87,7 @@ def test_a_log_in_the_domain_of_another_server(
     port = free_port()
     fleet.set(NATS_TOKEN="fleet:made-up", SHOP_KEY="hush")
     with fleet:
-        fleet.beside("leaf", leaf(port, hub_port, store)).until("Leafnode connection created")
+        fleet.beside("leaf", leaf(port, hub_port, store), CONNECTED)
         fleet.url = f"nats://127.0.0.1:{port}"
         with monkeypatch.context() as here:
             here.setenv("NATS_DOMAIN", "hub")

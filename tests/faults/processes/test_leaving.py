@@ -40,6 +40,7 @@ def leave(agent: Running) -> None:
     agent.until("AgentLeaving")
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_an_agent_that_leaves_loses_no_arrival(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
@@ -85,6 +86,7 @@ def test_a_rollout_of_all_agents_loses_no_arrival(
     assert last == {"b-0", "b-1", "b-2"}
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_an_agent_leaves_while_no_coordinator_is_there(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
@@ -108,6 +110,7 @@ def test_an_agent_leaves_while_no_coordinator_is_there(
     assert_nothing_lost(finished, oracle, secs)
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_an_agent_leaves_while_another_one_joins(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
@@ -151,6 +154,7 @@ def test_an_agent_is_killed_before_others_have_taken_over(
     assert {gap["holder"]["agent"] for gap in finished.report["gaps"]["lost"]} == {"a-1"}
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_a_lone_agent_waits_for_a_newcomer_and_not_for_ever(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
