@@ -45,6 +45,7 @@ NOT_RUN = {
     "python3 -m venv": "tests/deploy/test_wheels.py",
     "vegeta": "tests/nightly/test_vegeta.py",
     "curl": "tests/e2e/fleet/test_api.py, services/gateway/tests/test_start.py",
+    "nats-server --signal reload": "tests/deploy/roles/test_operator_mode.py",
     "jq -n '{plan": "services/gateway/tests/test_start.py",
     "promtool": "tests/e2e/sinks/test_scrapes.py",
     "loadpilot record": "tests/e2e/imports/test_recorded_session.py",
