@@ -41,7 +41,7 @@ def test_the_suites_pass() -> None:
 
 
 def test_a_wrong_object_fails_a_suite(tmp_path: Path) -> None:
-    """Broken if the suites pass whatever the chart renders."""
+    """Broken if the suites pass with a chart that renders something else."""
     values = tmp_path / "values.yaml"
     values.write_text("agent: {replicas: 4}\n", encoding="utf-8")
     ran = unittest("parts.yaml", "--values", str(values))

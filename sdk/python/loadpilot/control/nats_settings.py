@@ -28,7 +28,7 @@ PREFIX_VARIABLE = "NATS_API_PREFIX"
 CONNECTIONS_VARIABLE = "NATS_CONNECTIONS"
 CONNECTIONS_MAX = 10**9 - 1
 OTHER_CONNECTIONS = 2
-"""Connections of a run beside those of its agents: a coordinator, and who asks for it."""
+"""Connections of a run beside those of its agents: a coordinator, and the command or gateway."""
 INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
