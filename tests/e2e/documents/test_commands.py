@@ -78,8 +78,8 @@ SERVERS = ("agent", "coordinator")
 PROCESSES = (*SERVERS, "attack")
 """Commands in a process of their own; `attack` leaves a file to the end of its process."""
 JUDGED = frozenset({0, 1, 3})
-"""Exit codes of commands that judge two short runs on a busy machine."""
-CODES = {"compare": JUDGED, "verdict": JUDGED, "jq": frozenset({0, 5})}
+"""Exit codes of commands that judge short runs of a busy machine."""
+CODES = {"compare": JUDGED, "verdict": JUDGED, "watch": JUDGED, "jq": frozenset({0, 5})}
 """Exit codes of commands that may not end with 0; jq's 5: there is no knee to divide."""
 AT_A_TERMINAL = ("loadpilot", "run")
 """A command that asks, and is refused where nobody answers."""

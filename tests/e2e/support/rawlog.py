@@ -140,7 +140,7 @@ def _version(event: dict[str, Any]) -> int:
 async def _of(jetstream: JetStreamContext, stream: str) -> list[Entry]:
     state = (await jetstream.stream_info(stream)).state
     entries: list[Entry] = []
-    for seq in range(state.first_seq, state.last_seq + 1):
+    for seq in range(max(state.first_seq, 1), state.last_seq + 1):  # an empty one has 0 and 0
         message = await jetstream.get_msg(stream, seq)
         assert message.data is not None
         assert message.subject is not None

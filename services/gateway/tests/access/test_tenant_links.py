@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from services.gateway.tests.gateways import Gateway, Gateways, plan
+from services.gateway.tests.gateways import MANY_REQUESTS, Gateway, Gateways, plan
 from tests.e2e.support.fleet import Fleet
 
 from loadpilot.local.keys.key import Role, new_key
@@ -94,6 +94,7 @@ def test_readiness_and_metrics_are_of_all_tenants(
         KEYS_FILE=str(tmp_path / "keys.json"),
         TENANTS_FILE=str(tenants),
         METRICS_TOKEN_FILE=str(kept(tmp_path / "metrics-token", TOKEN)),
+        **MANY_REQUESTS,
     )
     assert readiness(gateway, 200) == "ready\n"
     shown = {"Authorization": f"Bearer {text}"}
