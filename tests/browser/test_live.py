@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE
+from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, reading
 from tests.browser.scenes import steady
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+    from services.gateway.tests.gateways import Gateways
     from tests.browser.conftest import Past
     from tests.browser.reader import Reader
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 
@@ -27,6 +31,7 @@ window.Notification = class {
 Object.defineProperty(document, "hidden", { get: () => true });
 """
 """A page in the background, and a stand-in for what its browser shows."""
+REFUSED = "accepts no live view at the moment"
 
 
 @pytest.mark.slow
@@ -137,3 +142,25 @@ def test_an_unknown_run_shows_an_error(reader: Reader) -> None:
     expect(reader.page.get_by_role("alert")).to_contain_text("01aaaaaaaaaaaaaaaaaaaaaaaa")
     # The browser itself logs the response 404.
     reader.console_errors = [one for one in reader.console_errors if "404" not in one]
+
+
+@pytest.mark.slow
+def test_a_refused_live_view_is_asked_for_again(
+    browser: Browser, fleet: Fleet, gateways: Gateways, past: Past
+) -> None:
+    """Broken if a page stays as it is for good once its live view was refused. 10 s."""
+    fleet.coordinator()
+    fleet.agent("agent-1")
+    gateway = gateways.start(LIVE_VIEWS="1")
+    run = gateway.tell("/runs", {"plan": past.plan(steady(secs=60))}).json["run"]
+    with reading(browser, f"http://127.0.0.1:{gateway.port}") as reader:
+        with gateway.live(run) as holder:
+            next(holder.events())
+            reader.open(f"/runs/{run}")
+            reader.sees(REFUSED)
+        expect(reader.tile("started")).to_have_text(re.compile(r"^\d"), timeout=TIMEOUT_MS)
+        expect(reader.page.get_by_text(REFUSED)).to_have_count(0)
+        assert gateway.tell(f"/runs/{run}/stop").status == HTTPStatus.OK
+        expect(reader.verdict()).to_have_text("Stopped", timeout=TIMEOUT_MS)
+        # The browser itself logs each refusal.
+        reader.console_errors = [one for one in reader.console_errors if "503" not in one]

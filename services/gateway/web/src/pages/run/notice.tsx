@@ -20,6 +20,9 @@ export function RunNotice({ live, over, problems, again }: NoticeProps) {
   const problem = problems.find((one) => one !== null);
   if (problem) return <Failed problem={problem} again={again} />;
   if (live.unstored) return <p class="notice bad">The log cannot store events: {live.unstored}</p>;
+  if (!over && live.refused) {
+    return <p class="notice">The gateway accepts no live view at the moment; asking again.</p>;
+  }
   if (!over && !live.connected && live.snapshot) {
     return <p class="notice">Connection to the gateway lost; reconnecting.</p>;
   }
