@@ -9,16 +9,19 @@ request for a run above its limits, one with the largest plan, and a note about 
 which is written to the log. B's target counts B's requests; the schedule lag is that of B's report;
 an answer is timed by its caller.
 
-A's callers run here, too, and take processor time that they would not take of a fleet. Their rate
-is fixed for that reason: callers that ask again as soon as they are refused would use all of it
-themselves. A request that finds no caller free is late and not left out; the table has the rate
-that was sent. Ratios are taken within a round, and their median is judged.
+A's callers run here, too, and would take processor time that they do not take of a fleet. So they
+are a process at idle priority, and their rate is fixed: callers that ask again as soon as they are
+refused would use all that is left. A request that finds no caller free is late and not left out;
+the table has the rate that was sent. Ratios are taken within a round, and their median is judged.
 """
 
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
+import multiprocessing
+import os
 import statistics
 import sys
 import tempfile
@@ -39,6 +42,8 @@ from loadpilot.local.keys.key_file import create_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from multiprocessing.synchronize import Event
 
     from bench.install.build import Build
 
@@ -294,54 +299,72 @@ class Noise(NoNoise):
 
     def __init__(self, bench: Bench, secs: int) -> None:
         self._bench, self._secs = bench, secs
-        self._ended = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._asked = 0
-        self._turn = threading.Lock()
+        spawned = multiprocessing.get_context("spawn")
+        self._ended = spawned.Event()
+        self._sent, sending = spawned.Pipe(duplex=False)
+        self._caller = bench.caller("a")
+        self._flood = spawned.Process(
+            target=flood,
+            args=(bench.caller("a"), self._requests(), self._ended, sending),
+            daemon=True,
+        )
+
+    def _requests(self) -> list[tuple[str, str]]:
+        """Run A for a second, and write what the flood asks for: path and body of each."""
+        bench = self._bench
+        over = bench.start(self._caller, bench.plan("a", 1, 1))
+        bench.caller("a").view(over).read()
+        wrong = bench.plan("a", NOISE_RATE + 1, 1)
+        wrong["tags"] = {}
+        large = {"plan": {**wrong, "scenario": "x" * PADDING_BYTES}, "agents": {"want": 2}}
+        above = {"plan": wrong, "agents": {"want": 2}}
+        note = {"text": "noise"}
+        asked = (("/runs", large), ("/runs", above), (f"/runs/{over}/annotations", note))
+        return [(path, json.dumps(body)) for path, body in asked]
 
     def __enter__(self) -> Self:
         bench, target = self._bench, self._bench.targets["a"]
         self._before = target.counts().received
-        self._caller = bench.caller("a")
-        over = bench.start(self._caller, bench.plan("a", 1, 1))
-        bench.caller("a").view(over).read()
         self._run = bench.start(self._caller, bench.plan("a", NOISE_RATE, self._secs + NOISE_SECS))
         for _ in range(VIEWS):
             self._caller.view(self._run)
-        wrong = bench.plan("a", NOISE_RATE + 1, 1)
-        wrong["tags"] = {}
-        flood = {"plan": {**wrong, "scenario": "x" * PADDING_BYTES}, "agents": {"want": 2}}
-        above = {"plan": wrong, "agents": {"want": 2}}
-        note = {"text": "noise"}
-        asked = (("/runs", flood), ("/runs", above), (f"/runs/{over}/annotations", note))
-        self._requests = [(path, json.dumps(body)) for path, body in asked]
-        self._begun = time.monotonic()
-        for _ in range(FLOODING):
-            self._threads.append(threading.Thread(target=self._flood))
-            self._threads[-1].start()
+        self._flood.start()
         if not target.wait_count(self._before + NOISE_RATE, PATIENCE_SECS):
             raise RuntimeError("the run of A did not start")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        for thread in self._threads:
-            thread.join()
-        self.asked_per_sec = self._asked / (time.monotonic() - self._begun)
+        self.asked_per_sec, self.limited = self._sent.recv()
+        self._flood.join()
         self._caller.ask("POST", f"/runs/{self._run}/stop")
         self._caller.close()
         self.arrivals = self._bench.targets["a"].counts().received - self._before
 
-    def _flood(self) -> None:
-        """Send each next request at its time, or at once if that is over, until the end."""
-        caller = self._bench.caller("a")
-        while True:
-            with self._turn:
-                number, self._asked = self._asked, self._asked + 1
-            if self._ended.wait(max(0.0, self._begun + number / FLOOD_RATE - time.monotonic())):
+
+def flood(caller: Caller, requests: list[tuple[str, str]], ended: Event, sent: Connection) -> None:
+    """Send requests, each at its time, or at once if that is over, until the end.
+
+    A process of its own, at idle priority for the reason above. It sends back how many requests
+    there were a second, and how many were above the limit.
+    """
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    numbers, limited = itertools.count(), itertools.count()
+    begun = time.monotonic()
+
+    def send() -> None:
+        for number in numbers:
+            if ended.wait(max(0.0, begun + number / FLOOD_RATE - time.monotonic())):
                 return
-            path, body = self._requests[number % len(self._requests)]
+            path, body = requests[number % len(requests)]
             status, _ = caller.ask("POST", path, body)
             if status == http.HTTPStatus.TOO_MANY_REQUESTS:
-                with self._turn:
-                    self.limited += 1
+                next(limited)
+
+    threads = [threading.Thread(target=send) for _ in range(FLOODING)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked = next(numbers) - FLOODING
+    sent.send((asked / (time.monotonic() - begun), next(limited)))
