@@ -62,6 +62,7 @@ class Traffic:
             found[path] = found.get(path, 0) + count
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "ticks", [150, pytest.param(650, marks=pytest.mark.long)], ids=["150 ticks", "650 ticks"]

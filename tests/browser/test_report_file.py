@@ -114,6 +114,7 @@ def test_the_page_shows_the_figures_of_the_report(
     assert all(one.evaluate("one => one.width > 200") for one in charts.all())
 
 
+@pytest.mark.slow
 def test_the_page_has_each_part_of_a_report(
     recorded: Loadpilot, runs: dict[str, str], tab: Reader
 ) -> None:

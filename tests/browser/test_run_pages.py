@@ -217,6 +217,7 @@ def test_a_closed_loop_has_no_plan(reader: Reader, past: Past, oracle: Oracle) -
         assert not any("planned" in one for one in chart_descriptions(reader))
 
 
+@pytest.mark.slow
 def test_a_killed_agent_is_marked_everywhere(stored: Reader) -> None:
     """Broken if a page shows figures of an INVALID run without saying so, or hides the kill."""
     reader = stored

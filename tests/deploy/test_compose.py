@@ -19,6 +19,9 @@ from tests.e2e.sinks.prometheus import NATIVE, Prometheus
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
+pytestmark = pytest.mark.slow
+"""Compose is built from its sources, once."""
+
 ROLES = ("coordinator", "agent", "gateway", "submitter", "watcher")
 OURS = {"coordinator", "agent", "agent-python", "gateway"}
 USERS = {
@@ -187,7 +190,6 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
 
 
-@pytest.mark.slow
 def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if the gateway of the compose file is not scraped with the keys of Prometheus, or a
     panel of the fleet stays empty; or if a run that two exporters show counts twice. Coordinators

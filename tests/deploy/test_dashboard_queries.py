@@ -139,6 +139,7 @@ def test_every_query_has_data_and_figures_are_the_reports(
     assert row["error rate"] == pytest.approx(report["error_rate_pct"] / 100)
 
 
+@pytest.mark.slow
 def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if a dashboard needs native histograms, which `loadpilot dump` cannot write."""
     promtool = installed("promtool")

@@ -143,6 +143,7 @@ def test_all_packages_have_one_version() -> None:
     assert f"loadpilot=={versions['sdk']}" in required
 
 
+@pytest.mark.slow
 def test_wheels_hold_the_package_and_nothing_else(sdk: Wheel, gateway: Wheel) -> None:
     """Broken if a wheel lacks the native module, a module or the pages, or publishes tests, sources
     of Rust, leftovers, or a bill of materials with paths of the building machine."""
@@ -156,6 +157,7 @@ def test_wheels_hold_the_package_and_nothing_else(sdk: Wheel, gateway: Wheel) ->
     assert {Path(name).suffix for name in linked} >= {".js", ".css"}
 
 
+@pytest.mark.slow
 def test_wheels_say_what_an_index_shows(sdk: Wheel, gateway: Wheel) -> None:
     """Broken if a wheel has no licence, readme or description, or installs on a Python that is too
     old."""
@@ -170,6 +172,7 @@ def test_wheels_say_what_an_index_shows(sdk: Wheel, gateway: Wheel) -> None:
     assert f"loadpilot=={sdk.metadata.version}" in (gateway.metadata.requires or [])
 
 
+@pytest.mark.slow
 def test_an_installed_command_runs_reports_and_serves_pages(
     installed: Loadpilot, oracle: Oracle
 ) -> None:

@@ -210,7 +210,7 @@ def main(words: list[str]) -> int:
     equal, slower = (sum(rights) for rights in zip(*(pair.right for pair in pairs), strict=True))
     named = problems.count("")
     print(f"\nright of {number}: equal {equal}, 5 % slower {slower}, explained {named}")
-    least = number * RIGHT_OF_20 / 20
+    least = number * RIGHT_OF_20 // 20
     return 0 if equal >= least and slower >= least and named == number else 1
 
 

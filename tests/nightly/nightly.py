@@ -86,7 +86,7 @@ def stages(seed: int) -> list[Stage]:
     laws = ("cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--test", "laws")
     # A thread of idle priority has no slice of its own.
     but_slices = ("--", "--skip", "a_sharpened_thread_has_a_short_slice")
-    cases = {"PROPTEST_RNG_SEED": f"{seed}", "PROPTEST_CASES": "2048"}
+    cases = {"PROPTEST_RNG_SEED": f"{seed}", "PROPTEST_CASES": "512"}
     return [
         # Before the fault cases start programs, which this step may replace.
         Stage([Step("builds", ("cargo", "test", "--workspace", "--quiet", "--no-run"))]),
@@ -105,8 +105,8 @@ def stages(seed: int) -> list[Stage]:
         Stage(
             [
                 Step("timed fault cases", (*faults, "-m", "timed"), faults_seed),
-                Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "20")),
-                Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "20")),
+                Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "10")),
+                Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "10")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),
                 Step("other CPythons", ("./dev", "pythons")),
                 Step("images", ("pytest", "tests/deploy", "-m", "long")),

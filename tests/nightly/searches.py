@@ -108,7 +108,7 @@ def main(words: list[str]) -> int:
         )
         print(f"| {' | '.join(row)} |", flush=True)
     print(f"\nright of {number}: {right}")
-    return 0 if right >= number * RIGHT_OF_20 / 20 else 1
+    return 0 if right >= number * RIGHT_OF_20 // 20 else 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from services.gateway.tests.gateways import API, Gateway, Gateways, plan
 from services.gateway.tests.test_changes import applied
 from tests.e2e.support.http_calls import PATIENCE_S
@@ -88,6 +89,7 @@ def test_a_live_view_is_sent_at_once_to_a_caller_that_accepts_gzip(
         assert list(events)[-1].kind == "sealed"
 
 
+@pytest.mark.slow
 def test_a_caller_that_has_an_answer_receives_what_changed_since(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

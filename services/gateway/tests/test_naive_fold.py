@@ -145,6 +145,7 @@ def picked(query: dict[str, Any], first: int, end: int) -> Callable[[Any], bool]
     return wanted
 
 
+@pytest.mark.slow
 def test_a_log_with_a_killed_agent(recorded: tuple[str, Path], tmp_path: Path) -> None:
     """Broken if report or indexed runs count anything but what the log says, or leave it out."""
     run, log = recorded

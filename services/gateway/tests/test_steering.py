@@ -90,6 +90,7 @@ def test_a_key_asks_for_one_run(
     assert ([row["run"] for row in rest["runs"]], rest["next"]) == ([run], None)
 
 
+@pytest.mark.slow
 def test_without_a_fleet_it_says_so(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

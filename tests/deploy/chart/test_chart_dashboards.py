@@ -16,6 +16,9 @@ from tests.deploy.composition import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
+
 MONITORED = [
     name
     for name, values in VALUE_SETS.items()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.deploy.catalogue import __file__ as catalogue
 from tests.deploy.chart.manifests import RELEASE
 from tests.deploy.chart.pod_processes import Files, Pods
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.oracle.oracle import Oracle
+
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
 
 CATALOGUE = Path(catalogue)
 TENANT = "local"

@@ -21,6 +21,9 @@ from tests.deploy.local_processes import PATIENCE_S
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
+
 CATALOGUE = Path(catalogue)
 LOADPILOT = Path(sys.executable).with_name("loadpilot")
 OURS = ("coordinator", "agent", "gateway")
@@ -59,7 +62,6 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return secrets_of_the_user(tmp_path_factory.mktemp("user"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - INSTALLED_BY_HAND))
 def test_every_program_accepts_what_its_pod_says(name: str, secrets: Files, tmp_path: Path) -> None:
     """Broken if a flag, a variable or a file of the chart is none of the program's."""
@@ -109,7 +111,6 @@ def test_the_user_of_a_pod_reads_its_keys_as_a_kubelet_mounts_them(tmp_path: Pat
         assert "readable by its owner only" in ran.stderr
 
 
-@pytest.mark.slow
 def test_a_fleet_of_pods_counts_like_the_oracle(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if the parts do not find or trust each other, a probe says of a part that works that
     it does not, or a pod of `helm test` fails where all is well."""
@@ -167,7 +168,6 @@ def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:
         assert coordinator.passes("livenessProbe"), "a restart would not bring NATS back"
 
 
-@pytest.mark.slow
 def test_a_rollout_in_the_middle_of_a_run_loses_no_arrival(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if SIGTERM, as a rollout or a scale-down sends it, costs an arrival, a call in flight
     or a count, or if an agent does not end within its grace period."""
@@ -188,7 +188,6 @@ def test_a_rollout_in_the_middle_of_a_run_loses_no_arrival(tmp_path: Path, oracl
     assert oracle.counts().received == arrivals["started"]
 
 
-@pytest.mark.slow
 def test_a_log_on_three_nodes_outlives_one(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if nodes do not find or trust each other, or the log has fewer copies than asked."""
     rps, secs = 50, 8

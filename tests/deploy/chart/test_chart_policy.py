@@ -18,6 +18,9 @@ from tests.deploy.chart.manifests import (
 )
 from tests.deploy.test_compose import USERS
 
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
+
 IDS = {name: int(user.split(":")[0]) for name, user in USERS.items()} | {"test": 10_006}
 """User id of each part: those of the compose file and its images."""
 LONGEST_CALL_S = 60

@@ -21,6 +21,9 @@ from tests.deploy.chart.schemas import location
 from tests.deploy.chart.tools import program
 from tests.deploy.composition import ROOT
 
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
+
 
 def conform(found: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
     """Lets kubeconform judge objects by the schemas of this test alone."""
@@ -35,7 +38,6 @@ def test_helm_finds_no_mistake(name: str) -> None:
     helm("lint", "--strict", str(CHART), "--values", "-", stdin=yaml.safe_dump(VALUE_SETS[name]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_every_object_is_one_of_kubernetes(name: str) -> None:
     """Broken if an object has a field that Kubernetes, KEDA or the operator does not know."""

@@ -9,9 +9,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.deploy.chart.manifests import CHART, HELM_S
 from tests.deploy.chart.tools import program
 from tests.deploy.composition import ROOT
+
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
 
 SUITES = Path(__file__).parent / "unittest"
 

@@ -17,6 +17,9 @@ from tests.deploy.chart.tools import program
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytestmark = pytest.mark.slow
+"""Helm and kubeconform are built from their sources, once."""
+
 LOADPILOT = str(Path(sys.executable).with_name("loadpilot"))
 PASSED, USAGE, INFRASTRUCTURE = 0, 2, 4
 UNREACHABLE = "https://127.0.0.1:1"

@@ -69,6 +69,7 @@ def lint(program: Path, *files: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow  # actionlint is built from its sources, once
 def test_workflows_pass_actionlint(actionlint: Path) -> None:
     """Broken if a workflow refers to a job, output or input that is not there, or a step is wrong
     as a shell script: seen on the day of a release otherwise."""
@@ -77,6 +78,7 @@ def test_workflows_pass_actionlint(actionlint: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout
 
 
+@pytest.mark.slow  # actionlint is built from its sources, once
 def test_actionlint_finds_mistakes(actionlint: Path, tmp_path: Path) -> None:
     """Broken if the linter, or shellcheck in it, is called in a way that finds nothing."""
     text = (WORKFLOWS / "release.yml").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.cloud.cloud_server import Hosted, account, user
 from tests.e2e.support.command import SCENARIOS
 from tests.e2e.support.fleet import free_port
@@ -11,7 +12,6 @@ from tests.e2e.support.fleet import free_port
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
 
@@ -50,6 +50,7 @@ def leaf(port: int, hub_port: int, jetstream: str = "") -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_leaf_node_drops_and_comes_back_mid_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_leaf_node_drops_and_comes_back_mid_run(
     assert finished.report["calls"]["outcomes"] == {"ok": PLANNED}
 
 
+@pytest.mark.slow
 def test_a_log_in_the_domain_of_another_server(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def refused(fleet: Hosted, *words: str) -> str:
     return ended.stderr
 
 
+@pytest.mark.slow
 def test_a_small_plan_works(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +143,7 @@ def test_a_gateway_refuses_more_agents_than_the_account_connects(
     assert oracle.counts().received == PLANNED
 
 
+@pytest.mark.slow
 def test_a_server_with_small_messages_is_told_at_the_start(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +162,7 @@ def test_a_server_with_small_messages_is_told_at_the_start(
     assert small in said, said
 
 
+@pytest.mark.slow
 def test_an_account_with_smaller_messages_than_its_server_is_told(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

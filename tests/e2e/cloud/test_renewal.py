@@ -80,6 +80,7 @@ def test_a_user_is_rotated_mid_run(
     assert finished.report["calls"]["outcomes"] == {"ok": PLANNED}
 
 
+@pytest.mark.slow
 def test_a_key_is_rotated_and_the_file_comes_late(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_key_is_rotated_and_the_file_comes_late(
     assert second not in said
 
 
+@pytest.mark.slow
 def test_a_jwt_expires_mid_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ SECONDS = 22
 FLAGS = ("--rps", "20", "--duration", f"{SECONDS}s")
 
 
+@pytest.mark.slow
 def test_the_rate_doubles_while_the_gate_holds(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a change is not in the log with its reason, or not at the target. 25 s.
 
@@ -79,6 +80,7 @@ def test_the_rate_follows_a_target_that_gets_slower(loadpilot: Loadpilot, oracle
     assert settled == pytest.approx(4 / 32 * 1_000, rel=0.1), finished.report["run"]["held"]
 
 
+@pytest.mark.slow
 def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

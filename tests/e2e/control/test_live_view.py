@@ -280,6 +280,7 @@ def test_an_agent_that_is_killed(loadpilot: Loadpilot, oracle: Oracle, tmp_path:
     assert terminal.all.count("restarted") >= 1, "a line that was told is lost"
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_frozen(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if the view stops with an agent, or hides that one says nothing any more."""
     flags = ("--rps", "60", "--duration", "8s", "--agents", "2", *LOOSE)

@@ -148,6 +148,7 @@ def test_a_dead_target_ends_the_search_at_once(loadpilot: Loadpilot, target: Ora
     assert f"--resume {found['id']}" in finished.stderr
 
 
+@pytest.mark.slow
 def test_error_codes_count_as_failure(loadpilot: Loadpilot, target: Oracle) -> None:
     """Broken if a target that answers with errors, and fast, is said to work. Costs 12 s."""
     target.clear()

@@ -208,6 +208,7 @@ def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> No
     assert loadpilot.call("rate", run, "fast").code == 2
 
 
+@pytest.mark.slow
 def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a late watcher misses the begin, or gets another end than the owner."""
     with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8), "-v") as running:

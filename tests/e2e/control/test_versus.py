@@ -102,6 +102,7 @@ def test_both_targets_get_the_same_requests_in_pairs(
     assert loadpilot.call("verify", found["run"]).code == 0
 
 
+@pytest.mark.slow
 def test_a_killed_agent_takes_from_both(
     loadpilot: Loadpilot, targets: tuple[Oracle, Oracle]
 ) -> None:

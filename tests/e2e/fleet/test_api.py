@@ -87,6 +87,7 @@ def test_a_plan_alone_is_run_and_reported(
     assert "loadpilot_coordinator_agents_heard 1" in figures
 
 
+@pytest.mark.slow
 def test_a_request_says_who_how_many_and_which_seed(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -238,6 +239,7 @@ def memory_peak_kib(fleet: Fleet) -> int:
     raise AssertionError(fleet.pids)
 
 
+@pytest.mark.slow
 def test_a_caller_that_says_nothing_is_shown_the_door(caller: Caller) -> None:
     """Broken if connections that send half a request keep others out, or stay for ever."""
     silent = [socket.create_connection(("127.0.0.1", caller.port)) for _ in range(100)]

@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.e2e.fleet.test_api import caller, plan
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def test_a_claim_is_judged_like_any_request(
     assert owed(caller, "/setup", sound).status == 201
 
 
+@pytest.mark.slow
 def test_a_setup_belongs_to_its_claimant(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -67,6 +67,7 @@ def test_one_run_after_another_and_two_at_once(
     assert fleet.token not in output
 
 
+@pytest.mark.slow
 def test_compiled_code_runs_on_agents_without_python(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -115,6 +116,7 @@ def test_python_goes_to_agents_that_have_it(
     assert holders(enough) == {"able-1", "able-2"}
 
 
+@pytest.mark.slow
 def test_a_run_asks_for_labels(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run lands on agents without the labels it needs."""
     fleet.coordinator()
@@ -283,6 +285,7 @@ def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle:
     assert oracle.counts().received == 2 * PLANNED
 
 
+@pytest.mark.slow
 def test_an_agent_of_another_fleet_finds_its_words(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def guest(invited: Invited, folder: Path, environ: pytest.MonkeyPatch) -> Iterat
             yield agent
 
 
+@pytest.mark.slow
 def test_a_guest_takes_its_share(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ ownership_key_file = "{key}"
     fleet.agent("a-1", *HOME)
 
 
+@pytest.mark.slow
 def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
     fleet: Fleet, loadpilot: Loadpilot, key: Path
 ) -> None:

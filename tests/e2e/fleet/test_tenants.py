@@ -118,6 +118,7 @@ def test_what_a_killed_agent_left_is_reported_to_its_tenant(
     assert what.count("TailReported") == 1
 
 
+@pytest.mark.slow
 def test_another_tenant_cannot_touch_a_run(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

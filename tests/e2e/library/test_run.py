@@ -90,6 +90,7 @@ def test_a_class_runs_and_its_result_is_that_of_the_log(
     assert result.run is result.run
 
 
+@pytest.mark.slow
 def test_the_log_of_a_fleet_is_opened_with_the_credentials_of_the_run(
     folder: Path, fleet: Fleet, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def assert_equal_to_the_last_request(seen: Seen) -> None:
     assert sum(holder["calls"] for holder in report["run"]["holders"]) == load.planned
 
 
+@pytest.mark.slow
 def test_three_agents_offer_exactly_the_plan(busy: Seen) -> None:
     """A request that is sent and not counted, or counted and not sent, shows here."""
     assert_equal_to_the_last_request(busy)

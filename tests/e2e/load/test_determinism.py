@@ -48,6 +48,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Content]:
     return offered(tmp_path_factory.mktemp("alone") / "run", 1, "7")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [3, 7])
 def test_any_number_of_agents_offers_the_same_load(
     tmp_path: Path, alone: dict[str, Content], agents: int

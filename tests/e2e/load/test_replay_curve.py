@@ -51,6 +51,7 @@ def second_of(n: int) -> int:
     return bisect_right(list(accumulate(PLANNED)), n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 4])
 def test_a_curve_arrives_as_it_was_recorded(
     loadpilot: Loadpilot, oracle: Oracle, agents: int

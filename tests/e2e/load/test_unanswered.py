@@ -6,6 +6,8 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
     from tests.oracle.oracle import Oracle
@@ -77,6 +79,7 @@ def test_a_name_that_is_not_known_ends_the_run_with_the_cause(loadpilot: Loadpil
     assert_ended_early(finished, target, "name not known")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot) -> None:
     """Broken if a load that waits for its target to come up cannot be asked for."""
     finished = loadpilot.run(SCENE.format(secs=7), closed_port(), "--no-early-abort")
@@ -88,6 +91,7 @@ def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot) -> None:
     assert report["verdict"]["thresholds"][0]["actual"] is None
 
 
+@pytest.mark.slow
 def test_a_target_that_goes_away_aborts_nothing(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run ends early whose target answered once, however long it is away then."""
     with loadpilot.start(SCENE.format(secs=AWAY_SECS + 2), oracle.url) as running:

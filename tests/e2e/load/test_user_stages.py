@@ -118,6 +118,7 @@ def test_users_that_left_come_back(loadpilot: Loadpilot, oracle: Oracle, more: s
     assert finished.report["arrivals"]["started"] == sum(map(len, times.values()))
 
 
+@pytest.mark.slow
 def test_a_killed_agent_s_users_go_on_along_the_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a request of a killed agent is in no count, or its successor plays users that are
     not active. 14 s."""

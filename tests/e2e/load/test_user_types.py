@@ -129,6 +129,7 @@ def test_stages_of_users_have_the_mix(loadpilot: Loadpilot, oracle: Oracle) -> N
     assert Counter(of_user.values()) == {"Browse": 14, "Buy": 6}
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_raised_keeps_the_mix(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if steering sends arrivals of other types, or the report counts them otherwise."""
     flags = ("--rps", "40", "--duration", "10s", "--agents", "2")

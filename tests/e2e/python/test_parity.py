@@ -39,6 +39,7 @@ def rewind(files: Any) -> None:
                 part.seek(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["Parity", "Awaited"])
 def test_a_task_makes_the_requests_that_httpx_makes(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, scenario: str

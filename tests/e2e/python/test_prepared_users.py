@@ -106,6 +106,7 @@ def test_prepared_users_clean_up_after_an_interruption(tmp_path: Path) -> None:
     assert finished.report["arrivals"]["lost"] == 0
 
 
+@pytest.mark.slow
 def test_an_agent_that_comes_back_serves_with_the_same_users(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -23,6 +23,7 @@ ASIDE = {"/login", "/session"}
 """What hooks request, which is sent and never counted."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 3])
 def test_every_call_of_python_is_counted_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
@@ -280,6 +281,7 @@ def test_what_is_said_of_python_is_true(loadpilot: Loadpilot, oracle: Oracle) ->
     assert oracle.wait_count(1, 1, of=Of.ENDED)
 
 
+@pytest.mark.slow
 def test_calls_that_end_when_nothing_else_happens_keep_their_names(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

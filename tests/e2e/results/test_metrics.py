@@ -33,6 +33,7 @@ def rank(values: list[float], percent: int) -> float:
     return sorted(values)[-(-len(values) * percent // 100) - 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 3])
 def test_what_a_scenario_adds_is_in_the_report_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: int

@@ -92,6 +92,7 @@ def assert_as_counted(table: list[dict[str, str]], report: dict[str, Any]) -> No
     assert (sent, received) == (report["bytes"]["sent"], report["bytes"]["received"])
 
 
+@pytest.mark.slow
 def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> None:
     """Agents that drew for themselves would write other calls, or the same ones twice."""
     arrivals = []

@@ -79,6 +79,7 @@ def test_runs_are_judged_again(loadpilot: Loadpilot, oracle: Oracle) -> None:
         assert (refused.code, words in refused.stderr) == (2, True), (argv, refused.stderr)
 
 
+@pytest.mark.slow
 def test_what_proves_nothing_is_not_judged(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run without an answer has a verdict. 3 s."""
     gone = oracle.url.rsplit(":", 1)[0] + ":9"

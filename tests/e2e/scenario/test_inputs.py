@@ -101,6 +101,7 @@ def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Or
     assert finding["evidence"] == evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ['[f"name{n}"]', '(f"name{n}",)'], ids=["compiled", "Python"])
 def test_unique_rows_are_never_taken_twice(loadpilot: Loadpilot, oracle: Oracle, row: str) -> None:
     """Broken if a run starts that needs more rows than there are, a row is taken twice when the

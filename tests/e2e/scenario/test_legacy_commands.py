@@ -251,6 +251,7 @@ def test_a_change_up_to_the_threshold_is_no_regression(project: Project) -> None
         assert (gated.code, said in gated.stdout) == (code, True), gated.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.what)
 def test_a_command_does_what_it_did(row: Row, project: Project, results: Path) -> None:
     """Broken if a command in its old form is refused, or another exit code hides its result."""

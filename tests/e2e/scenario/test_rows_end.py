@@ -96,6 +96,7 @@ def test_no_row_is_taken_twice_when_an_agent_dies(
     assert 0 <= arrivals["planned"] - oracle.counts().received <= arrivals["lost"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "rate"), [(900, 300), (400, 60)])
 def test_the_last_row_ends_a_run_at_another_rate(
     loadpilot: Loadpilot, oracle: Oracle, rows: int, rate: int

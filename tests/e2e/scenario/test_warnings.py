@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import SCENARIOS
 from tests.e2e.support.short_run import PLANNED, RPS, SHORT, assert_whole
 
@@ -17,6 +18,7 @@ CONNECTIONS = 60_000
 """More than any range of ports holds, fewer than the open files of most machines."""
 
 
+@pytest.mark.slow
 def test_an_agent_is_asked_for_more_than_it_offered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -36,6 +36,7 @@ class Shop(VUser):
 """
 
 
+@pytest.mark.slow
 def test_prometheus_has_the_counts_of_the_report(
     loadpilot: Loadpilot, oracle: Oracle, prometheus: Prometheus
 ) -> None:
@@ -166,6 +167,7 @@ def otlp_counts(body: bytes, name: str) -> Counter[tuple[str, ...]]:
     return counts
 
 
+@pytest.mark.slow
 def test_a_collector_has_the_counts_of_the_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a count of OTLP is not the report's, or a password is shown or not sent."""
     oracle.status(404, path="/slow", fraction=0.5)

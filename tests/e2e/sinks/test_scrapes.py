@@ -51,6 +51,7 @@ def close_to(value: float, expected: float, ratio: float) -> bool:
     return math.isclose(value, expected, rel_tol=ratio)
 
 
+@pytest.mark.slow
 def test_a_scraped_run_has_the_counts_of_report_and_target(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_each_command_that_follows_a_run_reads_the_flag(
     assert "--metrics: must be on loopback" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_past_run_is_in_blocks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if a past run cannot be put into a Prometheus, or has other counts or times there."""
     promtool = installed("promtool")

@@ -50,6 +50,7 @@ def missed(finished: Finished, label: str) -> str:
     return lines[0]
 
 
+@pytest.mark.slow
 def test_files_grow_and_end_as_a_dump(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if there is nothing to see before the end, if a row is written before its calls have
     ended, or if a file ends with other rows than a dump. A file that exists stays until then."""

@@ -60,6 +60,7 @@ def first_delta(ground: Ground, run: str) -> Message:
                 return one  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=18)
 def test_poison_forgeries_and_repeats_change_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
@@ -132,6 +133,7 @@ def histogram(count: int) -> str:
     return base64.b64encode(struct.pack(">II", 0x1C849314, len(deflated)) + deflated).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=18)
 def test_a_forged_delta_of_a_real_process_changes_no_figure(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
@@ -227,6 +229,7 @@ def test_a_request_of_another_version_is_never_half_run(
         assert all(one is not None and one["type"] == "RunRefused" for one in decisions)
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=21)
 def test_a_decision_of_a_newer_coordinator_stops_no_component(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle

@@ -76,6 +76,7 @@ def full(disk: Path) -> Iterator[None]:
         filler.unlink()
 
 
+@pytest.mark.slow
 @ROOT
 @pytest.mark.case(n=16)
 def test_a_full_disk_ends_the_run_in_words_and_what_was_stored_is_there(

@@ -116,6 +116,7 @@ def test_a_name_that_moves_between_check_and_connect(held: Held, moving: Moving)
     assert max(held.names.queries.values()) > 2
 
 
+@pytest.mark.slow
 def test_a_name_that_moves_in_a_run(held: Held, moving: Moving) -> None:
     """Broken if later connections are not judged, or the calls that made them are not counted.
 
@@ -134,6 +135,7 @@ def test_a_name_that_moves_in_a_run(held: Held, moving: Moving) -> None:
     assert held.listener.received(OTHER) > 0
 
 
+@pytest.mark.slow
 def test_a_redirect_to_a_name_that_moves(held: Held, moving: Moving) -> None:
     """Broken if a target leads agents to a closed address by a redirect to a named origin.
 

@@ -65,6 +65,7 @@ def under_way(wired: Wired, loadpilot: Loadpilot, target: Oracle, load: Load) ->
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=13)
 @pytest.mark.parametrize("hook", ["output", pytest.param("input", marks=pytest.mark.long)])
 def test_five_seconds_of_silence_in_one_direction_cost_nothing(

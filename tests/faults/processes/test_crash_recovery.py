@@ -75,6 +75,7 @@ def tail_of(report: dict[str, Any]) -> dict[str, Any] | None:
     return tail
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=1)
 def test_a_killed_agent_loses_no_call_that_it_finished(
     loadpilot: Loadpilot, oracle: Oracle
@@ -140,6 +141,7 @@ def test_killed_again_while_it_reports_it_loses_nothing_either(
     assert remains(loadpilot) == []
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=2)
 @pytest.mark.parametrize("gone", ["ring", pytest.param("spool", marks=pytest.mark.long)])
 def test_what_is_lost_with_its_files_is_named(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=3)
 @pytest.mark.parametrize(
     ("load", "freeze_s", "constants"),
@@ -114,6 +115,7 @@ def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
     ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=11)
 @pytest.mark.parametrize(
     ("load", "freeze_s"),

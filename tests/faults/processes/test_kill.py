@@ -44,6 +44,7 @@ def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
     assert len(requests) == PLANNED
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=7)
 def test_a_coordinator_that_is_killed_is_replaced_without_loss(
     loadpilot: Loadpilot, oracle: Oracle
@@ -60,6 +61,7 @@ def test_a_coordinator_that_is_killed_is_replaced_without_loss(
     assert_ran_as_planned(finished, oracle.requests())
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=10)
 def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
     loadpilot: Loadpilot, oracle: Oracle

@@ -132,6 +132,7 @@ def test_an_agent_leaves_while_another_one_joins(
     assert [plan.sizes(n) for n in range(3)] == [[256], [128, 128], [256]]
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_an_agent_is_killed_before_others_have_taken_over(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle

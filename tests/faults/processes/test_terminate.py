@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STOP_US = 2_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_an_agent_that_is_terminated_loses_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle

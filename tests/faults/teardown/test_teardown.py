@@ -280,6 +280,7 @@ def test_a_command_whose_teardown_was_taken_asks_for_nothing(
     assert len(torn_down(oracle)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=25)
 def test_files_of_a_log_are_executed_only_where_they_were_submitted(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch

@@ -106,6 +106,7 @@ def test_one_that_is_killed_before_its_run_owes_it_too(
     assert torn_down(oracle) == [(f"/seed/{item}", SECRET)]
 
 
+@pytest.mark.slow
 def test_a_coordinator_without_a_token_hands_out_no_secret(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -234,6 +234,7 @@ def too_large(gateway: Gateway) -> None:
             endless.sendall(b"8000000\r\n" + bytes(0x8000000))
 
 
+@pytest.mark.slow
 def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path) -> None:
     """Broken if connections with half a request keep others out, or stay for ever."""
     fleet.coordinator()

@@ -104,6 +104,7 @@ def status_of(gateway: Gateway, method: str, path: str, headers: dict[str, str])
         return int(connection.recv(64).split()[1])
 
 
+@pytest.mark.slow
 def test_every_route_asks_for_its_role(fleet: Fleet, gateways: Gateways, keys: Keys) -> None:
     """Broken if a route, also a new one, is open to a caller who must not use it."""
     fleet.coordinator()
@@ -309,6 +310,7 @@ def test_rules_of_a_proxy_give_tenant_and_role(
     assert gateway.api("/me", {**base, "X-User": "ann@shop.example"}).status == 403
 
 
+@pytest.mark.slow
 def test_credentials_of_the_log_rotate_while_a_run_is_followed(
     fleet: Fleet,
     gateways: Gateways,
