@@ -164,6 +164,7 @@ def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
     expect(page.get_by_role("button", name="Start…")).to_be_disabled()
 
 
+@pytest.mark.slow
 @pytest.mark.timed  # its certificate has to be VALID
 @pytest.mark.timeout(300)
 def test_a_scenario_file_is_started_in_the_browser(

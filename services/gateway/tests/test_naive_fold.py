@@ -153,6 +153,7 @@ def test_a_log_with_a_killed_agent(recorded: tuple[str, Path], tmp_path: Path) -
         agree(url, run)
 
 
+@pytest.mark.slow
 def test_repeats_another_order_and_holes(recorded: tuple[str, Path], tmp_path: Path) -> None:
     """Broken if what came twice counts twice, if order matters, or if a hole is not named."""
     run, log = recorded

@@ -248,6 +248,7 @@ def test_a_closed_loop_is_refused(loadpilot: Loadpilot, target: Oracle) -> None:
     assert "rps=" in finished.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_fleet_is_searched_and_goes_on_from_its_log(
     fleet: Fleet, loadpilot: Loadpilot, target: Oracle

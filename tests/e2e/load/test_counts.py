@@ -100,6 +100,7 @@ def test_three_agents_offer_exactly_the_plan(busy: Seen) -> None:
     assert Counter(r.route for r in busy.requests) == {"/often": 3750, "/rarely": 750}
 
 
+@pytest.mark.slow
 def test_every_due_second_has_its_rate(busy: Seen) -> None:
     """A pacer that catches up, or rounds per second or agent, shifts arrivals between seconds."""
     load, series = busy.load, busy.finished.report["series"]
