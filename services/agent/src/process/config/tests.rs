@@ -113,6 +113,24 @@ fn the_environment_fills_in() {
     assert!(read(&["--token", "x"], &env).is_err());
 }
 
+/// Broken if an agent of a run's own stack waits for others at its end, or the time of an operator
+/// is not taken.
+#[test]
+fn the_time_to_hand_over_is_of_the_flag_else_of_the_environment() {
+    let env = [("NATS_URL", "nats://one"), ("AGENT_HAND_OVER", "5s")];
+    let secs = |args: &[&str]| {
+        let config = read(args, &env).expect("enough is given");
+        config.timeouts.hand_over.as_secs()
+    };
+    assert_eq!(secs(&[]), 5);
+    assert_eq!(secs(&["--hand-over", "7s"]), 7);
+    assert_eq!(secs(&["--local-stack"]), 0);
+    assert_eq!(secs(&["--local-stack", "--hand-over", "7s"]), 7);
+    let wrong = [env[0], ("AGENT_HAND_OVER", "soon")];
+    let refused = read(&[], &wrong).expect_err("no duration").to_string();
+    assert!(refused.contains("hand-over: "), "{refused}");
+}
+
 /// Broken if an operator must start the agent once per mistake to see all of them.
 #[test]
 fn every_mistake_is_named_at_once() {
