@@ -52,7 +52,8 @@ export ROOT
 trap 'rm -rf --one-file-system "$ROOT"' EXIT
 trap 'exit 143' HUP INT TERM
 cp -a "$KEPT/." "$ROOT"
-for file in /etc/resolv.conf /etc/pip.conf "$AUTHORITIES"; do
+# An installer writes /etc/hosts, which knows localhost; debootstrap does not.
+for file in /etc/hosts /etc/resolv.conf /etc/pip.conf "$AUTHORITIES"; do
     [ ! -e "$file" ] || cp -L "$file" "$ROOT$file"
 done
 git clone --quiet --no-local . "$ROOT/root/loadpilot"
