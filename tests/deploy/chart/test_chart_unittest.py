@@ -15,7 +15,7 @@ from tests.deploy.chart.tools import program
 from tests.deploy.composition import ROOT
 
 pytestmark = pytest.mark.slow
-"""Helm and kubeconform are built from their sources, once."""
+"""helm-unittest is built from its sources, once."""
 
 SUITES = Path(__file__).parent / "unittest"
 
