@@ -4,8 +4,9 @@
 # Each role gets a folder with its own files only: `nats`, `coordinator`, `agent`, `gateway`, and
 # for commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
 # gateway; its key is then deleted. `nats-token` and `connect.json` log a role in at NATS as its own
-# user; `nats` has the passwords of all. `prometheus` has a token for the gateway's metrics. NAMEs
-# are further host names of the gateway. A complete DIR is left unchanged, but for `prometheus`.
+# user; `nats` has the passwords of all. `prometheus` has a token for the gateway's metrics,
+# `grafana` the first password of its user admin (GRAFANA_PASSWORD, or a random one). NAMEs are
+# further host names of the gateway. A complete DIR is left unchanged, but for these two.
 #
 # As root, the script gives each folder to the user id of its role. KEYS_AT is the path at which a
 # role sees its folder (default: the folder itself). LOG has folders that it gives to the user of
@@ -19,14 +20,16 @@ shift
 
 token() { openssl rand -hex 24; }
 
-# A token that reads the metrics of the gateway and nothing else; also for keys of an older version.
-let_prometheus_read() {
+# Also for keys of an older version. The token of Prometheus reads metrics and nothing else.
+make_monitoring_keys() {
     [ -e gateway/metrics-token ] || token >gateway/metrics-token
-    mkdir -p prometheus
+    mkdir -p prometheus grafana
     cp gateway/ca.pem gateway/metrics-token prometheus/
+    [ -e grafana/password ] || printf '%s\n' "${GRAFANA_PASSWORD:-$(token)}" >grafana/password
     if [ "$(id -u)" = 0 ]; then
         chown -R 10004:10004 gateway
         chown -R 65534:65534 prometheus
+        chown -R 472:0 grafana
     fi
 }
 
@@ -37,7 +40,7 @@ if [ -e "$place/nats/complete" ]; then
             "'$(cat nats/complete)'; delete it for new keys" >&2
         exit 2
     fi
-    let_prometheus_read
+    make_monitoring_keys
     echo "keys.sh: $place is complete; delete it for new keys (running parts must then restart)"
     exit 0
 fi
@@ -100,7 +103,7 @@ for role in coordinator agent gateway submitter watcher; do
         "$url" "$role" "$password" "${KEYS_AT:-$PWD/$role}" "$copies" >"$role/connect.json"
 done
 rm ca.pem
-let_prometheus_read
+make_monitoring_keys
 if [ "$(id -u)" = 0 ]; then
     # shellcheck disable=SC2086 # a list of folders
     chown -R 10001:10001 nats ${LOG:-}

@@ -40,10 +40,10 @@ PROGRAMS = {
 }
 
 
-def keys(place: Path) -> Path:
-    """Makes the keys as the service of that name does."""
-    script = ROOT / "deploy" / "keys.sh"
-    subprocess.run(["/bin/sh", str(script), str(place)], check=True, capture_output=True)
+def keys(place: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Makes the keys as the service of that name does, with variables added to its environment."""
+    argv = ["/bin/sh", str(ROOT / "deploy" / "keys.sh"), str(place)]
+    subprocess.run(argv, env=os.environ | (environ or {}), check=True, capture_output=True)
     return place
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -35,7 +36,7 @@ USERS = {
     "grafana": "472:0",
 }
 PROFILES = ("python", "monitoring")
-KEYLESS = {"target", "grafana"}
+KEYLESS = {"target"}
 CONTROL, TARGET = {"nats", "coordinator", "gateway"}, {"target"}
 CLUSTER = ("docker-compose.yml", "deploy/nats/cluster.yml")
 LOOPBACK = "127.0.0.1"
@@ -256,16 +257,30 @@ def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
         assert held == {role, "nats"}
 
 
-def test_prometheus_of_an_older_fleet_gets_its_keys(tmp_path: Path) -> None:
+def test_monitoring_of_an_older_fleet_gets_its_keys(tmp_path: Path) -> None:
     """Broken if a fleet whose keys were made before needs new ones, to be monitored."""
     place = keys(tmp_path / "keys")
-    for file in (place / "prometheus").iterdir():
-        file.unlink()
-    (place / "prometheus").rmdir()
+    for role in ("prometheus", "grafana"):
+        shutil.rmtree(place / role)
     (place / "gateway" / "metrics-token").unlink()
     keys(place)
     token = (place / "gateway" / "metrics-token").read_bytes()
     assert (place / "prometheus" / "metrics-token").read_bytes() == token
+    assert (place / "grafana" / "password").read_bytes().strip()
+
+
+def test_no_grafana_starts_with_a_known_password(tmp_path: Path) -> None:
+    """Broken if two fleets have one password, or the one that a user chose is not taken."""
+    settings = configured("monitoring")["services"]["grafana"]["environment"]
+    given = {name: value for name, value in settings.items() if "PASSWORD" in name}
+    assert given == {"GF_SECURITY_ADMIN_PASSWORD__FILE": "/keys/password"}
+    first, second, chosen = (
+        (keys(tmp_path / name, environ) / "grafana" / "password").read_text(encoding="utf-8")
+        for name, environ in (("a", {}), ("b", {}), ("c", {"GRAFANA_PASSWORD": "chosen here"}))
+    )
+    assert first != second
+    assert len(first.strip()) == 48
+    assert chosen == "chosen here\n"
 
 
 def test_keys_of_one_node_are_not_those_of_three(tmp_path: Path) -> None:
