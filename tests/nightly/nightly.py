@@ -81,7 +81,8 @@ def stages(seed: int) -> list[Stage]:
     faults_seed = {"LOADPILOT_FAULTS_SEED": f"{seed}"}
     simulation = ("cargo", "test", "--profile", "sim", "-p", "loadpilot-engine", "--test", "sim")
     search = {"LOADPILOT_SOUNDNESS": "20000", "LOADPILOT_SOUNDNESS_FIRST": f"{seed}"}
-    soundness = ("pytest", "sdk/tests/soundness", "-n", f"{WORKERS}", "--timeout=14400")
+    is_any = ("-m", "long or not long")
+    soundness = ("pytest", "sdk/tests/soundness", *is_any, "-n", f"{WORKERS}", "--timeout=14400")
     # The laws; the other tests of the workspace draw nothing at random.
     laws = ("cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--test", "laws")
     # A thread of idle priority has no slice of its own.

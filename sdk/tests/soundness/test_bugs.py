@@ -54,7 +54,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
     return Search(tmp_path_factory.mktemp("scenes"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", BUGS)
 def test_the_search_finds_the_bug(search: Search, name: str) -> None:
     """Broken if the compiler could have this bug undetected."""
