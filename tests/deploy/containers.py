@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -38,6 +39,17 @@ def engine() -> tuple[str, list[str]]:
     # People have Compose as a part of docker; a docker without it is served by the real one.
     plugged = _succeeds(docker, "compose", "version")
     return docker, [docker, "compose"] if plugged else [str(compose())]
+
+
+@cache
+def image(service: str) -> str:
+    """The image of a service of the compose file, which is built where it is missing."""
+    docker, words = engine()
+    name = f"{PROJECT}-{service}"
+    if not _succeeds(docker, "image", "inspect", name):
+        words = [*words, *EVERYTHING, "--project-name", PROJECT, "build", service]
+        subprocess.run(words, cwd=ROOT, check=True, timeout=BUILD_S)
+    return name
 
 
 class Containers:

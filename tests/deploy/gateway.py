@@ -9,11 +9,13 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 LOADPILOT = Path(sys.executable).with_name("loadpilot")
 PATIENCE_S = 60.0
+POLL_S = 0.1
+"""Far below the requests per second that a gateway allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Gateway:
         deadline = monotonic() + PATIENCE_S
         while sum(self._ask("GET", f"/runs/{run}")["calls"]["outcomes"].values()) < least:
             assert monotonic() < deadline, "the run did not get that far in time"
+            sleep(POLL_S)
 
     def _follow(self, run: str) -> None:
         """Waits until the run has ended; connects again when its events break off, as pages do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 from functools import cache
 from typing import Any
@@ -19,6 +20,8 @@ EXTERNAL = {
     "caSecret": "nats-ca",
     "copies": 3,
 }
+Files = dict[str, dict[str, str]]
+"""Files by the Secret that holds them."""
 VALUE_SETS: dict[str, dict[str, Any]] = {
     "default": {},
     "without monitoring": {"monitoring": {"enabled": False}},
@@ -166,3 +169,57 @@ def pods(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     for name, one in of_kind(found, "Deployment", "StatefulSet").items():
         pods[name] = one["spec"]["template"]
     return pods
+
+
+class Release:
+    """The objects of one release, and what its pods are given: files, variables, replicas."""
+
+    def __init__(self, values: dict[str, Any], secrets: Files | None = None) -> None:
+        """Renders the chart; `secrets` are those that its user made."""
+        self.objects = render(values)
+        self.described = pods(self.objects)
+        self.secrets: Files = dict(secrets or {})
+        for name, one in of_kind(self.objects, "Secret").items():
+            decoded = {k: base64.b64decode(v).decode() for k, v in one["data"].items()}
+            self.secrets[name] = decoded
+        self._maps = {name: one["data"] for name, one in of_kind(self.objects, "ConfigMap").items()}
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Names of pod descriptions and their parts."""
+        return {
+            name: one["metadata"]["labels"]["app.kubernetes.io/component"]
+            for name, one in self.described.items()
+        }
+
+    def replicas(self, part: str) -> int:
+        """How many pods of a part the chart installs."""
+        found = of_kind(self.objects, "Deployment", "StatefulSet")[f"{RELEASE}-{part}"]
+        return int(found["spec"]["replicas"])
+
+    def files(self, volume: dict[str, Any]) -> dict[str, str]:
+        """The files of a volume by their names; none where a pod begins with an empty one."""
+        if "secret" in volume:
+            return self.secrets[volume["secret"]["secretName"]]
+        if "configMap" in volume:
+            held = self._maps[volume["configMap"]["name"]]
+            return _chosen(held, volume["configMap"].get("items"))
+        found: dict[str, str] = {}
+        for source in volume.get("projected", {}).get("sources", []):
+            held = self.secrets[source["secret"]["name"]]
+            found |= _chosen(held, source["secret"].get("items"))
+        return found
+
+
+def environ(container: dict[str, Any], pod: str) -> dict[str, str]:
+    """The variables that a container is given in the pod of this name."""
+    found = {}
+    for one in container.get("env", []):
+        if "valueFrom" in one:
+            assert one["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+        found[one["name"]] = pod if "valueFrom" in one else one["value"]
+    return found
+
+
+def _chosen(held: dict[str, str], items: list[dict[str, str]] | None) -> dict[str, str]:
+    return held if items is None else {one["path"]: held[one["key"]] for one in items}

@@ -6,7 +6,6 @@ Must never end a process that it did not start.
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import signal
@@ -20,7 +19,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.deploy.chart.manifests import RELEASE, of_kind, pods, render
+from tests.deploy.chart.manifests import RELEASE, Files, Release, environ
 from tests.deploy.composition import ENTRYPOINT, stages, variables
 from tests.deploy.gateway import Gateway
 from tests.deploy.local_processes import PATIENCE_S, PROGRAMS
@@ -40,8 +39,6 @@ USEFUL = {
 BIN = Path(sys.executable).parent
 LISTENING = {"0.0.0.0:4222": "nats", "0.0.0.0:6222": "route", "127.0.0.1:8222": "monitor"}
 NODES = 3
-Files = dict[str, dict[str, str]]
-"""Files by the Secret that holds them."""
 
 
 @dataclass(slots=True)
@@ -86,13 +83,7 @@ class Pod:
     def environ(self) -> dict[str, str]:
         """What the image and the pod set."""
         image = re.sub(r"^.*loadpilot-|:.*$", "", self.container["image"])
-        found = variables(stages().get(image, ""))
-        for one in self.container.get("env", []):
-            if "valueFrom" in one:
-                assert one["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
-                found[one["name"]] = self.name
-            else:
-                found[one["name"]] = one["value"]
+        found = variables(stages().get(image, "")) | environ(self.container, self.name)
         found = {name: self.mapped(value) for name, value in found.items()}
         if "LOADPILOT_GATEWAY_PORT" in found:
             found["LOADPILOT_GATEWAY_HOST"] = "127.0.0.1"
@@ -133,21 +124,14 @@ class Pod:
         return self.process.end(self.spec["terminationGracePeriodSeconds"]).code
 
 
-class Pods:
+class Pods(Release):
     """The pods of one release without a cluster."""
 
     def __init__(self, folder: Path, values: dict[str, Any], secrets: Files | None = None) -> None:
         """Renders the chart; `secrets` are those that its user made."""
+        super().__init__(values, secrets)
         self.folder = folder / "pods"
         self.folder.mkdir()
-        self.objects = render(values)
-        self._described = pods(self.objects)
-        stored = of_kind(self.objects, "Secret").items()
-        self.secrets: Files = dict(secrets or {})
-        for name, one in stored:
-            decoded = {k: base64.b64decode(v).decode() for k, v in one["data"].items()}
-            self.secrets[name] = decoded
-        self._maps = {name: one["data"] for name, one in of_kind(self.objects, "ConfigMap").items()}
         ports = range(NODES)
         self._nodes = [{key: str(free_port()) for key in LISTENING.values()} for _ in ports]
         self.running: list[Pod] = []
@@ -164,23 +148,9 @@ class Pods:
     ) -> None:
         self._open.close()
 
-    @property
-    def parts(self) -> dict[str, str]:
-        """Names of pod descriptions and their parts."""
-        return {
-            name: one["metadata"]["labels"]["app.kubernetes.io/component"]
-            for name, one in self._described.items()
-        }
-
-    def replicas(self, part: str) -> int:
-        """How many pods of a part the chart installs."""
-        found = of_kind(self.objects, "Deployment", "StatefulSet")[f"{RELEASE}-{part}"]
-        return int(found["spec"]["replicas"])
-
     def pod(self, described: str, number: int = 0) -> Pod:
         """One pod of a description, with its files."""
-        found = self._described[described]
-        part = found["metadata"]["labels"]["app.kubernetes.io/component"]
+        part = self.parts[described]
         name = f"{described}-{number}"
         root = self.folder / name
         port = str(free_port())
@@ -202,7 +172,7 @@ class Pods:
             own = "own:https"
             places[f"{RELEASE}-gateway:8443"] = f"localhost:{gateway.places[own]}"
             places[f"{RELEASE}-coordinator:8080"] = f"localhost:{coordinator.places[own]}"
-        pod = Pod(name, part, found["spec"], root, places)
+        pod = Pod(name, part, self.described[described]["spec"], root, places)
         self._mount(pod)
         return pod
 
@@ -241,21 +211,9 @@ class Pods:
         for mount in pod.container["volumeMounts"]:
             place = Path(f"{pod.root}{mount['mountPath']}")
             place.mkdir(parents=True, exist_ok=True)
-            for name, text in self._content(volumes.get(mount["name"], {})).items():
+            for name, text in self.files(volumes.get(mount["name"], {})).items():
                 (place / name).write_text(pod.mapped(text), encoding="utf-8")
                 (place / name).chmod(0o600)
-
-    def _content(self, volume: dict[str, Any]) -> dict[str, str]:
-        if "secret" in volume:
-            return self.secrets[volume["secret"]["secretName"]]
-        if "configMap" in volume:
-            held = self._maps[volume["configMap"]["name"]]
-            return _chosen(held, volume["configMap"].get("items"))
-        found: dict[str, str] = {}
-        for source in volume.get("projected", {}).get("sources", []):
-            held = self.secrets[source["secret"]["name"]]
-            found |= _chosen(held, source["secret"].get("items"))
-        return found
 
 
 def _answers(url: str, trust: ssl.SSLContext | None = None) -> bool:
@@ -264,10 +222,6 @@ def _answers(url: str, trust: ssl.SSLContext | None = None) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def _chosen(held: dict[str, str], items: list[dict[str, str]] | None) -> dict[str, str]:
-    return held if items is None else {one["path"]: held[one["key"]] for one in items}
 
 
 def _entrypoint(image: str) -> list[str]:

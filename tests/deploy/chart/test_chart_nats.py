@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.deploy.catalogue import __file__ as catalogue
-from tests.deploy.chart.manifests import RELEASE
-from tests.deploy.chart.pod_processes import Files, Pods
+from tests.deploy.chart.manifests import RELEASE, Files
+from tests.deploy.chart.pod_processes import Pods
 from tests.e2e.support.certificates import Identity, identity
 from tests.e2e.support.command import Running
 from tests.e2e.support.fleet import free_port, nats_server

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.deploy.catalogue import __file__ as catalogue
-from tests.deploy.chart.manifests import RELEASE, VALUE_SETS
-from tests.deploy.chart.pod_processes import Files, Pods
+from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, Files
+from tests.deploy.chart.pod_processes import Pods
 from tests.deploy.local_processes import PATIENCE_S
 
 if TYPE_CHECKING:
