@@ -142,9 +142,10 @@ def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
     run = past.run(steady(rps=40, secs=2))["run"]["id"]
     page = reader.page
     reader.open(f"/start?from={run}")
-    page.get_by_role("heading", name="Advanced").click()
     text = page.get_by_label("Plan as JSON")
+    # With the plan comes the form, which moves what is below it.
     expect(text).to_have_value(re.compile('"scenario": "Steady"'), timeout=TIMEOUT_MS)
+    page.get_by_role("heading", name="Advanced").click()
     plan = json.loads(text.input_value())
     page.get_by_label("with units").check()
     reader.sees("= 40/s")

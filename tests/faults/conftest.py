@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["artefacts", "chance", "fleet", "ground", "loadpilot", "machine", "oracle"]
 
+HERE = Path(__file__).parent
 KEPT = Path(os.environ.get("LOADPILOT_FAULTS_KEPT", "target/faults"))
 """Where the remains of a case that failed are put."""
 SEED = "LOADPILOT_FAULTS_SEED"
@@ -89,7 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the cases that judge times: `./dev test` runs no other test beside them. Those that may
     take long begin first: no worker is left with one at the end."""
     for item in items:
-        if "machine" in getattr(item, "fixturenames", ()):
+        is_case = HERE in item.path.parents  # the hook gets the items of all folders
+        if is_case and "machine" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timed)
     items.sort(key=_timeout_secs, reverse=True)
 

@@ -106,6 +106,7 @@ def stages(seed: int) -> list[Stage]:
         Stage(
             [
                 Step("timed fault cases", (*faults, "-m", "timed"), faults_seed),
+                Step("long runs", ("pytest", "tests/e2e", "-m", "long")),
                 Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "10")),
                 Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "10")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),

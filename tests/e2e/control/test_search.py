@@ -69,7 +69,7 @@ def is_found(found: dict[str, Any]) -> bool:
     return bool(found["state"] == "found" and found["max_rate_rps"] == lower and is_near)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed
 def test_the_capacity_of_a_target_is_found(loadpilot: Loadpilot, target: Oracle) -> None:
     """Broken if the result is not the capacity within 2 %, if a probe is no run that can be
@@ -97,7 +97,7 @@ def test_the_capacity_of_a_target_is_found(loadpilot: Loadpilot, target: Oracle)
     assert plotted.code == 2 or f"search {found['id']}" in plotted.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed
 def test_a_killed_search_goes_on_with_the_same_result(loadpilot: Loadpilot, target: Oracle) -> None:
     """Broken if a probe that ended is repeated, one that was cut off counts, or the result is

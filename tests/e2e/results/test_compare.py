@@ -31,7 +31,7 @@ SEED = 1
 FIGURES = ["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed
 def test_a_slower_task_is_found(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a regression passes, an equal run fails, or the file says another thing than the
