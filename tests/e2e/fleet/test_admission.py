@@ -179,6 +179,8 @@ def test_runs_that_may_not_wait_are_refused(
     refused = fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT, *SEARCH)
     assert refused.code == 2
     assert 'runs in 24 hours: must be at most 1 of tenant search (got "2")' in refused.stderr
+    assert refused.report["verdict"]["reasons"] == ["the run was refused"]
+    assert "latency" not in refused.stdout, "a refused run has no figures"
     with (
         fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, *SHOP) as first,
         ExitStack() as commands,

@@ -55,7 +55,7 @@ def test_an_agent_that_leaves_loses_no_arrival(
         assert oracle.wait_count(2 * RPS, 30)
         leave(leaver)
         running.until("a-1: leaving")
-        running.until(f"a-1 {MOVED} 86 to a-2 {TIMES} 43, a-3 {TIMES} 43")
+        running.until(f"a-1 {MOVED} its 86 shards: a-2 takes 43, a-3 takes 43")
         assert leaver.end(20).code == 0
         finished = running.end()
     plan = assert_nothing_lost(finished, oracle, secs)
@@ -104,7 +104,7 @@ def test_an_agent_leaves_while_no_coordinator_is_there(
         before = oracle.counts().received
         assert oracle.wait_count(before + RPS, 30), "it serves its shards meanwhile"
         fleet.coordinator(*COORDINATOR)
-        running.until(f"a-1 {MOVED} 128 to a-2 {TIMES} 128")
+        running.until(f"a-1 {MOVED} its 128 shards: a-2 takes 128")
         assert leaver.end(20).code == 0
         finished = running.end()
     assert_nothing_lost(finished, oracle, secs)
@@ -125,7 +125,7 @@ def test_an_agent_leaves_while_another_one_joins(
         fleet.agent("a-2", *AGENT)
         running.until("a-2 joins with 128")
         leave(leaver)
-        running.until(f"a-1 {MOVED} 128 to a-2 {TIMES} 128")
+        running.until(f"a-1 {MOVED} its 128 shards: a-2 takes 128")
         assert leaver.end(20).code == 0
         finished = running.end()
     plan = assert_nothing_lost(finished, oracle, secs)

@@ -354,13 +354,10 @@ fn left(control: &Control, next: &ShardsReassigned) -> Vec<String> {
         let given: BTreeSet<u32> = old.shards.iter().copied().collect();
         let takers = next.holdings.iter().filter_map(|new| {
             let count = new.shards.iter().filter(|one| given.contains(one)).count();
-            (count > 0).then(|| format!("{} × {count}", new.holder.agent))
+            (count > 0).then(|| format!("{} takes {count}", new.holder.agent))
         });
-        let (count, takers) = (old.shards.len(), name_list(takers));
-        format!(
-            "{} leaves and hands over {count} to {takers}",
-            old.holder.agent
-        )
+        let (agent, count, takers) = (&old.holder.agent, given.len(), name_list(takers));
+        format!("{agent} leaves and hands over its {count} shards: {takers}")
     };
     let left = before.flat_map(|map| &map.holdings).filter(leaves);
     left.map(hands_over).collect()

@@ -182,8 +182,10 @@ pub fn passes(operator: Operator, actual: Option<f64>, limit: f64) -> bool {
 
 fn reasons(report: &Report) -> Vec<String> {
     let mut reasons = Vec::new();
-    if report.run.state != RunState::Sealed {
-        reasons.push("the run is not over: its log has no seal".to_owned());
+    match report.run.state {
+        RunState::Sealed => {}
+        RunState::Refused => return vec!["the run was refused".to_owned()],
+        _ => reasons.push("the run is not over: its log has no seal".to_owned()),
     }
     if let Some(Ending::Abandoned | Ending::Failed | Ending::Aborted | Ending::LogFull) =
         report.run.ending

@@ -67,10 +67,19 @@ def summary(report: Report, *, verbose: bool = False) -> str:
     """Write the summary; ends with a line break.
 
     Verdict, gates, failures, latency and throughput come first and fit a screen; ``verbose`` adds
-    the rest.
+    the rest. A refused run has figures of nothing: they are left out.
     """
+    parts = _parts(report, verbose=verbose)
+    if report["run"]["state"] == "refused":
+        parts = [head_lines(report), _which(report, verbose=verbose)]
+    blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
+    return inert("\n\n".join(blocks)) + "\n"
+
+
+def _parts(report: Report, *, verbose: bool) -> list[Iterable[str]]:
+    """Write the parts of the summary in their order."""
     few = 1 < len(report["tasks"]) <= TASKS_SHOWN_MAX
-    parts = (
+    return [
         head_lines(report),
         gate_lines(report),
         _raised(report, verbose=verbose),
@@ -86,9 +95,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
         _foot(report) if verbose else (),
         _which(report, verbose=verbose),
         _exchanges(report),
-    )
-    blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
-    return inert("\n\n".join(blocks)) + "\n"
+    ]
 
 
 def _offered(report: Report) -> Iterator[str]:
