@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 COMMAND="${1:-demo}"
 KEPT="$PWD/target/bare-debian/bookworm"
-PACKAGES=python3,python3-venv,gcc,libc6-dev,ca-certificates
+PACKAGES=python3,python3-venv,gcc,libc6-dev,ca-certificates,git
 # Files outside the clone that the README announces.
 CACHES='^/root/\.cache/(loadpilot|pip|uv)/|^/tmp/uv-[0-9a-f]*\.lock$'
 AUTHORITIES=/etc/ssl/certs/ca-certificates.crt

@@ -205,9 +205,9 @@ impl TestServer {
 
     fn signal(&self, signal: &str) {
         let child = self.child.as_ref().expect("the server runs");
-        let sent = Command::new("kill")
-            .arg(signal)
-            .arg(child.id().to_string())
+        // The shell's own: a small system has no program of that name.
+        let sent = Command::new("sh")
+            .args(["-c", "kill \"$0\" \"$1\"", signal, &child.id().to_string()])
             .status();
         assert!(
             sent.is_ok_and(|status| status.success()),

@@ -85,7 +85,9 @@ async fn a_signal_ends_it_at_once() {
             .await
             .expect("it serves");
         let pid = child.id().to_string();
-        let sent = Command::new("kill").args([signal, &pid]).status();
+        let sent = Command::new("sh")
+            .args(["-c", "kill \"$0\" \"$1\"", signal, &pid])
+            .status();
         assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
         let status = tokio::task::spawn_blocking(move || child.wait()).await;
         let status = status.expect("the wait ends").expect("it was ours");
