@@ -65,7 +65,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Fixture
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Append the reasons of skipped tests to the file that ./dev test prints at its end."""
     file = os.environ.get(SKIPPED_FILE)
-    if file is None:
+    # A worker has the reports of its own tests, and the main process those of all workers.
+    if file is None or hasattr(terminalreporter.config, "workerinput"):
         return
     with Path(file).open("a", encoding="utf-8") as lines:
         for report in terminalreporter.getreports("skipped"):

@@ -5,7 +5,6 @@ About 60 s on two cores: twelve recorded runs, served by one `loadpilot ui`.
 
 from __future__ import annotations
 
-import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from tests.browser.figures import expected_text, find
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, Reader, reading
 from tests.browser.record import FOLDER, KINDS
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.files import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,8 +49,7 @@ class Recorded:
 def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     loadpilot = Loadpilot(tmp_path_factory.mktemp("recorded"))
     for number, kind in enumerate(KINDS, 1):
-        with tarfile.open(FOLDER / f"{kind}.tar.gz") as archive:
-            archive.extractall(loadpilot.log / f"log-{number}", filter="data")
+        unpack(FOLDER / f"{kind}.tar.gz", loadpilot.log / f"log-{number}")
     with loadpilot.begin("ui", "--no-browser", "--port", "0", "--agents", "1") as running:
         link = running.until("LoadPilot at ").split()[-1]
         with reading(browser, link.partition("/#")[0]) as reader:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import tarfile
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from tests.browser.record import FOLDER, KINDS
 from tests.browser.test_finished_runs import serious_violations
 from tests.browser.test_recorded_runs import CUT, assert_figures
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.files import unpack
 
 from loadpilot.control.report_page import PAGE, report_page
 
@@ -61,8 +61,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Loadpilot:
     """The recorded runs, each in a log of its own."""
     loadpilot = Loadpilot(tmp_path_factory.mktemp("recorded"))
     for number, kind in enumerate(KINDS, 1):
-        with tarfile.open(FOLDER / f"{kind}.tar.gz") as archive:
-            archive.extractall(loadpilot.log / f"log-{number}", filter="data")
+        unpack(FOLDER / f"{kind}.tar.gz", loadpilot.log / f"log-{number}")
     return loadpilot
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +12,7 @@ from tests.browser.reader import TIMEOUT_MS, reading
 from tests.browser.scenes import CLOSED, MEASURED, STEPS, steady
 from tests.e2e.load.test_streams import SCENE as CHAT
 from tests.e2e.load.test_streams import Sent, model
+from tests.e2e.support.files import unpack
 from tests.tidy.tracked import ROOT
 
 from loadpilot.control.report_page import report_page
@@ -51,8 +51,7 @@ KILLED = "01m87svkpa9smyp7gpd3s68zv1"
 def stored(browser: Browser, loadpilot: Loadpilot) -> Iterator[Reader]:
     """A tab at the pages of two stored logs: of a killed agent, and of an undisturbed run."""
     for number, log in enumerate(("killed_agent", "open_loop"), 1):
-        with tarfile.open(STORED / f"{log}.tar.gz") as archive:
-            archive.extractall(loadpilot.log / f"log-{number}", filter="data")
+        unpack(STORED / f"{log}.tar.gz", loadpilot.log / f"log-{number}")
     with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
         link = running.until("LoadPilot at ").split()[-1]
         with reading(browser, link.partition("/#")[0]) as reader:

@@ -17,8 +17,6 @@ KEEPERS = {"proto/engine", "services/agent", "services/bus"}
 """Crates that can make mistakes."""
 ASKS = re.compile(r"\bbugbank\b")
 MAY_ASK = {
-    ".ci/run",
-    ".github/workflows/ci.yml",
     "dev",
     "tests/bugbank/bank.py",
     "tests/nightly/nightly.py",

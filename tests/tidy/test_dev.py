@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -170,3 +172,20 @@ def test_the_parts_of_the_tests(bare: Bare, part: str, runs: list[str]) -> None:
     assert {line.partition(" -")[0] for line in tests} == {runs[0].partition(" -")[0]}
     assert all(tests[0].replace(")", "").endswith(end) for end in runs[1:]), tests
     assert len(tests) == (1 if part == "rust" else 2)
+
+
+def test_a_skipped_test_of_a_worker_is_counted_once(tmp_path: Path) -> None:
+    """Broken if the number of tests that a machine cannot run is too large. 3 s."""
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    test = "import pytest\n@pytest.mark.skip(reason='needs nft')\ndef test_links(): pass\n"
+    (tmp_path / "test_links.py").write_text(test, encoding="utf-8")
+    skipped = tmp_path / "skipped.txt"
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "1", str(tmp_path)],
+        cwd=tmp_path,
+        env=os.environ | {"SKIPPED_TESTS": str(skipped)},
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    assert skipped.read_text(encoding="utf-8") == "needs nft\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
+from tests.e2e.support.files import unpack
 
 ROOT = Path(__file__).resolve().parents[3]
 STORED = ROOT / "tests/e2e/results/stored_logs/open_loop.tar.gz"
@@ -78,8 +78,7 @@ def test_a_command_starts_without_large_libraries(
 ) -> None:
     """Broken if a command spends a tenth of a second of processor time on models of its reports, or
     a quarter on a scenario browser that it does not show."""
-    with tarfile.open(STORED) as archive:
-        archive.extractall(tmp_path / ".loadpilot/log-1", filter="data")
+    unpack(STORED, tmp_path / ".loadpilot/log-1")
     *printed, is_imported = said(COMMAND, *arguments, folder=tmp_path).splitlines()
     assert printed
     assert is_imported == "False"

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("wget")),
+    reason="needs curl and wget: sudo apt-get install curl wget",
+)
 HERE = f"linux-{'arm64' if platform.machine() == 'aarch64' else 'x86_64'}"
 AGENT = "#!/bin/sh\necho loadpilot-agent 1.2.3 '(made up)'\n"
 TOOLS = (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import pytest
 from tests.browser.record import FOLDER, KINDS
 from tests.e2e.support import live_figures
 from tests.e2e.support.command import COMMAND
+from tests.e2e.support.files import unpack
 from tests.e2e.support.rawlog import read_from, served
 from tests.e2e.support.terminal import CTRL_C, Terminal
 
@@ -40,8 +40,7 @@ DERIVED = {"stopped", "unowned"}
 @contextmanager
 def recorded(kind: str, folder: Path) -> Iterator[tuple[_native.Session, str, str]]:
     """A recorded run: a session on its log, its id, and the address of the server."""
-    with tarfile.open(FOLDER / f"{kind}.tar.gz") as archive:
-        archive.extractall(folder / "log", filter="data")
+    unpack(FOLDER / f"{kind}.tar.gz", folder / "log")
     with served(folder / "log", folder / "copy") as url:
         session = _native.Session(url, None)
         (listed,) = json.loads(session.runs())
@@ -139,8 +138,7 @@ def p99_ms(ladder: dict[str, Any] | None) -> float | None:
 @pytest.fixture
 def past(loadpilot: Loadpilot) -> Loadpilot:
     """A folder with the recorded run in which requests failed: six seconds."""
-    with tarfile.open(FOLDER / "failing.tar.gz") as archive:
-        archive.extractall(loadpilot.log / "log-1", filter="data")
+    unpack(FOLDER / "failing.tar.gz", loadpilot.log / "log-1")
     return loadpilot
 
 

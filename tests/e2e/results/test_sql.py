@@ -6,13 +6,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.files import unpack
 
 STORED = Path(__file__).with_name("stored_logs")
 LOGS = ("killed_agent", "open_loop", "python")
@@ -27,8 +27,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Loadpilot:
     """A directory with the logs of three runs."""
     loadpilot = Loadpilot(tmp_path_factory.mktemp("sql"))
     for number, log in enumerate(LOGS, 1):
-        with tarfile.open(STORED / f"{log}.tar.gz") as archive:
-            archive.extractall(loadpilot.log / f"log-{number}", filter="data")
+        unpack(STORED / f"{log}.tar.gz", loadpilot.log / f"log-{number}")
     return loadpilot
 
 

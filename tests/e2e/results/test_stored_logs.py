@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.files import unpack
 
 STORED = Path(__file__).with_name("stored_logs")
 LOGS = sorted(path.name.removesuffix(".tar.gz") for path in STORED.glob("*.tar.gz"))
@@ -16,8 +16,7 @@ LOGS = sorted(path.name.removesuffix(".tar.gz") for path in STORED.glob("*.tar.g
 def test_a_stored_log_folds_to_its_stored_report(tmp_path: Path, log: str) -> None:
     """Broken if a change of the engine or of a stored form changes what a past run says."""
     loadpilot = Loadpilot(tmp_path)
-    with tarfile.open(STORED / f"{log}.tar.gz") as archive:
-        archive.extractall(loadpilot.log / "log-1", filter="data")
+    unpack(STORED / f"{log}.tar.gz", loadpilot.log / "log-1")
     printed = loadpilot.call("report", "last", "--json")
     assert printed.code == 0, printed.stderr
     assert printed.stdout == (STORED / f"{log}.report.json").read_text(encoding="utf-8")

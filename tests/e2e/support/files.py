@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import tarfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,3 +22,11 @@ def files_with(text: str, files: Iterable[Path]) -> list[Path]:
         # The three ways in which base64 may cut a text, without what its neighbours decide.
         forms.add(base64.b64encode(lead + text.encode())[4:40])
     return [file for file in files if any(form in file.read_bytes() for form in forms)]
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Writes the files of a tar archive of this repository below a folder."""
+    with tarfile.open(archive) as opened:
+        # Python before 3.11.4 has no filters.
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)
+        opened.extractall(folder)  # noqa: S202  (made by these tests)
