@@ -13,6 +13,8 @@ KEPT="$PWD/target/bare-debian/bookworm"
 PACKAGES=python3,python3-venv,gcc,libc6-dev,ca-certificates,git
 # Files outside the clone that the README announces.
 CACHES='^/root/\.cache/(loadpilot|pip|uv)/|^/tmp/uv-[0-9a-f]*\.lock$'
+# Temporary files of tests, some of processes that they kill; fonts that Matplotlib has found.
+[ "$COMMAND" != test ] || CACHES="$CACHES|^/tmp/|^/root/\.cache/matplotlib/"
 AUTHORITIES=/etc/ssl/certs/ca-certificates.crt
 # Where this machine finds package indexes, and whom it trusts.
 NETWORK="http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL UV_INDEX_URL
