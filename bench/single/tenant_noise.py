@@ -4,7 +4,7 @@ Two tenants share a log, a coordinator, two agents and a gateway with keys, all 
 each run tenant B offers 200 arrivals/s on both agents and asks the gateway for its run and for its
 list ten times a second. A round is one run of B alone and one beside tenant A, in an order that
 rotates. A runs at its limit of 1,000 arrivals/s on both agents, holds 100 live views of its run,
-and sends the gateway 500 requests/s, ten times its limit, whatever the answers say: in turn a
+and sends the gateway 500 requests/s, ten times its limit, also while they are refused: in turn a
 request for a run above its limits, one with the largest plan, and a note about a run that is over,
 which is written to the log. B's target counts B's requests; the schedule lag is that of B's report;
 an answer is timed by its caller.

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import secrets
-import ssl
 import subprocess
-import urllib.request
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.deploy.chart.manifests import RELEASE, Release, environ
+from tests.deploy.chart.pod_processes import passes_http
 from tests.deploy.containers import ANSWERED, engine, image
 from tests.deploy.gateway import Gateway
 from tests.deploy.local_processes import PATIENCE_S
@@ -57,13 +56,7 @@ class Pod:
         if "exec" in found:
             words = [self.docker, "exec", self.name, *found["exec"]["command"]]
             return subprocess.run(words, check=False, capture_output=True).returncode == 0
-        trust = ssl._create_unverified_context()  # noqa: S323  (a kubelet does not verify)
-        url = f"https://localhost:{self.port}{found['httpGet']['path']}"
-        try:
-            with urllib.request.urlopen(url, context=trust, timeout=10) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+        return passes_http(found["httpGet"], self.port)
 
     def until(self, probe: str) -> None:
         """Waits until a probe passes."""

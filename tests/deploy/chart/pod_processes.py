@@ -105,10 +105,7 @@ class Pod:
                 return _answers(words[-1])
             argv = [program, *words]
             return subprocess.run(argv, check=False, capture_output=True).returncode == 0
-        trust = ssl._create_unverified_context()  # noqa: S323  (a kubelet does not verify)
-        assert found["httpGet"]["scheme"] == "HTTPS"
-        url = f"https://localhost:{self.places['own:https']}{found['httpGet']['path']}"
-        return _answers(url, trust)
+        return passes_http(found["httpGet"], self.places["own:https"])
 
     def until(self, probe: str, *, passes: bool = True) -> None:
         """Waits for an answer of a probe."""
@@ -214,6 +211,13 @@ class Pods(Release):
             for name, text in self.files(volumes.get(mount["name"], {})).items():
                 (place / name).write_text(pod.mapped(text), encoding="utf-8")
                 (place / name).chmod(0o600)
+
+
+def passes_http(probe: dict[str, Any], port: int | str) -> bool:
+    """Whether a port of this machine answers an HTTP probe, as a kubelet would ask it."""
+    trust = ssl._create_unverified_context()  # noqa: S323  (a kubelet does not verify)
+    assert probe["scheme"] == "HTTPS"
+    return _answers(f"https://localhost:{port}{probe['path']}", trust)
 
 
 def _answers(url: str, trust: ssl.SSLContext | None = None) -> bool:
