@@ -291,9 +291,12 @@ def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     report = finished.report
     plan = Plan(report, rps, secs)
     missing = assert_accounted(finished, oracle, plan)
-    # Each counts its fence from a heartbeat of its own: at the edge the other still sends.
-    edge = set(range(min(missing), max(missing) + 1)) - missing
-    assert len(edge) <= rps // 2, "one hole, and no other"
+    # A busy machine may drop arrivals as late anywhere. The others are missing in one interval, in
+    # which only one agent sends at its edge: each counts its fence from a heartbeat of its own.
+    late = report["arrivals"]["dropped"].get("late", 0)
+    ordered, count = sorted(missing), len(missing) - late
+    spans = [ordered[i + count - 1] - ordered[i] + 1 for i in range(late + 1)]
+    assert min(spans) - count <= rps // 2, "the arrivals are missing in more than one interval"
     lost, dropped = report["arrivals"]["lost"], sum(report["arrivals"]["dropped"].values())
     assert lost + dropped == len(missing), "the survivors have reported all that they sent"
 
