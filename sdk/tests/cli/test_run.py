@@ -117,6 +117,17 @@ def test_v_says_everything(scene: Scene, capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
+def test_the_opening_of_a_run_that_follows_redirects_does_not_deny_them(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if -v says that redirects are off while calls follow them."""
+    assert scene.run("--duration", "1s", "-v", "--redirects", "3") == 0
+    opening = capsys.readouterr().err
+    assert "at most 3 redirects followed in a call" in opening
+    assert "             retries are off\n" in opening
+    assert "redirects and retries are off" not in opening
+
+
 def test_secrets_go_to_the_log_only_by_hand_over(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:

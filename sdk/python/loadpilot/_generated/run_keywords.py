@@ -35,8 +35,8 @@ class RunKeywords(TypedDict, total=False):
 
     duration: str | float | None
     """
-    `--duration`: Duration of the run: 500ms, 30s, 2m30s, 1h, or seconds. A longer ramp of the
-    scenario is shortened to it.
+    `--duration`: Duration of the run, in mode ramp of its part after the ramp: 500ms, 30s,
+    2m30s, 1h, or seconds. A longer ramp of the scenario is shortened to it.
     """
 
     thresholds: Mapping[str, float | str | list[str]] | Sequence[str] | None

@@ -47,7 +47,9 @@ def versions() -> Iterator[Finding]:
         yield problem("versions", text, "install Python 3.11 or newer")
     elif __version__ != _native.VERSION:
         what = f"{text}; the native module is {_native.VERSION}"
-        yield problem("versions", what, "pip install --force-reinstall loadpilot")
+        yield problem(
+            "versions", what, "install the wheel of loadpilot again, with --force-reinstall"
+        )
     elif sys.platform != "linux":
         yield warning("versions", text, "run on Linux: other systems are not tested")
     else:
@@ -63,7 +65,7 @@ def _gateway() -> Finding:
         what = "not installed: `loadpilot ui` and gateways need it, runs do not"
         return ok(GATEWAY, what)
     if version != __version__:
-        mend = f"pip install {GATEWAY}=={__version__}"
+        mend = f"install the wheel of {GATEWAY} {__version__}"
         return problem(GATEWAY, f"{version}, and loadpilot is {__version__}", mend)
     return ok(GATEWAY, version)
 
@@ -93,7 +95,7 @@ def nats_server() -> Finding:
         found = find_nats_server()
         version = ".".join(map(str, BinaryCache.load(os.environ).version(found.path)))
     except NatsServerRefusal as refusal:
-        return problem("nats-server", str(refusal), f"pip install loadpilot, or set {VARIABLE}")
+        return problem("nats-server", str(refusal), f"install the wheel, or set {VARIABLE}")
     except NatsServerFault as fault:
         return problem("nats-server", str(fault), f"name another server in {VARIABLE}")
     notes = "".join(f"; {note}" for note in found.notes)

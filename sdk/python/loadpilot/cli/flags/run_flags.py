@@ -93,8 +93,8 @@ class RunFlags:
         flag(
             MOST_USED,
             "DURATION",
-            "Duration of the run: 500ms, 30s, 2m30s, 1h, or seconds. A longer ramp of the "
-            "scenario is shortened to it.",
+            "Duration of the run, in mode ramp of its part after the ramp: 500ms, "
+            "30s, 2m30s, 1h, or seconds. A longer ramp of the scenario is shortened to it.",
             default=SCENARIO_DEFAULT,
         ),
     ] = None

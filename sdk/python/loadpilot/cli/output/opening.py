@@ -55,10 +55,17 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     if options.verbose:
         yield from (f"  {line}" for line in setting_lines(compiled))
         yield execution(compiled).rstrip("\n")
-        yield "             redirects and retries are off"
+        yield f"             {_off(plan)}"
         yield f"  seed       {options.seed}"
     else:
         yield f"  execution  {_execution(plan)}"
+
+
+def _off(plan: Mapping[str, Any]) -> str:
+    """Write what calls never do."""
+    looks_at_answers = "script" in plan or "code" in plan
+    may_redirect = looks_at_answers or "redirects_max" in plan.get("connections", {})
+    return "retries are off" if may_redirect else "redirects and retries are off"
 
 
 def setting_lines(compiled: Compiled) -> Iterator[str]:
