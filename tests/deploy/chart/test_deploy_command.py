@@ -3,11 +3,15 @@ cluster."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import yaml
@@ -15,7 +19,7 @@ from tests.deploy.chart.manifests import CHART, RELEASE, helm, of_kind, render
 from tests.deploy.chart.tools import program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 pytestmark = pytest.mark.slow
 """Helm and kubeconform are built from their sources, once."""
@@ -24,6 +28,7 @@ LOADPILOT = str(Path(sys.executable).with_name("loadpilot"))
 PASSED, USAGE, INFRASTRUCTURE = 0, 2, 4
 UNREACHABLE = "https://127.0.0.1:1"
 """No cluster."""
+VERSION = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))["version"]
 
 
 def loadpilot(
@@ -98,28 +103,123 @@ def test_a_packed_chart_is_the_same(with_helm: Path, tmp_path: Path) -> None:
     assert of_kind(objects(ran.stdout), *kinds) == of_kind(render({}, "loadpilot"), *kinds)
 
 
+def kubeconfig(path: Path, server: str) -> str:
+    """The file of a user without a login, for one server."""
+    text = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "one", "cluster": {"server": server}}],
+        "contexts": [{"name": "one", "context": {"cluster": "one", "user": ""}}],
+        "current-context": "one",
+    }
+    path.write_text(yaml.safe_dump(text), encoding="utf-8")
+    path.chmod(0o600)
+    return str(path)
+
+
 def test_helm_knows_every_flag_that_it_is_given(with_helm: Path) -> None:
     """Broken if Helm refuses the command before it looks for a cluster."""
-    config = with_helm / "config"
-    cluster = {"server": UNREACHABLE}
-    config.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "none", "cluster": cluster}],
-                "contexts": [{"name": "none", "context": {"cluster": "none", "user": ""}}],
-                "current-context": "none",
-            }
-        ),
-        encoding="utf-8",
-    )
-    config.chmod(0o600)
+    config = kubeconfig(with_helm / "config", UNREACHABLE)
     for command in ("deploy", "teardown"):
-        ran = loadpilot(command, path=with_helm, environ={"KUBECONFIG": str(config)})
+        ran = loadpilot(command, path=with_helm, environ={"KUBECONFIG": config})
         assert ran.returncode == INFRASTRUCTURE
         assert "127.0.0.1:1" in ran.stderr, ran.stderr
         assert "unknown" not in ran.stderr
+
+
+class EmptyCluster(BaseHTTPRequestHandler):
+    """What Helm asks of a cluster before it applies objects; no object exists."""
+
+    PAGES: ClassVar[dict[str, dict[str, Any]]] = {
+        "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.3"},
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+        "/api/v1": {
+            "kind": "APIResourceList",
+            "groupVersion": "v1",
+            "resources": [
+                {"name": "secrets", "kind": "Secret", "namespaced": True, "verbs": ["get"]}
+            ],
+        },
+    }
+    ABSENT: ClassVar[dict[str, Any]] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "reason": "NotFound",
+        "code": 404,
+    }
+
+    def do_GET(self) -> None:
+        """Answers with a page, or that there is none."""
+        page = self.PAGES.get(self.path.partition("?")[0])
+        body = json.dumps(page or self.ABSENT).encode()
+        self.send_response(200 if page else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_words: object) -> None:
+        """Prints nothing."""
+
+
+@contextmanager
+def empty_cluster(folder: Path) -> Iterator[str]:
+    """A kubeconfig for a server that knows no object."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyCluster) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield kubeconfig(folder / "config", f"http://127.0.0.1:{server.server_port}")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+CLOSED, GRAFANA = "Agents may connect to no target yet", "svc/loadpilot-grafana"
+"""Notes of the chart: without targets, and with monitoring."""
+INSTALLED = {"targets": {"public": True}, "monitoring": {"enabled": False}}
+
+
+@pytest.mark.parametrize(
+    ("installed", "words", "notes"),
+    [
+        (None, [], {CLOSED, GRAFANA}),
+        (INSTALLED, [], set()),
+        (INSTALLED, ["-a", "5"], set()),
+        (INSTALLED, ["--set", "agent.tag=9.9"], set()),
+        (INSTALLED, ["--set", "monitoring.enabled=null"], {GRAFANA}),
+        (INSTALLED, ["--values", "more.yaml"], {GRAFANA}),
+    ],
+)
+def test_an_upgrade_keeps_the_values_of_earlier_ones(
+    installed: dict[str, Any] | None,
+    words: list[str],
+    notes: set[str],
+    with_helm: Path,
+) -> None:
+    """Broken if more agents close the targets of a fleet, or a first install fails. Helm keeps the
+    releases of this test in memory, and applies nothing."""
+    info = {"status": "deployed", "first_deployed": "2026-01-01T00:00:00Z"}
+    release = {"name": RELEASE, "namespace": "perf", "version": 1, "info": info}
+    chart = {"metadata": {"apiVersion": "v2", "name": "loadpilot", "version": "0.0.1"}}
+    releases = [] if installed is None else [{**release, "chart": chart, "config": installed}]
+    stored = with_helm / "releases.yaml"
+    stored.write_text(yaml.safe_dump(releases), encoding="utf-8")
+    more = with_helm / "more.yaml"
+    more.write_text("monitoring: {enabled: true}\n", encoding="utf-8")
+    words = [str(more) if word == more.name else word for word in words]
+    with empty_cluster(with_helm) as config:
+        environ = {
+            "KUBECONFIG": config,
+            "HELM_DRIVER": "memory",
+            "HELM_MEMORY_DRIVER_DATA": str(stored),
+        }
+        ran = loadpilot("deploy", "-n", "perf", *words, path=with_helm, environ=environ)
+    assert ran.returncode == PASSED, ran.stderr
+    assert f"LoadPilot {VERSION} is in namespace perf" in ran.stdout
+    assert {note for note in (CLOSED, GRAFANA) if note in ran.stdout} == notes
 
 
 def test_the_name_of_a_secret_is_none(with_helm: Path) -> None:

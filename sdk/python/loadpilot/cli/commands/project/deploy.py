@@ -31,7 +31,7 @@ HELM = "install it from https://helm.sh/docs/intro/install, version 3.14 or newe
 
 @dataclass(frozen=True, slots=True)
 class DeployFlags:
-    """What is typed; a setting that is not stays that of the chart, or of ``values``."""
+    """What is typed; any other setting stays as installed, or has the chart's default."""
 
     agents: int | None
     namespace: str
@@ -44,7 +44,10 @@ class DeployFlags:
 
 
 def deploy(flags: DeployFlags) -> ExitCode:
-    """Install the chart, or upgrade what is installed, and wait until all parts are ready."""
+    """Install the chart, or upgrade what is installed, and wait until all parts are ready.
+
+    An upgrade keeps the values of earlier commands: with any value, Helm alone would drop the rest.
+    """
     problems = mistakes(flags)
     if problems:
         return refuse(problems, "nothing was installed")
@@ -61,9 +64,8 @@ def deploy(flags: DeployFlags) -> ExitCode:
         words += ["--set", setting]
     if flags.dry_run:
         return helm("template", *words)
-    return helm(
-        "upgrade", "--install", *words, "--create-namespace", "--wait", "--timeout", WAIT
-    )  # fmt: skip
+    upgrade = ["upgrade", "--install", *words, "--reset-then-reuse-values"]
+    return helm(*upgrade, "--create-namespace", "--wait", "--timeout", WAIT)
 
 
 def teardown(namespace: str) -> ExitCode:

@@ -37,7 +37,12 @@ def deploy(  # noqa: PLR0913  (flags)
     no_monitoring: Annotated[bool, flag(FLEET, "", "Without Prometheus and Grafana.")] = False,
     settings: Annotated[
         list[str] | None,
-        flag(FLEET, "NAME=VALUE", "Set a value of the chart. Repeatable.", "--set"),
+        flag(
+            FLEET,
+            "NAME=VALUE",
+            "Set a value of the chart; NAME=null takes an earlier one back. Repeatable.",
+            "--set",
+        ),
     ] = None,
     values: Annotated[
         list[str] | None,
@@ -48,10 +53,17 @@ def deploy(  # noqa: PLR0913  (flags)
         flag(FLEET, "WHAT", "Another chart, as Helm names it: a folder, a file or oci://…."),
     ] = None,
     dry_run: Annotated[
-        bool, flag(OUTPUT, "", "Print the objects, without a cluster; nothing is installed.")
+        bool,
+        flag(
+            OUTPUT,
+            "",
+            "Print the objects of these flags alone, without a cluster; nothing is installed.",
+        ),
     ] = False,
 ) -> ExitCode:
     """Install a fleet in Kubernetes, or upgrade it: the chart of this version, by Helm.
+
+    An upgrade keeps all values that earlier commands set, also the number of agents.
 
     The cluster is that of kubectl: KUBECONFIG, HELM_KUBECONTEXT. Needs helm.
     """
