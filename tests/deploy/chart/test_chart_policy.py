@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from tests.deploy.chart.manifests import (
+    CHART,
     EXTERNAL,
+    NAMESPACE,
     RELEASE,
     VALUE_SETS,
+    helm,
     objects,
     of_kind,
     pods,
     render,
 )
 from tests.deploy.test_compose import USERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 """Helm and kubeconform are built from their sources, once."""
@@ -94,6 +101,33 @@ def test_a_pod_says_what_it_needs_and_how_it_fares(name: str) -> None:
             # A limit of CPU would delay arrivals that are due.
             assert one["resources"]["limits"].keys() == {"memory"}, called
             assert is_test or {"readinessProbe", "livenessProbe"} <= one.keys(), called
+
+
+def test_no_node_has_two_copies_of_the_log() -> None:
+    """Broken if the loss of one node takes two of three copies, and with them the log."""
+    (spread,) = pods(objects("a log on three nodes"))[f"{RELEASE}-nats"]["spec"][
+        "topologySpreadConstraints"
+    ]
+    assert spread["topologyKey"] == "kubernetes.io/hostname"
+    assert spread["whenUnsatisfiable"] == "DoNotSchedule"
+    # With fewer nodes a third pod waits: beside two nodes alone a skew of one would be 2 and 1.
+    assert (spread["maxSkew"], spread["minDomains"]) == (1, 3)
+    single = pods(objects("default"))[f"{RELEASE}-nats"]["spec"]["topologySpreadConstraints"]
+    assert [one["whenUnsatisfiable"] for one in single] == ["ScheduleAnyway"]
+
+
+def test_a_new_version_of_the_chart_leaves_nats_alone(tmp_path: Path) -> None:
+    """Broken if an upgrade restarts what it does not change: with one node of the log, all agents
+    wait for it."""
+    versions = ("--version", "9.9.9", "--app-version", "9.9.9")
+    helm("package", str(CHART), *versions, "--destination", str(tmp_path))
+    packed = str(tmp_path / "loadpilot-9.9.9.tgz")
+    text = helm("template", RELEASE, packed, "--namespace", NAMESPACE)
+    found = [one for one in yaml.load_all(text, yaml.CSafeLoader) if one is not None]
+    assert {one["metadata"]["labels"]["helm.sh/chart"] for one in found} == {"loadpilot-9.9.9"}
+    before, after = pods(objects("default")), pods(found)
+    same = {name.removeprefix(f"{RELEASE}-") for name in before if before[name] == after[name]}
+    assert {name for name in same if "test" not in name} == {"nats", "prometheus", "grafana"}
 
 
 def test_probes_of_agents_can_be_left_out() -> None:

@@ -1,6 +1,9 @@
 {{/* What all pods share: rights, folders, and where they are scheduled. */}}
 
-{{/* Settings of a pod. Arguments: root, part, uid, values (of the part). */}}
+{{/*
+Settings of a pod. Arguments: root, part, uid, values (of the part); `nodes`, the number of pods where each
+needs a node of its own.
+*/}}
 {{- define "loadpilot.podSpec" -}}
 serviceAccountName: {{ include "loadpilot.fullname" .root }}
 automountServiceAccountToken: false
@@ -27,7 +30,12 @@ affinity: {{- toYaml . | nindent 2 }}
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
+    {{- if .nodes }}
+    whenUnsatisfiable: DoNotSchedule
+    minDomains: {{ .nodes }}
+    {{- else }}
     whenUnsatisfiable: ScheduleAnyway
+    {{- end }}
     labelSelector:
       matchLabels: {{- include "loadpilot.selector" . | nindent 8 }}
 {{- end -}}
@@ -82,10 +90,13 @@ securityContext:
 {{- end }}
 {{- end -}}
 
-{{/* A restart where the configuration of a part has changed. */}}
+{{/*
+A restart where the configuration of a part has changed. No label names the version of the chart: it
+would restart NATS with each upgrade.
+*/}}
 {{- define "loadpilot.podMetadata" -}}
 metadata:
-  labels: {{- include "loadpilot.labels" . | nindent 4 }}
+  labels: {{- include "loadpilot.selector" . | nindent 4 }}
   {{- $notes := deepCopy .values.podAnnotations }}
   {{- with .config }}{{ $_ := set $notes "loadpilot/config" (sha256sum .) }}{{ end }}
   {{- with $notes }}
