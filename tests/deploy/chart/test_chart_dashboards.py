@@ -4,6 +4,7 @@ addresses."""
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,13 +100,59 @@ def test_an_operator_gets_the_same_alerts() -> None:
     assert sorted(found) == sorted(group["name"] for text in texts for group in text["groups"])
 
 
-def test_agents_are_scaled_by_a_metric_that_exists() -> None:
+def test_agents_are_scaled_by_metrics_that_exist() -> None:
     """Broken if a scaler asks for a metric by a name that coordinators do not have."""
     (scaled,) = of_kind(objects("autoscaling"), "ScaledObject").values()
     (trigger,) = scaled["spec"]["triggers"]
     metrics = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
-    name = trigger["metadata"]["query"].removeprefix("max(").removesuffix(")")
-    assert f"| `{name}` |" in metrics
+    names = set(re.findall(r"loadpilot_\w+", trigger["metadata"]["query"]))
+    assert len(names) == 2
+    assert [name for name in names if f"| `{name}` |" not in metrics] == []
     assert trigger["metadata"]["serverAddress"] == f"http://{RELEASE}-prometheus:9090"
     target = scaled["spec"]["scaleTargetRef"]["name"]
     assert target in of_kind(objects("autoscaling"), "Deployment")
+
+
+def replicas(present: int, answer: int) -> int:
+    """What a HorizontalPodAutoscaler makes of the answer: nothing, where it is within 10 %."""
+    return present if 9 * present <= 10 * answer <= 11 * present else answer
+
+
+def test_a_run_gets_the_agents_that_it_requests(tmp_path: Path) -> None:
+    """Broken if a run waits for one agent more than there are, which no autoscaler adds: it ignores
+    differences of up to 10 %."""
+    (scaled,) = of_kind(objects("autoscaling"), "ScaledObject").values()
+    query = scaled["spec"]["triggers"][0]["metadata"]["query"]
+    up = scaled["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleUp"]
+    assert up["policies"] == [{"type": "Pods", "value": 50, "periodSeconds": 15}]
+    cases: list[tuple[int, int]] = []
+    checks: list[tuple[int, int]] = []
+    for present in (0, 1, 9, 10, 19, 20, 30, 50, 70, 100):
+        for wanted in sorted({0, 1, *range(max(present - 1, 0), present + 14), 2 * present}):
+            is_ignored = present < wanted and 10 * wanted <= 11 * present
+            answer = 11 * present // 10 + 1 if is_ignored else wanted
+            after = replicas(present, answer)
+            assert after >= wanted
+            assert after <= max(present, wanted * 1.1 + 1)
+            assert replicas(after, wanted) == after or after == present, "it stays so"
+            checks.append((len(cases), answer))
+            cases.append((present, wanted))
+    series = {
+        f"loadpilot_coordinator_agents_{name}": " ".join(str(case[at]) for case in cases)
+        for at, name in enumerate(("heard", "wanted"))
+    }
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": query,
+                "eval_time": f"{minute}m",
+                "exp_samples": [{"labels": "{}", "value": answer}],
+            }
+            for minute, answer in checks
+        ],
+    }
+    file = tmp_path / "scaling.yml"
+    file.write_text(yaml.safe_dump({"evaluation_interval": "1m", "tests": [case]}), "utf-8")
+    promtool("test", "rules", file)
