@@ -9,6 +9,8 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 : "${REGISTRY:?is not set: registry and folder, such as ghcr.io/owner}"
+# Names of images are in lower case; an owner may have capitals.
+REGISTRY="$(printf %s "$REGISTRY" | tr '[:upper:]' '[:lower:]')"
 ROLES="coordinator agent gateway keys"
 
 build() { # version, architecture

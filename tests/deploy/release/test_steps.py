@@ -10,6 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:
@@ -153,10 +154,10 @@ def test_the_address_of_a_release_is_checked(checkout: Checkout, address: str) -
 
 
 def test_images_are_built_for_each_architecture_and_joined(checkout: Checkout) -> None:
-    """Broken if an image of a fleet is missing, lacks an architecture, does not name its commit, or
-    if a pre-release becomes what `latest` is."""
+    """Broken if an image of a fleet is missing, lacks an architecture, does not name its commit, if
+    a pre-release becomes what `latest` is, or if an owner with capitals cannot publish."""
     checkout.stub("docker")
-    settings = {"REGISTRY": "ghcr.io/made", "LOADPILOT_COMMIT": "b" * 40}
+    settings = {"REGISTRY": "ghcr.io/Made", "LOADPILOT_COMMIT": "b" * 40}
     script = f"{SCRIPTS}/push_images.sh"
     assert checkout.run(script, "build", "1.2.3", "arm64", **settings).returncode == 0
     built = checkout.called()
@@ -193,15 +194,38 @@ def test_a_role_that_is_pushed_is_a_stage_of_the_dockerfile() -> None:
 
 
 def test_the_chart_is_pushed_as_the_version_of_the_release(checkout: Checkout) -> None:
-    """Broken if a chart installs images of another version."""
+    """Broken if a chart installs images of another version, or from another registry than they are
+    in."""
+    chart, packed = "deploy/helm/loadpilot", "target/chart/source/loadpilot"
+    shutil.copytree(ROOT / chart, checkout.root / chart)
     checkout.stub("helm")
     versions = "--version 1.2.3 --app-version 1.2.3"
-    ran = checkout.run(f"{SCRIPTS}/push_chart.sh", "1.2.3", REGISTRY="ghcr.io/made")
+    ran = checkout.run(f"{SCRIPTS}/push_chart.sh", "1.2.3", REGISTRY="ghcr.io/Made")
     assert ran.returncode == 0, ran.stderr
     assert checkout.called() == [
-        f"helm package deploy/helm/loadpilot {versions} --destination target/chart",
+        f"helm package {packed} {versions} --destination target/chart",
         "helm push target/chart/loadpilot-1.2.3.tgz oci://ghcr.io/made/charts",
     ]
+    source, written = (
+        yaml.safe_load((checkout.root / folder / "values.yaml").read_text("utf-8"))
+        for folder in (chart, packed)
+    )
+    assert source["image"] == {"registry": ""}
+    assert written == {**source, "image": {"registry": "ghcr.io/made"}}
+    files = {path.relative_to(ROOT / chart) for path in (ROOT / chart).rglob("*")}
+    copied = [*(checkout.root / packed).rglob("*")]
+    assert {path.relative_to(checkout.root / packed) for path in copied} == files
+    assert [path for path in copied if path.is_symlink()] == []
+
+
+@pytest.mark.parametrize("registry", ['ghcr.io/a"; x', "ghcr.io/a|e", "ghcr.io/a b"])
+def test_the_registry_of_a_chart_is_checked(checkout: Checkout, registry: str) -> None:
+    """Broken if the name of a registry can change other values of the chart."""
+    checkout.stub("helm")
+    ran = checkout.run(f"{SCRIPTS}/push_chart.sh", "1.2.3", REGISTRY=registry)
+    assert ran.returncode != 0
+    assert "is no registry" in ran.stderr
+    assert checkout.called() == []
 
 
 @pytest.mark.parametrize(
