@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,6 +128,14 @@ def test_shared_files_have_one_source() -> None:
     held = list((CHART / "files").iterdir())
     assert held
     assert [path.name for path in held if not path.is_symlink() or not path.exists()] == []
+
+
+def test_the_guide_names_the_helm_of_the_tests() -> None:
+    """Broken if the guide claims tests by a Helm that no test uses."""
+    modules = (Path(__file__).parent / "tools" / "go.mod").read_text("utf-8")
+    (version,) = re.findall(r"(?m)^\s*helm\.sh/helm/v4 v(\S+)", modules)
+    guide = (ROOT / "docs/howto/fleet/deploy-on-kubernetes.md").read_text("utf-8")
+    assert f"with Helm {version}," in guide
 
 
 def test_images_are_built_from_what_the_chart_links_to() -> None:
