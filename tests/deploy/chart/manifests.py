@@ -37,7 +37,7 @@ VALUE_SETS: dict[str, dict[str, Any]] = {
                 "tlsSecret": "gateway-tls",
                 "caSecret": "nats-ca",
                 "domain": "hub",
-                "connections": 10,
+                "connections": 12,
             }
         }
     },

@@ -90,8 +90,15 @@ def test_names_are_unique_and_in_one_namespace(name: str) -> None:
         ),
         ({"nats": {"external": {**EXTERNAL, "domain": "a.b"}}}, "nats.external.domain"),
         (
-            {"nats": {"external": {**EXTERNAL, "connections": 7}}},
-            "nats.external.connections is 7, and the parts need 8",
+            {"nats": {"external": {**EXTERNAL, "connections": 11}}},
+            "connections is 11, and the parts need 12: one for each of agent.replicas",
+        ),
+        (
+            {
+                "nats": {"external": {**EXTERNAL, "connections": 28}},
+                "agent": {"autoscaling": {"enabled": True}},
+            },
+            "the parts need 29: one for each of agent.autoscaling.max",
         ),
         (
             {"nats": {"external": {"url": "nats://nats.example:4222", "credsSecret": "creds"}}},
@@ -123,19 +130,19 @@ def test_the_chart_has_the_version_of_the_package() -> None:
     assert chart["appVersion"] == chart["version"]
 
 
-def test_shared_files_have_one_source() -> None:
-    """Broken if the chart holds a copy, which would drift from what the compose file uses."""
-    held = list((CHART / "files").iterdir())
-    assert held
-    assert [path.name for path in held if not path.is_symlink() or not path.exists()] == []
-
-
 def test_the_guide_names_the_helm_of_the_tests() -> None:
     """Broken if the guide claims tests by a Helm that no test uses."""
     modules = (Path(__file__).parent / "tools" / "go.mod").read_text("utf-8")
     (version,) = re.findall(r"(?m)^\s*helm\.sh/helm/v4 v(\S+)", modules)
     guide = (ROOT / "docs/howto/fleet/deploy-on-kubernetes.md").read_text("utf-8")
     assert f"with Helm {version}," in guide
+
+
+def test_shared_files_have_one_source() -> None:
+    """Broken if the chart holds a copy, which would drift from what the compose file uses."""
+    held = list((CHART / "files").iterdir())
+    assert held
+    assert [path.name for path in held if not path.is_symlink() or not path.exists()] == []
 
 
 def test_images_are_built_from_what_the_chart_links_to() -> None:

@@ -90,11 +90,14 @@ tls://{{ include "loadpilot.fullname" . }}-nats:4222
 {{- fail "nats.external.apiPrefix must be empty beside nats.external.domain: one stands for the other" -}}
 {{- end -}}
 {{- if and $external.url $external.connections -}}
-{{- $needed := int $values.agent.replicas -}}
-{{- if $values.coordinator.enabled }}{{ $needed = add $needed (mul 2 (int $values.coordinator.replicas)) }}{{ end -}}
-{{- if $values.gateway.enabled }}{{ $needed = add $needed (int $values.gateway.replicas) }}{{ end -}}
+{{- /* A rollout starts one pod more of each part before it ends another (maxSurge). */ -}}
+{{- $agents := ternary $values.agent.autoscaling.max $values.agent.replicas $values.agent.autoscaling.enabled -}}
+{{- $needed := add 1 $agents -}}
+{{- if $values.coordinator.enabled }}{{ $needed = add $needed (mul 2 (add 1 $values.coordinator.replicas)) }}{{ end -}}
+{{- if $values.gateway.enabled }}{{ $needed = add $needed 1 $values.gateway.replicas }}{{ end -}}
 {{- if gt (int $needed) (int $external.connections) -}}
-{{- fail (printf "nats.external.connections is %d, and the parts need %d: one for each of agent.replicas, two for each of coordinator.replicas, one for each of gateway.replicas" (int $external.connections) (int $needed)) -}}
+{{- $count := ternary "agent.autoscaling.max" "agent.replicas" $values.agent.autoscaling.enabled -}}
+{{- fail (printf "nats.external.connections is %d, and the parts need %d: one for each of %s, two for each of coordinator.replicas, one for each of gateway.replicas, and as many for one pod more of each part in a rollout" (int $external.connections) (int $needed) $count) -}}
 {{- end -}}
 {{- end -}}
 {{- if and (not $external.url) (or $external.credsSecret $external.tokenSecret $external.tlsSecret $external.caSecret $external.domain $external.apiPrefix $external.connections) -}}
