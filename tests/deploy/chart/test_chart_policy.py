@@ -130,6 +130,32 @@ def test_a_new_version_of_the_chart_leaves_nats_alone(tmp_path: Path) -> None:
     assert {name for name in same if "test" not in name} == {"nats", "prometheus", "grafana"}
 
 
+@pytest.mark.parametrize("part", ["prometheus", "grafana"])
+def test_an_upgrade_can_add_and_enlarge_a_volume(part: str) -> None:
+    """Broken if an upgrade changes a field of a StatefulSet that Kubernetes keeps, or if a fleet
+    that is removed takes what Prometheus has stored along."""
+    large = {"enabled": True, "size": "50Gi"}
+    name = f"{RELEASE}-{part}"
+    found = [
+        objects("default"),
+        objects("lasting monitoring"),
+        render({"monitoring": {part: {"persistence": large}}}),
+    ]
+    kept = [
+        {key: value for key, value in spec.items() if key not in {"replicas", "template"}}
+        for spec in (of_kind(one, "StatefulSet")[name]["spec"] for one in found)
+    ]
+    assert kept[0] == kept[1] == kept[2]
+    assert "volumeClaimTemplates" not in kept[0]
+    assert of_kind(found[0], "PersistentVolumeClaim") == {}
+    for one in found[1:]:
+        claim = of_kind(one, "PersistentVolumeClaim")[name]
+        assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+        (volume,) = (v for v in pods(one)[name]["spec"]["volumes"] if v["name"] == "data")
+        assert volume == {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+    assert claim["spec"]["resources"]["requests"] == {"storage": "50Gi"}
+
+
 def test_probes_of_agents_can_be_left_out() -> None:
     """Broken if values of an earlier chart are ignored."""
     off = {"livenessProbe": {"enabled": False}, "readinessProbe": {"enabled": False}}

@@ -1,8 +1,8 @@
 {{/* What all pods share: rights, folders, and where they are scheduled. */}}
 
 {{/*
-Settings of a pod. Arguments: root, part, uid, values (of the part); `nodes`, the number of pods where each
-needs a node of its own.
+Settings of a pod. Arguments: root, part, uid, values (of the part); `nodes`, the number of pods
+where each needs a node of its own.
 */}}
 {{- define "loadpilot.podSpec" -}}
 serviceAccountName: {{ include "loadpilot.fullname" .root }}
@@ -118,16 +118,39 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* A volume that lasts, as an item of volumeClaimTemplates. */}}
-{{- define "loadpilot.claim" -}}
-- apiVersion: v1
-  kind: PersistentVolumeClaim
-  metadata: {name: {{ .name }}}
-  spec:
-    accessModes: [ReadWriteOnce]
-    {{- with .persistence.storageClass }}
-    storageClassName: {{ . }}
-    {{- end }}
-    resources:
-      requests: {storage: {{ .persistence.size }}}
+{{/* Settings of a volume that lasts: those of `persistence`. */}}
+{{- define "loadpilot.claimSpec" -}}
+accessModes: [ReadWriteOnce]
+{{- with .storageClass }}
+storageClassName: {{ . }}
+{{- end }}
+resources:
+  requests: {storage: {{ .size }}}
 {{- end -}}
+
+{{/*
+The volume of a part with one pod. As an object of its own it can be added, enlarged and left out by
+an upgrade, which volumeClaimTemplates cannot. Arguments: root, part, values.
+*/}}
+{{- define "loadpilot.claim" -}}
+{{- if .values.persistence.enabled }}
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  {{- include "loadpilot.metadata" . | nindent 2 }}
+  # The data stay when the fleet is removed.
+  annotations: {helm.sh/resource-policy: keep}
+spec: {{- include "loadpilot.claimSpec" .values.persistence | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The same as a volume of the pod, or one that begins empty. */}}
+{{- define "loadpilot.dataVolume" -}}
+- name: data
+{{- if .values.persistence.enabled }}
+  persistentVolumeClaim: {claimName: {{ include "loadpilot.fullname" .root }}-{{ .part }}}
+{{- else }}
+  emptyDir: {}
+{{- end }}
+{{- end -}}
+
