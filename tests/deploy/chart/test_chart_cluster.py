@@ -55,7 +55,8 @@ class Space:
 
     def install(self, values: dict[str, Any]) -> None:
         """As `loadpilot deploy`, which would also wait for pods."""
-        self.helm("upgrade", "--install", RELEASE, str(CHART), values=values)
+        words = ("--reset-then-reuse-values",)
+        self.helm("upgrade", "--install", RELEASE, str(CHART), *words, values=values)
 
     def get(self, path: str) -> dict[str, Any]:
         """An object of this namespace."""
@@ -153,6 +154,41 @@ def test_an_upgrade_keeps_the_keys_and_a_rollback_brings_everything_back(
     space.helm("uninstall", RELEASE)
     assert space.names("apps/v1/deployments") == set()
     assert space.names("/v1/secrets") == set()
+
+
+def test_a_later_command_adds_to_what_earlier_ones_set(server: ApiServer) -> None:
+    """Broken if more agents close the targets of a fleet, or monitoring gets no volume later."""
+    space = Space(server, "later")
+    space.install({"targets": {"public": True}})
+    space.install({"agent": {"replicas": 5}})
+    parts = ("prometheus", "grafana")
+    lasting = {part: {"persistence": {"enabled": True}} for part in parts}
+    space.install({"monitoring": lasting})
+    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 5
+    policy = space.get(f"networking.k8s.io/v1/networkpolicies/{RELEASE}-agent")
+    assert "0.0.0.0/0" in repr(policy["spec"]["egress"])
+    claims = {f"{RELEASE}-{part}" for part in parts}
+    assert space.names("/v1/persistentvolumeclaims") == claims
+    space.helm("uninstall", RELEASE)
+    assert space.names("/v1/persistentvolumeclaims") == claims
+    space.install({"monitoring": lasting})
+
+
+def test_the_volumes_of_nats_change_with_a_new_statefulset_only(server: ApiServer) -> None:
+    """Broken if the guide's way to a larger log does not work, or is not needed any more."""
+    space = Space(server, "larger")
+    space.install({})
+    larger = {"nats": {"persistence": {"size": "20Gi"}}}
+    with pytest.raises(Refused) as refused:
+        space.install(larger)
+    assert "updates to statefulset spec" in str(refused.value)
+    path = f"apps/v1/namespaces/{space.name}/statefulsets/{RELEASE}-nats"
+    # Without a garbage collector, a StatefulSet that leaves its pods would stay.
+    status, _ = server.ask("DELETE", f"/apis/{path}?propagationPolicy=Background")
+    assert status == 200
+    space.install(larger)
+    (claim,) = space.get(f"apps/v1/statefulsets/{RELEASE}-nats")["spec"]["volumeClaimTemplates"]
+    assert claim["spec"]["resources"]["requests"] == {"storage": "20Gi"}
 
 
 def test_certificates_for_other_names_are_made_by_hand_only(server: ApiServer) -> None:
