@@ -153,4 +153,3 @@ spec: {{- include "loadpilot.claimSpec" .values.persistence | nindent 2 }}
   emptyDir: {}
 {{- end }}
 {{- end -}}
-
