@@ -80,7 +80,7 @@ def test_pods_log_in_by_jwt_and_certificate(tmp_path: Path, oracle: Oracle) -> N
             "credsKeys": {role: role for role in ROLES},
             "tlsSecret": "nats-tls",
             "caSecret": "nats-ca",
-            "connections": 6,
+            "connections": 9,
         }
         values: dict[str, Any] = {
             "nats": {"external": external},
