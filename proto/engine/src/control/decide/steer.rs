@@ -67,12 +67,15 @@ impl Run<'_> {
     /// Whether the run's tenant may not have this rate, or not without a proof that it owns the
     /// targets, which is looked for before the start only.
     fn is_above_quota(&self, rate: Rate) -> bool {
-        let rules = tenant_rules(self.observed, self.policy).ok().flatten();
-        rules.is_some_and(|rules| {
-            let is_unproven = self.created.proof.is_none();
-            rules.quotas.max_rate.is_some_and(|max| rate > max)
-                || is_unproven && rules.unproven.excess_rate(rate).is_some()
-        })
+        let rules = match tenant_rules(self.observed, self.policy) {
+            Ok(None) => return false,
+            Ok(Some(rules)) => rules,
+            // The operator removed the tenant while its run goes on.
+            Err(_) => return true,
+        };
+        let is_unproven = self.created.proof.is_none();
+        rules.quotas.max_rate.is_some_and(|max| rate > max)
+            || is_unproven && rules.unproven.excess_rate(rate).is_some()
     }
 
     /// The first tick at which every holder that has not fenced itself knows of a change, and that

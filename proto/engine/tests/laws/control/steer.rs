@@ -402,6 +402,19 @@ fn a_tenant_s_run_is_not_steered_above_its_quota() {
     assert!(matches!(changed, Some(Decision::RateChanged(_))));
 }
 
+/// Broken if a run of a tenant that the file no longer names could be steered to any rate.
+#[test]
+fn a_run_of_a_removed_tenant_keeps_its_rate() {
+    let mut story = Story::new(None);
+    story.policy.tenants = Some(Tenants::default());
+    story.tenant = Some(TenantId::parse("shop").expect("a token"));
+    for rps in [1, 1_000_000] {
+        let refused = refusal(story.ask(1, rate(rps)));
+        assert_eq!(refused, Some(NotSteered::AboveQuota));
+    }
+    assert!(matches!(story.ask(2, pause()), Some(Decision::Paused(_))));
+}
+
 /// A request without an effect is refused with a reason: its author waits for an answer.
 #[test]
 fn what_cannot_be_done_is_refused() {
