@@ -32,7 +32,7 @@ const MAX_RUNS_PER_AGENT: &str = "max_runs_per_agent";
 const OWNERSHIP_KEY_FILE: &str = "ownership_key_file";
 
 /// The keys of a tenant.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "targets",
     "max_rate",
     "max_users",
@@ -45,6 +45,8 @@ const KEYS: [&str; 12] = [
     "max_runs_per_day",
     "weight",
     "priority",
+    // For `loadpilot admin nats-config` only, which checks it: one file describes the tenants.
+    "max_stored",
 ];
 
 /// Reads the file at `path`.

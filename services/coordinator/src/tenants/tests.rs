@@ -28,6 +28,7 @@ fn every_key_is_read() {
         max_runs_per_day = 50
         weight = 2
         priority = -1
+        max_stored = "3GiB"
         [tenants.search]
         max_rate = "30/m"
         [fleet]
