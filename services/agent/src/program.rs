@@ -15,6 +15,7 @@ use crate::fleet::agent::{self, Exit};
 use crate::process::config::{Config, ConfigError, SPARE_FDS, World};
 use crate::process::fd_limits;
 use crate::process::liveness_file::LivenessFile;
+use crate::process::nats_servers::NatsServers;
 use crate::process::shell::Shell;
 use crate::process::signals::{self, Shutdown};
 use crate::users::script::Scripting;
@@ -115,6 +116,7 @@ async fn serve(
                 liveness_file,
                 ..shell(config, scripting, bus)
             };
+            look_up_nats_servers(&shell);
             agent::run(shell, shutdown).await
         }
         Err(fault) => Err(fault),
@@ -134,6 +136,17 @@ async fn serve(
             INFRASTRUCTURE
         }
     }
+}
+
+/// Looks up the NATS servers while they are reachable: a run that is prepared while a name is not
+/// resolved needs their addresses.
+fn look_up_nats_servers(shell: &Shell) {
+    let (servers, policy) = (shell.nats_servers.clone(), shell.targets.clone());
+    tokio::spawn(async move {
+        if let Err(error) = servers.denied_in(&policy).await {
+            tracing::warn!(%error, "no run can be prepared before the name is resolved");
+        }
+    });
 }
 
 /// Retries while the server is unreachable: parts of a fleet start in any order.
@@ -183,6 +196,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
         max_in_flight: config.max_in_flight,
         fds: config.fds,
         targets: config.targets,
+        nats_servers: NatsServers::default(),
         rings: config.rings,
         feeds: config.feeds,
         liveness_file: None,

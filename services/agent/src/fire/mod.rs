@@ -50,4 +50,4 @@ pub use journal::ring::{
 };
 pub use request::program::{Bodies, Program};
 pub use request::redaction::Secrets;
-pub(crate) use request::target_check::{check_targets, with_own_servers};
+pub(crate) use request::target_check::check_targets;

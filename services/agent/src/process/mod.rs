@@ -5,6 +5,7 @@
 //! - `fd_limits`: file descriptors
 //! - [`liveness_file`]: file for health checks
 //! - [`gauges`]: CPU, stalls and sockets of the process
+//! - [`nats_servers`]: addresses of the NATS servers, which no run may load
 //! - [`timeouts`]: timeouts, intervals and limits
 //! - [`shell`]: identity, bus and settings, for all other modules
 //! - `sleep_until`: sleep until an optional instant
@@ -13,6 +14,7 @@ pub mod config;
 pub(crate) mod fd_limits;
 pub mod gauges;
 pub mod liveness_file;
+pub mod nats_servers;
 pub mod shell;
 pub mod signals;
 pub(crate) mod sleep_until;

@@ -12,6 +12,7 @@ use ulid::Ulid;
 
 use crate::fire::RingSettings;
 use crate::process::liveness_file::LivenessFile;
+use crate::process::nats_servers::NatsServers;
 use crate::process::timeouts::Timeouts;
 use crate::users::script::Scripting;
 
@@ -40,6 +41,8 @@ pub struct Shell {
     pub fds: u64,
     /// Targets that it may connect to.
     pub targets: TargetPolicy,
+    /// Addresses of its NATS servers.
+    pub nats_servers: NatsServers,
     /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
     /// Folders that files of rows are looked for in.

@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::crash::spool::{SPOOL_BYTES_DEFAULT, Spool};
 use crate::fire::{self, Bodies, Lease, Preconnected, Program, Secrets, VirtualUsersSetup};
+use crate::process::nats_servers::UnknownServer;
 use crate::process::shell::Shell;
 use crate::runs::clock::{self, Alignment};
 use crate::runs::cores::{Common, Cores};
@@ -72,6 +73,9 @@ pub(super) enum PrepareError {
         /// Number of users of the run.
         users: u32,
     },
+    /// The addresses of a NATS server of this agent are unknown, so that none can be denied.
+    #[error(transparent)]
+    UnknownServer(#[from] UnknownServer),
     /// The list of the tenant's targets is invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     TenantTargets(Vec<Problem>),
@@ -119,7 +123,7 @@ pub(super) async fn prepare(
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let bodies = bodies::fetch(shell, plan).await?;
     let row_files = row_files::fetch(shell, plan).await?;
-    let policy = fire::with_own_servers(&shell.targets).await;
+    let policy = shell.nats_servers.denied_in(&shell.targets).await?;
     let policy = match &created.targets {
         None => policy,
         Some(texts) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loadpilot_agent::process::timeouts::Timeouts;
 use loadpilot_bus::Limits;
+use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::log::evt::{FinishReason, What};
 use loadpilot_events::plan::Shape;
 use loadpilot_events::{Outcome, Rate};
@@ -69,6 +70,23 @@ async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
     let reason = world.failure().await;
     let folder = world.state.path().display().to_string();
     assert!(reason.contains(&folder), "{reason}");
+    assert_eq!(world.target.total(), 0);
+}
+
+/// Broken if a plan that names the address of the agent's NATS server reaches it while the server's
+/// name is not resolved.
+#[tokio::test]
+async fn a_nats_server_whose_addresses_are_unknown_fails_its_shards() {
+    // No resolver takes a label of 64 characters.
+    let server = format!("{}.invalid", "n".repeat(64));
+    let targets = TargetPolicy::local().with_own_server(&format!("nats://{server}:4222"));
+    let (limits, delay) = (Limits::default(), Duration::ZERO);
+    let world = World::start_with(limits, timeouts(), delay, targets).await;
+    world.create(world.plan(1)).await;
+    world.assign().await;
+    let reason = world.failure().await;
+    let named = format!("its NATS server {server}:4222 to the run");
+    assert!(reason.contains(&named), "{reason}");
     assert_eq!(world.target.total(), 0);
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loadpilot_agent::fire::{RING_BYTES_DEFAULT, RingContents, RingSettings, read_ring};
 use loadpilot_agent::fleet::agent::{self, Exit};
+use loadpilot_agent::process::nats_servers::NatsServers;
 use loadpilot_agent::process::shell::Shell;
 use loadpilot_agent::process::signals::Shutdown;
 use loadpilot_agent::process::timeouts::Timeouts;
@@ -64,6 +65,15 @@ pub(crate) fn timeouts() -> Timeouts {
 
 impl World {
     pub(crate) async fn start(limits: Limits, timeouts: Timeouts, delay: Duration) -> Self {
+        Self::start_with(limits, timeouts, delay, TargetPolicy::local()).await
+    }
+
+    pub(crate) async fn start_with(
+        limits: Limits,
+        timeouts: Timeouts,
+        delay: Duration,
+        targets: TargetPolicy,
+    ) -> Self {
         let Bus::Memory(server) = Bus::memory_with(limits) else {
             panic!("asked for memory");
         };
@@ -81,7 +91,8 @@ impl World {
             cores: 2,
             max_in_flight: 100,
             fds: 1_000,
-            targets: TargetPolicy::local(),
+            targets,
+            nats_servers: NatsServers::default(),
             rings: Some(RingSettings {
                 folder: state.path().to_owned(),
                 bytes_max: RING_BYTES_DEFAULT,

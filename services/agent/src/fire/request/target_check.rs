@@ -6,7 +6,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::refusal::Problem;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
@@ -62,15 +61,6 @@ async fn check_target(program: &Program, target: &Target) -> Result<(), Fault> {
         denied.to_string(),
         place,
     )))
-}
-
-/// The policy with the current addresses of the servers that this agent uses.
-pub(crate) async fn with_own_servers(policy: &TargetPolicy) -> TargetPolicy {
-    let mut own = Vec::new();
-    for (name, port) in policy.own_names() {
-        own.extend(addresses(name, *port).await);
-    }
-    policy.clone().with_own_addresses(own)
 }
 
 /// The addresses of a name; empty when it is not resolved in time.

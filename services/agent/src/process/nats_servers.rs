@@ -1,0 +1,150 @@
+//! Addresses of the NATS servers of this agent, which no run may load.
+//!
+//! An address is denied by itself, too: a plan may name it instead of the server. Must never pass
+//! an unknown address as an allowed one: where a name is not resolved and never was, there is no
+//! policy, and the run fails before its start.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use tokio::net::lookup_host;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Timeout for the resolution of one name.
+const LOOKUP_MAX: Duration = Duration::from_secs(2);
+
+/// Name and port of a server.
+type Server = (String, u16);
+
+/// The addresses of each server by its last successful lookup, for all runs of the process.
+#[derive(Debug, Clone, Default)]
+pub struct NatsServers(Arc<Mutex<BTreeMap<Server, Vec<SocketAddr>>>>);
+
+/// A server whose addresses are unknown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the agent cannot close the addresses of its NATS server {name}:{port} to the run, since that \
+     name is not resolved: {reason}"
+)]
+pub(crate) struct UnknownServer {
+    name: String,
+    port: u16,
+    reason: String,
+}
+
+impl NatsServers {
+    /// `policy`, which also denies the addresses of the servers that it names: those of a lookup
+    /// now, or of the last successful one.
+    ///
+    /// # Errors
+    /// A server none of whose lookups succeeded.
+    pub(crate) async fn denied_in(
+        &self,
+        policy: &TargetPolicy,
+    ) -> Result<TargetPolicy, UnknownServer> {
+        let own = self.take(look_up(policy.own_names()).await)?;
+        Ok(policy.clone().with_own_addresses(own))
+    }
+
+    /// Takes the results of lookups; returns all addresses of these servers.
+    fn take(
+        &self,
+        found: Vec<(Server, Result<Vec<SocketAddr>, String>)>,
+    ) -> Result<Vec<SocketAddr>, UnknownServer> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = Vec::new();
+        let mut unknown = None;
+        for (server, addresses) in found {
+            match (addresses, known.get(&server)) {
+                (Ok(addresses), _) => {
+                    own.extend(&addresses);
+                    known.insert(server, addresses);
+                }
+                (Err(reason), Some(earlier)) => {
+                    let (name, port) = &server;
+                    tracing::warn!(name, port, reason, "own NATS server not resolved");
+                    own.extend(earlier);
+                }
+                (Err(reason), None) => {
+                    let (name, port) = server;
+                    unknown = unknown.or(Some(UnknownServer { name, port, reason }));
+                }
+            }
+        }
+        unknown.map_or(Ok(own), Err)
+    }
+}
+
+/// The addresses of each server, looked up at the same time; never an empty list.
+async fn look_up(servers: &[Server]) -> Vec<(Server, Result<Vec<SocketAddr>, String>)> {
+    let mut lookups = JoinSet::new();
+    for server in servers.iter().cloned() {
+        lookups.spawn(async move {
+            let found = match timeout(LOOKUP_MAX, lookup_host((&*server.0, server.1))).await {
+                Ok(Ok(found)) => Ok(found.collect::<Vec<_>>()),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(format!("no answer within {} s", LOOKUP_MAX.as_secs())),
+            };
+            let found = match found {
+                Ok(none) if none.is_empty() => Err("it has no address".to_owned()),
+                other => other,
+            };
+            (server, found)
+        });
+    }
+    lookups.join_all().await
+}
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_engine::check::target_policy::Kind;
+
+    use super::*;
+
+    /// A name that no resolver is asked for: its label is too long.
+    fn unresolvable() -> String {
+        format!("{}.invalid", "n".repeat(64))
+    }
+
+    fn policy(name: &str) -> TargetPolicy {
+        TargetPolicy::local().with_own_server(&format!("nats://{name}:4222"))
+    }
+
+    /// Broken if a plan that names the address of a server reaches it while its name cannot be
+    /// resolved.
+    #[tokio::test]
+    async fn an_unknown_server_fails() {
+        let name = unresolvable();
+        let unknown = NatsServers::default().denied_in(&policy(&name)).await;
+        let words = unknown.expect_err("no address is known").to_string();
+        assert!(
+            words.contains(&format!("NATS server {name}:4222")),
+            "{words}"
+        );
+    }
+
+    /// Broken if a failed lookup opens the addresses that an earlier one found, or if one server
+    /// that is found hides another one that is not.
+    #[tokio::test]
+    async fn a_server_keeps_its_last_addresses() {
+        let name = unresolvable();
+        let servers = NatsServers::default();
+        let address: SocketAddr = "10.1.2.3:4222".parse().expect("an address");
+        let found = vec![((name.clone(), 4222), Ok(vec![address]))];
+        assert_eq!(servers.take(found), Ok(vec![address]));
+
+        let policy = servers.clone().denied_in(&policy(&name)).await;
+        let policy = policy.expect("an earlier lookup succeeded");
+        let denied = policy.judge("shop.test", address).expect_err("the server");
+        assert_eq!(denied.kind, Kind::OwnServer);
+
+        let other = format!("nats://{name}:4222,nats://127.0.0.1:4222,nats://{name}:4223");
+        let policy = TargetPolicy::local().with_own_server(&other);
+        let unknown = servers.denied_in(&policy).await;
+        assert_eq!(unknown.expect_err("a port of no lookup").port, 4223);
+    }
+}
