@@ -1,6 +1,6 @@
 //! Prepares a holder for the start: secrets, bodies, compiled requests, threads, users of the
 //! scenario, connections that the plan opens first, and the offset of the clocks. Must never send a
-//! request to the target, apart from those of the users.
+//! request to the target, apart from those of the users and of the ownership check.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
