@@ -112,7 +112,7 @@ class Tenants:
         await asyncio.gather(*(one.rest() for one in self))
 
     async def end_views(self) -> None:
-        """End live views of callers whose key has ended, until cancelled."""
+        """End live views of callers who are admitted no more, until cancelled."""
         while True:
             await asyncio.sleep(VIEWS_SECS)
             for one in self:

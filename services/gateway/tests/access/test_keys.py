@@ -8,11 +8,12 @@ import re
 import secrets
 import socket
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateway, Gateways, plan
+from services.gateway.tests.gateways import API, MANY_REQUESTS, Event, Gateway, Gateways, plan
 
 from loadpilot.cli import main
 from loadpilot.local.keys.key import Role, new_key
@@ -20,6 +21,8 @@ from loadpilot.local.keys.key_file import changing, create_file
 from loadpilot_gateway.server.permissions import ROUTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.e2e.support.command import Loadpilot
     from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
@@ -270,21 +273,13 @@ def test_a_tenant_sees_nothing_of_another(
     assert oracle.counts().received == 40
 
 
-def test_rules_of_a_proxy_give_tenant_and_role(
-    fleet: Fleet, gateways: Gateways, tmp_path: Path
-) -> None:
-    """Broken if a user whom no rule names gets in, or a group is not looked at."""
-    fleet.coordinator()
-    secret = tmp_path / "secret"
+def behind_proxy(gateways: Gateways, folder: Path, text: str) -> tuple[Gateway, dict[str, str]]:
+    """Starts a gateway with these rules in rules.toml; returns the headers of its proxy, too."""
+    secret, rules = folder / "secret", folder / "rules.toml"
     word = secrets.token_hex(16)
     secret.write_text(word, encoding="utf-8")
     secret.chmod(0o600)
-    rules = tmp_path / "rules.toml"
-    rules.write_text(
-        '[[rule]]\ngroup = "sre"\ntenant = "local"\nrole = "admin"\n'
-        '[[rule]]\nuser = "*@shop.example"\ntenant = "local"\nrole = "viewer"\n',
-        encoding="utf-8",
-    )
+    rules.write_text(text, encoding="utf-8")
     gateway = gateways.start(
         PROXY_HEADER="X-User",
         PROXY_FROM="127.0.0.0/8",
@@ -293,7 +288,19 @@ def test_rules_of_a_proxy_give_tenant_and_role(
         PROXY_RULES_FILE=str(rules),
         PROXY_GROUP_HEADER="X-Groups",
     )
-    base = {"Host": "load.example.test", "X-LoadPilot-Proxy-Secret": word}
+    return gateway, {"Host": "load.example.test", "X-LoadPilot-Proxy-Secret": word}
+
+
+SRE = '[[rule]]\ngroup = "sre"\ntenant = "local"\nrole = "admin"\n'
+SHOP = '[[rule]]\nuser = "*@shop.example"\ntenant = "local"\nrole = "viewer"\n'
+
+
+def test_rules_of_a_proxy_give_tenant_and_role(
+    fleet: Fleet, gateways: Gateways, tmp_path: Path
+) -> None:
+    """Broken if a user whom no rule names gets in, or a group is not looked at."""
+    fleet.coordinator()
+    gateway, base = behind_proxy(gateways, tmp_path, SRE + SHOP)
     for user, groups, role in (
         ("ann@shop.example", "", "viewer"),
         ("ann@shop.example", "dev, sre", "admin"),
@@ -306,8 +313,40 @@ def test_rules_of_a_proxy_give_tenant_and_role(
         else:
             assert (answer.status, answer.json["role"]) == (200, role), user
     assert gateway.api("/me", base).status == 401
-    rules.write_text("[[rule]]\nusr = 1\n", encoding="utf-8")
+    (tmp_path / "rules.toml").write_text("[[rule]]\nusr = 1\n", encoding="utf-8")
     assert gateway.api("/me", {**base, "X-User": "ann@shop.example"}).status == 403
+
+
+@pytest.mark.slow
+def test_a_live_view_ends_with_its_rule(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+) -> None:
+    """Broken if a user whom no rule admits any more, or to another tenant only, still sees the run,
+    or if a change of the file ends the views of others.
+    """
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway, base = behind_proxy(gateways, tmp_path, SRE + SHOP)
+    rules = tmp_path / "rules.toml"
+    ann = {**base, "X-User": "ann@shop.example"}
+    bob = {**base, "X-User": "bob@shop.example"}
+    sre = {**base, "X-User": "sue", "X-Groups": "dev, sre"}
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 20, 60)}, sre).json["run"]
+    with ExitStack() as opened:
+        views = [opened.enter_context(gateway.live(run, one)).events() for one in (ann, bob, sre)]
+        for view in views:
+            next(view)
+        rules.write_text(SRE + SHOP.replace("*@", "bob@"), encoding="utf-8")
+        assert faults(views[0]) == ["unauthorized"]
+        rules.write_text(SRE + SHOP.replace('"local"', '"other"'), encoding="utf-8")
+        assert faults(views[1]) == ["unauthorized"]
+        assert gateway.tell(f"/runs/{run}/stop", headers=sre).status == 200
+        assert list(views[2])[-1].kind == "sealed"
+
+
+def faults(events: Iterator[Event]) -> list[str]:
+    """The codes of the faults in a live view, read to its end."""
+    return [event.data["code"] for event in events if event.kind == "fault"]
 
 
 @pytest.mark.slow

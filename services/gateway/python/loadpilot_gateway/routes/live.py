@@ -27,7 +27,7 @@ async def _watching(
     log = await here.log_of(run)
     authenticator = request.app.state.authenticator
     followed, watcher = here.hub.join(
-        run, log, last_event_id, lambda: authenticator.is_current(caller), caller.key
+        run, log, last_event_id, lambda: authenticator.is_current(caller), caller
     )
     try:
         yield watcher

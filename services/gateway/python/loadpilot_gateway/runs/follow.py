@@ -23,7 +23,7 @@ from ..problem import ApiError, Code, unavailable
 from .sessions import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Hashable
 
     from .logs import Log
 
@@ -128,13 +128,13 @@ class Watcher:
         followed: Followed,
         after: int,
         is_current: Callable[[], bool] = lambda: True,
-        key: str | None = None,
+        caller: Hashable = None,
     ) -> None:
         """Begin to watch the run; take the sequence of the last line that the caller has, whether
-        its credentials are valid still, and the id of its key.
+        it is admitted still, and what is the same in all views of the caller.
         """  # noqa: D205
         self.is_current = is_current
-        self.key = key
+        self.caller = caller
         self.woken = asyncio.Event()
         self._followed = followed
         self._after = after
@@ -179,9 +179,9 @@ class Hub:
         self._views = views
 
     def join(
-        self, run: str, log: Log, after: int, is_current: Callable[[], bool], key: str | None = None
+        self, run: str, log: Log, after: int, is_current: Callable[[], bool], caller: Hashable
     ) -> tuple[Followed, Watcher]:
-        """Add a watcher of a run, with the id of its caller's key; raises ApiError at a limit."""
+        """Add a watcher of a run, with its caller; raises ApiError at a limit."""
         followed = self._followed.get(run)
         if followed is None or followed.end is not None:
             if len(self._followed) >= FOLLOWED_MAX:
@@ -191,16 +191,16 @@ class Hub:
             followed.start()
         if self._watchers >= self._views:
             raise busy(f"live views are open here: {self._views}, the limit")
-        watcher = Watcher(followed, after, is_current, key)
+        watcher = Watcher(followed, after, is_current, caller)
         self._watchers += 1
         return followed, watcher
 
     def end_views(self) -> None:
-        """Wake the watchers of each run that a caller without valid credentials watches."""
+        """Wake the watchers of each run that a caller watches who is admitted no more."""
         for followed in self._followed.values():
-            # One look for each key: a caller may have thousands of views.
-            by_key = {one.key: one for one in followed.watchers}
-            if not all(one.is_current() for one in by_key.values()):
+            # One look for each caller, who may have thousands of views.
+            by_caller = {one.caller: one for one in followed.watchers}
+            if not all(one.is_current() for one in by_caller.values()):
                 followed.wake()
 
     def leave(self, followed: Followed, watcher: Watcher) -> None:
@@ -225,8 +225,8 @@ class Hub:
 
 
 def signed_out() -> ApiError:
-    """Build the last event of a view whose key was revoked or has expired."""
-    detail = "the key of this view is no longer valid; sign in again"
+    """Build the last event of a view whose key, or whose rule for a proxy's user, is gone."""
+    detail = "the caller of this view is no longer admitted; sign in again"
     return ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail)
 
 

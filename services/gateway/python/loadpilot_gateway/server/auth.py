@@ -129,8 +129,15 @@ class Authenticator:
         return self._by_proxy(headers)
 
     def is_current(self, identity: Identity) -> bool:
-        """Whether a caller's key is still valid; a caller without one always is."""
-        return identity.key is None or self._valid(identity.key) is not None
+        """Whether a caller's key is still valid, or a rule still gives it its tenant; a caller
+        without either is always current.
+        """  # noqa: D205
+        if identity.key is not None:
+            return self._valid(identity.key) is not None
+        if identity.groups is None:
+            return True
+        found = self._rule_of(identity.user, identity.groups)
+        return found is not None and found.tenant == identity.tenant
 
     def _by_key(self, headers: Mapping[str, str]) -> Identity | None:
         found = self._shown_key(_bearer_text(headers))
@@ -167,11 +174,16 @@ class Authenticator:
         if name is None or self.rules is None:
             return None
         groups = headers.get(self.group_header or "", "")
-        named = {one.strip() for one in groups.replace(";", ",").split(",")} - {""}
-        for one in self.rules.now():
-            if one.fits(name, named):
-                return Identity(name, one.tenant, one.role)
-        raise NoRule(name)
+        named = frozenset(one.strip() for one in groups.replace(";", ",").split(",")) - {""}
+        found = self._rule_of(name, named)
+        if found is None:
+            raise NoRule(name)
+        return Identity(name, found.tenant, found.role, groups=named)
+
+    def _rule_of(self, user: str, groups: frozenset[str]) -> ProxyRule | None:
+        """Find the first rule that fits a user in these groups."""
+        rules = self.rules.now() if self.rules is not None else ()
+        return next((one for one in rules if one.fits(user, groups)), None)
 
     def reads_metrics(self, headers: Mapping[str, str], peer: str) -> bool:
         """Whether a request shows the token of metrics."""

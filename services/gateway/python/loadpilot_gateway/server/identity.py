@@ -23,6 +23,8 @@ class Identity:
     """Id of its key; None for a caller without one."""
     expires: int | None = None
     """When the key ends, in seconds since 1970; None: never."""
+    groups: frozenset[str] | None = None
+    """Groups that the proxy named; None for a caller whom no rule admitted."""
 
     @property
     def scope(self) -> str:
