@@ -247,21 +247,28 @@ def test_a_tenant_sees_nothing_of_another(
     gateway.api(f"/runs/{run}", shop)
     assert [one["run"] for one in gateway.api("/runs", shop).json["runs"]] == [run]
     assert gateway.api("/runs", bank).json["runs"] == []
-    methods = [
-        (method, path)
-        for method, path in NEEDED
-        if "{run}" in path and not path.endswith(("annotations", "verdict", "rate"))
-    ]
+    routes = [(method, path) for method, path in NEEDED if "{run}" in path]
+    routes += [("POST", f"{API}/plans/adjust"), ("POST", f"{API}/runs?bodies_of={{run}}")]
+    sent = {"annotations": {"text": "theirs"}, "verdict": {"thresholds": {}}, "rate": {"rate": "1"}}
     tag = gateway.api(f"/runs/{run}/series", shop)
-    for method, path in sorted(methods):
+    for method, path in sorted(routes):
         named = path.replace("{wish}", "stop")
         bodies: list[Any] = []
         for one in (run, RUN, run[:8], "last"):
-            answer = gateway.ask(method, named.replace("{run}", one), headers=bank)
+            body: object = sent.get(path.rpartition("/")[2], b"") if method == "POST" else b""
+            if "{run}" not in path:
+                body = {"run": one}
+            elif "bodies_of" in path:
+                body = sound
+            answer = gateway.ask(method, named.replace("{run}", one), body, bank)
             assert answer.status == 404, (method, path, one, answer.body)
             bodies.append(answer.body.replace(one.encode(), b"RUN"))
         assert len(set(bodies)) == 1, (method, path, bodies)
     assert tag.status == 200
+    # Its owner is answered: what was sent is valid.
+    for name, valid in sent.items():
+        assert gateway.tell(f"/runs/{run}/{name}", valid, shop).status in {200, 409}, name
+    assert gateway.tell("/plans/adjust", {"run": run}, shop).status == 200
     compared = gateway.api(f"/compare?run={run}&run={run}", bank)
     assert compared.status == 404
     theirs = gateway.tell("/runs", sound, same | once)
