@@ -1,8 +1,8 @@
 //! Addresses of the NATS servers of this agent, which no run may load.
 //!
-//! An address is denied by itself, too: a plan may name it instead of the server. Must never pass
-//! an unknown address as an allowed one: where a name is not resolved and never was, there is no
-//! policy, and the run fails before its start.
+//! An address is denied by itself, too: a plan may name it instead of the server. Where no address
+//! is known, since no name was ever resolved, the run fails before its start. A name beside others
+//! may be unknown: that of a cluster's node that is gone.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ type Server = (String, u16);
 #[derive(Debug, Clone, Default)]
 pub struct NatsServers(Arc<Mutex<BTreeMap<Server, Vec<SocketAddr>>>>);
 
-/// A server whose addresses are unknown.
+/// A server whose addresses are unknown, as are those of all others.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the agent cannot close the addresses of its NATS server {name}:{port} to the run, since that \
@@ -41,7 +41,7 @@ impl NatsServers {
     /// now, or of the last successful one.
     ///
     /// # Errors
-    /// A server none of whose lookups succeeded.
+    /// No lookup of any server succeeded.
     pub(crate) async fn denied_in(
         &self,
         policy: &TargetPolicy,
@@ -57,7 +57,7 @@ impl NatsServers {
     ) -> Result<Vec<SocketAddr>, UnknownServer> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = Vec::new();
-        let mut unknown = None;
+        let mut unknown = Vec::new();
         for (server, addresses) in found {
             match (addresses, known.get(&server)) {
                 (Ok(addresses), _) => {
@@ -71,11 +71,17 @@ impl NatsServers {
                 }
                 (Err(reason), None) => {
                     let (name, port) = server;
-                    unknown = unknown.or(Some(UnknownServer { name, port, reason }));
+                    unknown.push(UnknownServer { name, port, reason });
                 }
             }
         }
-        unknown.map_or(Ok(own), Err)
+        if own.is_empty() && !unknown.is_empty() {
+            return Err(unknown.swap_remove(0));
+        }
+        for server in unknown {
+            tracing::warn!("{server}; the addresses of others are closed");
+        }
+        Ok(own)
     }
 }
 
@@ -127,8 +133,8 @@ mod tests {
         );
     }
 
-    /// Broken if a failed lookup opens the addresses that an earlier one found, or if one server
-    /// that is found hides another one that is not.
+    /// Broken if a failed lookup opens the addresses that an earlier one found, or if a node of a
+    /// cluster that is gone stops all runs.
     #[tokio::test]
     async fn a_server_keeps_its_last_addresses() {
         let name = unresolvable();
@@ -142,9 +148,11 @@ mod tests {
         let denied = policy.judge("shop.test", address).expect_err("the server");
         assert_eq!(denied.kind, Kind::OwnServer);
 
-        let other = format!("nats://{name}:4222,nats://127.0.0.1:4222,nats://{name}:4223");
-        let policy = TargetPolicy::local().with_own_server(&other);
-        let unknown = servers.denied_in(&policy).await;
-        assert_eq!(unknown.expect_err("a port of no lookup").port, 4223);
+        let cluster = format!("nats://10.1.2.4:4222,nats://{name}:4223");
+        let policy = TargetPolicy::local().with_own_server(&cluster);
+        let policy = servers.denied_in(&policy).await.expect("one is known");
+        let address = "10.1.2.4:4222".parse().expect("an address");
+        let denied = policy.judge("shop.test", address).expect_err("the server");
+        assert_eq!(denied.kind, Kind::OwnServer);
     }
 }
