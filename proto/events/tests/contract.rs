@@ -163,6 +163,7 @@ fn golden_files_are_read_and_written_back() {
             "paused.v1.json",
             "resumed.v1.json",
             "steering-refused.v1.json",
+            "steering-refused-quota.v1.json",
             "run-sealed.v1.json",
             "run-sealed-unnamed.v1.json",
         ],

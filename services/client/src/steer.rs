@@ -72,7 +72,7 @@ pub enum SteeringResult {
         /// The rule that refused it.
         why: NotSteered,
         /// The same as text.
-        words: &'static str,
+        words: String,
     },
     /// The run has not started.
     NotStarted {
@@ -184,7 +184,7 @@ fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<
     }
     let refused = |why: NotSteered| SteeringResult::Refused {
         why,
-        words: why.words(),
+        words: why.words().to_owned(),
     };
     let is_paused = state.steering.paused_at.is_some();
     match wanted {
@@ -263,7 +263,7 @@ fn result_in(control: &Control, decision: &Decision, request_seq: u64) -> Option
         Decision::SteeringRefused(refused) if refused.request == request_seq => {
             SteeringResult::Refused {
                 why: refused.why,
-                words: refused.why.words(),
+                words: refused.words(),
             }
         }
         _ => return None,

@@ -167,7 +167,7 @@ def test_a_rate_is_not_raised_without_a_proof(
             at = ("--nats-url", fleet.url, "--tenant", "shop")
             steered = loadpilot.call("rate", run, "11/s", *at)
             assert steered.code == 2
-            assert "a lower rate only" in steered.stdout + steered.stderr
+            assert "11/s is above unproven_rate, 10/s" in steered.stdout + steered.stderr
             assert loadpilot.call("stop", run, *at).code == 0
             running.end(30)
 

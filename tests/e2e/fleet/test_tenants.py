@@ -254,7 +254,7 @@ max_duration = "60s"
         at = ("--nats-url", fleet.url, *shop)
         steered = loadpilot.call("rate", run, "101/s", *at)
         assert steered.code == 2
-        assert "allows runs of this tenant a lower rate only" in steered.stdout + steered.stderr
+        assert "101/s is above max_rate, 100/s" in steered.stdout + steered.stderr
         assert loadpilot.call("stop", run, *at).code == 0
         running.end(30)
 

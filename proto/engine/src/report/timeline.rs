@@ -249,7 +249,7 @@ fn decision(control: &Control, decision: &Decision) -> String {
         Decision::Paused(paused) => format!("paused by {}", paused.by),
         Decision::Resumed(resumed) => format!("resumed by {}", resumed.by),
         Decision::SteeringRefused(refused) => {
-            format!("refused to {}: {}", refused.by, refused.why.words())
+            format!("refused to {}: {}", refused.by, refused.words())
         }
         Decision::StopScheduled(stop) => {
             let created = control.state.created.as_ref();

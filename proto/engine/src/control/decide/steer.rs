@@ -5,8 +5,10 @@
 //! touch what is due before a change.
 
 use loadpilot_events::limits::{RATE_MAX_URPS, STEERED_MAX};
-use loadpilot_events::log::ctl::Decision;
-use loadpilot_events::log::steer::{NotSteered, Paused, RateChanged, Resumed, SteeringRefused};
+use loadpilot_events::log::ctl::{Decision, Excess};
+use loadpilot_events::log::steer::{
+    ExceededRate, NotSteered, Paused, RateChanged, RateLimit, Resumed, SteeringRefused,
+};
 use loadpilot_events::units::Rate;
 
 use crate::control::decide::{Run, tenant_rules};
@@ -19,10 +21,7 @@ impl Run<'_> {
         let steering = &self.state.steering;
         let (&request, (wanted, by)) = steering.unanswered.first_key_value()?;
         let (by, now) = (by.clone(), self.now);
-        let refused = |why| {
-            let by = by.clone();
-            Decision::SteeringRefused(SteeringRefused { request, by, why })
-        };
+        let refused = |why| refused(request, &by, why, None);
         if steering.answered >= STEERED_MAX {
             return Some(refused(NotSteered::TooOften));
         }
@@ -44,38 +43,61 @@ impl Run<'_> {
                 refused(NotSteered::ClosedLoop)
             }
             SteeringRequest::Rate(Rate(0 | RATE_BEYOND..)) => refused(NotSteered::RateOutOfRange),
-            SteeringRequest::Rate(rate) if self.is_above_quota(rate) => {
-                refused(NotSteered::AboveQuota)
-            }
-            // Without a holder there is no map to go on with.
-            SteeringRequest::Rate(_) if self.state.holdings.is_empty() => return None,
-            SteeringRequest::Rate(rate) => match self.change_tick() {
-                None => refused(NotSteered::TooLate),
-                Some(from_tick) => Decision::RateChanged(RateChanged {
-                    request,
-                    by,
-                    generation: self.state.generation + 1,
-                    holdings: self.state.holdings.clone(),
-                    from_tick,
-                    was: self.planned_at(from_tick),
-                    rate,
-                }),
-            },
+            SteeringRequest::Rate(rate) => return self.change_rate(request, &by, rate),
         })
     }
 
-    /// Whether the run's tenant may not have this rate, or not without a proof that it owns the
-    /// targets, which is looked for before the start only.
-    fn is_above_quota(&self, rate: Rate) -> bool {
+    /// The answer to the request for a possible rate.
+    fn change_rate(&self, request: u64, by: &str, rate: Rate) -> Option<Decision> {
+        if let Err(exceeded) = self.check_quota(rate) {
+            return Some(refused(request, by, NotSteered::AboveQuota, exceeded));
+        }
+        if self.state.holdings.is_empty() {
+            // Without a holder there is no map to go on with.
+            return None;
+        }
+        Some(match self.change_tick() {
+            None => refused(request, by, NotSteered::TooLate, None),
+            Some(from_tick) => Decision::RateChanged(RateChanged {
+                request,
+                by: by.to_owned(),
+                generation: self.state.generation + 1,
+                holdings: self.state.holdings.clone(),
+                from_tick,
+                was: self.planned_at(from_tick),
+                rate,
+            }),
+        })
+    }
+
+    /// Whether the run's tenant may have this rate, without a proof that it owns the targets unless
+    /// the run has one: a proof is looked for before the start only.
+    ///
+    /// # Errors
+    /// The limit that the rate exceeds; `None` where the fleet no longer serves the tenant.
+    fn check_quota(&self, requested: Rate) -> Result<(), Option<ExceededRate>> {
         let rules = match tenant_rules(self.observed, self.policy) {
-            Ok(None) => return false,
+            Ok(None) => return Ok(()),
             Ok(Some(rules)) => rules,
             // The operator removed the tenant while its run goes on.
-            Err(_) => return true,
+            Err(_) => return Err(None),
         };
-        let is_unproven = self.created.proof.is_none();
-        rules.quotas.max_rate.is_some_and(|max| rate > max)
-            || is_unproven && rules.unproven.excess_rate(rate).is_some()
+        let exceeded = |key, limit| {
+            Err(Some(ExceededRate {
+                requested,
+                limit,
+                key,
+            }))
+        };
+        if let Some(max) = rules.quotas.max_rate.filter(|max| requested > *max) {
+            return exceeded(RateLimit::MaxRate, max);
+        }
+        match rules.unproven.excess_rate(requested) {
+            Some(Excess::Rate { limit, .. }) if self.created.proof.is_none() => {
+                exceeded(RateLimit::UnprovenRate, limit)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The first tick at which every holder that has not fenced itself knows of a change, and that
@@ -94,6 +116,15 @@ impl Run<'_> {
                 .rate_at(u64::from(tick) * self.created.plan.tick_us),
         )
     }
+}
+
+fn refused(request: u64, by: &str, why: NotSteered, exceeded: Option<ExceededRate>) -> Decision {
+    Decision::SteeringRefused(SteeringRefused {
+        request,
+        by: by.to_owned(),
+        why,
+        exceeded,
+    })
 }
 
 /// The lowest rate above the maximum.

@@ -95,6 +95,58 @@ pub struct SteeringRefused {
     pub by: String,
     /// Why nothing changed.
     pub why: NotSteered,
+    /// The limit that the rate exceeds. Absent for another reason than a quota, where the fleet no
+    /// longer serves the tenant, and in logs of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exceeded: Option<ExceededRate>,
+}
+
+impl SteeringRefused {
+    /// The reason as text for people, with limit and value of a quota.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let why = self.why.words();
+        match &self.exceeded {
+            None => why.to_owned(),
+            Some(exceeded) => format!("{why}: {}", exceeded.words()),
+        }
+    }
+}
+
+/// A rate above a limit of the run's tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExceededRate {
+    /// Requested rate.
+    pub requested: Rate,
+    /// Value of the limit.
+    pub limit: Rate,
+    /// Which limit it is.
+    pub key: RateLimit,
+}
+
+/// A limit of the rates of a tenant's runs, by its key in the file of the tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateLimit {
+    /// Maximum rate of every run.
+    MaxRate,
+    /// Maximum rate without a proof of ownership, which is looked for before the start only.
+    UnprovenRate,
+}
+
+impl ExceededRate {
+    /// The excess as text for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (requested, limit) = (self.requested.as_rps(), self.limit.as_rps());
+        match self.key {
+            RateLimit::MaxRate => format!("{requested}/s is above max_rate, {limit}/s"),
+            RateLimit::UnprovenRate => format!(
+                "{requested}/s is above unproven_rate, {limit}/s, and ownership is proven before a \
+                 start only"
+            ),
+        }
+    }
 }
 
 /// Why a request to steer changed nothing.
@@ -132,7 +184,7 @@ impl NotSteered {
             Self::AlreadyPaused => "the run is paused already",
             Self::NotPaused => "the run is not paused",
             Self::TooOften => "the run was steered as often as a run can be",
-            Self::AboveQuota => "the fleet's operator allows runs of this tenant a lower rate only",
+            Self::AboveQuota => "the fleet's operator does not allow runs of this tenant that rate",
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Steering: a change of the rate touches nothing before its tick, the shares are still the plan,
 //! and every request gets one answer.
 
+mod quotas;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,9 +10,7 @@ use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::control::agent_view::AgentView;
 use loadpilot_engine::control::assign::deal;
 use loadpilot_engine::control::decide::{Observations, Policy, decide};
-use loadpilot_engine::control::quotas::Quotas;
 use loadpilot_engine::control::run_state::{Record, RunState};
-use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_engine::fold::planned::Planned;
 use loadpilot_engine::schedule::due_times::DueTimes;
 use loadpilot_engine::schedule::rate_change::RateChange;
@@ -376,45 +376,6 @@ fn a_change_leaves_time_to_hear_of_it() {
     );
 }
 
-/// Broken if a user could raise a run above what its tenant may have once it runs.
-#[test]
-fn a_tenant_s_run_is_not_steered_above_its_quota() {
-    let mut story = Story::new(None);
-    let shop = TenantId::parse("shop").expect("a token");
-    let quotas = Quotas {
-        max_rate: Some(Rate::per_second(30)),
-        ..Quotas::default()
-    };
-    let rules = TenantRules {
-        quotas,
-        ..TenantRules::default()
-    };
-    story.policy.tenants = Some(Tenants {
-        file: "fleet.toml".to_owned(),
-        rules: [(shop.clone(), rules)].into(),
-        max_runs_per_agent: None,
-        ownership_key: None,
-    });
-    story.tenant = Some(shop);
-    let above = refusal(story.ask(1, rate(31)));
-    assert_eq!(above, Some(NotSteered::AboveQuota));
-    let changed = story.ask(2, rate(30));
-    assert!(matches!(changed, Some(Decision::RateChanged(_))));
-}
-
-/// Broken if a run of a tenant that the file no longer names could be steered to any rate.
-#[test]
-fn a_run_of_a_removed_tenant_keeps_its_rate() {
-    let mut story = Story::new(None);
-    story.policy.tenants = Some(Tenants::default());
-    story.tenant = Some(TenantId::parse("shop").expect("a token"));
-    for rps in [1, 1_000_000] {
-        let refused = refusal(story.ask(1, rate(rps)));
-        assert_eq!(refused, Some(NotSteered::AboveQuota));
-    }
-    assert!(matches!(story.ask(2, pause()), Some(Decision::Paused(_))));
-}
-
 /// A request without an effect is refused with a reason: its author waits for an answer.
 #[test]
 fn what_cannot_be_done_is_refused() {
@@ -439,7 +400,7 @@ fn what_cannot_be_done_is_refused() {
 /// come after it.
 #[test]
 fn the_last_row_ends_a_steered_run() {
-    let text = include_str!("../../../../golden/plan-feeds-stop.v1.json");
+    let text = include_str!("../../../../../golden/plan-feeds-stop.v1.json");
     let of_feed: Plan = serde_json::from_str(text).expect("a plan");
     let mut script = of_feed.script.expect("a script");
     script.feeds[0].rows = 100;
