@@ -48,6 +48,7 @@ FILES = {
     "hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
 PORT = 80
+TOKENS = "/.well-known/loadpilot"
 
 
 class Counting(ThreadingHTTPServer):
@@ -62,6 +63,12 @@ class Counting(ThreadingHTTPServer):
         self.requests: Counter[tuple[str, str]] = Counter()
         self.location = "/"
         """Where its redirects lead."""
+        self.published: dict[str, str] = {}
+        """The file with ownership tokens, by the address that shows it."""
+        self.looked_for: Counter[str] = Counter()
+        """Number of requests for that file, by address."""
+        self.loaded = threading.Event()
+        """Set by each other request."""
         super().__init__(("::", port), Answer)
 
     def received(self, address: str) -> int:
@@ -72,6 +79,8 @@ class Counting(ThreadingHTTPServer):
         """Sets all counts to 0."""
         self.connections.clear()
         self.requests.clear()
+        self.looked_for.clear()
+        self.loaded.clear()
 
     def server_bind(self) -> None:
         self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -84,13 +93,22 @@ class Counting(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """200 to everything, and 302 below /away."""
+    """200 to everything, 302 below /away, and the file with tokens where it is published."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        server = cast("Counting", self.server)
-        server.requests[local_address(self.connection), self.headers["Host"]] += 1
+        server, address = cast("Counting", self.server), local_address(self.connection)
+        if self.path == TOKENS:
+            server.looked_for[address] += 1
+            body = server.published.get(address, "").encode()
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        server.requests[address, self.headers["Host"]] += 1
+        server.loaded.set()
         is_away = self.path.startswith("/away")
         self.send_response(302 if is_away else 200)
         if is_away:
