@@ -151,7 +151,7 @@ class EmptyCluster(BaseHTTPRequestHandler):
     }
 
     def do_GET(self) -> None:
-        """Answers with a page, or that there is none."""
+        """Answers with a page, or with 404 where there is none."""
         page = self.PAGES.get(self.path.partition("?")[0])
         body = json.dumps(page or self.ABSENT).encode()
         self.send_response(200 if page else 404)
