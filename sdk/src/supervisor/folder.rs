@@ -4,14 +4,19 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::sleep;
 
 use super::disk_limits::Limits;
 use super::error::StackError;
 
 /// Maximum number of stacks in one directory at a time.
 const FOLDERS_MAX: u32 = 1024;
+
+/// Time between two looks at a folder that a starting or ending stack has locked.
+const LOCK_POLL: Duration = Duration::from_millis(20);
 
 const LOCK_FILE: &str = "lock";
 const STACK_FILE: &str = "stack.json";
@@ -72,12 +77,24 @@ impl From<Limits> for LimitsFile {
 impl Folder {
     /// Locks the chosen folder.
     ///
+    /// Waits while the one folder is locked by a stack that has no stack file: it starts and will
+    /// write one, or it ends and will unlock the folder.
+    ///
     /// # Errors
     /// `Busy` if the one folder is locked, a refusal if all are, a fault of the file system.
-    pub(super) fn take(choice: &LogFolder) -> Result<Self, StackError> {
+    pub(super) async fn take(choice: &LogFolder) -> Result<Self, StackError> {
         match choice {
             LogFolder::Exactly(path) => {
-                Self::lock(path)?.ok_or_else(|| StackError::Busy(path.join(STACK_FILE)))
+                let stack_file = path.join(STACK_FILE);
+                loop {
+                    if let Some(folder) = Self::lock(path)? {
+                        return Ok(folder);
+                    }
+                    if stack_file.exists() {
+                        return Err(StackError::Busy(stack_file));
+                    }
+                    sleep(LOCK_POLL).await;
+                }
             }
             LogFolder::FirstFree(root) => {
                 for number in 1..=FOLDERS_MAX {

@@ -83,7 +83,15 @@ pub(super) fn run(
     runtime.block_on(async {
         let (sender, mut inputs) = unbounded_channel();
         listen(owner, sender.clone());
-        let mut stack = match handle_signals(&sender).and_then(|()| Stack::start(config, sender)) {
+        if let Err(error) = handle_signals(&sender) {
+            return report_end(&mut events, &error);
+        }
+        let folder = tokio::select! {
+            folder = Folder::take(&config.log_folder) => folder,
+            // No child runs yet, so this is the owner's `stop`, or its end.
+            _ = inputs.recv() => return End::Ended,
+        };
+        let mut stack = match folder.and_then(|folder| Stack::start(config, folder, sender)) {
             Ok(stack) => stack,
             Err(error) => return report_end(&mut events, &error),
         };
@@ -149,9 +157,12 @@ fn hand_over(stdin: ChildStdin, content: &[u8]) {
 }
 
 impl Stack {
-    /// Takes a folder and starts all processes in it, at the same time.
-    fn start(config: Config, inputs: UnboundedSender<Input>) -> Result<Self, StackError> {
-        let folder = Folder::take(&config.log_folder)?;
+    /// Starts all processes in a folder, at the same time.
+    fn start(
+        config: Config,
+        folder: Folder,
+        inputs: UnboundedSender<Input>,
+    ) -> Result<Self, StackError> {
         let limits = limits(folder.path(), config.agents + config.coordinators > 0)?;
         let server = Server::choose(config.listen.as_ref(), &folder)?;
         let child = server.start(&config.nats_server, &folder, true, inputs.clone())?;
@@ -393,9 +404,10 @@ impl Stack {
         let workers = |name| name != ChildName::Server;
         self.signal(workers, signal);
         self.wait_for(workers, &mut timeout, inputs).await;
+        // Before the server ends: a reader that comes now waits for the folder.
+        self.folder.remove_stack_files();
         self.signal(|_| true, libc::SIGTERM);
         self.wait_for(|_| true, &mut timeout, inputs).await;
-        self.folder.remove_stack_files();
     }
 
     fn signal(&self, which: impl Fn(ChildName) -> bool, signal: libc::c_int) {

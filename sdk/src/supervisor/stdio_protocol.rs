@@ -46,7 +46,7 @@ pub enum Event {
     },
     /// The folder belongs to a running stack: connect to that one.
     Busy {
-        /// File of that stack, which may not exist yet.
+        /// File of that stack.
         stack_file: PathBuf,
     },
     /// The stack could not start or cannot continue; no process of it is left.

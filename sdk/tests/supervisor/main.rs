@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use supervised::{Supervised, children_of, gone};
+use supervised::{Lock, Supervised, children_of, gone};
 
 /// A worker that ends when it is asked to. It leaves traces of its start and its end in the folder
 /// that its connection file names. What it waits for outlives a killed worker, and so is bounded.
@@ -198,6 +198,34 @@ fn a_locked_folder_is_passed_over_or_named_as_busy() {
         1,
         "a reader needs the server alone"
     );
+}
+
+/// Broken if a reader that comes while a stack starts or ends waits for a file that is never
+/// written, or fails.
+#[test]
+fn a_reader_waits_for_a_stack_that_starts_or_ends() {
+    let home = tempfile::tempdir().expect("a directory");
+    let folder = home.path().canonicalize().expect("a path").join("log-1");
+    let ending = Lock::of(&folder);
+    let mut reader = Supervised::read(&folder);
+    ending.wait_for_two_attempts();
+    drop(ending);
+    reader.ready();
+    reader.say("stop\n");
+    assert_eq!(reader.exit_code(), 0);
+
+    let starting = Lock::of(&folder);
+    let mut reader = Supervised::read(&folder);
+    starting.wait_for_two_attempts();
+    fs::write(folder.join("stack.json"), "{}").expect("a file");
+    assert_eq!(word(&reader.event(), "event"), "busy");
+    assert_eq!(reader.exit_code(), 5);
+    fs::remove_file(folder.join("stack.json")).expect("the file");
+
+    let mut reader = Supervised::read(&folder);
+    starting.wait_for_two_attempts();
+    reader.say("stop\n");
+    assert_eq!(reader.exit_code(), 0, "a waiting reader can be stopped");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A supervisor under test: started as a process, spoken to over its pipes, watched through /proc.
 //! Must never leave a process behind: dropping it ends the supervisor, and with it the children.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -130,7 +130,8 @@ impl Supervised {
 
     /// Waits until a file has so many lines, and returns them.
     pub(crate) fn wait_for_lines(&self, path: &Path, count: usize) -> Vec<String> {
-        let changes = inotify(path.parent().expect("a folder"));
+        let folder = path.parent().expect("a folder");
+        let changes = inotify(folder, libc::IN_CREATE | libc::IN_MODIFY);
         loop {
             let content = fs::read_to_string(path).unwrap_or_default();
             let lines: Vec<String> = content.lines().map(str::to_owned).collect();
@@ -216,13 +217,45 @@ fn watch(pid: u32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(handle) }
 }
 
+/// The lock of a folder, as another stack holds it.
+pub(crate) struct Lock {
+    _file: File,
+    closings: OwnedFd,
+}
+
+impl Lock {
+    pub(crate) fn of(folder: &Path) -> Self {
+        fs::create_dir_all(folder).expect("a folder");
+        let file = File::create(folder.join("lock")).expect("a file");
+        file.try_lock().expect("no other process has it");
+        Self {
+            _file: file,
+            closings: inotify(folder, libc::IN_CLOSE_WRITE),
+        }
+    }
+
+    /// Waits until a process has tried twice to lock the folder.
+    pub(crate) fn wait_for_two_attempts(&self) {
+        let mut attempts = 0;
+        while attempts < 2 {
+            readable(&self.closings, true);
+            // One event with a name of up to 16 bytes.
+            let mut event = [0_u8; 32];
+            // SAFETY: the buffer is as long as it is said to be.
+            let read =
+                unsafe { libc::read(self.closings.as_raw_fd(), event.as_mut_ptr().cast(), 32) };
+            assert_eq!(read, 32);
+            attempts += u32::from(event[16..].starts_with(b"lock\0"));
+        }
+    }
+}
+
 /// A handle that becomes readable when something in the folder changes.
-fn inotify(folder: &Path) -> OwnedFd {
+fn inotify(folder: &Path, changes: u32) -> OwnedFd {
     let path = std::ffi::CString::new(folder.to_str().expect("UTF-8")).expect("no NUL");
     // SAFETY: the descriptor is new and nobody else's; the path ends in a NUL.
     unsafe {
         let handle = OwnedFd::from_raw_fd(libc::inotify_init1(libc::IN_CLOEXEC));
-        let changes = libc::IN_CREATE | libc::IN_MODIFY;
         assert!(libc::inotify_add_watch(handle.as_raw_fd(), path.as_ptr(), changes) >= 0);
         handle
     }

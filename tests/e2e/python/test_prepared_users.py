@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import signal
@@ -17,6 +18,7 @@ from tests.e2e.support.python_tasks import calls_of, routes, task_of
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 HEAD = "import threading\nimport time\nfrom loadpilot import LoadClient, VUser, scenario, task\n"
@@ -229,13 +231,13 @@ class Cookies(BaseHTTPRequestHandler):
     """A target that gives each session a cookie of its own, and notes those that come back."""
 
     protocol_version = "HTTP/1.1"
-    given = 0
+    numbers: ClassVar[Iterator[int]] = itertools.count(1)
     came: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
-        Cookies.given += 1
+        number = next(Cookies.numbers)  # at once, since each request has a thread
         self.send_response(200)
-        self.send_header("Set-Cookie", f"sid=c-{Cookies.given}; Path=/")
+        self.send_header("Set-Cookie", f"sid=c-{number}; Path=/")
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -268,6 +270,6 @@ class S(VUser):
         finished = loadpilot.run(scene, f"http://127.0.0.1:{server.server_port}", "--agents", "2")
         server.shutdown()
     assert finished.judged == 0, finished.stderr
-    assert Cookies.given == 4
+    assert next(Cookies.numbers) == 4 + 1, "each user logged in once"
     assert set(Cookies.came) == {f"sid=c-{number}" for number in range(1, 5)}
     assert len(Cookies.came) == 20

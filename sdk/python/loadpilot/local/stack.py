@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from ..control.terminal import note
@@ -179,7 +179,7 @@ class LocalStack:
                     self.listening = facts.get("listening")
                     return address(Path(facts["stack_file"]))
                 case Event(EventKind.BUSY, facts):
-                    return _address_of_other(Path(facts["stack_file"]), deadline, interrupted)
+                    return address(Path(facts["stack_file"]))
                 case _:
                     raise self.fault(event)
         raise StackFault(f"the local stack was not ready within {READY_SECS:.0f} s{self._where()}")
@@ -313,17 +313,6 @@ def entry(part: str) -> list[str]:
 def _agent(opened: Sequence[str]) -> list[str]:
     """Build the command of an agent on its user's machine, which may use private networks."""
     return [*entry("agent"), "--local-stack", *opened]
-
-
-def _address_of_other(
-    stack_file: Path, deadline: float, interrupted: Callable[[], bool]
-) -> Address | None:
-    """Read the stack file of another command, which may not have written it yet."""
-    while not stack_file.exists() and monotonic() < deadline:
-        if interrupted():
-            return None
-        sleep(POLL_SECS)
-    return address(stack_file)
 
 
 def _nats_server() -> str:
