@@ -26,3 +26,10 @@ pub struct Config {
     /// Address for other machines; `None`: it listens on loopback only.
     pub listen: Option<Listen>,
 }
+
+impl Config {
+    /// Whether the stack only reads its log.
+    pub(super) const fn is_reader(&self) -> bool {
+        self.agents + self.coordinators == 0
+    }
+}

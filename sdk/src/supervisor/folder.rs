@@ -52,6 +52,8 @@ pub(super) struct StackFile<'a> {
     pub(super) pid: u32,
     /// The folder of this log.
     pub(super) log_dir: &'a Path,
+    /// Whether this stack only reads the log: it has no coordinator and no agent.
+    pub(super) reader: bool,
     /// Start of this stack in µs since 1970: runs requested earlier belong to another stack.
     pub(super) started_at_us: u64,
     #[serde(flatten)]

@@ -163,7 +163,7 @@ impl Stack {
         folder: Folder,
         inputs: UnboundedSender<Input>,
     ) -> Result<Self, StackError> {
-        let limits = limits(folder.path(), config.agents + config.coordinators > 0)?;
+        let limits = limits(folder.path(), !config.is_reader())?;
         let server = Server::choose(config.listen.as_ref(), &folder)?;
         let child = server.start(&config.nats_server, &folder, true, inputs.clone())?;
         let mut stack = Self {
@@ -297,6 +297,7 @@ impl Stack {
                 .and_then(|open| open.cacert.as_deref()),
             pid: std::process::id(),
             log_dir: self.folder.path(),
+            reader: self.config.is_reader(),
             started_at_us: self.started_at_us,
             limits: self.limits.into(),
         };

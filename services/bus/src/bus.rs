@@ -21,8 +21,8 @@ use crate::{
     AppendError, Appended, Fault, Link, Message, Nats, Options, RequestError, Step, Stored, Stream,
 };
 
-/// Timeout of [`Bus::read`] for its next event.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of a read of stored events for its next event.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One connection. Clones share it.
 #[derive(Clone, Debug)]
@@ -170,7 +170,7 @@ impl Bus {
     /// in memory as a whole; use [`Bus::tail`] for more than a run's control events.
     ///
     /// # Errors
-    /// As [`Bus::tail`], and [`Fault::TimedOut`] when the server delivers nothing for 10 s.
+    /// As [`Bus::tail`] and [`Tail::next_stored`].
     pub async fn read(
         &self,
         stream: Stream,
@@ -180,16 +180,13 @@ impl Bus {
         let last = up_to_seq.unwrap_or(u64::MAX);
         let mut found = Vec::new();
         let mut tail = self.tail(stream, subjects, 1).await?;
-        loop {
-            let step = timeout(READ_TIMEOUT, tail.next()).await;
-            match step.map_err(|_| Fault::TimedOut {
-                what: format!("read {stream:?}"),
-            })?? {
-                Step::Event(stored) if stored.seq > last => return Ok(found),
-                Step::Event(stored) => found.push(stored),
-                Step::CaughtUp => return Ok(found),
+        while let Some(stored) = tail.next_stored().await? {
+            if stored.seq > last {
+                break;
             }
+            found.push(stored);
         }
+        Ok(found)
     }
 
     /// Sequence of the stream's last event, 0 if no event was ever stored.
@@ -443,6 +440,22 @@ impl Tail {
             Events::File(tail) => tail.next().await,
             #[cfg(feature = "memory")]
             Events::Memory(tail) => tail.next().await,
+        }
+    }
+
+    /// The next event that is stored already; `None` after the last one.
+    ///
+    /// # Errors
+    /// As [`Tail::next`], and [`Fault::TimedOut`] when the server delivers nothing for 20 s: it may
+    /// have ended for good.
+    pub async fn next_stored(&mut self) -> Result<Option<Stored>, Fault> {
+        match timeout(READ_TIMEOUT, self.next()).await {
+            Ok(Ok(Step::Event(stored))) => Ok(Some(stored)),
+            Ok(Ok(Step::CaughtUp)) => Ok(None),
+            Ok(Err(fault)) => Err(fault),
+            Err(_) => Err(Fault::TimedOut {
+                what: "read the log".to_owned(),
+            }),
         }
     }
 }

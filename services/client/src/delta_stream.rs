@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use loadpilot_bus::{Bus, Fault, Step, Stream, Tail};
+use loadpilot_bus::{Bus, Fault, Stream, Tail};
 use loadpilot_engine::fold::delta_record::DeltaRecord;
 use loadpilot_events::RunId;
 use loadpilot_events::id::AgentId;
@@ -83,7 +83,7 @@ impl DeltaStream {
         let mut unparsed = Vec::with_capacity(BATCH_RECORDS);
         let (mut bytes, mut last_seq) = (0, 0);
         while unparsed.len() < BATCH_RECORDS && bytes < BATCH_BYTES {
-            let Step::Event(stored) = self.tail.next().await? else {
+            let Some(stored) = self.tail.next_stored().await? else {
                 self.is_at_end = true;
                 break;
             };

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use loadpilot_bus::{Step, Stream};
+use loadpilot_bus::Stream;
 use loadpilot_events::id::EventId;
 use loadpilot_events::limits;
 use loadpilot_events::log::req::{Request, RunRequested};
@@ -147,7 +147,7 @@ impl Session {
         let (bus, subjects) = self.parts();
         let filters = vec![subjects.req_of_all_runs()];
         let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
+        while let Some(stored) = tail.next_stored().await? {
             let run = subjects.parse(&stored.subject).map(|subject| subject.run);
             let Some(run) = run.filter(|run| key.is_of(run)) else {
                 continue;

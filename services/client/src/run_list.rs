@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_bus::{Step, Stream};
+use loadpilot_bus::Stream;
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::report::cumulative::gauges::ended_at;
 use loadpilot_engine::report::run_state;
@@ -73,7 +73,7 @@ impl Session {
         let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
         let filters = subjects.control_of_all_runs();
         let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
+        while let Some(stored) = tail.next_stored().await? {
             let Some(subject) = subjects.parse(&stored.subject) else {
                 continue;
             };

@@ -20,7 +20,7 @@ use loadpilot_events::wire::subject::Subjects;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
-use super::session::{Session, SessionError, control_of, retry_unreachable};
+use super::session::{SERVER_TIMEOUT, Session, SessionError, control_of, retry_unreachable};
 
 /// A change of a running run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,16 @@ impl Session {
             log,
             control,
         };
-        while follower.more().await? {}
+        let catch_up = async {
+            while follower.more().await? {}
+            Ok(())
+        };
+        let caught_up = timeout_at(Instant::now() + SERVER_TIMEOUT, catch_up).await;
+        caught_up.unwrap_or_else(|_| {
+            Err(Fault::TimedOut {
+                what: "read the log".to_owned(),
+            })
+        })?;
         let state = &follower.control.state;
         if state.requested.is_none() && state.created.is_none() {
             return Err(Problem::new("run", "must be a run of this log", run).into());

@@ -1,6 +1,6 @@
 //! Reads a run's log to its last record for `loadpilot verify`; the checks are the engine's.
 
-use loadpilot_bus::{Step, Stream};
+use loadpilot_bus::Stream;
 use loadpilot_engine::verify::{Verification, Verifier};
 use loadpilot_events::RunId;
 use serde_json::Value;
@@ -22,7 +22,7 @@ impl Session {
         let filters = control_of(&subjects, run);
         let mut verifier = Verifier::new(run.clone(), subjects.ctl(run));
         let mut tail = retry_unreachable(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
+        while let Some(stored) = tail.next_stored().await? {
             if let Some(kind) = self.kind(&stored.subject) {
                 verifier.add(&stored.subject, &kind, stored.seq, &stored.payload);
             }

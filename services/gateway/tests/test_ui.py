@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from services.gateway.tests.gateways import opened, plan
-from tests.e2e.support.command import Loadpilot, gone
+from tests.e2e.support.command import SCENARIOS, Loadpilot, gone
 from tests.e2e.support.processes import Part, command_line, descendants
+
+from loadpilot.control.outcome import FINAL_STATES
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
@@ -79,6 +82,42 @@ class Past(VUser):
         running.signal(signal.SIGINT)
         assert running.end(ENDS_S).code == 0
     assert not cached.exists()
+
+
+@pytest.mark.slow
+def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the pages fail, or show a run that is over as running, after its command has ended
+    or was killed. 12 s."""
+    weighted = SCENARIOS / "weighted.py"
+    with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
+        gateway, _, known = opened(running)
+
+        def state_of(run: str) -> str:
+            answer = gateway.api("/runs", known)
+            assert answer.status == 200, answer.body
+            return str(next(one["state"] for one in answer.json["runs"] if one["run"] == run))
+
+        with loadpilot.start(weighted, oracle.url, "--rps", "20", "--duration", "3s") as beside:
+            run = beside.run_id()
+            assert state_of(run) not in FINAL_STATES
+            assert gateway.api(f"/runs/{run}", known).status == 200
+            beside.end()
+            assert state_of(run) in FINAL_STATES
+            assert gateway.api(f"/runs/{run}", known).json["run"]["ending"] == "completed"
+        with loadpilot.start(weighted, oracle.url, "--rps", "20", "--duration", "600s") as beside:
+            run = beside.run_id()
+            with gateway.live(run, known) as live:
+                events = live.events()
+                next(events)
+                below = descendants(beside.pid)
+                for process in below:
+                    os.kill(process.pid, signal.SIGKILL)
+                beside.kill()
+                gone(below, 10.0)
+                assert [event.kind for event in events][-1] == "fault"
+            assert state_of(run) not in FINAL_STATES
+        running.signal(signal.SIGINT)
+        assert running.end(ENDS_S).code == 0
 
 
 def test_a_browser_is_led_there_by_a_page_of_its_user(

@@ -14,6 +14,8 @@ from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, g
 from tests.e2e.support.processes import descendants
 from tests.faults.support.stack_run import CHILDREN_GONE_S, arrivals_of
 
+from loadpilot.local.log_readers import reading
+
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
@@ -95,6 +97,34 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
     unknown = loadpilot.call("resume", "nope")
     assert unknown.code == 2
     assert "there is no run 'nope' in .loadpilot" in unknown.stderr
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_read_and_not_steered(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the watch of a killed run never ends, a request for a stack that is gone takes
+    effect later, or a resume beside a reader pretends that the run goes on. 15 s."""
+    with loadpilot.start(WEIGHTED, oracle.url, *load(600)) as running:
+        run = kill_all(running, oracle)
+    received = oracle.counts().received
+    (log,) = loadpilot.log.glob("log-*")
+    with reading(log, lambda: False):
+        # The reader has a stack, which is not that of the run.
+        refused = loadpilot.call("resume", run)
+        assert refused.code == 2
+        busy = f"another command reads .loadpilot/log-1; end it, then resume run {run}"
+        assert busy in refused.stderr
+        watched = loadpilot.call("watch", run)
+    assert watched.code == 3, watched.stderr
+    assert "verdict " in watched.stdout
+    for steering in (("stop", run), ("pause", run), ("rate", run, "10"), ("halt", run, "--yes")):
+        refused = loadpilot.call(*steering)
+        gone_stack = f"its stack is gone; `loadpilot resume {run}` goes on with it"
+        assert (refused.code, gone_stack in refused.stderr) == (4, True), refused.stderr
+    assert oracle.counts().received == received
+    with loadpilot.begin("resume", run) as resumed:
+        assert oracle.wait_count(received + RPS, 30), "an earlier request stopped it"
+        resumed.signal(signal.SIGINT)
+        assert resumed.end().code == 130
 
 
 @pytest.mark.long

@@ -104,7 +104,7 @@ def resume(
 
     Nothing is caught up: arrivals that were due meanwhile stay dropped, or are
     reported as not offered. A run whose command is gone is followed to its end;
-    any other command in this directory ends such a run instead. Files and
+    the next `loadpilot run` in this directory ends such a run instead. Files and
     outputs are written for a run that is followed, and have all of it. The
     teardown that a run owes is played here at its end; for a run that is over,
     at once. Over HTTP only teardowns can be played, and RUN must be the full id.

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .. import _native
-from ..local.folders import ROOT, RUN_FILE, cache_of, log_dirs, reading, run_files, running
+from ..local.folders import ROOT, RUN_FILE, cache_of, log_dirs, run_files, running
+from ..local.log_readers import reading
+from ..local.stack import StackFault
 from ..problem import nearest
 from .nats_settings import Server
 from .outcome import FINAL_STATES
@@ -209,14 +211,22 @@ def past_run(name: str, through: Interruptions | OpenLogs, server: Server | None
 def run_of(run: str, through: Interruptions | OpenLogs, place: Server | Path) -> PastRun:
     """Find a run by its whole id, in a fleet or in a log below ``place``, the newest log first.
 
-    Raises UnknownRun.
+    Raises UnknownRun, and StackFault or Fault of a log that may hold it and cannot be read.
     """
     if isinstance(place, Server):
         return match_run(run, every_run(through, place), place.place)
+    unread: StackFault | _native.Fault | None = None
     for log in reversed(log_dirs(place)):
-        for one in every_run(through, None, [log]):
+        try:
+            found = every_run(through, None, [log])
+        except (StackFault, _native.Fault) as fault:
+            unread = fault
+            continue
+        for one in found:
             if one.run == run:
                 return one
+    if unread is not None:
+        raise unread
     raise UnknownRun(f"there is no run {run!r} in {place}")
 
 

@@ -6,15 +6,9 @@ Runs that were imported are files in ``.loadpilot/imported``.
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .. import _native
-from .stack import STACK_FILE, Address, LocalStack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from .stack import STACK_FILE
 
 ROOT = Path(".loadpilot")
 """Folder of the logs of a directory."""
@@ -73,41 +67,3 @@ def forget_caches(log: Path, runs: list[str]) -> None:
     """Delete the indexed runs of a log; raises OSError."""
     for run in runs:
         (cache_of(log) / f"{run}{INDEXED}").unlink(missing_ok=True)
-
-
-@contextmanager
-def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.Session]:
-    """Connect to a log: through the stack that uses it, else through one for reading only.
-
-    The log of an imported run is its file, which needs no server.
-    """
-    if not log_dir.is_dir():
-        session = _native.Session.on_file(log_dir)
-        try:
-            yield session
-        finally:
-            session.close()
-        return
-    stack = LocalStack.for_reading(log_dir)
-    try:
-        address = stack.ready(interrupted)
-        if address is None:
-            raise KeyboardInterrupt
-        session = connect(address)
-        try:
-            yield session
-        finally:
-            session.close()
-    finally:
-        stack.stop()
-
-
-def connect(address: Address) -> _native.Session:
-    """Open a session on a log."""
-    return _native.Session(
-        address.url,
-        address.token,
-        ctl_bytes=address.ctl_bytes,
-        data_bytes=address.data_bytes,
-        cacert=address.cacert,
-    )

@@ -112,6 +112,8 @@ class LocalStack:
             reader.start()
         self._causes: set[tuple[object, object]] = set()
         self.log_dir: Path | None = None
+        self.is_of_other = False
+        """Whether another command's stack uses the log, of which `ready` returned the address."""
         self.listening: dict[str, Any] | None = None
         """Address and token for other machines, if the stack is open to them."""
 
@@ -179,6 +181,7 @@ class LocalStack:
                     self.listening = facts.get("listening")
                     return address(Path(facts["stack_file"]))
                 case Event(EventKind.BUSY, facts):
+                    self.is_of_other = True
                     return address(Path(facts["stack_file"]))
                 case _:
                     raise self.fault(event)
@@ -293,15 +296,21 @@ def address(stack_file: Path) -> Address:
 
 
 def is_running(log_dir: Path) -> bool:
-    """Whether the stack that uses a log lives."""
+    """Whether a stack that runs scenarios on a log lives; one for reading does not count."""
+    facts = living_stack(log_dir)
+    return facts is not None and not facts.get("reader")
+
+
+def living_stack(log_dir: Path) -> dict[str, Any] | None:
+    """Read the stack file of a log; None without one, or when its stack was killed."""
     try:
-        facts = json.loads((log_dir / STACK_FILE).read_text(encoding="utf-8"))
+        facts: dict[str, Any] = json.loads((log_dir / STACK_FILE).read_text(encoding="utf-8"))
         os.kill(int(facts["pid"]), 0)
     except PermissionError:
-        return True
+        return facts
     except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return True
+        return None
+    return facts
 
 
 def entry(part: str) -> list[str]:

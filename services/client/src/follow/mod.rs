@@ -315,7 +315,7 @@ impl Follower {
             .bus
             .tail(Stream::Data, deltas, self.data_seq + 1)
             .await?;
-        while let Step::Event(stored) = tail.next().await? {
+        while let Some(stored) = tail.next_stored().await? {
             if stored.seq > last_seq {
                 break;
             }

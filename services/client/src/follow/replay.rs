@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use loadpilot_bus::{Bus, Step, Stored, Stream, Tail};
+use loadpilot_bus::{Bus, Stored, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog, Parsed};
 use loadpilot_engine::fold::as_of::{AsOf, DeltaOrder};
 use loadpilot_engine::fold::project::Projection;
@@ -239,7 +239,7 @@ impl Deltas {
         let filter = vec![subjects.delta_all(run)];
         let mut order = DeltaOrder::default();
         let mut tail = retry_unreachable(|| bus.tail(Stream::Data, filter.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
+        while let Some(stored) = tail.next_stored().await? {
             if stored.seq <= last_seq {
                 order.add(stored.seq, &stored.payload);
             }
@@ -256,7 +256,7 @@ impl Deltas {
     async fn until(&mut self, us: u64) -> Result<Vec<Stored>, SessionError> {
         let last_seq = self.order.last_seq(us);
         while self.read_seq < last_seq {
-            let Step::Event(stored) = self.tail.next().await? else {
+            let Some(stored) = self.tail.next_stored().await? else {
                 break;
             };
             self.read_seq = stored.seq;

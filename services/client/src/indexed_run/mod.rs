@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use loadpilot_bus::{Bus, Fault, Step, Stored, Stream};
+use loadpilot_bus::{Bus, Fault, Stored, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::delta_record::DeltaRecord;
@@ -225,7 +225,7 @@ impl IndexedRun {
         let from = self.ctl_seq + 1;
         let mut tail =
             retry_unreachable(|| self.bus.tail(Stream::Ctl, filters.clone(), from)).await?;
-        while let Step::Event(stored) = tail.next().await? {
+        while let Some(stored) = tail.next_stored().await? {
             if let Some(kind) = self.kind(&stored) {
                 let (subject, payload) = (&stored.subject, &stored.payload);
                 self.log.add(subject, &kind, stored.seq, payload);

@@ -8,7 +8,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use loadpilot_bus::{Step, Stored, Stream};
+use loadpilot_bus::{Stored, Stream};
 use loadpilot_engine::report::NoReport;
 use loadpilot_events::RunId;
 use loadpilot_events::plan::{Object, Plan, hex};
@@ -73,7 +73,7 @@ impl Session {
             (Stream::Data, vec![subjects.delta_all(run)]),
         ] {
             let mut tail = retry_unreachable(|| bus.tail(stream, filters.clone(), 1)).await?;
-            while let Step::Event(mut stored) = tail.next().await? {
+            while let Some(mut stored) = tail.next_stored().await? {
                 if let Some(redaction) = &redaction {
                     stored.payload = redaction.record(&stored.payload).into();
                 }

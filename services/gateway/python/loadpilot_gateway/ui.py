@@ -24,7 +24,8 @@ from loadpilot.control.outcome import FINAL_STATES
 from loadpilot.control.protocols import ANSWER_TIMEOUT_SECS
 from loadpilot.control.signals import Interruptions
 from loadpilot.control.terminal import safe, say
-from loadpilot.local.folders import CACHE, ROOT, connect
+from loadpilot.local.folders import CACHE, ROOT
+from loadpilot.local.log_readers import connect
 from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, relay_events
 
 from .app import application

@@ -21,7 +21,7 @@ from ...control.nats_settings import Server, ServerFlags
 from ...control.run_list import PastRun, find_run, open_log, place_of
 from ...control.terminal import safe_lines, say, write_product
 from ...control.trust import problems as trust_problems
-from ...local.folders import connect
+from ...local.log_readers import connect
 from ...local.stack import LocalStack, LogUnavailable, is_running
 from ...problem import Refused
 from ..configuration.sources import current
@@ -162,8 +162,12 @@ def _on_new_stack(
         address = stack.ready(interruptions.any)
         if address is None:
             raise KeyboardInterrupt
-        if stack.log_dir is None:
-            raise UsageError(f"run {one.run} is under way: another command has the stack of {log}")
+        if stack.is_of_other:
+            if is_running(log):
+                what = f"run {one.run} is under way: another command has the stack of {log}"
+            else:
+                what = f"another command reads {log}; end it, then resume run {one.run}"
+            raise UsageError(what)
         return adopt_and_follow(connect(address), one, stack, interruptions, options)
     except LogUnavailable as fault:
         code = report_log_unavailable(fault, stack.log_dir or log)

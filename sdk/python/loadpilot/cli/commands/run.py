@@ -22,7 +22,8 @@ from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
 from ...local import teardown_locks
-from ...local.folders import ROOT, connect, log_dirs
+from ...local.folders import ROOT, log_dirs
+from ...local.log_readers import connect
 from ...local.stack import LocalStack, LogUnavailable, StackFault
 from ...problem import Problem, Refused
 from ..configuration.sources import current

@@ -30,7 +30,7 @@ from ...control.terminal import safe, safe_lines, say
 from ...control.trust import Untrusted, check
 from ...local import teardown_locks
 from ...local.folders import ROOT, log_dirs
-from ...local.stack import is_running
+from ...local.stack import StackFault, is_running
 from ...problem import Refused
 from ..configuration.sources import current
 
@@ -229,8 +229,15 @@ def play_earlier_teardowns(
         lock = teardown_locks.acquire(log, run)
         if lock is None:
             continue
-        with nullcontext(session) if is_own else open_log(log, interruptions) as log_session:
-            owed = json.loads(log_session.ledger(run, new_claimant()).owed())
+        try:
+            with nullcontext(session) if is_own else open_log(log, interruptions) as log_session:
+                owed = json.loads(log_session.ledger(run, new_claimant()).owed())
+        except (StackFault, _native.Fault) as fault:
+            lock.release()
+            if is_own:
+                raise
+            say(f"note: {log} cannot be read; its teardown is still owed: {safe(str(fault))}")
+            continue
         if not owed["is_owed"]:
             lock.remove()
             continue

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ... import _native
-from ...local.folders import connect
+from ...local.log_readers import connect
 from ...local.stack import LocalStack, StackFault
 from .finding import ok, problem
 

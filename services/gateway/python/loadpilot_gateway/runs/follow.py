@@ -80,6 +80,10 @@ class Followed:
                 while not self._left:
                     change = watch.next(WATCH_SECS)
                     if change is None:
+                        if self._log.has_ended():
+                            what = "the command with the server of this run has ended"
+                            event, data = "fault", unavailable(what).text()
+                            break
                         continue
                     if change.startswith('{"sealed"'):
                         break

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from loadpilot import _native
 from loadpilot.control.nats_settings import Server
 from loadpilot.control.terminal import safe, say
-from loadpilot.local.folders import IMPORTED, connect, log_dirs, run_files
-from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
+from loadpilot.local.folders import IMPORTED, log_dirs, run_files
+from loadpilot.local.log_readers import ReadersLock, connect, opened
+from loadpilot.local.stack import STACK_FILE, StackFault, living_stack
 
 from ..problem import unknown_run
 from .sessions import Lane, Sessions
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from loadpilot.local.stack import Address
+    from loadpilot.local.stack import Address, LocalStack
 
 LISTING_SECS = 1.0
 """Lifetime of a list of runs; a run that is started here ends it at once."""
@@ -74,6 +75,10 @@ class Log(ABC):
     @abstractmethod
     def close(self) -> None:
         """End all connections."""
+
+    def has_ended(self) -> bool:
+        """Whether its server has ended for good; a follower would wait for it for ever."""
+        return False
 
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
@@ -158,6 +163,40 @@ class OpenLog(Log):
         self._sessions.close()
 
 
+class Opened:
+    """A past log with its server, or with that of another command."""
+
+    def __init__(self, stack: LocalStack, sessions: Sessions, folder: Path) -> None:
+        """Take the stack, the connections and the folder of the log."""
+        self.sessions = sessions
+        self._stack = stack
+        self._folder = folder
+        self._facts = living_stack(folder)
+        self._readers = ReadersLock(folder)
+
+    @classmethod
+    def of(cls, folder: Path, cache: Path) -> Self:
+        """Open the log in a folder; raises Fault, StackFault."""
+        stack, sessions = opened(
+            folder, lambda: False, lambda _, address: Sessions(lambda: connect(address), cache)
+        )
+        return cls(stack, sessions, folder)
+
+    def has_ended(self) -> bool:
+        """Whether the stack of another command, to which this is connected, has ended."""
+        return self._stack.is_of_other and living_stack(self._folder) != self._facts
+
+    def has_readers(self) -> bool:
+        """Whether other commands read through the server that was started here."""
+        return not self._stack.is_of_other and self._readers.has_others()
+
+    def end(self) -> None:
+        """End the connections, and the server if it was started here."""
+        self.sessions.close()
+        self._stack.stop()
+        self._readers.close()
+
+
 class FolderLog(Log):
     """A past log, or one of another command: opened for a question, closed IDLE_SECS later."""
 
@@ -166,7 +205,7 @@ class FolderLog(Log):
         super().__init__(folder.name, cache)
         self._folder = folder
         self._lock = Lock()
-        self._open: tuple[LocalStack, Sessions] | None = None
+        self._open: Opened | None = None
         self._users = 0
         self._used_at = monotonic()
         self._seen: object = None
@@ -187,14 +226,16 @@ class FolderLog(Log):
     def _used(self) -> Iterator[Sessions]:
         """Open it if it is closed; `rest` closes it when it is unused."""
         with self._lock:
-            self._open = self._open or self._opened()
+            if self._open is not None and self._open.has_ended():
+                self._open.end()
+                self._open = None
+            self._open = self._open or Opened.of(self._folder, self.cache)
             self._users += 1
-            _, sessions = self._open
+            ours = self._open
         try:
-            yield sessions
-        except Exception as error:
-            if not isinstance(error, ValueError):
-                self._drop(sessions)
+            yield ours.sessions
+        except (_native.Fault, StackFault, OSError):
+            self._drop(ours)
             raise
         finally:
             with self._lock:
@@ -203,27 +244,36 @@ class FolderLog(Log):
 
     def runs(self, *, now: bool = False) -> list[Listed]:
         """List its runs; while its files do not change, the list stays valid."""
-        seen = None if (self._folder / STACK_FILE).exists() and self._open is None else self._look()
-        if seen is None or seen != self._seen:
+        # Before the list is read: what is written meanwhile is read the next time.
+        looked = self._look()
+        is_of_other = (self._folder / STACK_FILE).exists() and self._open is None
+        if is_of_other or looked != self._seen:
+            self._seen = None
             self.forget()
         found = super().runs(now=now and self._seen is None)
-        self._seen = self._look()
+        self._seen = looked
         return found
+
+    def has_ended(self) -> bool:
+        """Whether the command that has the server has ended."""
+        ours = self._open
+        return ours is not None and ours.has_ended()
 
     def rest(self) -> None:
         """Close it if it was unused for IDLE_SECS."""
         with self._lock:
             is_idle = not self._users and monotonic() - self._used_at > IDLE_SECS
+            is_idle = is_idle and self._open is not None and not self._open.has_readers()
             ended, self._open = (self._open, None) if is_idle else (None, self._open)
         if ended is not None:
-            end(*ended)
+            ended.end()
 
     def close(self) -> None:
         """End all connections, and the server if it was started here."""
         with self._lock:
             ended, self._open = self._open, None
         if ended is not None:
-            end(*ended)
+            ended.end()
 
     def _is_true(self, at: float) -> bool:
         return self._seen is not None or super()._is_true(at)
@@ -233,24 +283,14 @@ class FolderLog(Log):
         blocks = sorted(self._folder.glob("store/**/*.blk"))
         return [(str(one), one.stat().st_size) for one in blocks if one.exists()]
 
-    def _opened(self) -> tuple[LocalStack, Sessions]:
-        stack = LocalStack.for_reading(self._folder)
-        try:
-            place = stack.ready(lambda: False)
-        except StackFault:
-            stack.stop()
-            raise
-        if place is None:
-            raise StackFault(f"the log {self._folder} could not be opened")
-        return stack, Sessions(lambda: connect(place), self.cache)
-
-    def _drop(self, sessions: Sessions) -> None:
+    def _drop(self, ours: Opened) -> None:
         """Close it after a fault, so that the next question opens it again."""
         with self._lock:
-            ours = self._open is not None and self._open[1] is sessions
-            ended, self._open = (self._open, None) if ours else (None, self._open)
-        if ended is not None:
-            end(*ended)
+            is_open = self._open is ours
+            if is_open:
+                self._open = None
+        if is_open:
+            ours.end()
 
 
 class Logs:
@@ -345,9 +385,3 @@ def visit(place: Server | Address | Path) -> _native.Session:
     if isinstance(place, Path):
         return _native.Session.on_file(place)
     return place.visit() if isinstance(place, Server) else connect(place)
-
-
-def end(stack: LocalStack, sessions: Sessions) -> None:
-    """End a server and the connections to it."""
-    sessions.close()
-    stack.stop()
