@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from sdk.tests.support.snapshots import snapshot
 
-from loadpilot.control.follow import shortened
+from loadpilot.cli.output.live import LineView, PlanInfo
+from loadpilot.control import follow
+from loadpilot.control.follow import Followed, Follower, shortened
 
 TIMES = chr(0xD7)
 """How the story writes how many shards an agent holds."""
@@ -56,6 +60,49 @@ def test_following_a_run_imports_nothing() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+class LateWatch:
+    """Changes that the coordinator stored while the command was not scheduled."""
+
+    def __init__(self, clock: list[float]) -> None:
+        self.clock = clock
+        self.changes: list[dict[str, Any]] = [
+            {"snapshot": snapshot(state="running")},
+            {"snapshot": snapshot(state="stopping")},
+            {"sealed": True},
+        ]
+
+    def next(self, _secs: float) -> str:
+        self.clock[0] += follow.HALT_SECS + 1.0
+        return json.dumps(self.changes.pop(0))
+
+
+class LateSession:
+    """A session with such a watch."""
+
+    def __init__(self) -> None:
+        self.clock = [0.0]
+        self.halted: list[str] = []
+
+    def watch(self, *_: object, **__: object) -> LateWatch:
+        return LateWatch(self.clock)
+
+    def stop(self, *_: object) -> None:
+        """The request is stored."""
+
+    def halt(self, run: str) -> None:
+        self.halted.append(run)
+
+
+def test_a_late_command_reads_the_answer_before_it_halts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken if a stop cuts off calls in flight since the command got no processor for a while."""
+    session: Any = LateSession()
+    monkeypatch.setattr(follow, "monotonic", lambda: session.clock[0])
+    interrupted: Any = SimpleNamespace(count=1)
+    follower = Follower(session, "r", LineView(PlanInfo("Shop"), lambda _: None), interrupted)
+    assert follower.follow(None) is Followed.OVER
+    assert session.halted == []
 
 
 STORY = {

@@ -105,13 +105,15 @@ class Follower:
             if stack is not None:
                 self._hear(stack)
             self.answer()
-            if self._halt_by is not None and monotonic() > self._halt_by:
-                self._halt("no coordinator answers: agents stop without one")
             if self._abort_by is not None and monotonic() > self._abort_by:
                 return Followed.CUT
             change = watch.next(WATCH_SECS)
-            if change is not None and self._is_over(json.loads(change)):
-                return Followed.OVER
+            if change is not None:
+                if self._is_over(json.loads(change)):
+                    return Followed.OVER
+            # Only after all that has come: the answer of the coordinator may be there.
+            elif self._halt_by is not None and monotonic() > self._halt_by:
+                self._halt("no coordinator answers: agents stop without one")
             view.refresh()
 
     def watch(self) -> Watch:
