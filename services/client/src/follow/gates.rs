@@ -19,6 +19,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(500);
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// Minimum pause after a judgement, as a multiple of its duration: at most 1 % of a core.
 const PAUSE_FACTOR: u32 = 100;
+/// Maximum pause: a judgement that a busy machine made slow must not keep gates unwatched.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Author of changes of the rate that hold gates.
 const BY_HOLD: &str = "--hold";
 
@@ -61,7 +63,7 @@ pub(crate) async fn judge(
                 return;
             };
             indexed = back;
-            pause = pause.max(took * PAUSE_FACTOR);
+            pause = (took * PAUSE_FACTOR).clamp(PAUSE_MIN, PAUSE_MAX);
             if let Some(Ok(gates)) = gates {
                 send(gates);
             }
