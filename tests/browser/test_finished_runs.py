@@ -100,7 +100,7 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     reader.take_screenshots("compare")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed  # a busy machine makes changes that are chance
 def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
     """Broken if the page lists other contributions than the engine found, or none. 12 s."""

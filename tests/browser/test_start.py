@@ -58,7 +58,7 @@ def choose(page: Page, tag: str, name: str, text: str) -> None:
     page.keyboard.type(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed  # its certificate has to be VALID
 def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past) -> None:
     """Broken if the run has another plan than what was typed, or the form needs a mouse."""

@@ -82,6 +82,8 @@ def stages(seed: int) -> list[Stage]:
     simulation = ("cargo", "test", "--profile", "sim", "-p", "loadpilot-engine", "--test", "sim")
     search = {"LOADPILOT_SOUNDNESS": "20000", "LOADPILOT_SOUNDNESS_FIRST": f"{seed}"}
     is_any = ("-m", "long or not long")
+    # Folders without a step of their own.
+    others = ("sdk/tests", "services", "tests/e2e", "tests/browser", "--ignore=sdk/tests/soundness")
     soundness = ("pytest", "sdk/tests/soundness", *is_any, "-n", f"{WORKERS}", "--timeout=14400")
     # The laws; the other tests of the workspace draw nothing at random.
     laws = ("cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--test", "laws")
@@ -106,7 +108,7 @@ def stages(seed: int) -> list[Stage]:
         Stage(
             [
                 Step("timed fault cases", (*faults, "-m", "timed"), faults_seed),
-                Step("long runs", ("pytest", "tests/e2e", "-m", "long")),
+                Step("long tests", ("pytest", *others, "-m", "long")),
                 Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "10")),
                 Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "10")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),

@@ -79,7 +79,7 @@ def debug_build() -> str | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("kind", ["rehearsed", pytest.param("sent", marks=pytest.mark.long)])
 def test_users_break_no_rule_of_the_interpreter(kind: str) -> None:
     """Broken if the native module gives back what it never took, or calls without the lock."""
     python = debug_build()

@@ -85,7 +85,7 @@ def source_of(calls: list[tuple[str, str, dict[str, Any]]]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(requests(), min_size=1, max_size=3))
 def test_a_compiled_task_sends_exactly_what_httpx_would_send(
     calls: list[tuple[str, str, dict[str, Any]]],

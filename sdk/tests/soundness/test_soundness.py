@@ -15,7 +15,7 @@ from sdk.tests.soundness.scenes import scene
 if TYPE_CHECKING:
     from pathlib import Path
 
-CASES = int(os.environ.get("LOADPILOT_SOUNDNESS", "300"))
+CASES = int(os.environ.get("LOADPILOT_SOUNDNESS", "160"))
 """How many scenarios are searched; 50000 for the long search."""
 FIRST = int(os.environ.get("LOADPILOT_SOUNDNESS_FIRST", "0"))
 """The seed of the first; the others follow."""

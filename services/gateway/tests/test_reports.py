@@ -173,7 +173,7 @@ def test_any_part_of_a_run_can_be_asked_for(
     assert tag_of(gateways.start(), path) == tag
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed  # the first run must not be slow by chance
 def test_runs_are_compared_as_by_the_command(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle

@@ -159,7 +159,7 @@ def test_a_pause_offers_nothing_and_catches_nothing_up(
     assert changes == ["paused", "resumed"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed
 def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users go on in a pause, or do not come back; or a rate is taken for one."""
@@ -262,7 +262,7 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
     assert str(report["digest"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fleet_without_a_coordinator_is_not_steered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -121,7 +121,7 @@ def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
     assert max(off) <= 1 + 0.1 * load.rps, seconds
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(150)
 def test_low_rates_and_long_runs_are_exact_too(tmp_path: Path) -> None:
     """Few arrivals over many agents, one agent alone, forty seconds: the same equality. They run

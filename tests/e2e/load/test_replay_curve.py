@@ -52,7 +52,7 @@ def second_of(n: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agents", [1, 4])
+@pytest.mark.parametrize("agents", [pytest.param(1, marks=pytest.mark.long), 4])
 def test_a_curve_arrives_as_it_was_recorded(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:

@@ -74,7 +74,7 @@ def assert_counted(finished: Finished, found: dict[tuple[int, int], int]) -> Non
     assert sessions == {"started": len(found), "ended": len(found) - len(places)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sessions_last_as_the_distribution_says_for_any_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -104,7 +104,7 @@ def test_agents_with_wrong_clocks_start_together(
     assert_started_together(ground, finished, oracle, machine)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.case(n=15)
 def test_coordinators_with_wrong_clocks_tell_one_time(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
