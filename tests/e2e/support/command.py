@@ -37,6 +37,11 @@ ID_HEADER = "x-request-id"
 UNTRUSTED = 3
 BUSY_MACHINE = frozenset({"schedule_lag", "agent_cpu", "clock_bound"})
 """What a certificate finds when other processes had the machine's cores."""
+NEVER_BUSY = frozenset({"fenced", "unowned", "no_slot"})
+"""Reasons of drops that the certificate also counts as the generator's, and that are no lateness:
+with one of them, dropped arrivals are no sign of a busy machine."""
+VOID = "VOID: the gates hold, but an INVALID run proves nothing"
+"""The verdict of a run whose gates hold and whose certificate is INVALID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +69,18 @@ class Finished:
         report = self.report
         if report["run"].get("unanswered"):
             return self.code
-        findings = report["certificate"]["findings"]
-        if any(f["grade"] == "INVALID" and f["kind"] not in BUSY_MACHINE for f in findings):
+        if not _invalid(report) <= _busy(report):
             return self.code
         ended = report["run"]["ending"] in {"completed", "stopped"}
         return (0 if report["verdict"]["passed"] else 1) if ended else self.code
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the gates hold, and a busy machine alone makes the certificate INVALID."""
+        report = self.report
+        invalid = _invalid(report)
+        is_busy = bool(invalid) and invalid <= _busy(report)
+        return is_busy and report["verdict"]["passed"] is True
 
     @property
     def run(self) -> str:
@@ -231,6 +243,19 @@ def gone(processes: list[Process], within_s: float) -> None:
     """Holds when all of these have ended after so long."""
     alive = still_alive(processes, within_s)
     assert alive == [], f"still alive after {within_s} s"
+
+
+def _invalid(report: dict[str, Any]) -> set[str]:
+    """The kinds of findings that make the certificate INVALID."""
+    findings = report["certificate"]["findings"]
+    return {finding["kind"] for finding in findings if finding["grade"] == "INVALID"}
+
+
+def _busy(report: dict[str, Any]) -> frozenset[str]:
+    """The kinds of findings that a busy machine explains: dropped arrivals when all that count as
+    the generator's were late."""
+    dropped = {reason for reason, count in report["arrivals"]["dropped"].items() if count}
+    return BUSY_MACHINE if dropped & NEVER_BUSY else BUSY_MACHINE | {"generator_drops"}
 
 
 def _announced(text: str) -> str:
