@@ -96,9 +96,12 @@ def test_both_targets_get_the_same_requests_in_pairs(
     for side, target in zip(found["sides"], targets, strict=True):
         assert side["target"] == target.url
         assert side["finished"] == side["arrivals"]["started"] == len(target.requests())
-    # Less than 8 s tell no difference from chance.
+    # Less than 8 s tell no difference from chance; a busy machine is an obstacle before that.
     assert finished.code == 3
-    assert "at least 8 s of the run" in found["obstacles"][0]
+    if found["grade"] == "INVALID":
+        assert found["obstacles"] == [f"the certificate of run {found['run']} is INVALID"]
+    else:
+        assert "at least 8 s of the run" in found["obstacles"][0]
     assert loadpilot.call("verify", found["run"]).code == 0
 
 
@@ -169,7 +172,7 @@ def median(found: dict[str, Any]) -> dict[str, Any]:
 def finds_five(found: dict[str, Any]) -> bool:
     row = median(found)
     least, most = row["interval_pct"]
-    return row["change"] == "worse" and least > 0 and most < 10
+    return bool(row["change"] == "worse" and least > 0 and most < 10)
 
 
 def is_equal(found: dict[str, Any]) -> bool:
@@ -177,6 +180,7 @@ def is_equal(found: dict[str, Any]) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_difference_shows_through_a_drift(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if a drift of 10 % hides 5 %, or makes equal targets look different. Costs 23 s."""
     assert finds_five(compared(loadpilot, tmp_path, 0.05, 1))
