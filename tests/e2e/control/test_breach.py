@@ -22,7 +22,7 @@ def test_a_breach_stops_the_run_and_fails_it(loadpilot: Loadpilot, oracle: Oracl
     oracle.command(f"delay {SLOW_MS}")
     abort = f"p50_ms,after={DELAY_SECS}s"
     finished = loadpilot.run(WEIGHTED, oracle.url, *LONG, *GATE, "--abort-on-breach", abort)
-    assert finished.code == 1, finished.stderr + finished.stdout
+    assert finished.judged == 1, finished.stderr + finished.stdout
     assert "stopping: p50_ms is " in finished.stderr
     assert_report_of_a_stop(finished, oracle)
     report = finished.report
@@ -43,7 +43,7 @@ def test_a_gate_that_holds_or_is_not_named_stops_nothing(
     oracle.command(f"delay {SLOW_MS}")
     short = ("--rps", "50", "--duration", "4s")
     finished = loadpilot.run(WEIGHTED, oracle.url, *short, *GATE, "--abort-on-breach", "error_rate")
-    assert finished.code == 1
+    assert finished.judged == 1, finished.stderr + finished.stdout
     report = finished.report
     assert report["run"]["ending"] == "completed"
     assert "breach" not in report["run"]

@@ -88,7 +88,7 @@ def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(
     oracle.command("delay 60")
     short = ("--rps", "40", "--duration", "8s")
     finished = loadpilot.run(WEIGHTED, oracle.url, *short, "--hold", "p50_ms=30")
-    assert finished.code == 1, finished.stderr + finished.stdout
+    assert finished.judged == 1, finished.stderr + finished.stdout
     report = finished.report
     assert report["verdict"]["reasons"] == ["no rate was found at which p50_ms <= 30 holds"]
     (step, *_) = report["run"]["held"]["steps"]
