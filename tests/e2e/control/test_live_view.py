@@ -1,6 +1,6 @@
 """The live view at a terminal: through a pseudo-terminal, against the log and the target.
 
-About 100 s one after the other; each run takes one to eleven seconds.
+About 90 s one after the other; each run takes one to twelve seconds.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import time
 from contextlib import ExitStack
 from itertools import groupby, pairwise
@@ -132,6 +133,12 @@ def assert_judged(gate: tuple[str, str, str, str], sums: list[live_figures.Prefi
     assert word == ("Passed" if float(actual) <= float(limit) else "Failing")
 
 
+def assert_failed(terminal: Terminal, code: int) -> None:
+    """A gate failed; when the machine was busy, the code is 3 and the verdict the same."""
+    assert code in {1, 3}, terminal.all
+    assert "verdict      FAIL" in terminal.all
+
+
 def assert_mostly(frames: list[Any], words: str, name: str) -> None:
     """Frames with failures say which is the most frequent one, with its count."""
     mostly = [(figures.mostly, prefix) for _, figures, prefix in frames if figures.counts[3]]
@@ -174,7 +181,7 @@ def test_what_it_shows_is_in_the_log(
     assert last.counts[2] == sum(requests for requests, _ in last.tasks.values())
     assert last.gates["p99_ms"][0] == "Passed"
     if behaviour is failing:
-        assert code == 1
+        assert_failed(terminal, code)
         assert_mostly(frames, "HTTP 503", "503")
         assert last.gates["error_rate"][0] == "Failing"
         assert last.tasks["rarely"][0] == last.tasks["rarely"][1] == last.counts[3] > 0
@@ -217,11 +224,13 @@ def test_frames_come_four_times_a_second_and_are_up_to_date(
 
 def test_a_target_that_is_down(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if a user has to wait for the report to learn that nobody listens."""
-    target = f"http://127.0.0.1:{free_port()}"
     flags = ("--rps", "50", "--duration", "3s", *LOOSE)
-    with started(loadpilot, WEIGHTED, target, *flags) as terminal:
-        assert terminal.end() != 0
-        assert_left_as_it_was(terminal)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and the port is taken
+        target = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with started(loadpilot, WEIGHTED, target, *flags) as terminal:
+            assert terminal.end() != 0
+            assert_left_as_it_was(terminal)
     frames = compared(loadpilot, tmp_path, terminal)
     assert_mostly(frames, "connection refused", "refused")
     assert frames[-1][1].gates["error_rate"][:2] == ("Failing", "100")
@@ -256,7 +265,7 @@ def test_metrics_and_checks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
     """Broken if a gate on a metric of the scenario, or on its checks, cannot be watched."""
     oracle.status(404, path="/orders", fraction=0.5)
     with started(loadpilot, ORDERS, oracle.url) as terminal:
-        assert terminal.end() == 1
+        assert_failed(terminal, terminal.end())
     frames = compared(loadpilot, tmp_path, terminal)
     assert_mostly(frames, "check failed", "check_failed")
     judged = [(figures.gates, prefix) for _, figures, prefix in frames if figures.gates]
@@ -283,7 +292,7 @@ def test_an_agent_that_is_killed(loadpilot: Loadpilot, oracle: Oracle, tmp_path:
 @pytest.mark.slow
 def test_an_agent_that_is_frozen(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if the view stops with an agent, or hides that one says nothing any more."""
-    flags = ("--rps", "60", "--duration", "8s", "--agents", "2", *LOOSE)
+    flags = ("--rps", "60", "--duration", "12s", "--agents", "2", *LOOSE)
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
         assert oracle.wait_count(60, 30)
         frozen = agents_of(terminal)[0]
@@ -303,7 +312,7 @@ def agents_of(terminal: Terminal) -> list[int]:
 @pytest.mark.slow
 def test_a_run_that_is_steered(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if a pause or another rate, which somebody else asked for, is not seen."""
-    flags = ("--rps", "50", "--duration", "8s", "--agents", "2")
+    flags = ("--rps", "50", "--duration", "60s", "--agents", "2")
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
         assert oracle.wait_count(50, 30)
         assert loadpilot.call("rate", "last", "200").code == 0
@@ -311,7 +320,9 @@ def test_a_run_that_is_steered(loadpilot: Loadpilot, oracle: Oracle, tmp_path: P
         terminal.until_frame("paused · ")
         assert loadpilot.call("resume", "last").code == 0
         terminal.until_frame(r"of (199|200)[.\d]* planned/s")
-        assert terminal.end() in COMPLETED
+        terminal.until_frame(r"\b[1-9][\d,]* dropped")  # before the stop drops anything
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
     frames = compared(loadpilot, tmp_path, terminal)
     assert frames[-1][1].counts[1] > 0, "what was due in the pause was dropped"
     assert "rate 50 -> 200" in terminal.all
@@ -351,87 +362,17 @@ def test_ctrl_c_twice_aborts(loadpilot: Loadpilot, oracle: Oracle) -> None:
         assert_left_as_it_was(terminal)
 
 
-def test_a_terminal_changes_its_size_in_a_run(
-    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
-) -> None:
-    """Broken if a frame is wider than its terminal, pieces of old frames stay, or a terminal that
-    became too small gets anything but lines."""
-    flags = ("--rps", "50", "--duration", "6s", *LOOSE)
-    with started(loadpilot, WEIGHTED, oracle.url, *flags, size=(120, 45)) as terminal:
-        terminal.until_frame("in total")
-        for size in ((70, 45), (200, 45), (60, 40)):
-            terminal.resize(*size)
-            after = len(terminal.frames)
-            # The frame after the next one was certainly drawn for the new size.
-            terminal.wait(lambda at=after + 2: len(terminal.frames) > at, 10, f"frames of {size}")
-            frame = terminal.frames[-1]
-            assert frame.size == size
-            assert sum("in total" in row for row in frame.rows) == 1
-            assert max(map(len, frame.block)) < size[0]
-        terminal.resize(50, 40)
-        terminal.until("requests/s  total ")
-        assert sum("in total" in row.text for row in terminal.screen.shown) == 0
-        terminal.resize(100, 45)
-        after = len(terminal.frames)
-        terminal.wait(lambda: len(terminal.frames) > after + 1, 10, "frames again")
-        assert terminal.end() in COMPLETED
-        assert_left_as_it_was(terminal)
-    compared(loadpilot, tmp_path, terminal)
-
-
-SIZES = [(60, 10), (60, 24), (80, 24), (200, 60)]
-
-
-@pytest.mark.slow
-def test_every_size_of_terminal_watches_the_same_run(
-    loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
-) -> None:
-    """Broken if `watch` shows other figures than `run`, a frame does not fit, leaving a watch stops
-    the run, or NO_COLOR, a dumb terminal or a small one gets what it must not."""
-    flags = ("--rps", "50", "--duration", "10s", "--agents", "2", *LOOSE)
-    watch = [str(COMMAND), "watch", "last"]
-    folder = loadpilot.folder
-    with ExitStack() as stack:
-        owner = stack.enter_context(started(loadpilot, WEIGHTED, oracle.url, *flags))
-        assert oracle.wait_count(50, 30)
-        sized = [stack.enter_context(Terminal(watch, folder, size=size)) for size in SIZES]
-        plain = stack.enter_context(Terminal(watch, folder, env={"NO_COLOR": "1"}))
-        dumb = stack.enter_context(Terminal(watch, folder, env={"TERM": "dumb"}))
-        small = stack.enter_context(Terminal(watch, folder, size=(59, 24)))
-        for terminal in (*sized, plain):
-            terminal.until_frame("steady · ")
-        sized[0].press(CTRL_C)
-        assert sized[0].end(20) == 130
-        assert "goes on" in sized[0].all
-        for terminal in (owner, *sized[1:], plain, dumb, small):
-            assert terminal.end() in COMPLETED
-            assert_left_as_it_was(terminal)
-    assert oracle.counts().received == 10 * 50
-    for terminal in (*sized, plain):
-        assert terminal.screen.overflows == 0
-        size = (terminal.screen.columns, terminal.screen.height)
-        assert max(len(frame.block) for frame in terminal.frames) < size[1]
-        assert max(len(row) for frame in terminal.frames for row in frame.block) < size[0]
-    assert (plain.screen.styles, dumb.screen.styles) == (set(), set())
-    assert "\x1b" not in dumb.raw
-    for terminal in (dumb, small):
-        assert terminal.frames == []
-        assert len(re.findall(r"\d\d:\d\d/00:10 steady ", terminal.all)) >= 3
-    whole = [terminal for terminal in (owner, *sized, plain) if terminal.screen.height > 20]
-    compared(loadpilot, tmp_path, *whole)
-
-
 @pytest.mark.slow
 def test_the_view_is_the_same_wherever_the_run_is(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if the bar is not the time that has passed, or a run of a fleet, at its log or over
-    HTTP, has other lines than one on this machine. 12 s: three runs of 3 s at a time."""
+    HTTP, has other lines than one on this machine. 13 s: three runs of 4 s at a time."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     for name in ("a-1", "a-2"):
         fleet.agent(name)
-    flags = ("--rps", "40", "--mode", "ramp", "--ramp-up", "1s", "--duration", "2s")
+    flags = ("--rps", "40", "--mode", "ramp", "--ramp-up", "2s", "--duration", "2s")
     places = (
         ("--agents", "2"),
         ("--external-agents", "2", "--nats-url", fleet.url),
@@ -445,7 +386,7 @@ def test_the_view_is_the_same_wherever_the_run_is(
         for terminal in terminals:
             assert terminal.end() in COMPLETED, terminal.all
             assert_left_as_it_was(terminal)
-    assert oracle.counts().received == 3 * (20 + 80)
+    assert oracle.counts().received == 3 * (40 + 80)
     last = []
     for terminal in terminals:
         heads = [head for frame in terminal.frames if (head := live_figures.head(frame))]
@@ -453,10 +394,10 @@ def test_the_view_is_the_same_wherever_the_run_is(
         assert [phase for phase, _ in groupby(head.phase for head in heads)][-3:] == [
             *("ramp-up", "steady", "done")
         ]
-        assert all(head.whole_secs == 3 for head in heads)
+        assert all(head.whole_secs == 4 for head in heads)
         assert [head.percent for head in heads] == sorted(head.percent for head in heads)
         for head in heads:
-            begun, ended = (round(100 * secs / 3) for secs in (head.secs, head.secs + 1))
+            begun, ended = (round(100 * secs / 4) for secs in (head.secs, head.secs + 1))
             assert begun <= head.percent <= min(ended, 100), head
             assert head.bar_percent == pytest.approx(head.percent, abs=2), head
         words = ["".join(filter(str.isalpha, row)) for row in terminal.frames[-1].block]
