@@ -23,6 +23,8 @@ FROM = re.compile(r"rate (\S+) -> (\S+)/s from second (\d+) on")
 SECOND_US = 1_000_000
 NOISE = 0.15
 """How far a second may be off the rate when compilers run beside the test."""
+LATE_PER_S = 2
+"""An agent still sends what is due for up to 1/2 s, which may be in the next second."""
 HALTED_US = 1_000_000
 
 
@@ -79,7 +81,8 @@ def assert_steered(oracle: Oracle, secs: int, steps: list[tuple[int, int]]) -> i
         planned += rps * (end - begin)
         whole = range(begin + 1, end - 1)
         count = sum(seen[second] for second in whole)
-        assert count == pytest.approx(rps * len(whole), rel=NOISE, abs=3), (begin, rps, seen)
+        moved = max(3, rps // LATE_PER_S)
+        assert count == pytest.approx(rps * len(whole), rel=NOISE, abs=moved), (begin, rps, seen)
     return planned
 
 
@@ -152,7 +155,8 @@ def test_a_pause_offers_nothing_and_catches_nothing_up(
     arrived = [one.arrival_us for one in oracle.requests()]
     assert not [at for at in arrived if quiet_from_us + 100_000 < at < before_us]
     assert dropped["paused"] >= rps * (before_us - quiet_from_us) // SECOND_US - 1
-    tenths = Counter(at // 100_000 for at in arrived)
+    first_us = min(at for at in arrived if at >= before_us)
+    tenths = Counter(at // 100_000 for at in arrived if 0 <= at - first_us < SECOND_US)
     assert max(tenths.values()) < 3 * rps // 10, "what was due in the pause was caught up"
     assert max(arrived) > before_us + 2 * SECOND_US, "it did not go on"
     changes = [one["change"]["type"] for one in report["run"]["steered"]]
@@ -213,7 +217,7 @@ def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle)
     """Broken if a late watcher misses the begin, or gets another end than the owner."""
     with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8), "-v") as running:
         run = running.run_id()
-        assert oracle.wait_count(150, 30)
+        assert oracle.wait_count(50, 30)
         watched = loadpilot.call("watch", "last", "-v")
         finished = running.end()
     assert watched.stdout == finished.stdout
