@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def test_a_user_that_blocks_is_named_with_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a task that blocks all users of its agent looks like a slow target."""
-    oracle.delay(900, path="/slow")
+    oracle.delay(3000, path="/slow")
     scene = (
         HEAD
         + f"""
