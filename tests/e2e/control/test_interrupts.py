@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 WEIGHTED = SCENARIOS / "weighted.py"
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+ATTEMPTS = 5
+"""On a busy machine, the load may begin before this process can send the signal."""
 
 
 @pytest.mark.timed
@@ -67,9 +69,13 @@ def test_an_interruption_before_the_start_starts_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Ctrl-C while the stack comes up must not be lost between two waits."""
-    with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
-        running.until("LoadPilot")
-        running.signal(signal.SIGINT)
-        finished = running.end(20)
-    assert finished.code == 130
-    assert oracle.counts().received == 0
+    for _ in range(ATTEMPTS):
+        before = oracle.counts().received
+        with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
+            running.until("LoadPilot")
+            running.signal(signal.SIGINT)
+            finished = running.end(20)
+        assert finished.code == 130
+        if oracle.counts().received == before:
+            return
+    pytest.fail(f"the load began in each of {ATTEMPTS} attempts")

@@ -159,7 +159,9 @@ def test_error_codes_count_as_failure(loadpilot: Loadpilot, target: Oracle) -> N
     assert finished.code == 1, finished.stderr
     assert found["state"] == "no_rate"
     assert found["max_rate_rps"] is None
-    assert all("error_rate" in probe["reasons"][0] for probe in found["probes"][:2])
+    # The gate of the response time has its reason first, should it fail as well.
+    for probe in found["probes"][:2]:
+        assert any("error_rate" in reason for reason in probe["reasons"]), probe
     # At the lowest rates a probe has one call, which may be a good one.
     assert "too few to judge" in found["probes"][-1]["reasons"][-1]
 

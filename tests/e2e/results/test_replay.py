@@ -146,7 +146,7 @@ def test_a_replay_at_a_terminal(past: Loadpilot, tmp_path: Path) -> None:
     """Broken if a terminal shows other frames than while the run went on, the last one is not the
     whole run, or the summary is not that of the run."""
     summary = past.call("report", "last").stdout
-    argv = [str(COMMAND), "replay", "last", "--speed", "4"]
+    argv = [str(COMMAND), "replay", "last", "--speed", "2"]
     with Terminal(argv, past.folder) as terminal:
         assert terminal.end() == 0
         assert terminal.screen.overflows == 0
