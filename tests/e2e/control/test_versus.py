@@ -179,8 +179,7 @@ def is_equal(found: dict[str, Any]) -> bool:
     return median(found)["change"] in {"equal", "noise", "small"}
 
 
-@pytest.mark.slow
-@pytest.mark.timed
+@pytest.mark.long
 def test_a_difference_shows_through_a_drift(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if a drift of 10 % hides 5 %, or makes equal targets look different. Costs 23 s."""
     assert finds_five(compared(loadpilot, tmp_path, 0.05, 1))
