@@ -1,4 +1,5 @@
-"""A run of two seconds on a fleet, and the check that it is complete."""
+"""Short runs: one of two seconds on a fleet, with the check that it is complete, and those that
+start again because one stall of a busy machine made them INVALID."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.e2e.support.command import Finished
     from tests.oracle.oracle import Oracle
 
@@ -14,6 +17,8 @@ RPS, SECS = 50, 2
 SHORT = ("--rps", str(RPS), "--duration", f"{SECS}s")
 PLANNED = RPS * SECS
 HELD = re.compile(r"generation 1: (.+)")
+RUNS_MAX = 5
+"""Maximum number of runs that `trusted` starts."""
 
 SCRIPTED = """
 import math
@@ -53,3 +58,13 @@ def assert_whole(finished: Finished, received: int) -> dict[str, Any]:
     assert report["arrivals"]["started"] == report["arrivals"]["planned"] == PLANNED
     assert report["calls"]["attempted"] == received
     return report
+
+
+def trusted(run: Callable[[], Finished]) -> Finished:
+    """Runs again while the machine alone made the certificate INVALID: for a run that many tests
+    read. The last run is returned as it is, and one that fails for another reason at once."""
+    for _ in range(RUNS_MAX - 1):
+        finished = run()
+        if finished.judged == finished.code:
+            return finished
+    return run()
