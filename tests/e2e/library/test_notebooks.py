@@ -52,8 +52,10 @@ def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> No
     ran = execute(ROOT / "examples" / "figures.ipynb", tmp_path, {"LOADPILOT_TARGET": oracle.url})
     assert ran.returncode == 0, ran.stderr
     shown, judged, columns, sums, regressed = ran.stdout.splitlines()
-    assert shown.startswith("<RunResult Shop: PASS, ")
-    assert "'PASS'" in judged
+    # VOID: on a busy machine the certificate may be INVALID.
+    verdict = shown.removeprefix("<RunResult Shop: ").partition(",")[0]
+    assert verdict in {"PASS", "VOID"}, shown
+    assert f"'{verdict}'" in judged
     assert "response_p99_us" in columns
     counted = {one["task"]: one["started_sum"] for one in ast.literal_eval(sums)}
     assert sum(counted.values()) == 160
