@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,10 +17,14 @@ from tests.e2e.support.command import COMMAND
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.e2e.support.command import Finished, Loadpilot
+    from tests.e2e.support.command import Finished, Loadpilot, Running
     from tests.oracle.oracle import Oracle
 
+PASSED = re.compile(r"^verdict {6}(PASS|VOID)\b", re.MULTILINE)
+"""The gates hold. VOID: on a busy machine the certificate may be INVALID."""
 RPS, SECS = 100, 6
+LONG = ("--duration", "60s")
+"""A run that goes on until the test stops it: rows come late on a busy machine."""
 SHOP = f"""
 from loadpilot import VUser, scenario, task
 
@@ -43,6 +48,15 @@ def dumped(loadpilot: Loadpilot, finished: Finished, form: str) -> bytes:
     return path.read_bytes()
 
 
+def stopped(loadpilot: Loadpilot, running: Running) -> Finished:
+    """Stops the run, which ends with all that it began."""
+    halted = loadpilot.call("stop", "last")
+    assert halted.code == 0, halted.stderr
+    finished = running.end()
+    assert finished.report["run"]["ending"] == "stopped"
+    return finished
+
+
 def missed(finished: Finished, label: str) -> str:
     """The only line about an output, which names what is wrong with it."""
     lines = [line for line in finished.stderr.splitlines() if f"--out {label}: " in line]
@@ -57,24 +71,23 @@ def test_files_grow_and_end_as_a_dump(loadpilot: Loadpilot, oracle: Oracle) -> N
     oracle.delay(1200, path="/slow")
     new, old = loadpilot.folder / "out/new.json", loadpilot.folder / "old.csv"
     old.write_text("old", encoding="utf-8")
-    flags = ("--out", "json=out/new.json", "--out", "csv=old.csv", "--agents", "2")
+    flags = ("--out", "json=out/new.json", "--out", "csv=old.csv", "--agents", "2", *LONG)
     with loadpilot.start(SHOP, oracle.url, *flags) as running:
         give_up = time.monotonic() + 30
         while not new.exists() or new.read_bytes().count(b"\n") < 2:
             assert time.monotonic() < give_up, running.said
             time.sleep(0.05)
         early = new.read_bytes()
-        assert oracle.counts().received < RPS * SECS, "the run is over"
         assert old.read_text(encoding="utf-8") == "old"
-        finished = running.end()
+        finished = stopped(loadpilot, running)
     assert finished.judged == 0, finished.stderr
     whole = dumped(loadpilot, finished, "ndjson")
     assert new.read_bytes() == whole
     assert whole.startswith(early)
     assert old.read_bytes() == dumped(loadpilot, finished, "csv")
-    assert sum(json.loads(line)["finished"] for line in whole.splitlines()) == RPS * SECS
-    assert len(oracle.requests()) == RPS * SECS
-    assert "out json=out/new.json: 6 rows\n" in finished.stderr
+    rows = whole.splitlines()
+    assert sum(json.loads(row)["finished"] for row in rows) == len(oracle.requests())
+    assert f"out json=out/new.json: {len(rows)} rows\n" in finished.stderr
     assert [path.name for path in loadpilot.folder.glob(".old*")] == []
 
 
@@ -83,7 +96,7 @@ def test_standard_output_has_rows_alone(loadpilot: Loadpilot, oracle: Oracle) ->
     finished = loadpilot.run(SHOP, oracle.url, "--duration", "2s", "--out", "json=-")
     assert finished.judged == 0, finished.stderr
     assert finished.stdout.encode() == dumped(loadpilot, finished, "ndjson")
-    assert "verdict      PASS" in finished.stderr
+    assert PASSED.search(finished.stderr), finished.stderr
 
 
 @pytest.mark.slow
@@ -148,7 +161,7 @@ def test_a_watch_has_outputs_of_its_own(loadpilot: Loadpilot, oracle: Oracle) ->
     leaves replaces a file with a part."""
     early, old = loadpilot.folder / "early.json", loadpilot.folder / "old.csv"
     old.write_text("old", encoding="utf-8")
-    with loadpilot.start(SHOP, oracle.url) as running:
+    with loadpilot.start(SHOP, oracle.url, *LONG) as running:
         run = running.run_id()
         with (
             loadpilot.begin("watch", run, "--out", "json=-", "--out", "csv=new.csv") as watch,
@@ -164,9 +177,10 @@ def test_a_watch_has_outputs_of_its_own(loadpilot: Loadpilot, oracle: Oracle) ->
             for label in ("csv=old.csv", f"json={early}"):
                 assert "the end of the run could not be read" in missed(ended, label)
                 assert "(you left)" in missed(ended, label)
-            finished, watched = running.end(), watch.end()
-    assert finished.judged == watched.code == 0, watched.stderr
-    assert "verdict      PASS" in watched.stderr
+            finished, watched = stopped(loadpilot, running), watch.end()
+    assert finished.judged == 0, finished.stderr
+    assert watched.code == finished.code, watched.stderr
+    assert re.search(r"^verdict {6}(STOPPED|VOID)\b", watched.stderr, re.MULTILINE), watched.stderr
     whole = dumped(loadpilot, finished, "ndjson")
     assert "warning: --out" not in watched.stderr, watched.stderr
     assert watched.stdout.splitlines() == whole.decode().splitlines()
