@@ -101,10 +101,15 @@ def test_paced_users_come_every_so_often(loadpilot: Loadpilot, oracle: Oracle, h
     assert "closed loop, 4 users, each begins every 1 s" in finished.stderr
     assert "closed loop, 4 users, each begins every 1 s" in finished.stdout
     times = times_by_user(oracle)
-    assert {user: len(of_user) for user, of_user in times.items()} == dict.fromkeys(range(4), 4)
+    assert sorted(times) == list(range(4))
+    for of_user in times.values():
+        # The last user begins 250 ms before the end, which a stall of the machine may skip.
+        assert len(of_user) in {3, 4}, times
+        # A stall lengthens some gaps; a user who waits for the answer as well has only long ones.
+        assert min(b - a for a, b in pairwise(of_user)) < 1_150_000, times
     begins = sorted(of_user[0] for of_user in times.values())
-    assert begins[-1] - begins[0] > 600_000, "they march in step"
-    assert finished.report["arrivals"]["started"] == 16
+    assert begins[-1] - begins[0] > 300_000, "they march in step"
+    assert finished.report["arrivals"]["started"] == sum(map(len, times.values()))
     assert finished.report["run"]["rest"] == {"pacing": {"every_us": 1_000_000}}
 
 
