@@ -97,11 +97,11 @@ def test_no_row_is_taken_twice_when_an_agent_dies(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "rate"), [(900, 300), (400, 60)])
+@pytest.mark.parametrize(("rows", "rate"), [(900, 300), (800, 90)])
 def test_the_last_row_ends_a_run_at_another_rate(
     loadpilot: Loadpilot, oracle: Oracle, rows: int, rate: int
 ) -> None:
-    """Broken if rows are left or missing when the rate was changed, or the old end stays. 10 s."""
+    """Broken if rows are left or missing when the rate was changed, or the old end stays. 15 s."""
     with loadpilot.start(scene(rows), oracle.url, "--agents", "2") as running:
         assert oracle.wait_count(50, 30)
         changed = loadpilot.call("rate", "last", str(rate))
