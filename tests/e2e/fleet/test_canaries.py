@@ -150,7 +150,6 @@ def documents(loadpilot: Loadpilot, fleet: Fleet, run: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_secrets_are_nowhere_after_a_run(
     ending: str,
