@@ -167,9 +167,11 @@ def test_over_tls_and_with_a_token(
     assert token.read_text(encoding="utf-8").strip() not in finished.stdout + finished.stderr
 
 
-def test_an_unreachable_coordinator_is_named(loadpilot: Loadpilot, oracle: Oracle) -> None:
+def test_an_unreachable_coordinator_is_named(
+    loadpilot: Loadpilot, oracle: Oracle, closed_port: int
+) -> None:
     """Broken if the command waits for a coordinator that is not there, or starts half a run."""
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{closed_port}"
     ended = loadpilot.run(WEIGHTED, oracle.url, *SHORT, "--coordinator-url", url)
     assert ended.code == 4
     assert f"the coordinator at {url}: " in ended.stderr

@@ -207,18 +207,18 @@ def test_credentials_come_from_the_environment_and_stay_secret(
 
 @pytest.mark.parametrize("kind", ["http", "socks5"])
 def test_a_proxy_that_is_not_there_is_told_apart(
-    kind: str, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
+    kind: str, loadpilot: Loadpilot, oracle: Oracle, closed_port: int, tmp_path: Path
 ) -> None:
     """Broken if a dead proxy let anything through, or a dead target looked like a dead proxy.
 
     Costs 5 s each.
     """
-    dead = loadpilot.run(SCENE, oracle.url, "--proxy", f"{kind}://127.0.0.1:{free_port()}")
+    dead = loadpilot.run(SCENE, oracle.url, "--proxy", f"{kind}://127.0.0.1:{closed_port}")
     assert_failed(dead, "refused")
     assert oracle.counts().connections == 0
     with ExitStack() as proxies:
         url = opened(proxies, kind, tmp_path)
-        nobody = loadpilot.run(SCENE, f"http://127.0.0.1:{free_port()}", "--proxy", url)
+        nobody = loadpilot.run(SCENE, f"http://127.0.0.1:{closed_port}", "--proxy", url)
     # tinyproxy answers 500.
     assert_failed(nobody, "proxy_refused" if kind == "http" else "proxy_no_connection")
 

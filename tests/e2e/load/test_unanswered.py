@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -25,16 +24,7 @@ class Plain(VUser):
 PLANNED_SECS = 60
 ENDED_EARLY_SECS = 40
 """An early end comes some 6 s after the start; a busy machine may take longer."""
-
-
 AWAY_SECS = 6
-
-
-def closed_port() -> str:
-    """A target on loopback without a listener."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def assert_ended_early(finished: Finished, target: str, cause: str) -> None:
@@ -63,9 +53,9 @@ def assert_cause_before(finished: Finished, cause: str, second: str) -> None:
     assert all(at < n for n in later), finished.stderr
 
 
-def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot) -> None:
+def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot, closed_port: int) -> None:
     """Broken if a run against a target that is down goes on, or reports how fast it was refused."""
-    target, begun = closed_port(), monotonic()
+    target, begun = f"http://127.0.0.1:{closed_port}", monotonic()
     finished = loadpilot.run(SCENE.format(secs=PLANNED_SECS), target)
     assert monotonic() - begun < PLANNED_SECS
     assert_ended_early(finished, target, "connection refused")
@@ -80,9 +70,10 @@ def test_a_name_that_is_not_known_ends_the_run_with_the_cause(loadpilot: Loadpil
 
 
 @pytest.mark.slow
-def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot) -> None:
+def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot, closed_port: int) -> None:
     """Broken if a load that waits for its target to come up cannot be asked for."""
-    finished = loadpilot.run(SCENE.format(secs=7), closed_port(), "--no-early-abort")
+    target = f"http://127.0.0.1:{closed_port}"
+    finished = loadpilot.run(SCENE.format(secs=7), target, "--no-early-abort")
     report = finished.report
     assert report["run"]["ending"] == "completed"
     assert "unanswered" not in report["run"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,14 @@ def oracle(tmp_path: Path) -> Iterator[Oracle]:
 def loadpilot(tmp_path: Path) -> Loadpilot:
     """The command in a folder without a past."""
     return Loadpilot(tmp_path / "work")
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port on loopback that refuses connections: bound, so that no other process takes it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.fixture
