@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadpilot_gateway.routes.dependencies import TaggedAnswer
 from loadpilot_gateway.runs import changes
-from loadpilot_gateway.runs.changes import Answers, change
+from loadpilot_gateway.runs.changes import MEDIA_TYPE, Answers, change
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
+    from fastapi.responses import Response
 
 NUMBERS = st.integers(-3, 3) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -56,6 +62,48 @@ def test_the_oldest_answers_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -
     assert [answers.find(name) for name in "abc"] == [None, "bbbb", "cc"]
     answers.store("d", "d" * 20)
     assert [answers.find(name) for name in "bcd"] == [None, None, None]
+
+
+class Reading:
+    """A run that goes on: its answer has the events that were read."""
+
+    def __init__(self) -> None:
+        self.seq = 10
+
+    def position(self) -> str:
+        return json.dumps({"seq": self.seq, "over": False})
+
+    def report(self) -> str:
+        return json.dumps({"events": list(range(self.seq))})
+
+    def report_after_another_refresh(self) -> str:
+        """The answer, if another request reads the log on after the position was asked for."""
+        self.seq += 1
+        return self.report()
+
+
+def test_a_log_that_is_read_on_meanwhile_changes_no_answer_that_a_caller_has() -> None:
+    """Broken if a page that has an older answer receives the changes since a newer one."""
+    reading, answers = Reading(), Answers()
+
+    async def of_reading(_run: str, ask: Callable[[Reading], object]) -> object:
+        return ask(reading)
+
+    here: Any = SimpleNamespace(version="1", answers=answers, of_reading=of_reading)
+    request: Any = SimpleNamespace(url=SimpleNamespace(path="/api/v1/runs/a", query=""))
+
+    def answer(ask: Callable[[Any], str], etag: str | None = None) -> Response:
+        return asyncio.run(TaggedAnswer(here, request, "a", etag, MEDIA_TYPE).answer(ask))
+
+    first = answer(Reading.report)
+    second = answer(Reading.report_after_another_refresh)
+    had = [(one.headers["ETag"], json.loads(bytes(one.body))) for one in (first, second)]
+    assert [len(text["events"]) for _, text in had] == [10, 11]
+    reading.seq = 12
+    for etag, text in had:
+        change_of = answer(Reading.report, etag)
+        assert change_of.headers["Content-Type"] == MEDIA_TYPE
+        assert applied(text, json.loads(bytes(change_of.body))) == {"events": list(range(12))}
 
 
 def applied(old: Any, change: Any) -> Any:

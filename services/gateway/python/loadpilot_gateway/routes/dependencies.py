@@ -101,7 +101,9 @@ OF_RUN = says_no(HTTPStatus.NOT_FOUND)
 
 
 class TaggedAnswer:
-    """The answer about one run. Its ETag follows from the URL and the position of the log."""
+    """The answer about one run. Its ETag follows from the URL and the position of the log, or from
+    the URL and the answer where the position moved meanwhile.
+    """  # noqa: D205
 
     def __init__(
         self, here: Gateway, request: Request, run: str, if_none_match: str | None, accept: str
@@ -125,6 +127,9 @@ class TaggedAnswer:
             if matches(etag, self._if_none_match):
                 return etag, None, JSON
             text = ask(reading)
+            if reading.position() != position:
+                # Another request read the log on: the answer may be of a later position.
+                etag = etag_of(f"{self._here.version} {text} {self._url}")
             # A run that is over changes no more, and its answers need no memory.
             if self._takes_changes and not json.loads(position)["over"]:
                 self._here.answers.store(etag, text)
