@@ -21,6 +21,7 @@ from loadpilot.cli.sinks.scrape_endpoint import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from http import HTTPStatus
 
     from loadpilot.problem import Problem
 
@@ -124,22 +125,40 @@ def test_a_command_waits_for_the_scrapes_that_are_expected(
     assert now == pytest.approx(ends_at, abs=0.5)
 
 
-@pytest.mark.parametrize(("timeout", "waits_s"), [("1e-9", 3.0), ("10", 0.0), ("soon", 0.0)])
+@pytest.mark.parametrize(
+    ("timeout", "sent_after_s", "waits_s"),
+    [("10", 0.0, 0.0), ("10", 4.9, 0.0), ("10", 5.1, 3.0), ("10", 11.0, 3.0), ("soon", 11.0, 0.0)],
+)
 def test_an_answer_that_came_too_late_is_no_last_scrape(
     endpoint: tuple[ScrapeEndpoint, str],
     monkeypatch: pytest.MonkeyPatch,
     timeout: str,
+    sent_after_s: float,
     waits_s: float,
 ) -> None:
-    """Broken if the end of a command takes an answer that Prometheus had dropped for its last
-    scrape."""
+    """Broken if the end of a command takes an answer that Prometheus had dropped, or drops before
+    it arrives, for its last scrape."""
     subject, address = endpoint
+    now = begun = 10.0
+    monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
+    send = Scrape._answer
+
+    def send_slowly(scrape: Scrape, status: HTTPStatus, kind: str, body: bytes) -> None:
+        nonlocal now
+        send(scrape, status, kind, body)
+        now += sent_after_s
+
+    monkeypatch.setattr(Scrape, "_answer", send_slowly)
     subject.ended()
-    with closing(http.client.HTTPConnection(address, timeout=TIMEOUT_S)) as connection:
-        connection.request("GET", "/metrics", headers={SCRAPE_TIMEOUT: timeout})
-        assert connection.getresponse().status == 200
-    subject._scraped_at = [subject._scraped_at[-1] - 1, subject._scraped_at[-1]]
-    now = begun = subject._scraped_at[-1]
+    with socket.create_connection(split_address(address), timeout=TIMEOUT_S) as connection:
+        connection.sendall(f"GET /metrics HTTP/1.0\r\n{SCRAPE_TIMEOUT}: {timeout}\r\n\r\n".encode())
+        answer = b""
+        # The connection ends after all that follows the answer.
+        while part := connection.recv(65_536):
+            answer += part
+    assert answer.split()[1] == b"200"
+    subject._scraped_at = [begun - 1, begun]
+    now = begun
 
     class Pause:
         """A pause in which nothing comes."""
@@ -148,7 +167,6 @@ def test_an_answer_that_came_too_late_is_no_last_scrape(
             nonlocal now
             now += 0.5
 
-    monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
     monkeypatch.setattr(scrape_endpoint.threading, "Event", Pause)
     subject.wait_for_last_scrape(lambda: False)
     assert now - begun == pytest.approx(waits_s, abs=0.5)

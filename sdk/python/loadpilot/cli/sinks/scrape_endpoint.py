@@ -51,6 +51,8 @@ SCRAPES_KEPT = 9
 """Number of scrapes whose times are kept, for the intervals between them."""
 SLACK_SECS = 0.5
 """Delay of a scrape up to which it is still expected."""
+TIMELY_PART = 0.5
+"""Part of the scraper's timeout within which an answer has to be sent: it travels afterwards."""
 SCRAPE_TIMEOUT = "X-Prometheus-Scrape-Timeout-Seconds"
 """Header in which Prometheus says after how long it drops an answer."""
 
@@ -97,7 +99,7 @@ class ScrapeEndpoint:
         self._scraped_at: list[float] = []
         """Times of the last SCRAPES_KEPT scrapes."""
         self._delivered_at = 0.0
-        """Time of the last scrape that was answered within the scraper's timeout."""
+        """Time of the last scrape that was answered within half of the scraper's timeout."""
         self._changed_at = monotonic()
         """When the last run ended."""
         self.scrapes = 0
@@ -118,18 +120,20 @@ class ScrapeEndpoint:
         """Note that figures are final which no scrape has yet."""
         self._changed_at = monotonic()
 
-    def answer(self, accept: str, timeout_secs: float) -> tuple[str, bytes]:
-        """Write the figures of all runs: media type and body."""
-        asked_at = monotonic()
+    def answer(self, accept: str, asked_at: float) -> tuple[str, bytes]:
+        """Write the figures of all runs for a scrape of this time: media type and body."""
         with self._lock:
             runs = list(self._runs.values())
         figures = [found for run in runs if (found := run.figures()) is not None]
         answer = _native.exposition(accept, figures)
         self.scrapes += 1
         self._scraped_at = [*self._scraped_at, asked_at][-SCRAPES_KEPT:]
-        if monotonic() < asked_at + timeout_secs:
-            self._delivered_at = asked_at
         return answer
+
+    def delivered(self, asked_at: float, timeout_secs: float) -> None:
+        """Note that the answer to a scrape was sent; late ones may reach no scraper in time."""
+        if monotonic() < asked_at + timeout_secs * TIMELY_PART:
+            self._delivered_at = asked_at
 
     def wait_for_last_scrape(self, is_interrupted: Callable[[], bool]) -> None:
         """Wait until the final figures were scraped, if scrapes are expected soon.
@@ -208,14 +212,15 @@ class Scrape(BaseHTTPRequestHandler):
         elif self.path.partition("?")[0] != PATH:
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"the metrics are at /metrics\n")
         else:
+            asked_at = monotonic()
             try:
-                accept = self.headers.get("Accept", "")
-                kind, body = self.endpoint.answer(accept, timeout_secs(self.headers))
+                kind, body = self.endpoint.answer(self.headers.get("Accept", ""), asked_at)
             except (RuntimeError, ValueError) as error:
                 why = f"{safe_lines(str(error))}\n".encode()
                 self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", why)
             else:
                 self._answer(HTTPStatus.OK, kind, body)
+                self.endpoint.delivered(asked_at, timeout_secs(self.headers))
 
     def log_message(self, *_: object) -> None:
         """Print nothing: the terminal has the live view."""
