@@ -33,8 +33,8 @@ import subprocess
 child = subprocess.Popen(["sleep", "600"], start_new_session={apart})
 open("noted", "w").write(str(child.pid))
 """
-TIMEOUT_SECS = 4.0
-"""Enough for the command to start, and the time of each test that waits for it."""
+TIMEOUTS_SECS = (4.0, 8.0, 16.0, 32.0)
+"""The first is enough on most machines for the command to start and to import a file."""
 
 
 def compiled(folder: Path, before: str) -> Compiled:
@@ -81,10 +81,8 @@ def test_a_file_that_hangs_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     """Broken if an endless file occupies the gateway for ever."""
-    monkeypatch.setattr(scenario_files, "COMPILE_SECS", TIMEOUT_SECS)
     noted = "import os; open('noted', 'w').write(str(os.getpid()))\n"
-    assert "must compile within 4 s" in problem_of(tmp_path, noted + before)
-    gone([noted_process(tmp_path)], 10.0)
+    gone([killed(tmp_path, monkeypatch, noted + before)], 10.0)
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -93,16 +91,21 @@ def test_a_process_that_a_file_leaves_holds_up_nothing(
 ) -> None:
     """Broken if a process that keeps the child's pipes open keeps the next caller waiting, or one
     of the child's group survives it."""
-    monkeypatch.setattr(scenario_files, "COMPILE_SECS", TIMEOUT_SECS)
-    begin = time.monotonic()
-    assert "must compile within 4 s" in problem_of(tmp_path, LEAVING.format(apart=apart))
-    assert time.monotonic() - begin < 2 * TIMEOUT_SECS
-    left = noted_process(tmp_path)
+    left = killed(tmp_path, monkeypatch, LEAVING.format(apart=apart))
     if apart:
         os.kill(left.pid, signal.SIGKILL)
     gone([left], 10.0)
 
 
-def noted_process(folder: Path) -> Process:
-    """The process whose id the file has written."""
-    return Process(int((folder / "noted").read_text(encoding="utf-8")), "")
+def killed(folder: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> Process:
+    """The process whose id the file has written when its time-out ends; on a slow machine the
+    command may need a longer one to import it."""
+    noted = folder / "noted"
+    for secs in TIMEOUTS_SECS:
+        monkeypatch.setattr(scenario_files, "COMPILE_SECS", secs)
+        begin = time.monotonic()
+        assert f"must compile within {secs:g} s" in problem_of(folder, before)
+        assert time.monotonic() - begin < 2 * secs
+        if noted.exists():
+            break
+    return Process(int(noted.read_text(encoding="utf-8")), "")
