@@ -29,6 +29,8 @@ class {name}(VUser):
         client.get("/")
 """
 READ_S = 60.0
+VALID_RUNS_MAX = 5
+"""Maximum number of runs until one is VALID: a busy machine may delay the arrivals of several."""
 FROZEN_S = 1.5
 """Long enough for the generator to drop arrivals as late, too short to lose the agent."""
 
@@ -62,7 +64,10 @@ def listed(
     frozen(fleet, loadpilot, oracle, agent)
     oracle.status(503, fraction=0.5)
     fleet.run(loadpilot, scene("Shop", 60), oracle.url, *external)
-    fleet.run(loadpilot, scene("Other", 25), oracle.url, *external)
+    for _ in range(VALID_RUNS_MAX):
+        other = fleet.run(loadpilot, scene("Other", 25), oracle.url, *external)
+        if other.report["certificate"]["grade"] == "VALID":
+            break
     gateway = gateways.start()
     until = time.monotonic() + READ_S
     while (page := gateway.api("/runs?sort=p99").json)["unread"] and time.monotonic() < until:
