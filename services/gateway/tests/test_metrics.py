@@ -47,14 +47,17 @@ def test_two_exporters_of_a_run_count_once(
         flags = ("--external-agents", "1", "--metrics", address)
         finished = fleet.run(loadpilot, scene("Shop", RPS, SECS), oracle.url, *flags)
         run, report = finished.run, finished.report
+        assert report["arrivals"]["planned"] == RPS * SECS
+        # A busy machine may drop late arrivals.
+        count = report["calls"]["attempted"]
         series = f'loadpilot_calls_total{{run="{run}"}}'
         by = ("command", "coordinator", "gateway")
-        whole = f"count by (exporter) ({series} == {RPS * SECS})"
+        whole = f"count by (exporter) ({series} == {count})"
         server.until(whole, lambda found: {"coordinator", "gateway"} <= found.keys())
         counts = server.query(f"sum by (exporter) (max_over_time({series}[10m]))")
-        assert counts == dict.fromkeys(by, RPS * SECS)
+        assert counts == dict.fromkeys(by, count)
         (once,) = server.query(f"sum({ONCE.format(series)})").values()
-        assert once == RPS * SECS == report["calls"]["attempted"] == len(oracle.requests())
+        assert once == count == len(oracle.requests())
         name = "loadpilot_request_duration_seconds"
         merged = f'sum({name}{{run="{run}",exporter!="command"}})'
         (p99,) = server.query(f"histogram_quantile(0.99, {merged})").values()

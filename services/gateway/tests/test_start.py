@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from services.gateway.tests.gateways import Gateway, Gateways, opened, plan
+from services.gateway.tests.gateways import LATENESS_US_MAX, Gateway, Gateways, opened, plan
 from tests.e2e.support.command import gone
 from tests.e2e.support.processes import descendants
 
@@ -267,6 +267,7 @@ def start(
     adjusted = gateway.tell("/plans/adjust", asked, known).json
     assert adjusted["problems"] == []
     wanted = {"plan": json.loads(adjusted["plan"]), "bodies": compiled["bodies"]}
+    wanted["plan"]["max_lateness_us"] = LATENESS_US_MAX
     path = "/runs" if bodies_of is None else f"/runs?bodies_of={bodies_of}"
     started = gateway.tell(path, wanted, known)
     assert started.status == 202, started.body
