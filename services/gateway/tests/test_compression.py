@@ -1,6 +1,6 @@
 """What travels: compressed answers, event streams as they are, changes instead of whole answers.
 
-About 12 s: one run of 4 s, and one that is stopped.
+About 12 s: two runs that are stopped.
 """
 
 from __future__ import annotations
@@ -98,13 +98,14 @@ def test_a_caller_that_has_an_answer_receives_what_changed_since(
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()
-    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 50, 4)}).json["run"]
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 50, 60)}).json["run"]
     assert oracle.wait_count(50, PATIENCE_S)
     paths = [f"{API}/runs/{run}{rest}" for rest in ("", "?ticks=false", "/series", "/heat")]
     had = {path: received(gateway, path, CHANGES) for path in paths}
     for first, _ in had.values():
         assert first.headers["Content-Type"] == "application/json"
         assert "Accept" in first.headers["Vary"]
+    assert gateway.tell(f"/runs/{run}/stop").status == 200
     gateway.see_end(run)
     for path, (first, body) in had.items():
         etag = {"If-None-Match": first.headers["ETag"]}
@@ -121,4 +122,4 @@ def test_a_caller_that_has_an_answer_receives_what_changed_since(
     report = json.loads(received(gateway, paths[0], {})[1])
     shorter = json.loads(received(gateway, paths[1], {})[1])
     assert shorter == report | {"series": []}
-    assert len(report["series"]) == 4
+    assert len(report["series"]) > 1

@@ -74,7 +74,10 @@ def test_many_live_views_leave_readiness_stop_and_halt(
     fleet.coordinator()
     gateway = gateways.start(**MANY_REQUESTS)
     # Without an agent each of them waits, and is followed for as long.
-    wanted = {"plan": plan(loadpilot, oracle)}
+    wanted = {
+        "plan": plan(loadpilot, oracle),
+        "agents": {"want": 1, "wait_us": 600_000_000},
+    }
     runs = [gateway.tell("/runs", wanted).json["run"] for _ in range(FOLLOWED + 1)]
     with ExitStack() as held:
         views = [held.enter_context(gateway.live(run)) for run in runs[:FOLLOWED]]

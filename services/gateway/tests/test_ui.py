@@ -50,10 +50,10 @@ class Past(VUser):
         assert all(token not in command_line(one.pid) for one in below)
         answer = gateway.api(f"/runs/{past.run}", known)
         assert answer.json["run"]["id"] == past.run
+        before = oracle.counts().received
         started = gateway.tell("/runs", wanted, known)
         assert started.status == 202, started.body
         run = started.json["run"]
-        before = oracle.counts().received
         assert oracle.wait_count(before + 20, 60)
         listed = gateway.api("/runs", known).json["runs"]
         assert [one["run"] for one in listed] == [run, past.run]
