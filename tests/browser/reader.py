@@ -26,6 +26,7 @@ FLAGS = (
 )
 TIMEOUT_MS = 40_000
 """Timeout of a page, long enough for a busy machine."""
+expect.set_options(timeout=TIMEOUT_MS)
 WIDE, NARROW = 1280, 390
 SHOTS = os.environ.get("LOADPILOT_SHOTS")
 
@@ -52,7 +53,7 @@ class Reader:
 
     def sees(self, text: str) -> None:
         """Waits until a text is visible."""
-        expect(self.page.get_by_text(text).first).to_be_visible(timeout=TIMEOUT_MS)
+        expect(self.page.get_by_text(text).first).to_be_visible()
 
     def tile(self, label: str) -> Locator:
         """The value of a tile."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.reader import TIMEOUT_MS
 from tests.browser.scenes import steady
 from tests.browser.test_finished_runs import serious_violations
 
@@ -28,27 +27,27 @@ def test_a_note_and_a_baseline(reader: Reader, past: Past, axe: str) -> None:
     note.press("Tab")
     page.keyboard.press("Enter")
     notes = page.locator(".notes p")
-    expect(notes).to_have_text([HOSTILE], timeout=TIMEOUT_MS)
+    expect(notes).to_have_text([HOSTILE])
     expect(note).to_have_value("")
     mark = page.get_by_role("button", name="Baseline", exact=True)
     mark.press("Enter")
-    expect(mark).to_have_attribute("aria-pressed", "true", timeout=TIMEOUT_MS)
+    expect(mark).to_have_attribute("aria-pressed", "true")
     assert serious_violations(reader, axe) == []
     reader.take_screenshots("notes")
     page.reload()
-    expect(notes).to_have_text([HOSTILE], timeout=TIMEOUT_MS)
+    expect(notes).to_have_text([HOSTILE])
     assert [one["text"] for one in annotations(reader, first)["notes"]] == [HOSTILE]
 
     reader.open("/")
     row = page.locator("tbody tr", has_text=first)
-    expect(row.locator(".pill")).to_have_text(["baseline", "1 note"], timeout=TIMEOUT_MS)
+    expect(row.locator(".pill")).to_have_text(["baseline", "1 note"])
     reader.open(f"/runs/{second}")
     page.get_by_role("link", name="Compare with the baseline").click()
-    expect(page.locator(".chips li").first).to_contain_text("baseline", timeout=TIMEOUT_MS)
+    expect(page.locator(".chips li").first).to_contain_text("baseline")
     assert page.url.index(first) < page.url.index(second)
     reader.open(f"/runs/{first}")
     mark.press("Enter")
-    expect(mark).to_have_attribute("aria-pressed", "false", timeout=TIMEOUT_MS)
+    expect(mark).to_have_attribute("aria-pressed", "false")
     assert annotations(reader, first)["baseline"] is None
 
 

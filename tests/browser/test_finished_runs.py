@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE
+from tests.browser.reader import NARROW, WIDE
 from tests.browser.scenes import steady
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -
     report = past.run(steady(secs=8))
     run, whole = report["run"]["id"], report["arrivals"]["started"]
     reader.open(f"/runs/{run}")
-    expect(reader.tile("arrivals")).to_have_text(str(whole), timeout=TIMEOUT_MS)
+    expect(reader.tile("arrivals")).to_have_text(str(whole))
     scrubber = reader.page.get_by_label("Show the run as of")
     scrubber.focus()
     for _ in range(4):
@@ -31,12 +31,12 @@ def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -
     reader.sees("as of 0:04")
     then = reader.fetch_json(f"/api/v1/runs/{run}?as_of_us=4000000")["arrivals"]["started"]
     assert 0 < then < whole
-    expect(reader.tile("arrivals")).to_have_text(str(then), timeout=TIMEOUT_MS)
+    expect(reader.tile("arrivals")).to_have_text(str(then))
     reader.take_screenshots("as-of")
     reader.page.reload()
-    expect(reader.tile("arrivals")).to_have_text(str(then), timeout=TIMEOUT_MS)
+    expect(reader.tile("arrivals")).to_have_text(str(then))
     reader.press("Whole run")
-    expect(reader.tile("arrivals")).to_have_text(str(whole), timeout=TIMEOUT_MS)
+    expect(reader.tile("arrivals")).to_have_text(str(whole))
 
 
 @pytest.mark.slow
@@ -46,17 +46,17 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
     past.oracle.delay(30.0, path="/browse")
     run = past.run(steady(secs=6, p95=20_000))["run"]["id"]
     reader.open(f"/runs/{run}/what-if")
-    expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passed")
     limit = reader.page.get_by_role("slider", name="Limit of p95_ms")
     limit.focus()
     limit.press("Home")
-    expect(reader.verdict()).to_have_text("Failed", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Failed")
     assert "limit=p95_ms" in reader.page.url
     reader.take_screenshots("what-if")
     reader.page.reload()
-    expect(reader.verdict()).to_have_text("Failed", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Failed")
     reader.press("Reset to plan")
-    expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passed")
 
 
 @pytest.mark.slow
@@ -68,16 +68,16 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     reader.open("/")
     for report in (first, second):
         row = reader.page.get_by_role("row").filter(has_text=report["run"]["id"])
-        expect(row).to_contain_text("Passed", timeout=TIMEOUT_MS)
+        expect(row).to_contain_text("Passed")
         reader.page.get_by_label(f"Compare Steady {report['run']['id']}").check()
     reader.press("Compare 2")
     rows = reader.page.get_by_role("row")
     started = rows.filter(has_text="arrivals started").get_by_role("cell")
-    expect(started).to_have_text(["200", "300"], timeout=TIMEOUT_MS)
+    expect(started).to_have_text(["200", "300"])
     planned = rows.filter(has_text="planned rate").get_by_role("cell")
-    expect(planned).to_have_text(["40.0/s", "60.0/s"], timeout=TIMEOUT_MS)
+    expect(planned).to_have_text(["40.0/s", "60.0/s"])
     achieved = rows.filter(has_text="achieved rate").get_by_role("cell")
-    expect(achieved).to_have_text(["40.0/s", "60.0/s+50.0 %, better"], timeout=TIMEOUT_MS)
+    expect(achieved).to_have_text(["40.0/s", "60.0/s+50.0 %, better"])
     judged = reader.fetch_json(
         f"/api/v1/compare?run={first['run']['id']}&run={second['run']['id']}"
     )["comparisons"][0]
@@ -114,7 +114,7 @@ def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
     call = next(one for one in explained if one["figure"] == "p50_ms")["calls"][0]
     assert "first_byte" in call["phases"]
     region = reader.page.get_by_role("region", name="Where changes come from").first
-    expect(region).to_contain_text("first byte +", timeout=TIMEOUT_MS)
+    expect(region).to_contain_text("first byte +")
     rows = region.get_by_role("row").filter(has_text=call["call"])
     expect(rows.first).to_contain_text("all the time")
     assert region.get_by_role("rowgroup").count() == 1 + len(explained)

@@ -46,16 +46,16 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.sees("No runs yet")
     page.get_by_role("link", name="Start", exact=True).click()
     page.get_by_label("Plan as JSON").fill(json.dumps(past.plan(steady(rps=40, secs=300))))
-    expect(page.get_by_text("valid", exact=True)).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_text("valid", exact=True)).to_be_visible()
     reader.sees("12,000")
     reader.press("Start…")
     page.get_by_role("dialog").get_by_role("button", name="Start", exact=True).click()
 
-    expect(page).to_have_url(re.compile(r"/runs/0[0-9a-z]{25}$"), timeout=TIMEOUT_MS)
+    expect(page).to_have_url(re.compile(r"/runs/0[0-9a-z]{25}$"))
     run = page.url.rpartition("/")[2]
     assert oracle.wait_count(40, TIMEOUT_MS / 1000)
-    expect(reader.verdict()).to_have_text("Passing so far", timeout=TIMEOUT_MS)
-    expect(reader.tile("started")).to_have_text(re.compile(r"^\d"), timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passing so far")
+    expect(reader.tile("started")).to_have_text(re.compile(r"^\d"))
     reader.take_screenshots("live")
 
     reader.press("Change rate")
@@ -76,7 +76,7 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.press("Stop")
     page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
 
-    expect(reader.verdict()).to_have_text("Stopped", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Stopped")
     report = reader.fetch_json(f"/api/v1/runs/{run}")
     assert report["run"]["ending"] == "stopped"
     assert [title for title, _ in page.evaluate("shown")] == ["Steady: Stopped"]
@@ -158,9 +158,9 @@ def test_a_refused_live_view_is_asked_for_again(
             next(holder.events())
             reader.open(f"/runs/{run}")
             reader.sees(REFUSED)
-        expect(reader.tile("started")).to_have_text(re.compile(r"^\d"), timeout=TIMEOUT_MS)
+        expect(reader.tile("started")).to_have_text(re.compile(r"^\d"))
         expect(reader.page.get_by_text(REFUSED)).to_have_count(0)
         assert gateway.tell(f"/runs/{run}/stop").status == HTTPStatus.OK
-        expect(reader.verdict()).to_have_text("Stopped", timeout=TIMEOUT_MS)
+        expect(reader.verdict()).to_have_text("Stopped")
         # The browser itself logs each refusal.
         reader.console_errors = [one for one in reader.console_errors if "503" not in one]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, Reader, reading
+from tests.browser.reader import NARROW, WIDE, Reader, reading
 from tests.browser.record import FOLDER, KINDS
 from tests.browser.test_finished_runs import serious_violations
 from tests.browser.test_recorded_runs import CUT, assert_figures
@@ -337,7 +337,7 @@ def test_foreign_text_stays_text(
     page.on("console", lambda message: errors.append(message.text))
     page.goto(f"file://{path}")
     if scripts:
-        expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE, timeout=TIMEOUT_MS)
+        expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
         assert page.get_by_text(HOSTILE).count() >= 10
         assert page.title() == f"{HOSTILE} · LoadPilot"
     else:

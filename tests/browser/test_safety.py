@@ -44,7 +44,7 @@ def test_hostile_names_stay_text(
     assert started.status == 202, started.body
     run = started.json["run"]
     reader.open(f"/runs/{run}/tasks")
-    expect(reader.page.get_by_role("button", name=HOSTILE)).to_be_visible(timeout=TIMEOUT_MS)
+    expect(reader.page.get_by_role("button", name=HOSTILE)).to_be_visible()
     assert oracle.wait_count(60, TIMEOUT_MS / 1000)
     for path in (f"/runs/{run}", f"/runs/{run}/agents", f"/compare?run={run}", "/"):
         reader.open(path)
@@ -93,7 +93,7 @@ def test_hostile_answers_stay_text_without_secrets(
     for page in (f"{reader.base}/runs/{run}/tasks", file.as_uri()):
         reader.page.goto(page)
         panel = reader.page.get_by_role("region", name="Examples of failed requests")
-        expect(panel.locator("details")).to_have_count(len(found), timeout=TIMEOUT_MS)
+        expect(panel.locator("details")).to_have_count(len(found))
         expect(panel).to_contain_text(HOSTILE)
         assert reader.page.locator("img, main script").count() == 0
         assert reader.page.title() != "taken"

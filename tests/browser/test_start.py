@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 from services.gateway.tests.gateways import LINK
-from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, reading
+from tests.browser.reader import NARROW, WIDE, reading
 from tests.browser.scenes import CLOSED, steady
 from tests.browser.test_finished_runs import serious_violations
 from tests.browser.test_keyboard import press, tab_to
@@ -46,9 +46,9 @@ class Hooked(VUser):
 def confirm(page: Page) -> str:
     """Starts the run of the form by keyboard; returns its id."""
     press(page, "button", "^Start…")
-    expect(page.get_by_role("dialog")).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_role("dialog")).to_be_visible()
     press(page, "button", "^Start$")
-    expect(page).to_have_url(re.compile(r"/runs/0[0-9a-z]{25}$"), timeout=TIMEOUT_MS)
+    expect(page).to_have_url(re.compile(r"/runs/0[0-9a-z]{25}$"))
     return page.url.rpartition("/")[2]
 
 
@@ -67,13 +67,11 @@ def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past
     page = reader.page
     reader.open("/start")
     outlook = page.locator(".outlook")
-    expect(page.locator("optgroup")).to_have_count(1, timeout=TIMEOUT_MS)
+    expect(page.locator("optgroup")).to_have_count(1)
     choose(page, "select", "^Scenario", "Steady")
-    expect(outlook).to_contain_text("120 arrivals in 3 s, peak 40/s", timeout=TIMEOUT_MS)
+    expect(outlook).to_contain_text("120 arrivals in 3 s, peak 40/s")
     press(page, "button", "^Half")
-    expect(outlook).to_contain_text(
-        "60 arrivals in 3 s, peak 20/s, 1 load generator", timeout=TIMEOUT_MS
-    )
+    expect(outlook).to_contain_text("60 arrivals in 3 s, peak 20/s, 1 load generator")
     expect(page.get_by_label("Rate at the peak")).to_have_value("20/s")
     choose(page, "input", "^Duration", "2s")
     choose(page, "input", "^Limit of threshold 1", "15000")
@@ -81,11 +79,11 @@ def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past
     choose(page, "select", "^Metric of threshold 2", "failed requests")
     choose(page, "select", "^Part of threshold 2", "task browse")
     choose(page, "input", "^Limit of threshold 2", "2.5")
-    expect(outlook).to_contain_text("40 arrivals in 2 s, peak 20/s", timeout=TIMEOUT_MS)
+    expect(outlook).to_contain_text("40 arrivals in 2 s, peak 20/s")
     reader.take_screenshots("start-again")
     before = past.oracle.counts().received
     again = confirm(page)
-    expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
+    expect(reader.verdict()).to_have_text("Passed")
     piece = {"duration_us": 2_000_000, "from": 20_000_000, "to": 20_000_000}
     added = {"metric": "error_rate", "task": "browse", "limit": 2.5, "operator": "<="}
     assert reader_plan(reader, again) == plan | {
@@ -113,7 +111,7 @@ def test_one_mistake_has_one_message_and_starts_nothing(
     page = reader.page
     reader.open(f"/start?from={run}")
     start = page.get_by_role("button", name="Start…")
-    expect(start).to_be_enabled(timeout=TIMEOUT_MS)
+    expect(start).to_be_enabled()
     for label, text, rule in (
         ("Rate at the peak", "fast", "must be a rate such as 50"),
         ("Duration", "5 minutes", "must be a duration such as 500ms"),
@@ -124,7 +122,7 @@ def test_one_mistake_has_one_message_and_starts_nothing(
         field = page.get_by_label(label, exact=True)
         before = field.input_value()
         field.fill(text)
-        expect(page.locator(".mistake")).to_have_count(1, timeout=TIMEOUT_MS)
+        expect(page.locator(".mistake")).to_have_count(1)
         expect(page.locator(".mistake")).to_contain_text(rule)
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(start).to_be_disabled()
@@ -132,7 +130,7 @@ def test_one_mistake_has_one_message_and_starts_nothing(
             reader.take_screenshots(f"start-mistake-{label[:4].lower()}")
             assert not serious_violations(reader, axe)
         field.fill(before)
-        expect(page.locator(".mistake")).to_have_count(0, timeout=TIMEOUT_MS)
+        expect(page.locator(".mistake")).to_have_count(0)
     assert len(reader.fetch_json("/api/v1/runs")["runs"]) == 1
 
 
@@ -144,7 +142,7 @@ def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
     reader.open(f"/start?from={run}")
     text = page.get_by_label("Plan as JSON")
     # With the plan comes the form, which moves what is below it.
-    expect(text).to_have_value(re.compile('"scenario": "Steady"'), timeout=TIMEOUT_MS)
+    expect(text).to_have_value(re.compile('"scenario": "Steady"'))
     page.get_by_role("heading", name="Advanced").click()
     plan = json.loads(text.input_value())
     page.get_by_label("with units").check()
@@ -157,9 +155,9 @@ def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
     page.get_by_label("with units").uncheck()
     plan["profile"]["pieces"][0] |= {"from": 30_000_000, "to": 30_000_000}
     text.fill(json.dumps(plan))
-    expect(page.get_by_label("Rate at the peak")).to_have_value("30/s", timeout=TIMEOUT_MS)
+    expect(page.get_by_label("Rate at the peak")).to_have_value("30/s")
     text.fill(json.dumps(plan)[:-1])
-    expect(page.locator(".mistake")).to_have_count(1, timeout=TIMEOUT_MS)
+    expect(page.locator(".mistake")).to_have_count(1)
     expect(page.locator(".mistake")).to_contain_text("Invalid JSON")
     reader.sees("1 problem")
     expect(page.get_by_role("button", name="Start…")).to_be_disabled()
@@ -199,23 +197,21 @@ def test_a_scenario_file_is_started_in_the_browser(
             expect(page.get_by_role("button", name="Start…")).to_be_disabled()
             reader.take_screenshots("start-hooked")
             scenario.select_option(label="Closed · scenarios/closed.py")
-            expect(page.get_by_label("Users")).to_have_value("4", timeout=TIMEOUT_MS)
+            expect(page.get_by_label("Users")).to_have_value("4")
             page.get_by_role("button", name="Double").press("Enter")
-            expect(page.locator(".outlook")).to_contain_text("8 users for 4 s", timeout=TIMEOUT_MS)
+            expect(page.locator(".outlook")).to_contain_text("8 users for 4 s")
             reader.take_screenshots("start-closed")
             page.reload()
-            expect(page.locator("optgroup option")).to_have_count(4, timeout=TIMEOUT_MS)
+            expect(page.locator("optgroup option")).to_have_count(4)
             choose(page, "select", "^Scenario", "Steady")
-            expect(page.get_by_label("Target", exact=True)).to_be_visible(timeout=TIMEOUT_MS)
+            expect(page.get_by_label("Target", exact=True)).to_be_visible()
             choose(page, "input", "^Target", oracle.url)
             choose(page, "input", "^Rate at the peak", "15")
-            expect(page.locator(".outlook")).to_contain_text(
-                "30 arrivals in 2 s, peak 15/s", timeout=TIMEOUT_MS
-            )
+            expect(page.locator(".outlook")).to_contain_text("30 arrivals in 2 s, peak 15/s")
             assert "file=scenarios" in page.url
             reader.take_screenshots("start-file")
             run = confirm(page)
-            expect(reader.verdict()).to_have_text("Passed", timeout=TIMEOUT_MS)
+            expect(reader.verdict()).to_have_text("Passed")
             started = reader.fetch_json(f"/api/v1/runs/{run}/plan")["plan"]
             flags = ("--target", oracle.url, "--rps", "15", "--dry-run")
             assert started == json.loads(loadpilot.call("run", str(file), *flags).stdout)
