@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.reader import TIMEOUT_MS, reading
+from services.gateway.tests.gateways import LATENESS_US_MAX
+from tests.browser.reader import reading
 from tests.browser.scenes import CLOSED, MEASURED, STEPS, steady
 from tests.e2e.load.test_streams import SCENE as CHAT
 from tests.e2e.load.test_streams import Sent, model
+from tests.e2e.support.command import SEED
 from tests.e2e.support.files import unpack
+from tests.e2e.support.http_calls import JSON
 from tests.tidy.tracked import ROOT
 
 from loadpilot.control.report_page import report_page
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
+    from services.gateway.tests.gateways import Gateway
     from tests.browser.conftest import Past
     from tests.browser.reader import Reader
     from tests.e2e.support.command import Loadpilot
@@ -93,7 +97,7 @@ def test_metrics_checks_and_task_errors_are_those_of_the_report(
 
     open_run(reader, f"/runs/{run}")
     failed = len(refused) + len(unchecked)
-    expect(reader.figure("errors_total")).to_have_text(str(failed), timeout=TIMEOUT_MS)
+    expect(reader.figure("errors_total")).to_have_text(str(failed))
     reader.sees(f"{len(refused)} tasks raised an error")
     expect(reader.figure("warm_up.arrivals")).to_have_text("40")
     reader.take_screenshots("measured")
@@ -124,7 +128,7 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
         report = past.fleet.run(past.loadpilot, CHAT, url, "--external-agents", "1").report
     open_run(reader, f"/runs/{report['run']['id']}/metrics")
     tokens = len(sent.first) + len(sent.gaps)
-    expect(reader.figure("streams.tokens")).to_have_text(f"{tokens:,}", timeout=TIMEOUT_MS)
+    expect(reader.figure("streams.tokens")).to_have_text(f"{tokens:,}")
     gap_ms = report["streams"]["token_gap"]["p50_us"] / 1e3
     expect(reader.figure("streams.token_gap.p50_us")).to_have_text(f"{gap_ms:.1f} ms")
     reader.sees("Time to the first token")
@@ -156,7 +160,7 @@ def test_examples_of_failed_requests_are_what_the_target_saw(
         assert one["exchange"]["body"] == BODY
     assert "s3cret" not in json.dumps(found)
     panel = reader.page.get_by_role("region", name="Examples of failed requests")
-    expect(panel.locator("details")).to_have_count(3, timeout=TIMEOUT_MS)
+    expect(panel.locator("details")).to_have_count(3)
     expect(panel).to_contain_text("< HTTP/1.1 503")
     reader.take_screenshots(f"failure-examples-{len(body)}")
 
@@ -166,11 +170,11 @@ def assert_levels(page: Page, curve: dict[str, Any]) -> None:
     levels = curve["levels"]
     panel = page.get_by_role("region", name="Load levels")
     if curve["knee"] is None:
-        expect(panel).to_contain_text("No knee: ", timeout=TIMEOUT_MS)
+        expect(panel).to_contain_text("No knee: ")
     else:
         held, broke = (levels[curve["knee"][side]]["rate_rps"] for side in ("held", "broke"))
         sentence = f"The target held {held:.1f}/s, and not {broke:.1f}/s."
-        expect(panel).to_contain_text(sentence, timeout=TIMEOUT_MS)
+        expect(panel).to_contain_text(sentence)
     rows = panel.locator("tbody tr")
     expect(rows).to_have_count(3)
     for row, level in zip(rows.all(), levels, strict=True):
@@ -204,7 +208,7 @@ def test_a_closed_loop_has_no_plan(reader: Reader, past: Past, oracle: Oracle) -
     run = report["run"]["id"]
     open_run(reader, f"/runs/{run}")
     sent = len(oracle.requests())
-    expect(reader.figure("arrivals.started")).to_have_text([str(sent)] * 2, timeout=TIMEOUT_MS)
+    expect(reader.figure("arrivals.started")).to_have_text([str(sent)] * 2)
     reader.sees("closed loop, 4 users, each begins every 0.2 s")
     reader.take_screenshots("closed")
     for path in ("", "/latency", "/tasks"):
@@ -223,7 +227,7 @@ def test_a_killed_agent_is_marked_everywhere(stored: Reader) -> None:
     for path in ("", "/latency", "/tasks", "/agents"):
         open_run(reader, f"/runs/{KILLED}{path}")
         notice = reader.page.get_by_text("Measurement quality INVALID: do not use these figures.")
-        expect(notice).to_be_visible(timeout=TIMEOUT_MS)
+        expect(notice).to_be_visible()
         charts = chart_descriptions(reader)
         assert len(charts) >= 2
         assert all("agent-2 lost at 0:06 to 0:08" in one for one in charts), (path, charts)
@@ -245,7 +249,7 @@ def test_an_invalid_run_is_not_compared(stored: Reader) -> None:
     for pair in ((KILLED, other), (other, KILLED)):
         open_run(reader, "/compare?" + "&".join(f"run={run}" for run in pair))
         differences = reader.page.locator(".compared td small[title*=INVALID]")
-        expect(differences.first).to_be_visible(timeout=TIMEOUT_MS)
+        expect(differences.first).to_be_visible()
         assert reader.page.locator(".compared small.good, .compared small.bad").count() == 0
         assert reader.page.locator(".compared td.invalid").count() > 5
         reader.sees("do not use: Part of the data is missing")
@@ -253,18 +257,21 @@ def test_an_invalid_run_is_not_compared(stored: Reader) -> None:
 
 
 @pytest.mark.slow
-def test_a_zoom_narrows_every_figure(reader: Reader, past: Past, oracle: Oracle) -> None:
+def test_a_zoom_narrows_every_figure(
+    reader: Reader, past: Past, oracle: Oracle, gateway: Gateway
+) -> None:
     """Broken if tiles, thresholds or tables show the whole run where charts show a part."""
     oracle.status(503, path="/buy", fraction=0.5)
-    report = past.run(steady(rps=40, secs=6, p95=20_000))
-    run = report["run"]["id"]
+    plan = past.plan(steady(rps=40, secs=6, p95=20_000)) | {"max_lateness_us": LATENESS_US_MAX}
+    run = gateway.tell("/runs", {"plan": plan, "seed": int(SEED)}, JSON).json["run"]
+    assert gateway.see_end(run)[-1].kind == "sealed"
     arrivals = {(one.id or "").split("/")[1] for one in oracle.requests()}
     assert len(arrivals) == 240
     open_run(reader, f"/runs/{run}?from=2000000&to=4000000")
     part: dict[str, Any] = reader.fetch_json(f"/api/v1/runs/{run}?from_us=2000000&to_us=4000000")
     reader.sees("Verdict and figures of 0:02 to 0:04 of the run")
     expect(reader.figure("rates.planned_rps")).to_have_text("40.0/s")
-    expect(reader.figure("arrivals.started")).to_have_text(["80", "80"], timeout=TIMEOUT_MS)
+    expect(reader.figure("arrivals.started")).to_have_text(["80", "80"])
     failed = [
         one
         for one in oracle.requests()
