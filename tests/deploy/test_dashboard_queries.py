@@ -13,8 +13,9 @@ import pytest
 import yaml
 from tests.deploy.containers import BUILD_S, engine
 from tests.deploy.dashboard_queries import DASHBOARDS, ROOT, STARTER, Panels
-from tests.e2e.sinks.prometheus import NATIVE, Prometheus, Server, free_port, installed
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, Server, installed
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.fleet import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

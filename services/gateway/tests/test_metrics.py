@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from services.gateway.tests.test_run_list import scene
-from tests.e2e.sinks.prometheus import NATIVE, Prometheus, free_port, scraping
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, scraping
+from tests.e2e.support.fleet import free_port
 
 from loadpilot_gateway.limits import EXPORTED_RUNS_MAX
 from loadpilot_gateway.runs.run_export import exported

@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.echo import echo
 from tests.e2e.support.files import files_below, files_with
+from tests.e2e.support.fleet import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +72,6 @@ def microsocks(*flags: str) -> Iterator[str]:
     port = free_port()
     with _running([needed("microsocks"), "-i", "127.0.0.1", "-p", str(port), *flags], port):
         yield f"socks5://127.0.0.1:{port}"
-
-
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -13,6 +12,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.e2e.support.fleet import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
 START_S = 30.0
 NATIVE = "--enable-feature=native-histograms"
-
-
-def free_port() -> int:
-    """A port of loopback that nothing listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def installed(program: str) -> str:

@@ -11,7 +11,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.sinks.prometheus import NATIVE, Prometheus, free_port, installed, scraping
+from tests.e2e.sinks.prometheus import NATIVE, Prometheus, installed, scraping
+from tests.e2e.support.fleet import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,6 +15,7 @@ import secrets
 import socket
 import sys
 from contextlib import ExitStack
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -30,12 +31,23 @@ NEAR = "127.0.0.0/8,::1"
 """What the agents of a test may connect to: their targets are on loopback."""
 PLAIN_AGENT = built_binary().with_name("loadpilot-agent")
 """The binary without Python."""
+FIRST_PORT, PORTS, WORKERS = 21_000, 500, 22
+"""The first port that tests draw, the number of ports of each worker of pytest-xdist, and that of
+workers. They end below 32768, from which Linux takes the ports of clients and of `bind` to 0."""
+_drawn = count(secrets.randbelow(PORTS))
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
+    """A port of loopback that nothing listens on, that no other worker draws and no client gets."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
+    for number in islice(_drawn, PORTS):
+        port = FIRST_PORT + worker * PORTS + number % PORTS
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return port
+    raise AssertionError("no port is free")
 
 
 def nats_server() -> str:
