@@ -67,6 +67,8 @@ class Counting(ThreadingHTTPServer):
         """The file with ownership tokens, by the address that shows it."""
         self.looked_for: Counter[str] = Counter()
         """Number of requests for that file, by address."""
+        self.counting = threading.Lock()
+        """Each request has a thread, and `+=` on a count is not atomic."""
         self.loaded = threading.Event()
         """Set by each other request."""
         super().__init__(("::", port), Answer)
@@ -100,14 +102,16 @@ class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server, address = cast("Counting", self.server), local_address(self.connection)
         if self.path == TOKENS:
-            server.looked_for[address] += 1
+            with server.counting:
+                server.looked_for[address] += 1
             body = server.published.get(address, "").encode()
             self.send_response(200 if body else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
             return
-        server.requests[address, self.headers["Host"]] += 1
+        with server.counting:
+            server.requests[address, self.headers["Host"]] += 1
         server.loaded.set()
         is_away = self.path.startswith("/away")
         self.send_response(302 if is_away else 200)
