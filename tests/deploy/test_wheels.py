@@ -24,6 +24,7 @@ import pytest
 from services.gateway.tests.gateways import opened
 from tests.e2e.support.command import Loadpilot
 from tests.e2e.support.fleet import free_port
+from tests.e2e.support.late_arrivals import all_but_late
 from tests.tidy.tracked import ROOT, tracked
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def test_an_installed_command_runs_reports_and_serves_pages(
     finished = installed.run(SCENARIO, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     assert finished.report["calls"]["outcomes"] == {"ok": oracle.counts().received}
-    assert oracle.counts().received == 100
+    assert oracle.counts().received == all_but_late(finished.report, 50, 2)
     assert installed.call("report").stdout == finished.stdout
     with installed.begin("ui", "--no-browser", "--port", "0") as running:
         server, _, session = opened(running)

@@ -15,6 +15,7 @@ from tests.deploy.roles.tenant_server import ANSWER_S, TenantServer, is_refused
 from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
 from tests.e2e.support.fleet import NEAR
 from tests.e2e.support.http_calls import Caller
+from tests.e2e.support.late_arrivals import all_but_late
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -216,17 +217,19 @@ def test_what_the_programs_do_needs_no_more(
     monkeypatch.setenv("ROLES_KEY", SECRET)
     loadpilot = Loadpilot(tmp_path / "work")
     (loadpilot.folder / "large.bin").write_bytes(LARGE)
-    runs = {}
+    runs, sent = {}, 0
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
         for tenant in ("a", "b"):
             flags = _flags(shared, tenant, "submitter")
             finished = loadpilot.run(SCENE, oracle.url, *flags, "--external-agents", "1")
             assert finished.judged == 0, finished.stderr
-            assert finished.report["calls"]["outcomes"] == {"ok": 40}
+            own = all_but_late(finished.report, 20, 2)
+            assert finished.report["calls"]["outcomes"] == {"ok": own}
+            sent += own
             runs[tenant] = finished.run
         assert {one.header("x-api-key") for one in oracle.requests()} == {SECRET}
         assert {one.body_len for one in oracle.requests()} == {len(LARGE)}
-        assert len(oracle.requests()) == 80
+        assert len(oracle.requests()) == sent
     for tenant, other in (("a", "b"), ("b", "a")):
         flags = _flags(shared, tenant, "watcher")
         for words in (("runs",), ("report", "last"), ("verify", "last"), ("agents",)):
@@ -345,6 +348,6 @@ def test_each_account_has_programs_of_its_own(
             flags = _flags(server, "a", "submitter")
             finished = loadpilot.run(SCENARIOS / "weighted.py", oracle.url, *load, *flags)
             assert finished.judged == 0, finished.stderr
-            assert oracle.counts().received == 20
+            assert oracle.counts().received == all_but_late(finished.report, 20, 1)
         runs = loadpilot.call("runs", *_flags(server, "b", "operator")[:-1], "a")
         assert finished.run not in runs.stdout

@@ -57,7 +57,7 @@ def test_a_leader_that_is_gone_is_replaced_without_loss(
     assert cluster.leader(stream)
     if how == "killed":
         assert finished.judged == 0, finished.stderr
-        cluster.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+        cluster.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
 
 
 @pytest.fixture

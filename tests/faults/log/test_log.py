@@ -46,7 +46,7 @@ def test_a_fleet_whose_log_is_killed_goes_on(
             ground.start_server()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True, late_max=load.late_max)
 
 
 @pytest.mark.case(n=12)

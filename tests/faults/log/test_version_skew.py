@@ -38,7 +38,7 @@ def before(request: pytest.FixtureRequest) -> Older:
 def assert_done_or_refused(ground: Ground, finished: Finished, oracle: Oracle) -> None:
     """Holds when all was sent and counted, or nothing was sent and it says for whose sake."""
     if finished.judged == 0:
-        ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+        ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
     else:
         assert finished.code == 4, finished.stderr
         assert "too few agents got ready in time (old not ready)" in finished.stderr
@@ -66,7 +66,7 @@ def test_an_older_coordinator_with_newer_agents(
     ground.agent("new")
     finished = ground.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
 
 
 def test_a_newer_coordinator_goes_on_with_a_run_of_an_older_one(
@@ -82,4 +82,4 @@ def test_a_newer_coordinator_goes_on_with_a_run_of_an_older_one(
         ground.coordinator(*SHORT_COORDINATOR)
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)

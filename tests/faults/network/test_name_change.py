@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.e2e.support.late_arrivals import all_but_late
 from tests.faults.support.held_addresses import ALLOWED, METADATA, OTHER, Held, held_addresses
 from tests.faults.support.network import why_not
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(why_not(("ip",)) is not None, reason=str(why_not(("ip",))))
 
 RPS, SECS = 50, 2
-PLANNED = RPS * SECS
 FLAGS = ("--external-agents", "1", "--no-early-abort")
 SCENE = """
 from loadpilot import LoadClient, VUser, scenario, task
@@ -99,7 +99,8 @@ def counts(finished: Finished) -> dict[str, Any]:
     outcomes: dict[str, Any] = calls["outcomes"]
     if refused := outcomes.get("connect"):
         assert calls["causes"] == {"connect": {"not_allowed": refused}}
-    assert calls["attempted"] == sum(outcomes.values()) == PLANNED
+    sent = all_but_late(finished.report, RPS, SECS)
+    assert calls["attempted"] == sum(outcomes.values()) == sent
     return outcomes
 
 
@@ -110,9 +111,10 @@ def test_a_name_that_moves_between_check_and_connect(held: Held, moving: Moving)
     moving.move(1, METADATA)
     finished = run(held, MOVING)
     assert finished.code != 0
-    assert counts(finished) == {"connect": PLANNED}
+    outcomes = counts(finished)
+    assert outcomes.keys() == {"connect"}
     assert held.listener.connections == {}
-    assert f"connect: not allowed {PLANNED}" in finished.stdout
+    assert f"connect: not allowed {outcomes['connect']}" in finished.stdout
     assert max(held.names.queries.values()) > 2
 
 
@@ -130,7 +132,7 @@ def test_a_name_that_moves_in_a_run(held: Held, moving: Moving) -> None:
     assert outcomes["connect"] > 0
     assert held.listener.connections.keys() == {ALLOWED}
     moving.move(6, OTHER)
-    assert counts(run(held, MOVING)) == {"ok": PLANNED}
+    assert counts(run(held, MOVING)).keys() == {"ok"}
     assert held.listener.received(ALLOWED) > 0
     assert held.listener.received(OTHER) > 0
 
@@ -147,13 +149,13 @@ def test_a_redirect_to_a_name_that_moves(held: Held, moving: Moving) -> None:
     moving.move(1, METADATA)
     flags = ("--redirect-to", MOVING)
     outcomes = counts(run(held, "http://allowed.test", *flags, path="/away"))
-    assert outcomes == {"connect": PLANNED}
-    assert held.listener.requests == {(ALLOWED, "allowed.test"): PLANNED}
+    assert outcomes.keys() == {"connect"}
+    assert held.listener.requests == {(ALLOWED, "allowed.test"): outcomes["connect"]}
     assert held.listener.connections.keys() == {ALLOWED}
     moving.move(1, OTHER)
     outcomes = counts(run(held, "http://allowed.test", *flags, path="/away"))
-    assert outcomes == {"ok": PLANNED}
-    assert held.listener.received(OTHER) == PLANNED
+    assert outcomes.keys() == {"ok"}
+    assert held.listener.received(OTHER) == outcomes["ok"]
 
 
 @pytest.mark.slow
@@ -178,7 +180,7 @@ def test_the_targets_of_a_tenant_are_addresses_after_a_change(
 
     # Without a list the same change is followed.
     moving.move(6, OTHER)
-    assert counts(run(held, MOVING, "--tenant", "search")) == {"ok": PLANNED}
+    assert counts(run(held, MOVING, "--tenant", "search")).keys() == {"ok"}
     assert held.listener.received(OTHER) > 0
 
     moving.move(6, METADATA)

@@ -91,7 +91,9 @@ def test_a_frozen_coordinator_is_not_missed_and_decides_nothing_when_it_wakes(
         with frozen(first.pid):
             time.sleep(20)
         finished = running.end()
-    assert_stack_adds_up(tmp_path / "work", finished, oracle, load.planned, quiet=True)
+    assert_stack_adds_up(
+        tmp_path / "work", finished, oracle, load.planned, quiet=True, late_max=load.late_max
+    )
 
 
 @pytest.mark.slow
@@ -112,7 +114,7 @@ def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
         first.until("listening anew")
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True, late_max=load.late_max)
 
 
 @pytest.mark.slow

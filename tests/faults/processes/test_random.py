@@ -53,7 +53,7 @@ def test_five_coordinators_of_which_some_are_always_dying(
             coordinators[victim] = ground.coordinator()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True, late_max=load.late_max)
 
 
 @pytest.mark.case(n=24)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, gone
+from tests.e2e.support.late_arrivals import all_but_late, late_of
 from tests.e2e.support.processes import descendants
 from tests.faults.support.stack_run import CHILDREN_GONE_S, arrivals_of
 
@@ -75,8 +76,13 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
     assert report["run"]["ending"] == "completed", finished.stderr
     received = arrivals_of(run, oracle.requests())
     assert max(received.values()) == 1, "an arrival was sent twice"
-    missing = set(range(secs * RPS)) - set(received)
-    assert missing == set(range(min(missing), max(missing) + 1)), "one hole, and no other"
+    missing = sorted(set(range(secs * RPS)) - set(received))
+    # A busy machine may drop arrivals as late anywhere; all others are missing in one interval.
+    late = min(late_of(report), RPS // 2)
+    count = len(missing) - late
+    assert count > 0, "nothing was missing while nothing ran"
+    spans = [missing[at + count - 1] - missing[at] + 1 for at in range(late + 1)]
+    assert min(spans) == count, "one hole, and no other"
     assert len(received) > before + RPS
     arrivals = report["arrivals"]
     assert arrivals["planned"] == secs * RPS
@@ -160,7 +166,7 @@ def test_a_run_that_is_not_resumed_ends_with_all_that_it_had(
     received = oracle.counts().received
     fresh = loadpilot.run(WEIGHTED, oracle.url, *load(5))
     assert fresh.judged == 0, fresh.stderr
-    assert oracle.counts().received == received + 5 * RPS
+    assert oracle.counts().received == received + all_but_late(fresh.report, RPS, 5)
     report = json.loads(loadpilot.call("report", run, "--json").stdout)
     assert report["run"]["ending"] == "aborted"
     assert report["arrivals"]["started"] == ended(report) == received
@@ -178,4 +184,4 @@ def test_a_followed_run_is_not_taken_from_its_command(loadpilot: Loadpilot, orac
         assert "is not paused; nothing was changed" in resumed.stdout
         finished = running.end()
     assert finished.judged == 0
-    assert oracle.counts().received == 8 * RPS
+    assert oracle.counts().received == all_but_late(finished.report, RPS, 8)

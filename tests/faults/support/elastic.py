@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.support.late_arrivals import LATE_MAX_SECS, late_of
 from tests.faults.support.loads import shards_of
 from tests.faults.support.stack_run import arrivals_of
 
@@ -84,3 +85,12 @@ def assert_accounted(
     for holder, count in started(report).items():
         assert count <= shares[holder] + excess_max, f"{holder} sent what was not its own"
     return missing
+
+
+def not_late(missing: set[int], finished: Finished, plan: Plan, *gone: str) -> set[int]:
+    """Of the arrivals that the target never got, those of the agents that were gone; holds when
+    the others are no more than what agents dropped as late."""
+    others = {arrival for arrival in missing if plan.owner(arrival)[0] not in gone}
+    late_max = min(late_of(finished.report), LATE_MAX_SECS * plan.rps)
+    assert len(others) <= late_max, "an agent that was there did not send what was its own"
+    return missing - others

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.support.command import SCENARIOS
+from tests.e2e.support.late_arrivals import LATE_MAX_SECS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +37,11 @@ class Load:
     @property
     def planned(self) -> int:
         return self.rps * self.secs
+
+    @property
+    def late_max(self) -> int:
+        """Number of arrivals that may be late where other tests run beside the case."""
+        return LATE_MAX_SECS * self.rps
 
     @property
     def local(self) -> tuple[str, ...]:
