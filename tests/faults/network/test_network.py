@@ -75,11 +75,13 @@ def test_five_seconds_of_silence_in_one_direction_cost_nothing(
     load = Load(100, 14)
     wired.agent("bad", url=wired.far_url)
     with under_way(wired, loadpilot, target, load) as running:
+        before = time.monotonic()
         with network.drops(hook):
-            time.sleep(5)
+            # nft takes longer to add the rule than to remove it: both are part of the five seconds.
+            time.sleep(5 - (time.monotonic() - before))
         finished = running.end()
     assert finished.report["run"]["ending"] == "completed", finished.stderr
-    wired.assert_adds_up(finished, target, load.planned, quiet=True)
+    wired.assert_adds_up(finished, target, load.planned, quiet=True, late_max=load.late_max)
 
 
 @pytest.mark.case(n=13)
