@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sdk.tests.support.documents import Block, blocks
-from tests.e2e.support.notebooks import cells
+from tests.e2e.scenario.notebooks import cells
 
 import loadpilot as dsl
 from loadpilot.client import Extras, LoadClient
