@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from services.gateway.tests.gateways import opened
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.fleet import free_port
 from tests.tidy.tracked import ROOT, tracked
 

@@ -18,7 +18,7 @@ from tests.deploy.catalogue import __file__ as catalogue
 from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, Files
 from tests.deploy.chart.pod_processes import Pods
 from tests.deploy.local_processes import PATIENCE_S
-from tests.e2e.support.arrival_drops import all_but_late
+from tests.e2e.support.dropped_arrivals import all_but_late
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import COMMAND, Finished
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.programs import SCENARIO
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.deploy.roles.tenant_server import TenantServer, is_refused
 from tests.e2e.cloud.operator_keys import Key, signed_again
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.fleet import NEAR
 from tests.oracle.oracle import Oracle, built_binary
 

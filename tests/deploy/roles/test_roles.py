@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import nats
 import pytest
 from tests.deploy.local_processes import PROGRAMS, keys, name_server, server_conf
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import COMMAND, Loadpilot, Running
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.fleet import NEAR, free_port
 from tests.oracle.oracle import Oracle, built_binary
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.deploy.local_processes import PROGRAMS
 from tests.deploy.roles.tenant_server import ANSWER_S, TenantServer, is_refused
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.fleet import NEAR
 from tests.e2e.support.http_calls import Caller
 from tests.oracle.oracle import Oracle, built_binary

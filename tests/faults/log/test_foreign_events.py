@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.faults.support.checker import VERSION, Evidence, Message, check
 from tests.faults.support.loads import WEIGHTED, Load
 

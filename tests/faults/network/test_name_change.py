@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.faults.support.held_addresses import ALLOWED, METADATA, OTHER, Held, held_addresses
 from tests.faults.support.network import why_not
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.faults.support.elastic import AGENT, COORDINATOR
 from tests.faults.support.held_addresses import ALLOWED, OTHER, Held, held_addresses
 from tests.faults.support.network import why_not

@@ -13,8 +13,8 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import SCENARIOS
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.faults.support.network import Network, own_network, why_not
 
 if TYPE_CHECKING:

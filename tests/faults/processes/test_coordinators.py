@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support import rawlog
-from tests.e2e.support.arrival_drops import all_but_late, assert_each_came_once
 from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.dropped_arrivals import all_but_late, assert_each_came_once
 from tests.faults.support.elastic import (
     AGENT,
     COORDINATOR,

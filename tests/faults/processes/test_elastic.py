@@ -12,8 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late, late_of
 from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.dropped_arrivals import all_but_late, late_of
 from tests.faults.support.elastic import (
     AGENT,
     BEAT_S,

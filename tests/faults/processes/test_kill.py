@@ -9,8 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late, assert_each_came_once
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, gone
+from tests.e2e.support.dropped_arrivals import all_but_late, assert_each_came_once
 from tests.e2e.support.processes import Part, descendants
 from tests.faults.support.stack_run import (
     CHILDREN_GONE_S,

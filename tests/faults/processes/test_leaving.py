@@ -9,7 +9,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.faults.support.elastic import (
     AGENT,
     COORDINATOR,

@@ -10,8 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late, late_of
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, gone
+from tests.e2e.support.dropped_arrivals import all_but_late, late_of
 from tests.e2e.support.processes import descendants
 from tests.faults.support.stack_run import CHILDREN_GONE_S, arrivals_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.support.arrival_drops import LATE_MAX_SECS, late_of
+from tests.e2e.support.dropped_arrivals import LATE_MAX_SECS, late_of
 from tests.faults.support.loads import shards_of
 from tests.faults.support.stack_run import arrivals_of
 

@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.support.arrival_drops import LATE_MAX_SECS
 from tests.e2e.support.command import SCENARIOS
+from tests.e2e.support.dropped_arrivals import LATE_MAX_SECS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

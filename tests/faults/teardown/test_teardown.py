@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.arrival_drops import all_but_late
 from tests.e2e.support.command import Loadpilot, Running, gone
+from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.processes import descendants
 from tests.e2e.support.python_tasks import routes
 from tests.faults.support.breakable_fleet import frozen
