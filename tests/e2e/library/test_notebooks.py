@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support import notebooks
+from tests.e2e.scenario import notebooks
 from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ SHORT = ("--rps", str(RPS), "--duration", f"{SECS}s")
 PLANNED = RPS * SECS
 HELD = re.compile(r"generation 1: (.+)")
 RUNS_MAX = 5
-"""Maximum number of runs that `trusted` starts."""
+"""Maximum number of runs that start again since the machine was busy."""
 
 SCRIPTED = """
 import math
