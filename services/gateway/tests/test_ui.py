@@ -88,7 +88,7 @@ class Past(VUser):
 def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the pages fail, or show a run that is over as running, after its command has ended
     or was killed. 12 s."""
-    weighted = SCENARIOS / "weighted.py"
+    load = (SCENARIOS / "weighted.py", oracle.url, "--rps", "20", "--duration", "600s")
     with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
         gateway, _, known = opened(running)
 
@@ -97,14 +97,15 @@ def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: 
             assert answer.status == 200, answer.body
             return str(next(one["state"] for one in answer.json["runs"] if one["run"] == run))
 
-        with loadpilot.start(weighted, oracle.url, "--rps", "20", "--duration", "3s") as beside:
+        with loadpilot.start(*load) as beside:
             run = beside.run_id()
             assert state_of(run) not in FINAL_STATES
             assert gateway.api(f"/runs/{run}", known).status == 200
+            beside.signal(signal.SIGINT)
             beside.end()
             assert state_of(run) in FINAL_STATES
-            assert gateway.api(f"/runs/{run}", known).json["run"]["ending"] == "completed"
-        with loadpilot.start(weighted, oracle.url, "--rps", "20", "--duration", "600s") as beside:
+            assert gateway.api(f"/runs/{run}", known).json["run"]["ending"] == "stopped"
+        with loadpilot.start(*load) as beside:
             run = beside.run_id()
             with gateway.live(run, known) as live:
                 events = live.events()
