@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Stand:
     """A stack for reading: its own, or that of another command."""
 
-    def __init__(self, log_dir: Path, *, is_of_other: bool) -> None:
+    def __init__(self, log_dir: Path, *, has_other_owner: bool) -> None:
         self.log_dir = log_dir
-        self.is_of_other = is_of_other
+        self.has_other_owner = has_other_owner
         self.is_stopped = False
 
     def ready(self, _interrupted: object) -> Address:
@@ -34,7 +34,7 @@ class Stand:
 @pytest.fixture
 def stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stand]:
     """The stacks that are found: two of other commands, then an own one."""
-    stacks = [Stand(tmp_path, is_of_other=is_of_other) for is_of_other in (True, True, False)]
+    stacks = [Stand(tmp_path, has_other_owner=other) for other in (True, True, False)]
     left = iter(stacks)
     monkeypatch.setattr(LocalStack, "for_reading", lambda _log_dir: next(left))
     return stacks
@@ -47,7 +47,7 @@ def test_a_stack_that_ends_meanwhile_is_replaced(
     """Broken if a command fails since another command of the log ends in that moment."""
 
     def join(stack: LocalStack, address: Address) -> str:
-        if stack.is_of_other:
+        if stack.has_other_owner:
             raise fault
         return address.token
 
@@ -58,7 +58,7 @@ def test_a_stack_that_ends_meanwhile_is_replaced(
 
 def test_a_fault_of_the_own_stack_is_raised_at_once(stacks: list[Stand], tmp_path: Path) -> None:
     """Broken if a command tries for 30 s what cannot work."""
-    stacks[0].is_of_other = False
+    stacks[0].has_other_owner = False
 
     def join(_stack: LocalStack, _address: Address) -> None:
         raise _native.Fault("refused")

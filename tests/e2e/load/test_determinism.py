@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
-from tests.e2e.support.command import SCENARIOS, Loadpilot
-from tests.e2e.support.dropped_arrivals import late_of
-from tests.e2e.support.short_run import RUNS_MAX
-from tests.oracle.oracle import Oracle, built_binary
+from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
+from tests.e2e.support.short_run import punctual
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.oracle.oracle import Oracle
 
 VARIED = SCENARIOS / "varied.py"
 ARRIVALS = 300
@@ -21,21 +21,12 @@ Content: TypeAlias = tuple[str, str, int, str]
 
 
 def offered(folder: Path, agents: int, seed: str) -> dict[str, Content]:
-    """What the target received, by arrival and step, in a run that dropped no arrival as late."""
-    for number in range(RUNS_MAX):
-        load, late = offered_once(folder.with_name(f"{folder.name}-{number}"), agents, seed)
-        if not late:
-            return load
-    raise AssertionError(f"{RUNS_MAX} runs dropped arrivals as late")
+    """What the target received, by arrival and step."""
 
+    def run(loadpilot: Loadpilot, oracle: Oracle) -> Finished:
+        return loadpilot.run(VARIED, oracle.url, "--agents", str(agents), "--seed", seed)
 
-def offered_once(folder: Path, agents: int, seed: str) -> tuple[dict[str, Content], int]:
-    """What the target received, and how many arrivals were dropped as late."""
-    folder.mkdir()
-    with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
-        finished = Loadpilot(folder / "work").run(
-            VARIED, oracle.url, "--agents", str(agents), "--seed", seed
-        )
+    with punctual(folder, run) as (_, finished, oracle):
         assert finished.judged == 0, finished.stderr
         assert finished.report["run"]["seed"] == int(seed)
         requests = oracle.requests()
@@ -49,11 +40,8 @@ def offered_once(folder: Path, agents: int, seed: str) -> tuple[dict[str, Conten
         for request in requests
     }
     assert len(by_id) == len(requests) == finished.report["calls"]["attempted"]
-    arrivals = {int(name.split("/")[0]) for name in by_id}
-    late = late_of(finished.report)
-    assert arrivals <= set(range(ARRIVALS))
-    assert len(arrivals) == ARRIVALS - late
-    return by_id, late
+    assert {name.split("/")[0] for name in by_id} == {str(n) for n in range(ARRIVALS)}
+    return by_id
 
 
 @pytest.fixture(scope="module")

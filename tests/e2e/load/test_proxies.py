@@ -211,9 +211,9 @@ def test_a_proxy_that_is_not_there_is_told_apart(
     assert oracle.counts().connections == 0
     with ExitStack() as proxies:
         url = opened(proxies, kind, tmp_path)
-        nobody = loadpilot.run(SCENE, f"http://127.0.0.1:{closed_port}", "--proxy", url)
+        without_target = loadpilot.run(SCENE, f"http://127.0.0.1:{closed_port}", "--proxy", url)
     # tinyproxy answers 500.
-    assert_failed(nobody, "proxy_refused" if kind == "http" else "proxy_no_connection")
+    assert_failed(without_target, "proxy_refused" if kind == "http" else "proxy_no_connection")
 
 
 def test_an_agent_of_a_fleet_allows_proxies_only_if_told(

@@ -18,7 +18,8 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.e2e.support.command import COMMAND, Finished, Loadpilot
-from tests.oracle.oracle import Oracle, built_binary
+from tests.e2e.support.short_run import punctual
+from tests.oracle.oracle import Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,13 +49,14 @@ VEGETA = 12
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loadpilot, Finished, Oracle]]:
     """A run of 400 calls by two agents, all sampled. 8 s."""
-    folder = tmp_path_factory.mktemp("dump")
-    with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
+
+    def run(loadpilot: Loadpilot, oracle: Oracle) -> Finished:
         oracle.delay(20, path="/slow")
         oracle.status(404, fraction=0.1)
-        loadpilot = Loadpilot(folder / "work")
-        finished = loadpilot.run(SHOP, oracle.url, "--agents", "2", "--samples", "calls.csv")
-        yield loadpilot, finished, oracle
+        return loadpilot.run(SHOP, oracle.url, "--agents", "2", "--samples", "calls.csv")
+
+    with punctual(tmp_path_factory.mktemp("dump"), run) as shop:
+        yield shop
 
 
 Shop = tuple[Loadpilot, Finished, Oracle]

@@ -1,17 +1,22 @@
 """Short runs: one of two seconds on a fleet, with the check that it is complete, and those that
-start again because one stall of a busy machine made them INVALID."""
+start again because one stall of a busy machine made them INVALID, or arrivals late."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.dropped_arrivals import late_of
+from tests.oracle.oracle import Oracle, built_binary
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.e2e.support.command import Finished
-    from tests.oracle.oracle import Oracle
 
 RPS, SECS = 50, 2
 SHORT = ("--rps", str(RPS), "--duration", f"{SECS}s")
@@ -68,3 +73,20 @@ def trusted(run: Callable[[], Finished]) -> Finished:
         if finished.judged == finished.code:
             return finished
     return run()
+
+
+@contextmanager
+def punctual(
+    folder: Path, run: Callable[[Loadpilot, Oracle], Finished]
+) -> Iterator[tuple[Loadpilot, Finished, Oracle]]:
+    """A run with an oracle of its own, for a test that needs each arrival: runs again while some
+    were dropped as late. The last run is returned as it is."""
+    for number in range(RUNS_MAX):
+        place = folder / str(number)
+        place.mkdir(parents=True)
+        with Oracle(built_binary(), place / "oracle.jsonl") as oracle:
+            loadpilot = Loadpilot(place / "work")
+            finished = run(loadpilot, oracle)
+            if not late_of(finished.report) or number == RUNS_MAX - 1:
+                yield loadpilot, finished, oracle
+                return

@@ -87,7 +87,7 @@ def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.
     with ReadersLock(log_dir) as lock:
 
         def join(stack: LocalStack, address: Address) -> _native.Session:
-            if stack.is_of_other:
+            if stack.has_other_owner:
                 lock.share()
             return connect(address)
 
@@ -96,7 +96,7 @@ def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.
             yield session
         finally:
             session.close()
-            if not stack.is_of_other:
+            if not stack.has_other_owner:
                 lock.wait_for_others()
             stack.stop()
 
@@ -118,7 +118,7 @@ def opened(
                 return stack, join(stack, address)
         except (StackFault, _native.Fault):
             stack.stop()
-            if not stack.is_of_other or monotonic() > give_up:
+            if not stack.has_other_owner or monotonic() > give_up:
                 raise
             sleep(RETRY_SECS)
         except BaseException:

@@ -112,8 +112,8 @@ class LocalStack:
             reader.start()
         self._causes: set[tuple[object, object]] = set()
         self.log_dir: Path | None = None
-        self.is_of_other = False
-        """Whether another command's stack uses the log, of which `ready` returned the address."""
+        self.has_other_owner = False
+        """Whether `ready` returned the address of a stack that another command owns."""
         self.listening: dict[str, Any] | None = None
         """Address and token for other machines, if the stack is open to them."""
 
@@ -181,7 +181,7 @@ class LocalStack:
                     self.listening = facts.get("listening")
                     return address(Path(facts["stack_file"]))
                 case Event(EventKind.BUSY, facts):
-                    self.is_of_other = True
+                    self.has_other_owner = True
                     return address(Path(facts["stack_file"]))
                 case _:
                     raise self.fault(event)

@@ -162,7 +162,7 @@ def _on_new_stack(
         address = stack.ready(interruptions.any)
         if address is None:
             raise KeyboardInterrupt
-        if stack.is_of_other:
+        if stack.has_other_owner:
             if is_running(log):
                 what = f"run {one.run} is under way: another command has the stack of {log}"
             else:

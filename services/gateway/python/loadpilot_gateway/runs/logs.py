@@ -184,11 +184,11 @@ class Opened:
 
     def has_ended(self) -> bool:
         """Whether the stack of another command, to which this is connected, has ended."""
-        return self._stack.is_of_other and living_stack(self._folder) != self._facts
+        return self._stack.has_other_owner and living_stack(self._folder) != self._facts
 
     def has_readers(self) -> bool:
         """Whether other commands read through the server that was started here."""
-        return not self._stack.is_of_other and self._readers.has_others()
+        return not self._stack.has_other_owner and self._readers.has_others()
 
     def end(self) -> None:
         """End the connections, and the server if it was started here."""
@@ -246,8 +246,8 @@ class FolderLog(Log):
         """List its runs; while its files do not change, the list stays valid."""
         # Before the list is read: what is written meanwhile is read the next time.
         looked = self._look()
-        is_of_other = (self._folder / STACK_FILE).exists() and self._open is None
-        if is_of_other or looked != self._seen:
+        is_used_by_other_command = (self._folder / STACK_FILE).exists() and self._open is None
+        if is_used_by_other_command or looked != self._seen:
             self._seen = None
             self.forget()
         found = super().runs(now=now and self._seen is None)
