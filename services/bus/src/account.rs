@@ -13,8 +13,8 @@ const MESSAGE_BYTES: u64 = 1_000_000;
 /// Number of consumers of a stream that suffices a busy fleet.
 const CONSUMERS: u64 = 32;
 
-/// What an account allows and uses, as far as a server tells it to the account's users. It tells
-/// nobody how many connections it allows.
+/// What an account allows and uses, as far as the server reports it to the account's users. The
+/// server does not report how many connections it allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// Version of the server.
@@ -202,7 +202,7 @@ impl fmt::Display for Shortage {
 }
 
 /// A size in KiB, MiB or GiB, with one digit, which is rounded down.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         0..0x10_0000 => (1 << 10, "KiB"),
         0x10_0000..0x4000_0000 => (1 << 20, "MiB"),

@@ -78,8 +78,23 @@ pub enum Fault {
         /// Version that the server reports.
         found: String,
     },
+    /// All accounts together have reserved what the server allows.
+    #[error(
+        "nats-server has no room for stream {stream}, which reserves {needed}: raise `max_file` of \
+         its jetstream section (without it, three quarters of the disk that was free when the \
+         server started), or delete streams of other accounts"
+    )]
+    ServerFull {
+        /// Name of the stream, which was not created.
+        stream: String,
+        /// Size that the stream reserves, with its unit.
+        needed: String,
+    },
     /// The account has no JetStream.
-    #[error("JetStream is not available: {why}")]
+    #[error(
+        "JetStream is not available: {why}. It is not enabled for this account, or the server has \
+         no room for the storage that the account reserves"
+    )]
     NoJetStream {
         /// Error of the server.
         why: String,

@@ -31,7 +31,7 @@ ROLES = ("coordinator", "agent", "gateway", "watcher")
 SERVER = """
 listen: "127.0.0.1:{port}"
 include "users/operator.conf"
-jetstream {{ store_dir: "{folder}/store", sync_interval: always }}
+jetstream {{ store_dir: "{folder}/store", sync_interval: always, max_file: 64G }}
 tls {{ cert_file: "{own.cert}", key_file: "{own.key}", ca_file: "{own.authority}", verify: true }}
 """
 

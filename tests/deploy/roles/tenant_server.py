@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import nats
 from tests.e2e.cloud.operator_keys import Key, signed_again
 from tests.e2e.support.command import COMMAND, Running
-from tests.e2e.support.fleet import free_port, nats_server
+from tests.e2e.support.fleet import JETSTREAM, free_port, nats_server
 
 from loadpilot.local.fleet_server.user_files import write
 from loadpilot.local.fleet_server.user_folder import Request
@@ -28,7 +28,7 @@ STORED = 3 << 30
 SERVER = """
 listen: "127.0.0.1:{port}"
 include "{users}"
-jetstream {{ store_dir: "{store}", sync_interval: always }}
+{jetstream}
 """
 
 
@@ -62,7 +62,8 @@ class TenantServer:
         if wider[0]:
             self._widen(*wider)
         conf = self.users / "server.conf"
-        lines = SERVER.format(port=port, users=self.config.name, store=folder / "store")
+        jetstream = JETSTREAM.format(store=folder / "store")
+        lines = SERVER.format(port=port, users=self.config.name, jetstream=jetstream)
         conf.write_text(lines, encoding="utf-8")
         self._conf = conf
         self._open = ExitStack()

@@ -31,7 +31,7 @@ class Hosted(Fleet):
         access: str,
         *,
         identity: Identity | None = None,
-        store: str = "",
+        store: str = "max_file: 64G",
     ) -> None:
         super().__init__(folder, environ)
         environ.delenv("NATS_TOKEN")

@@ -30,7 +30,9 @@ class Shop(VUser):
 """Needs the bucket, for a secret, and the object store, for a large body."""
 
 
-def hub(tmp_path: Path, environ: pytest.MonkeyPatch, store: str = "") -> tuple[Hosted, int]:
+def hub(
+    tmp_path: Path, environ: pytest.MonkeyPatch, store: str = "max_file: 64G"
+) -> tuple[Hosted, int]:
     """The server with the log, and the port at which it takes leaf nodes."""
     port = free_port()
     leaves = f'leafnodes {{ listen: "127.0.0.1:{port}" }}\n'
@@ -84,7 +86,7 @@ def test_a_log_in_the_domain_of_another_server(
     """Broken if a part of the log is created or read in the JetStream of the leaf node.
 
     Everybody is connected to a leaf node with JetStream of its own; the log is in the hub's."""
-    fleet, hub_port = hub(tmp_path, monkeypatch, "domain: hub")
+    fleet, hub_port = hub(tmp_path, monkeypatch, "max_file: 64G, domain: hub")
     store = f'jetstream {{ store_dir: "{tmp_path / "edge"}", domain: edge }}'
     port = free_port()
     fleet.set(NATS_TOKEN="fleet:made-up", SHOP_KEY="hush")

@@ -94,6 +94,18 @@ def test_a_log_that_does_not_fit_is_refused_before_a_part_exists(
         assert not list((fleet.folder / "store").rglob("streams/*/meta.inf"))
 
 
+def test_a_server_without_room_for_the_log_says_what_to_raise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a coordinator on a server whose storage is reserved repeats only its answer."""
+    access = account(user("made-up"))
+    fleet = Hosted(tmp_path, monkeypatch, access, store="max_file: 1GiB")
+    fleet.set(NATS_TOKEN="fleet:made-up")
+    with fleet:
+        said = refused(fleet, "coordinator")
+    assert "no room for stream LP_DATA, which reserves 2.0 GiB: raise `max_file`" in said
+
+
 def test_connections_are_counted_before_a_run_and_explained_when_refused(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

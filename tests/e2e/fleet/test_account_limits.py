@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.command import COMMAND, Running
-from tests.e2e.support.fleet import Fleet
+from tests.e2e.support.fleet import JETSTREAM, Fleet
 from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def limited(fleet: Fleet, max_file: int, streams: int) -> None:
     )
     (fleet.folder / "nats.conf").write_text(
         f'listen: "127.0.0.1:{fleet.port}"\n'
-        f'jetstream {{ store_dir: "{fleet.folder / "store"}", sync_interval: always }}\n'
+        f"{JETSTREAM.format(store=fleet.folder / 'store')}\n"
         f"accounts {{ FLEET: {{ {account} }} }}\n",
         encoding="utf-8",
     )

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 NEAR = "127.0.0.0/8,::1"
 """What the agents of a test may connect to: their targets are on loopback."""
+JETSTREAM = 'jetstream {{ store_dir: "{store}", sync_interval: always, max_file: 64G }}'
+"""The log's part of a server's configuration. Without `max_file` a server with several accounts has
+room for all of them only if enough of the disk is free."""
 PLAIN_AGENT = built_binary().with_name("loadpilot-agent")
 """The binary without Python."""
 FIRST_PORT, PORTS, WORKERS = 21_000, 500, 22
@@ -77,7 +80,7 @@ class Fleet:
         lines = [
             f'listen: "127.0.0.1:{self.port}"',
             f'authorization {{ token: "{self.token}" }}',
-            f'jetstream {{ store_dir: "{store}", sync_interval: always }}' if jetstream else "",
+            JETSTREAM.format(store=store) if jetstream else "",
         ]
         (self.folder / "nats.conf").write_text("\n".join(lines), encoding="utf-8")
 

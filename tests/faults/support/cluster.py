@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import nats
-from tests.e2e.support.fleet import free_port, nats_server
+from tests.e2e.support.fleet import JETSTREAM, free_port, nats_server
 from tests.faults.support.breakable_fleet import Ground
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Cluster(Ground):
                 f"server_name: {node}",
                 f'listen: "{clients[node]}"',
                 f'authorization {{ token: "{self.token}" }}',
-                f'jetstream {{ store_dir: "{store}", sync_interval: always }}',
+                JETSTREAM.format(store=store),
                 f'cluster {{ name: log, listen: "{routes[node]}", routes: [{listed}] }}',
             ]
             self._config(node).write_text("\n".join(lines), encoding="utf-8")

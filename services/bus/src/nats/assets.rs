@@ -21,6 +21,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy
 use serde::Deserialize;
 
 use super::{Nats, api};
+use crate::account::size;
 use crate::{Fault, Stream};
 
 /// Maximum number of consumers of a stream. Tails are few: more is a leak.
@@ -147,6 +148,14 @@ impl Nats {
                     if reason.error_code() == ErrorCode::STREAM_NAME_EXIST =>
                 {
                     Ok(None)
+                }
+                CreateStreamErrorKind::JetStream(reason)
+                    if reason.error_code() == ErrorCode::STORAGE_RESOURCES_EXCEEDED =>
+                {
+                    Err(Fault::ServerFull {
+                        stream: wanted.name.clone(),
+                        needed: size(u64::try_from(wanted.max_bytes).unwrap_or_default()),
+                    })
                 }
                 _ => Err(api::fault(&format!("create stream {}", wanted.name), &err)),
             },
