@@ -69,6 +69,7 @@ def test_files_and_answers_are_compressed_for_callers_that_accept_it(
     assert json.loads(gzip.decompress(body))["info"]["title"] == "LoadPilot gateway"
 
 
+@pytest.mark.slow
 def test_a_live_view_is_sent_at_once_to_a_caller_that_accepts_gzip(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

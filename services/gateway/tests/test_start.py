@@ -141,6 +141,7 @@ def test_a_past_run_is_started_again_at_half_the_rate(
     assert len(gateway.api("/runs").json["runs"]) == 2
 
 
+@pytest.mark.slow
 def test_a_run_with_hooks_is_left_to_the_command(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

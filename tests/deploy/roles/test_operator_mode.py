@@ -78,6 +78,7 @@ def claims(text: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_a_user_of_a_new_tenant_needs_no_server(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:

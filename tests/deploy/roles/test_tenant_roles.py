@@ -335,6 +335,7 @@ async def _answer_reaches_another(server: TenantServer, answers: int) -> bool:
     return bool(count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jwts", [False, True], ids=["keys", "jwts"])
 def test_each_account_has_programs_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, jwts: bool

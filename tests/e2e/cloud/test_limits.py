@@ -127,6 +127,7 @@ def test_connections_are_counted_before_a_run_and_explained_when_refused(
     assert oracle.counts().received == 0
 
 
+@pytest.mark.slow
 def test_a_gateway_refuses_more_agents_than_the_account_connects(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ GATE = ("--threshold", f"p50_ms={LIMIT_MS}", "--threshold", "error_rate=50")
 DELAY_SECS = 4
 
 
+@pytest.mark.slow
 def test_a_breach_stops_the_run_and_fails_it(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """The log, and so every later reader, knows the gate, its limit and its figure."""
     oracle.command(f"delay {SLOW_MS}")

@@ -276,6 +276,7 @@ def test_metrics_and_checks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
     assert 0 < int(gates["orders.count"][1]) <= 2 * prefix.counts[0]
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if the view loses what a killed agent had reported, or says nothing of the loss."""
     flags = ("--rps", "60", "--duration", "6s", "--agents", "2")

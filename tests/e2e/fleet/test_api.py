@@ -271,6 +271,7 @@ def test_without_nats_it_lives_and_is_not_ready(
     assert oracle.counts().received == 0
 
 
+@pytest.mark.slow
 def test_the_end_of_a_coordinator_is_announced(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -62,7 +62,10 @@ class Guarded(VUser):
 OF_SCENARIO = ("bearer", "visitor", "cookie", "password")
 OF_FLEET = ("shop_key", "proxy", "sink", "coordinator", "session", "metrics")
 SHORT = ("--lost-after", "4s", "--fence-after", "3s", "--owner-gone-after", "3s")
-ENDINGS = ("succeeds", "fails", "agent_killed", "coordinator_killed", "command_killed")
+ENDINGS = (
+    *("succeeds", "agent_killed", "command_killed"),
+    *(pytest.param(ending, marks=pytest.mark.long) for ending in ("fails", "coordinator_killed")),
+)
 READ = (
     *("", "/plan", "/story", "/agents", "/series", "/heat", "/errors", "/annotations"),
     *("/page", "/file", "/live"),

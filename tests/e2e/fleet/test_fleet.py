@@ -131,6 +131,7 @@ def test_a_run_asks_for_labels(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracl
     assert "needs zone=asia: 0 of 2 agents have it" in refused.stdout
 
 
+@pytest.mark.slow
 def test_an_agent_that_joins_late_is_waited_for(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

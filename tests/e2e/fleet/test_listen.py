@@ -145,6 +145,7 @@ def assert_closed_to_the_uninvited(invited: Invited) -> None:
     assert listening[invited.port].startswith("0200007F"), "it listens at the address of the flag"
 
 
+@pytest.mark.slow
 def test_a_certificate_of_ones_own(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,7 @@ def test_a_freeze_is_seen_in_full_when_nothing_waits_for_a_slot(
     assert latency["co_factor"] <= 1.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_freeze_is_seen_in_full_when_all_but_ten_wait(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

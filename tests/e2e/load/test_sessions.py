@@ -308,6 +308,7 @@ class Clerk(VUser):
 """
 
 
+@pytest.mark.slow
 def test_each_type_of_a_mix_has_its_sessions(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users of a type leave as those of another do, or are counted there. 8 s."""
     finished = loadpilot.run(MIX, oracle.url, "--agents", "2")

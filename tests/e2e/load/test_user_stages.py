@@ -55,6 +55,7 @@ def assert_inside(times: Sequence[int], begin_us: float, end_us: float) -> None:
     assert sum(one > end_us + SLACK_US for one in times) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", ["1", "4"])
 def test_users_come_and_leave_along_the_line(
     loadpilot: Loadpilot, oracle: Oracle, agents: str

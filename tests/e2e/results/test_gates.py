@@ -136,6 +136,7 @@ def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) ->
     assert "no request was answered well" in finished.stdout
 
 
+@pytest.mark.slow
 def test_a_good_warm_up_does_not_excuse_what_is_measured(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

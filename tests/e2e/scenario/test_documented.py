@@ -124,6 +124,7 @@ class S(VUser):
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rps", "agents"), [(3, 2), (60, 1), (60, 3)])
 def test_weights_hold_in_every_window(
     loadpilot: Loadpilot, oracle: Oracle, rps: int, agents: int

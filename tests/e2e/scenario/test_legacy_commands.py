@@ -269,6 +269,7 @@ def test_a_command_does_what_it_did(row: Row, project: Project, results: Path) -
         assert re.search(f"^{pattern}$", said, re.MULTILINE), (pattern, said)
 
 
+@pytest.mark.slow
 def test_the_run_of_an_old_file_is_counted_by_its_target(project: Project) -> None:
     """Broken if a file in the old form sends other requests than it says, or prints no banner,
     progress, summary or thresholds."""

@@ -206,6 +206,7 @@ def failing_sync(pid: int) -> Iterator[None]:
             tracer.send_signal(signal.SIGINT)
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=17)
 @pytest.mark.parametrize("stream", ["LP_DATA", pytest.param("LP_CTL", marks=pytest.mark.long)])
 def test_a_stream_at_its_limit_ends_the_run_in_words(

@@ -91,6 +91,7 @@ def test_two_coordinators_that_race_from_the_start_decide_as_one(
     assert_ran_as_planned(finished, oracle.requests())
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=20)
 def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     loadpilot: Loadpilot, oracle: Oracle

@@ -154,6 +154,7 @@ def test_every_route_asks_for_its_role(fleet: Fleet, gateways: Gateways, keys: K
     assert b"sha256" not in listed.body
 
 
+@pytest.mark.slow
 def test_a_key_acts_and_ends_at_once(
     fleet: Fleet,
     gateways: Gateways,

@@ -330,7 +330,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     /// However facts, losses, stops and coordinators interleave, the control log stays sound, and
     /// a run without owner and agents still ends.

@@ -90,7 +90,7 @@ pub(crate) fn balances(report: &Report) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     /// Every figure of the report is what a walk over all arrivals finds.
     #[test]

@@ -154,7 +154,7 @@ fn token_gate(warm_up_us: u64) -> WhatIf {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     /// Broken if a block of many ticks holds something else than those ticks, or is not made anew
     /// when one of them has changed.

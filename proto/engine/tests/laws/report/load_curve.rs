@@ -78,7 +78,7 @@ fn whole(history: &History, from_us: u64, to_us: u64) -> Option<(u64, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Broken if a level counts a call of a ramp, of another level or of the warm-up, loses one of
     /// its own, or averages percentiles.

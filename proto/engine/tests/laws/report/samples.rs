@@ -122,7 +122,7 @@ fn written(history: &History, table: &SampleTable, mut form: SampleText) -> (Str
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// A column that lost a value, or read into the next one, would tell of other calls.
     #[test]

@@ -166,7 +166,7 @@ fn raised(history: &History, slice: &Slice) -> Vec<LastCall> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     /// Broken if a slice holds anything else than what really happened in it, call by call.
     #[test]
@@ -412,7 +412,7 @@ fn what_a_slice_cannot_mean_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Broken if a fold that is stored half-way, and continues from there, differs from the fold of
     /// the whole log.

@@ -50,7 +50,7 @@ fn sum(one: &ArrivalCounts, other: &ArrivalCounts) -> ArrivalCounts {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Broken if a zoomed page shows figures of another time than the selected one.
     #[test]

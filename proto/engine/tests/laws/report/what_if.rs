@@ -53,7 +53,7 @@ fn under(seed: u64, change: impl Fn(&mut Plan)) -> Report {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Broken if a question that changes nothing changes the answer.
     #[test]

@@ -188,7 +188,7 @@ fn all_of(workload: &Workload, share: &Share) -> BTreeSet<(u32, u32, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     /// Broken if four agents play other sessions than one, or if an agent that takes a place over
     /// at any moment finds another session there than the one before it had.

@@ -178,7 +178,7 @@ impl Sums {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Cores are harvested in any order: a merge that cared would make reports differ.
     #[test]

@@ -100,7 +100,7 @@ fn near(value: f64) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     /// Broken if a value is counted twice, lost, of the warm-up, of another task, or of a holder
     /// that others had replaced. (That no order or repetition shows is the digest's law.)
