@@ -190,7 +190,7 @@ async fn the_time_out_covers_all_redirects() {
         _ => Act::Wait(gate.clone()),
     });
     let mut plan = following(&peer, Http::V1, Some(5));
-    plan.timeout_us = 100_000;
+    plan.timeout_us = 2_000_000;
     let counted = Cores::new(plan, 1, 100).start().finish().await;
     let late = BTreeMap::from([(Outcome::Timeout, ARRIVALS)]);
     assert_eq!(counted.outcomes(), late);
