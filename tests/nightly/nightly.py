@@ -84,7 +84,8 @@ def stages(seed: int) -> list[Stage]:
     is_any = ("-m", "long or not long")
     # Folders without a step of their own.
     others = ("sdk/tests", "services", "tests/e2e", "tests/browser", "--ignore=sdk/tests/soundness")
-    soundness = ("pytest", "sdk/tests/soundness", *is_any, "-n", f"{WORKERS}", "--timeout=14400")
+    beside = ("-n", f"{WORKERS}")
+    soundness = ("pytest", "sdk/tests/soundness", *is_any, *beside, "--timeout=14400")
     # The laws; the other tests of the workspace draw nothing at random.
     laws = ("cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--test", "laws")
     # A thread of idle priority has no slice of its own.
@@ -94,7 +95,10 @@ def stages(seed: int) -> list[Stage]:
         # Before the fault cases start programs, which this step may replace.
         Stage([Step("builds", ("cargo", "test", "--workspace", "--quiet", "--no-run"))]),
         Stage(
-            [Step("fault cases", (*faults, "-n", f"{WORKERS}", "-m", "not timed"), faults_seed)],
+            [
+                Step("fault cases", (*faults, "-m", "not timed", *beside), faults_seed),
+                Step("long tests", ("pytest", *others, "-m", "long and not timed", *beside)),
+            ],
             computing=[
                 Step(
                     "simulation",
@@ -108,7 +112,7 @@ def stages(seed: int) -> list[Stage]:
         Stage(
             [
                 Step("timed fault cases", (*faults, "-m", "timed"), faults_seed),
-                Step("long tests", ("pytest", *others, "-m", "long")),
+                Step("timed long tests", ("pytest", *others, "-m", "long and timed")),
                 Step("comparisons", ("python", "-m", "tests.nightly.comparisons", f"{seed}", "10")),
                 Step("searches", ("python", "-m", "tests.nightly.searches", f"{seed}", "10")),
                 Step("bug bank", ("python", "tests/bugbank/bank.py")),
