@@ -107,11 +107,13 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
 
 @pytest.mark.slow
 def test_a_killed_run_is_read_and_not_steered(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the watch of a killed run never ends, a request for a stack that is gone takes
-    effect later, or a resume beside a reader pretends that the run goes on. 15 s."""
+    """Broken if a killed run is listed as running, its watch never ends, a request for a stack
+    that is gone takes effect later, or a resume beside a reader pretends that it goes on. 15 s."""
     with loadpilot.start(WEIGHTED, oracle.url, *load(600)) as running:
         run = kill_all(running, oracle)
     received = oracle.counts().received
+    (row,) = [row for row in loadpilot.call("runs").stdout.splitlines() if row.startswith(run)]
+    assert row.split()[3] == "killed", row
     (log,) = loadpilot.log.glob("log-*")
     with reading(log, lambda: False):
         # The reader has a stack, which is not that of the run.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from .. import _native
 from ..local.folders import ROOT, RUN_FILE, cache_of, log_dirs, run_files, running
 from ..local.log_readers import reading
-from ..local.stack import StackFault
+from ..local.stack import StackFault, is_running
 from ..problem import nearest
 from .nats_settings import Server
 from .outcome import FINAL_STATES
@@ -45,6 +45,8 @@ class PastRun:
 
     log: Log
     facts: dict[str, Any]
+    has_stack: bool = True
+    """Whether a folder has a stack that runs its runs; fleets and run files count as having one."""
 
     @property
     def run(self) -> str:
@@ -70,8 +72,12 @@ class PastRun:
 
     @property
     def state(self) -> str:
-        """Its ending, else its state."""
-        return str(self.facts["ending"] or self.facts["state"]) if self.facts["asked"] else "set up"
+        """Its ending, else its state; "killed" if no process is left that could end it."""
+        if not self.facts["asked"]:
+            return "set up"
+        if not (self.is_over or self.has_stack):
+            return "killed"
+        return str(self.facts["ending"] or self.facts["state"])
 
 
 class OpenLogs:
@@ -152,13 +158,21 @@ def every_run(
     logs: list[Log] = [server] if server is not None else [*here]
     for log in logs:
         try:
+            # A run that ends while its log is read was running: the stack is looked for before.
+            had_stack = _has_stack(log)
             with open_log(log, through) as session:
-                past += [PastRun(log, facts) for facts in json.loads(session.runs())]
+                found = json.loads(session.runs())
+            has_stack = had_stack or _has_stack(log)
+            past += [PastRun(log, facts, has_stack) for facts in found]
         except _native.Refused as refused:
             if not (isinstance(log, Path) and log.suffix == RUN_FILE):
                 raise
             say(f"left out: {safe(str(refused))}")
     return sorted(past, key=lambda one: one.run)
+
+
+def _has_stack(log: Log) -> bool:
+    return not (isinstance(log, Path) and log.is_dir()) or is_running(log)
 
 
 def indexed(session: _native.Session, one: PastRun) -> _native.Reading:
