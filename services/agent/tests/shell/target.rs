@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::script::PATIENCE;
+
 /// Answers every request with 200 and remembers what it saw.
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
@@ -53,9 +55,9 @@ impl Target {
     /// Waits until it has seen `count` requests.
     pub(crate) async fn seen(&self, count: u64) {
         let mut total = self.total.clone();
-        total
-            .wait_for(|&total| total >= count)
+        tokio::time::timeout(PATIENCE, total.wait_for(|&total| total >= count))
             .await
+            .unwrap_or_else(|_| panic!("{} of {count} requests came", self.total()))
             .expect("the target lives");
     }
 }

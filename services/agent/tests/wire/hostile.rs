@@ -21,7 +21,7 @@ const SHORT: Duration = Duration::from_millis(300);
 /// Time-out of an unanswered call that must outlive the other one.
 const LONG: Duration = Duration::from_millis(700);
 
-/// How often an attack is tried, should the machine stall until its time-out has passed.
+/// How often an attack is tried, should the machine stall until a time-out has passed.
 const TRIES: usize = 5;
 
 /// Calls to a friendly server beside each attack.
@@ -39,21 +39,26 @@ fn end_of(attack: Attack) -> Outcome {
 }
 
 /// Plays an attack that may go on for ever. The call must end when its time-out says, for which
-/// a call beside it gives the measure.
+/// a call beside it gives the measure: a stall of the machine may hold up both.
 fn end_in_time_of(attack: Attack) -> Outcome {
-    let (outcome, counts) = play_measured(attack, SHORT, &[Ask::get("/silent").within(LONG)]);
-    let silent = &counts[2 + FRIENDLY];
-    assert_eq!(silent.outcome(), Outcome::Timeout);
-    // The friendly calls are over before the silent one begins, and it waits longer.
-    let (own, reference) = (counts[0].service.max(), silent.service.min());
-    let beside = format!("{own} µs, beside one that takes {reference} µs");
-    assert!(own < reference, "{beside}");
-    if outcome == Outcome::Timeout {
-        let own = &counts[0].service;
-        let least = u128::from(own.highest_equivalent(own.min()));
-        assert!(least >= SHORT.as_micros(), "{least} µs");
+    let mut times = Vec::new();
+    for _ in 0..TRIES {
+        let (outcome, counts) = play_measured(attack, SHORT, &[Ask::get("/silent").within(LONG)]);
+        let silent = &counts[2 + FRIENDLY];
+        assert_eq!(silent.outcome(), Outcome::Timeout);
+        // The friendly calls are over before the silent one begins, and it waits longer.
+        let (own, reference) = (&counts[0].service, silent.service.min());
+        if own.max() >= reference {
+            times.push((own.max(), reference));
+            continue;
+        }
+        if outcome == Outcome::Timeout {
+            let least = u128::from(own.highest_equivalent(own.min()));
+            assert!(least >= SHORT.as_micros(), "{least} µs");
+        }
+        return outcome;
     }
-    outcome
+    panic!("never ended before the silent call beside it; µs of both: {times:?}");
 }
 
 /// Plays an attack, and judges what it made the core hold.
