@@ -22,7 +22,7 @@ from loadpilot.local.log_readers import ReadersLock, connect, opened
 from loadpilot.local.stack import STACK_FILE, StackFault, living_stack
 
 from ..problem import unknown_run
-from .sessions import Lane, Sessions
+from .sessions import Lane, Sessions, TooManyRequests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,6 +234,8 @@ class FolderLog(Log):
             ours = self._open
         try:
             yield ours.sessions
+        except TooManyRequests:
+            raise
         except (_native.Fault, StackFault, OSError):
             self._drop(ours)
             raise

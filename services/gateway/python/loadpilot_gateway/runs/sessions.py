@@ -47,6 +47,10 @@ LENT_MAX = {
 """Maximum number of connections lent at a time, by lane."""
 
 
+class TooManyRequests(_native.Fault):
+    """All connections of a lane stay lent; the log itself has no fault."""
+
+
 class Sessions:
     """The connections to one log; unused ones are kept for the next call."""
 
@@ -116,7 +120,7 @@ class Sessions:
         with self._changed:
             while self._lent[lane] >= LENT_MAX[lane]:
                 if not self._changed.wait(max(0.0, give_up - monotonic())):
-                    raise _native.Fault("too many requests wait for the log; try again later")
+                    raise TooManyRequests("too many requests wait for the log; try again later")
             self._lent[lane] += 1
             return self._idle.pop() if self._idle else None
 
