@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from playwright.sync_api import expect
@@ -59,7 +58,7 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
     expect(reader.verdict()).to_have_text("Passed")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed  # both certificates have to be VALID
 def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     """Broken if figures or changes stand in the other run's column, or chance is a change. 18 s."""
@@ -123,7 +122,18 @@ def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_page_fits_and_is_accessible(reader: Reader, past: Past, axe: str) -> None:
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param({WIDE: "dark", NARROW: "light"}, id="wide dark, narrow light"),
+        pytest.param(
+            {WIDE: "light", NARROW: "dark"}, id="wide light, narrow dark", marks=pytest.mark.long
+        ),
+    ],
+)
+def test_every_page_fits_and_is_accessible(
+    reader: Reader, past: Past, axe: str, looks: dict[int, Literal["dark", "light"]]
+) -> None:
     """Broken if a page is wider than a phone, or axe-core finds a serious problem."""
     past.oracle.status(503, path="/buy", fraction=0.2)
     report = past.run(steady(secs=6), "--tag", "branch=main")
@@ -135,7 +145,7 @@ def test_every_page_fits_and_is_accessible(reader: Reader, past: Past, axe: str)
         reader.open(path)
         reader.page.wait_for_load_state("networkidle")
         reader.take_screenshots(name)
-        for width, theme in product((WIDE, NARROW), ("dark", "light")):
+        for width, theme in looks.items():
             reader.page.set_viewport_size({"width": width, "height": 900})
             reader.page.emulate_media(color_scheme=theme)
             assert reader.overflows() <= 0, f"{path}, {width} px"

@@ -82,11 +82,9 @@ class Traffic:
             found[path] = found.get(path, 0) + count
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(
-    "ticks", [150, pytest.param(650, marks=pytest.mark.long)], ids=["150 ticks", "650 ticks"]
-)
+@pytest.mark.parametrize("ticks", [150, 650], ids=["150 ticks", "650 ticks"])
 def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
     gateway: Gateway, reader: Reader, past: Past, oracle: Oracle, ticks: int
 ) -> None:

@@ -191,6 +191,7 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
 
 
+@pytest.mark.long
 def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if the gateway of the compose file is not scraped with the keys of Prometheus, or a
     panel of the fleet stays empty; or if a run that two exporters show counts twice. Coordinators

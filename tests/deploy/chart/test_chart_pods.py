@@ -173,6 +173,7 @@ def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:
         assert coordinator.passes("livenessProbe"), "a restart would not bring NATS back"
 
 
+@pytest.mark.long
 def test_a_rollout_in_the_middle_of_a_run_loses_no_arrival(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if SIGTERM, as a rollout or a scale-down sends it, costs an arrival, a call in flight
     or a count, or if an agent does not end within its grace period."""

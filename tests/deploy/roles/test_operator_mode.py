@@ -163,7 +163,7 @@ def test_jwts_that_expire_mid_run_cost_no_arrival(
     assert finished.report["calls"]["outcomes"] == {"ok": sent}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_revoked_agent_is_cut_mid_run(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:

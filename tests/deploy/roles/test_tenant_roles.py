@@ -192,7 +192,7 @@ async def _lies(server: TenantServer) -> dict[str, Any]:
     return answers
 
 
-@pytest.fixture(params=["keys", "jwts"])
+@pytest.fixture(params=["keys", pytest.param("jwts", marks=pytest.mark.long)])
 def shared(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[TenantServer]:

@@ -251,7 +251,7 @@ def test_a_new_user_is_a_stranger_to_the_target(loadpilot: Loadpilot, how: str) 
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_agent_s_sessions_go_on_elsewhere(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the successor of a killed agent plays sessions of its own choice, or a session of
     the killed agent is in no count. 20 s."""

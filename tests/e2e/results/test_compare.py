@@ -94,7 +94,7 @@ def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracl
     assert (compared.code, "not compared" in compared.stdout) == (UNTRUSTED, True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed
 def test_what_was_made_slower_is_named(loadpilot: Loadpilot) -> None:
     """Broken if another call, phase or time is named, or text and JSON differ. 25 s."""

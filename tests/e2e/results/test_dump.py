@@ -234,25 +234,28 @@ def test_parquet_is_the_same_in_duckdb(shop: Shop, tmp_path: Path) -> None:
 def test_mistakes_are_named(shop: Shop, tmp_path: Path) -> None:
     """Broken if a flag is ignored, or a run without samples gives an empty file."""
     loadpilot, finished, oracle = shop
-    none = Loadpilot(tmp_path / "other").run(SHOP.replace("4s", "1s"), oracle.url)
     other = Loadpilot(tmp_path / "other")
-    for place, argv, words in (
-        (loadpilot, ("--what", "sampels"), "did you mean samples?"),
-        (loadpilot, ("--format", "xml"), "--format: must be one of csv, ndjson, parquet"),
-        (loadpilot, ("--what", "samples", "--format", "hlog"), "must be csv or ndjson or parquet"),
-        (loadpilot, ("-o", "x.xlsx"), "--output: must end in one of .csv"),
-        (loadpilot, ("-o", str(tmp_path)), "must be a file"),
-        (loadpilot, ("--by", "tasks"), "did you mean task?"),
-        (loadpilot, ("--what", "samples", "--by", "task"), "--by: applies to series"),
-        (loadpilot, ("--task", "qick"), "--task: must be a task of the scenario (quick, slow)"),
-        (loadpilot, ("--every", "1.5s"), "--every: must be a whole number of ticks"),
-        (loadpilot, ("--from", "3s", "--to", "2s"), "--from: must be below to_us"),
-        (loadpilot, ("--percentiles", "50,x"), "--percentiles: must be numbers"),
-        (loadpilot, ("--percentiles", "0"), "--percentiles: must be above 0"),
-        (other, ("--what", "samples"), "must be a run with samples (run with --samples FILE)"),
+    none = other.run(SHOP.replace("4s", "1s"), oracle.url)
+    # A file needs no server, which each command would start for a log.
+    whole, empty = str(tmp_path / "whole.lprun"), str(tmp_path / "empty.lprun")
+    assert loadpilot.call("export", finished.run, whole).code == 0
+    assert other.call("export", none.run, empty).code == 0
+    for file, argv, words in (
+        (whole, ("--what", "sampels"), "did you mean samples?"),
+        (whole, ("--format", "xml"), "--format: must be one of csv, ndjson, parquet"),
+        (whole, ("--what", "samples", "--format", "hlog"), "must be csv or ndjson or parquet"),
+        (whole, ("-o", "x.xlsx"), "--output: must end in one of .csv"),
+        (whole, ("-o", str(tmp_path)), "must be a file"),
+        (whole, ("--by", "tasks"), "did you mean task?"),
+        (whole, ("--what", "samples", "--by", "task"), "--by: applies to series"),
+        (whole, ("--task", "qick"), "--task: must be a task of the scenario (quick, slow)"),
+        (whole, ("--every", "1.5s"), "--every: must be a whole number of ticks"),
+        (whole, ("--from", "3s", "--to", "2s"), "--from: must be below to_us"),
+        (whole, ("--percentiles", "50,x"), "--percentiles: must be numbers"),
+        (whole, ("--percentiles", "0"), "--percentiles: must be above 0"),
+        (empty, ("--what", "samples"), "must be a run with samples (run with --samples FILE)"),
     ):
-        run = finished.run if place is loadpilot else none.run
-        refused = place.call("dump", run, *argv)
+        refused = loadpilot.call("dump", file, *argv)
         assert (refused.code, words in refused.stderr) == (2, True), (argv, refused.stderr)
         assert refused.stdout == ""
 

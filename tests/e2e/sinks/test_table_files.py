@@ -99,7 +99,7 @@ def test_standard_output_has_rows_alone(loadpilot: Loadpilot, oracle: Oracle) ->
     assert PASSED.search(finished.stderr), finished.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timed
 def test_a_sink_that_fails_costs_its_rows_only(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.case(n=3)
 @pytest.mark.parametrize(
     ("load", "freeze_s", "constants"),
     [
         pytest.param(Load(100, 16), 7, (SHORT_COORDINATOR, SHORT_AGENT), id="short"),
-        pytest.param(Load(100, 40), 20, ((), ()), id="20s", marks=pytest.mark.long),
+        pytest.param(Load(100, 40), 20, ((), ()), id="20s"),
     ],
 )
 def test_a_frozen_agent_wakes_to_silence(
