@@ -122,7 +122,7 @@ def test_skipped_tests_are_in_the_last_line_with_what_brings_them(
     done = bare.dev("test", *flags, FIRST_PASS=f"{code}")
     assert done.returncode == code, done.stderr
     tests, *passes, last = done.stdout.splitlines()
-    assert tests == "test --workspace"
+    assert tests == "test --workspace --lib --bins --tests"
     assert [line.rpartition(" -m ")[2] for line in passes] == [
         f"{selection} and not timed",
         f"{selection} and timed",

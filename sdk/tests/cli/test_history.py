@@ -49,6 +49,7 @@ class FakeLogs:
             Path(".loadpilot/log-2"): [listed("01abc"), listed("01zzz", "running")],
         }
         self.error: Exception | None = None
+        self.has_stacks = True
 
     @contextmanager
     def reading(self, log_dir: Path, _interrupted: Callable[[], bool]) -> Iterator[FakeSession]:
@@ -98,6 +99,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
     fake = FakeLogs()
     monkeypatch.setattr(run_list, "log_dirs", lambda _root: list(fake.runs))
     monkeypatch.setattr(run_list, "reading", fake.reading)
+    monkeypatch.setattr(run_list, "is_running", lambda _log: fake.has_stacks)
     return fake
 
 
@@ -261,6 +263,19 @@ def test_prune_of_a_run_that_goes_on_is_refused(
     """Broken if naming a running run deletes it, or silently does not."""
     assert main(["runs", "prune", "01zzz"]) == 2
     assert "01zzz is not over" in capsys.readouterr().err
+    assert len(left(logs)) == 4
+
+
+def test_a_run_whose_processes_are_gone_is_killed(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if it is listed as running, or the advice is to stop what cannot be stopped."""
+    logs.has_stacks = False
+    assert main(["runs"]) == 0
+    states = [row.split()[3] for row in capsys.readouterr().out.splitlines()[1::2]]
+    assert states == ["completed"] * 3 + ["killed"]
+    assert main(["runs", "prune", "01zzz"]) == 2
+    assert "its processes are gone; `loadpilot resume 01zzz`" in capsys.readouterr().err
     assert len(left(logs)) == 4
 
 

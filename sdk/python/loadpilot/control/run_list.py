@@ -158,11 +158,10 @@ def every_run(
     logs: list[Log] = [server] if server is not None else [*here]
     for log in logs:
         try:
-            # A run that ends while its log is read was running: the stack is looked for before.
-            had_stack = _has_stack(log)
             with open_log(log, through) as session:
+                # Opening has replaced the stack file of a killed stack, whose pid may be in use.
+                has_stack = _has_stack(log)
                 found = json.loads(session.runs())
-            has_stack = had_stack or _has_stack(log)
             past += [PastRun(log, facts, has_stack) for facts in found]
         except _native.Refused as refused:
             if not (isinstance(log, Path) and log.suffix == RUN_FILE):
@@ -172,7 +171,7 @@ def every_run(
 
 
 def _has_stack(log: Log) -> bool:
-    return not (isinstance(log, Path) and log.is_dir()) or is_running(log)
+    return isinstance(log, Server) or log.suffix == RUN_FILE or is_running(log)
 
 
 def indexed(session: _native.Session, one: PastRun) -> _native.Reading:

@@ -107,7 +107,7 @@ async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     world.begin(world.plan(30)).await;
     world.target.seen(10).await;
     world.script.die().await;
-    // Well past the fence time, and still firing: NATS reports no responders.
+    // Past the fence time, and still firing: NATS reports no responders.
     world.target.seen(world.target.total() + 300).await;
     let fenced = world.script.fact(|what| match what {
         What::IsolationStop(stop) => Some(stop.reason.clone()),

@@ -287,7 +287,7 @@ pub(crate) fn reassigned(
     })
 }
 
-/// The number of requests once no more of them arrive for 3 s, well over any fence that a test
+/// The number of requests once no more of them arrive for 3 s, longer than any fence that a test
 /// sets. It is waited for in parts: a machine that stalls for 3 s ends one of them, not all.
 pub(crate) async fn silence(target: &Target) -> u64 {
     let (mut before, mut parts) = (target.total(), 0);

@@ -147,9 +147,9 @@ def prune(
             chosen = [match_run(name, past, place_of(None)) for name in names]
         else:
             chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
-        running = [one.run for one in chosen if not (one.is_over or one.has_no_load_left)]
+        running = [one for one in chosen if not (one.is_over or one.has_no_load_left)]
         if running and names:
-            raise UsageError(f"{', '.join(running)} is not over; stop it first")
+            raise UsageError(_not_over(running[0]))
         over = [
             one for one in chosen if one.is_over or (one.owes_teardown and one.has_no_load_left)
         ]
@@ -175,6 +175,13 @@ def prune(
                 teardown_locks.forget(log, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
+
+
+def _not_over(one: PastRun) -> str:
+    if one.has_stack:
+        return f"{one.run} is not over; stop it first"
+    ends = f"`loadpilot resume {one.run}` continues it, or ends it if its time is over"
+    return f"{one.run} is not over, and its processes are gone; {ends}"
 
 
 def outcomes(past: list[PastRun], logs: OpenLogs) -> dict[str, RunOutcome]:

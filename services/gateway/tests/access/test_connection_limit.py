@@ -13,7 +13,7 @@ from loadpilot_gateway.runs import sessions
 from loadpilot_gateway.runs.logs import FolderLog
 from loadpilot_gateway.runs.sessions import TooManyRequests
 
-STORED = Path(__file__).parents[3] / "tests/e2e/results/stored_logs"
+STORED = Path(__file__).parents[4] / "tests/e2e/results/stored_logs"
 
 
 def test_a_request_too_many_ends_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
