@@ -60,7 +60,8 @@ def test_a_run_is_steered_over_http(
 def test_a_key_asks_for_one_run(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a request that is sent again after a lost answer loads the target twice."""
+    """Broken if a request that is sent again after a lost answer loads the target twice, or a key
+    blocks that of another tenant in the same account."""
     fleet.coordinator()
     fleet.agent("a-1")
     one, other = gateways.start(), gateways.start()
@@ -82,6 +83,9 @@ def test_a_key_asks_for_one_run(
     differs = other.tell("/runs", {**wanted, "agents": {"want": 2}}, key)
     assert (differs.status, differs.json["code"]) == (409, "key_taken")
     assert len(one.api("/runs").json["runs"]) == 1
+    fleet.coordinator("--tenant", "shop")
+    elsewhere = gateways.start(TENANT="shop").tell("/runs", wanted, key)
+    assert (elsewhere.status, elsewhere.json.get("run") != run) == (202, True), elsewhere.body
     listed = one.tell("/runs", wanted, {"Idempotency-Key": "build-4712"}).json["run"]
     one.see_end(listed)
     runs = one.api("/runs?limit=1").json

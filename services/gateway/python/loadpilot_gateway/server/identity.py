@@ -28,8 +28,8 @@ class Identity:
 
     @property
     def scope(self) -> str:
-        """The owner of Idempotency-Keys: names of keys repeat in other tenants."""
-        return self.user if self.key is None else f"{self.tenant}/{self.user}"
+        """The owner of Idempotency-Keys: tenants share names, and may share an account of NATS."""
+        return f"{self.tenant}/{self.user}"
 
 
 METRICS_READER = Identity("a reader of metrics", "", Role.VIEWER)
