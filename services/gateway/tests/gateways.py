@@ -116,9 +116,8 @@ class Gateways:
 
     def start(self, **settings: str) -> Gateway:
         """Starts a gateway at a free port; settings are named without their prefix."""
-        return Gateway(
-            int(self.process(**settings).until("listening on").split(":")[2].split(",")[0])
-        )
+        line = self.process(**settings).until("listening on")
+        return Gateway(int(line.partition(", log")[0].rpartition(":")[2]))
 
     def process(self, *flags: str, **settings: str) -> Running:
         """Starts the process, and does not wait."""

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 PREFIX = "LOADPILOT_GATEWAY_"
 TOKEN = re.compile(r"[!-~]{16,512}")
 NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9._-]+")
-LOOPBACK = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")
+LOOPBACK = tuple(
+    ipaddress.ip_network(one) for one in ("127.0.0.0/8", "::1/128", "::ffff:127.0.0.0/104")
+)
 FLAGS = {
     "--nats-url": "NATS_URL",
     "--nats-token-file": "NATS_TOKEN_FILE",

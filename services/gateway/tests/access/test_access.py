@@ -313,7 +313,8 @@ def test_callers_with_the_token_are_authenticated(
 def test_a_proxy_is_trusted_from_its_address_only(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if a caller can name itself without the proxy, or a proxied page is rejected."""
+    """Broken if a caller can name itself without the proxy, or a proxied page is rejected, also on
+    a socket of IPv6 that takes IPv4."""
     fleet.coordinator()
     settings = {
         "PROXY_HEADER": "X-User",
@@ -338,12 +339,16 @@ def test_a_proxy_is_trusted_from_its_address_only(
     ask = f"GET {API}/me HTTP/1.1\r\n{twice}X-User: eve\r\nConnection: close\r\n\r\n"
     assert raw(proxied, ask.encode()).startswith(b"HTTP/1.1 403")
     assert proxied.ask("GET", "/healthz").status == 200
+    for network in ("127.0.0.0/8", "::ffff:127.0.0.0/104"):
+        of_both = gateways.start(HOST="::", PROXY_FROM=network, **settings)
+        assert of_both.api("/me", named).status == 200, network
     elsewhere = gateways.start(PROXY_FROM="10.0.0.0/8,192.0.2.1", **settings)
     assert elsewhere.api("/me", named).status == 401
     for process in gateways.processes:
         assert WORD not in process.said
     near = {"HOST": "0.0.0.0", "PROXY_FROM": "0.0.0.0/0", "PROXY_HEADER": "X-User"}
-    for wrong in ({"PROXY_FROM": "10.0.0.0/8", "PROXY_HEADER": "X-User"}, near):
+    mapped = near | {"PROXY_FROM": "::ffff:0:0/96"}
+    for wrong in ({"PROXY_FROM": "10.0.0.0/8", "PROXY_HEADER": "X-User"}, near, mapped):
         ended = gateways.process("--check-config", **wrong).end(30)
         for name in ("PROXY_SECRET_FILE", "PUBLIC_NAMES"):
             must = f"{name}: must be set for a proxy on loopback"

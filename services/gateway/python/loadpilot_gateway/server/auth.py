@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from loadpilot.local.keys.key import KEY, KEY_PREFIX, Key
 
 from .identity import Identity
+from .peer_address import unmapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,9 @@ class Proxy:
             address = ip_address(peer)
         except ValueError:
             return False
-        return any(address in network for network in self.networks)
+        # A network may be of either form.
+        forms = {address, unmapped(address)}
+        return any(one in network for one in forms for network in self.networks)
 
     def is_it(self, peer: str, headers: Mapping[str, str]) -> bool:
         """Whether a request comes from the proxy, by address and, if there is one, secret."""

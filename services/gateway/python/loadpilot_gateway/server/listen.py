@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..limits import ADDRESS_CONNECTIONS_DEFAULT, REPEAT_LOG_SECS
+from .peer_address import unmapped
 
 if TYPE_CHECKING:
     from .auth import Proxy
@@ -78,11 +79,9 @@ class CountedConnection(socket.socket):
 
 def site_of(address: str) -> str:
     """Find the unit that is limited: an IPv4 address, or the /64 network of an IPv6 one."""
-    parsed = ip_address(address.partition("%")[0])
+    parsed = unmapped(ip_address(address.partition("%")[0]))
     if not isinstance(parsed, IPv6Address):
         return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
     network = int(parsed) >> SITE_BITS << SITE_BITS
     return f"{IPv6Address(network)}/{SITE_BITS}"
 
