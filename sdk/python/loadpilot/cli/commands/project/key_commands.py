@@ -6,6 +6,7 @@ Must never print a key a second time, nor a part of its secret.
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import replace
@@ -81,19 +82,24 @@ def revoke(wanted: str, file: str | None) -> ExitCode:
         checked(path_problems(file))
         with changing(Path(file or "")) as keys:
             at = place_of(wanted, keys)
-            if keys[at].revoked is None:
+            since = keys[at].revoked
+            if since is None:
                 keys[at] = replace(keys[at], revoked=int(time()))
             done = keys[at]
-        say(f"revoked {done.id} ({safe(done.name)}, tenant {done.tenant})")
+        key = f"{done.id} ({safe(done.name)}, tenant {done.tenant})"
+        say(f"revoked {key}" if since is None else f"{key} is revoked since {written(since)}")
     return outcome[-1]
 
 
 def place_of(wanted: str, keys: list[Key]) -> int:
-    """Find a key by its id, or by the name of exactly one key; raises Refused."""
+    """Find a key by its id, or by the name of exactly one key that is not revoked.
+
+    Without one, the name is that of the key that was revoked last. Raises Refused.
+    """
     found = [at for at, one in enumerate(keys) if one.id == wanted]
-    found = found or [
-        at for at, one in enumerate(keys) if one.name == wanted and one.revoked is None
-    ]
+    named = [at for at, one in enumerate(keys) if one.name == wanted]
+    found = found or [at for at in named if keys[at].revoked is None]
+    found = found or sorted(named, key=lambda at: keys[at].revoked or 0)[-1:]
     if len(found) == 1:
         return found[0]
     if found:
@@ -139,8 +145,13 @@ def lifetime_s(expires: str, problems: list[Problem]) -> int | None:
 
 
 def path_problems(file: str | None) -> list[Problem]:
-    """List a problem where no file is named."""
-    return [] if file else [Problem("--file", "must be given: the file of the gateway's keys")]
+    """List a problem where no file is named, or one in a folder that is absent."""
+    if not file:
+        return [Problem("--file", "must be given: the file of the gateway's keys")]
+    folder = Path(os.path.realpath(file)).parent
+    return (
+        [] if folder.is_dir() else [rule("--file", "must be in a folder that exists", str(folder))]
+    )
 
 
 def checked(problems: list[Problem]) -> None:
