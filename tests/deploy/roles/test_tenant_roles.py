@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.deploy.local_processes import PROGRAMS
 from tests.deploy.roles.tenant_server import ANSWER_S, TenantServer, is_refused
+from tests.e2e.documents.shell_commands import commands
 from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
 from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.fleet import NEAR
@@ -20,8 +22,8 @@ from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+PAGE = Path("docs/howto/fleet/secure-a-nats-server.md")
 ROLES = ("submitter", "gateway", "watcher")
 NO_ROLE: tuple[str, ...] = ()
 REQUESTERS = ("submitter", "gateway")
@@ -201,12 +203,18 @@ def shared(
     tenants = tmp_path / "tenants.toml"
     tenants.write_text("[tenants.a]\nmax_runs = 1\n[tenants.b]\n", encoding="utf-8")
     with TenantServer(tmp_path, passwords=False, jwts=request.param == "jwts") as server:
-        home = ("--tenant", "fleet")
-        flags = (*home, "--tenants", str(tenants))
+        flags = flags_of_page("coordinator")
         server.member("deciding from now on", "fleet", "coordinator", *flags)
-        name = ("--id", "agent-1", "--cores", "1")
-        server.member("coordinator found=true", "fleet", "agent", *home, *name)
+        flags = (*flags_of_page("agent"), "--id", "agent-1", "--cores", "1")
+        server.member("coordinator found=true", "fleet", "agent", *flags)
         yield server
+
+
+def flags_of_page(program: str) -> list[str]:
+    """The flags that operators read, behind those of the connection."""
+    begin = f"loadpilot {program} --connect"
+    (command,) = (one.text for one in commands(PAGE) if one.text.startswith(begin))
+    return command.replace("\\\n", " ").split()[4:]
 
 
 @pytest.mark.slow

@@ -66,6 +66,7 @@ ABSENT = {"vegeta": "tests/nightly/test_vegeta.py"}
 CONFIGURED = {
     "compare-two-servers.md": (0, "loadpilot.toml"),
     "configure-runs.md": (1, "configs.toml"),
+    "secure-a-nats-server.md": (0, "tenants.toml"),
 }
 """Documents whose commands read TOML above them: which block it is, and the file."""
 IN_FLEETS = ("--nats-url", "--coordinator-url")
