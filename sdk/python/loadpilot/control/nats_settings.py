@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TENANT_DEFAULT = "local"
+URL_DEFAULT = "tls://nats:4222"
+"""Address in the files of users that `admin nats-config` writes where none is named."""
 TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what it holds)
 TOKEN_FILE_VARIABLE = "NATS_TOKEN_FILE"  # noqa: S105  (as above)
 CREDS_VARIABLE = "NATS_CREDS"

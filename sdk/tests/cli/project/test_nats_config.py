@@ -77,6 +77,31 @@ def test_a_folder_is_replaced_only_when_asked(
     assert written(other) == {"mine": "kept"}
 
 
+def test_a_rotation_keeps_address_and_certificates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if rotated users connect to another server, or without the certificates they trust."""
+    out, cacert = tmp_path / "nats", tmp_path / "ca.pem"
+    cacert.write_text("", "utf-8")
+    first = ("--nats-url", "tls://nats.example:4222", "--nats-cacert", str(cacert))
+    assert config(out, *first) == 0
+    for flags, url in (((), first[1]), (("--nats-url", "tls://new:1"), "tls://new:1")):
+        assert config(out, "--rotate", *flags) == 0
+        found = [json.loads(text) for name, text in written(out).items() if name.endswith(".json")]
+        assert {(one["url"], one["cacert"]) for one in found} == {(url, str(cacert))}
+    edited = out / "shop" / "gateway" / "connect.json"
+    edited.write_text(edited.read_text("utf-8").replace("new:1", "leaf:1"), "utf-8")
+    before = written(out)
+    assert config(out, "--rotate") == USAGE
+    must = "--nats-url: must be given: the users have several, tls://leaf:1, tls://new:1"
+    assert must in capsys.readouterr().err
+    assert written(out) == before
+    assert config(out, "--rotate", "--nats-url", "tls://new:1") == 0
+    edited.write_text("[]", "utf-8")
+    assert config(out, "--rotate") == USAGE
+    assert f"{edited}: must be a connection file" in capsys.readouterr().err
+
+
 def test_an_account_has_the_storage_that_the_tenants_file_names(tmp_path: Path) -> None:
     """Broken if the account of a tenant has no limit, or that of another."""
     tenants = tmp_path / "tenants.toml"

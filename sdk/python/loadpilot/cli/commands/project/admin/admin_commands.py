@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from .....control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from .....control.nats_settings import URL_DEFAULT
 from ....flags.declaration import FLEET, OUTPUT, flag
 
 Signing = Annotated[
@@ -33,8 +34,9 @@ def nats_config(  # noqa: PLR0913  (flags)
         flag(FLEET, "NAME,...|FILE", "Tenants, or the file tenants.toml of a fleet."),
     ] = None,
     nats_url: Annotated[
-        str, flag(FLEET, "URL", "Address of the server for its users.", default="tls://nats:4222")
-    ] = "tls://nats:4222",
+        str | None,
+        flag(FLEET, "URL", "Address of the server for its users.", default=URL_DEFAULT),
+    ] = None,
     nats_cacert: Annotated[
         str | None, flag(FLEET, "FILE", "Certificates that the users trust, PEM.")
     ] = None,
@@ -48,7 +50,7 @@ def nats_config(  # noqa: PLR0913  (flags)
         bool, flag(FLEET, "", "Passwords in place of keys: the server then stores secrets.")
     ] = False,
     rotate: Annotated[
-        bool, flag(OUTPUT, "", "Replace all keys and passwords of a folder that is there.")
+        bool, flag(OUTPUT, "", "Replace all keys and passwords of a folder; the address stays.")
     ] = False,
     jwt: Annotated[
         bool, flag(FLEET, "", "Operator mode: users are issued from signing keys, as JWTs.")

@@ -5,17 +5,19 @@ Must never print a seed or a password.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..... import _native
 from .....control.exit_code import ExitCode
-from .....control.nats_settings import ADDRESS
+from .....control.nats_settings import ADDRESS, URL_DEFAULT
 from .....control.terminal import safe, say
 from .....local.fleet_server import operator_files
 from .....local.fleet_server.user_files import CONFIG, write
-from .....local.fleet_server.user_folder import Request
+from .....local.fleet_server.user_folder import CONNECT, Request
 from .....problem import Problem, Refused, rule
 from ....output.refusal import refuse
 from ..key_commands import NEVER, lifetime_s
@@ -41,7 +43,7 @@ class NatsConfigFlags:
 
     out: str | None
     tenants: str | None
-    nats_url: str
+    nats_url: str | None
     nats_cacert: str | None
     home: str
     accounts: bool
@@ -55,13 +57,7 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
     """Write the folder, and print what is in it and what to do with it."""
     given = {"--out": flags.out, "--tenants": flags.tenants}
     problems = [Problem(place, "is needed") for place, value in given.items() if not value]
-    if not all(ADDRESS.fullmatch(one.strip()) for one in flags.nats_url.split(",")):
-        must = "must be nats://host:port or tls://host:port"
-        problems.append(rule("--nats-url", must, flags.nats_url))
-    cacert = None if flags.nats_cacert is None else Path(flags.nats_cacert)
-    if cacert is not None and not cacert.is_file():
-        must = "must be a file of certificates in PEM"
-        problems.append(rule("--nats-cacert", must, str(cacert)))
+    url, cacert = _server(flags, problems)
     tenants, stored = _tenants(flags.tenants or "", problems)
     lifetime = lifetime_s(flags.expires, problems)
     if flags.jwt and flags.passwords:
@@ -73,7 +69,7 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
     request = Request(
         out=Path(flags.out),
         tenants=tenants,
-        url=flags.nats_url,
+        url=url,
         home=flags.home,
         cacert=cacert,
         has_accounts=flags.accounts,
@@ -98,6 +94,44 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
         print(f"Keep {operator_files.SIGNING} off the server: its keys sign accounts and users.")
     print("Give each user its own folder only; `loadpilot coordinator --connect` takes one.")
     return ExitCode.PASSED
+
+
+def _server(flags: NatsConfigFlags, problems: list[Problem]) -> tuple[str, Path | None]:
+    """Read address and certificates of the server; a rotation keeps those of its folder."""
+    url, named = flags.nats_url, flags.nats_cacert
+    if flags.rotate and flags.out:
+        out = Path(flags.out)
+        if url is None:
+            url = _kept(out, "url", "--nats-url", problems)
+        if named is None:
+            named = _kept(out, "cacert", "--nats-cacert", problems)
+    url = URL_DEFAULT if url is None else url
+    if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
+        must = "must be nats://host:port or tls://host:port"
+        problems.append(rule("--nats-url", must, url))
+    cacert = None if named is None else Path(named)
+    if cacert is not None and not cacert.is_file():
+        must = "must be a file of certificates in PEM"
+        problems.append(rule("--nats-cacert", must, str(cacert)))
+    return url, cacert
+
+
+def _kept(out: Path, setting: str, place: str, problems: list[Problem]) -> str | None:
+    """Read a setting that a rotation keeps: that of the users in the folder, if they have one."""
+    found: set[str] = set()
+    for file in sorted(out.rglob(CONNECT)):
+        try:
+            value = json.loads(file.read_text(encoding="utf-8")).get(setting, "")
+        except (OSError, ValueError, AttributeError):
+            must = f"must be a connection file, or {place} must be given"
+            problems.append(Problem(str(file), must))
+        else:
+            found.add(str(value))
+    if len(found) > 1:
+        several = ", ".join(_native.shown_address(one) or "none" for one in sorted(found))
+        problems.append(Problem(place, f"must be given: the users have several, {several}"))
+        return None
+    return next(iter(found), "") or None
 
 
 def _tenants(text: str, problems: list[Problem]) -> tuple[list[str], dict[str, int]]:
