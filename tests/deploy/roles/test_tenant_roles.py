@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = Path("docs/howto/fleet/secure-a-nats-server.md")
+HEARD_BY_OPERATOR = "agents of a shared fleet answer to its operator"
 ROLES = ("submitter", "gateway", "watcher")
 NO_ROLE: tuple[str, ...] = ()
 REQUESTERS = ("submitter", "gateway")
@@ -244,6 +245,7 @@ def test_what_the_programs_do_needs_no_more(
             answer = loadpilot.call(*words, *flags)
             assert answer.code == 0, (words, answer.stderr)
             assert runs[other] not in answer.stdout, words
+            assert (HEARD_BY_OPERATOR in answer.stderr) == (words == ("agents",))
         assert runs[tenant] in loadpilot.call("runs", *flags).stdout
         assert loadpilot.call("report", runs[other], *flags).code != 0
         # A user of one tenant that claims to be of the other gets nothing.
@@ -257,7 +259,9 @@ def _flags(server: TenantServer, tenant: str, role: str) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path: Path) -> None:
-    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own."""
+    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own, or is not
+    told why it hears no agent of the fleet.
+    """
     loadpilot = Loadpilot(tmp_path / "work")
     scene = SCENARIOS / "weighted.py"
     with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
@@ -269,6 +273,12 @@ def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path:
             other = _flags(shared, "b", "submitter")
             assert loadpilot.call("stop", run, *other).code != 0
             assert loadpilot.call("stop", run, *other[:-1], "a").code != 0
+            seen = loadpilot.call("agents", *own)
+            assert "agent-1" in seen.stdout
+            assert HEARD_BY_OPERATOR in seen.stderr
+            doctor = loadpilot.call("doctor", *own)
+            assert "none answered" in doctor.stdout
+            assert HEARD_BY_OPERATOR in doctor.stdout, doctor.stdout
             counted = oracle.counts().received
             assert oracle.wait_count(counted + 20, 30), "the load went on"
             stopped = loadpilot.call("stop", run, *own)

@@ -33,6 +33,8 @@ OTHER_CONNECTIONS = 2
 """Connections of a run beside those of its agents: a coordinator, and the command or gateway."""
 INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
+HEARD_BY_OPERATOR = "agents of a shared fleet answer to its operator, by --tenant of the fleet"
+"""Why a tenant may hear no agent: heartbeats are on the subjects of the fleet's own tenant."""
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
 
 

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ...control.figures import number
+from ...control.nats_settings import HEARD_BY_OPERATOR
 from ...control.protocols import LISTEN_SECS
 from ...control.run_list import open_log, place_of
 from ...control.terminal import safe, say, write_product
@@ -41,12 +42,15 @@ def agents(server: ServerFlags, *, as_json: bool) -> ExitCode:
             say(_no_agents(place))
         else:
             write_product("".join(f"{row}\n" for row in table(present)))
+            if place is not None and not any(one["heard"] for one in present):
+                say(f"none answered; {HEARD_BY_OPERATOR}")
     return outcome[-1]
 
 
 def _no_agents(place: Server | None) -> str:
     if place is not None:
-        return f"no agent answered at {place_of(place)}; start one: loadpilot agent --nats-url URL"
+        start = f"start one: loadpilot agent --nats-url URL; {HEARD_BY_OPERATOR}"
+        return f"no agent answered at {place_of(place)}; {start}"
     return f"no stack runs in {ROOT}; the agents of a fleet: --nats-url URL"
 
 

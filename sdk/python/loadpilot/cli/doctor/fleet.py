@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from ... import __version__, _native
 from ...control.coordinator_address import Api
+from ...control.nats_settings import HEARD_BY_OPERATOR
 from .finding import State, ok, problem, warning
 
 if TYPE_CHECKING:
@@ -108,8 +109,9 @@ def _agents(server: Server) -> list[dict[str, Any]]:
 
 
 def _present(agents: list[dict[str, Any]]) -> Finding:
+    agents = [one for one in agents if one["heard"]]
     if not agents:
-        mend = "start one: loadpilot agent --nats-url URL"
+        mend = f"start one: loadpilot agent --nats-url URL; {HEARD_BY_OPERATOR}"
         return warning("fleet agents", "none answered", mend)
     versions = sorted({str(one["version"] or "unknown") for one in agents})
     if versions == [OWN_VERSION]:
