@@ -206,8 +206,8 @@ def shared(
     with TenantServer(tmp_path, passwords=False, jwts=request.param == "jwts") as server:
         flags = flags_of_page("coordinator")
         server.member("deciding from now on", "fleet", "coordinator", *flags)
-        flags = (*flags_of_page("agent"), "--id", "agent-1", "--cores", "1")
-        server.member("coordinator found=true", "fleet", "agent", *flags)
+        name = ("--id", "agent-1", "--cores", "1")
+        server.member("coordinator found=true", "fleet", "agent", *flags_of_page("agent"), *name)
         yield server
 
 
