@@ -11,7 +11,7 @@ import pytest
 import yaml
 from deploy.dashboards.json_files import files
 from tests.deploy.alerts.test_alerts import RULES, promtool
-from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, objects, of_kind
+from tests.deploy.chart.manifests import NAMESPACE, RELEASE, VALUE_SETS, objects, of_kind
 from tests.deploy.composition import ROOT
 
 if TYPE_CHECKING:
@@ -101,14 +101,16 @@ def test_an_operator_gets_the_same_alerts() -> None:
 
 
 def test_agents_are_scaled_by_metrics_that_exist() -> None:
-    """Broken if a scaler asks for a metric by a name that coordinators do not have."""
+    """Broken if a scaler asks for a metric by a name that coordinators do not have, or where no
+    Prometheus answers."""
     (scaled,) = of_kind(objects("autoscaling"), "ScaledObject").values()
     (trigger,) = scaled["spec"]["triggers"]
     metrics = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
     names = set(re.findall(r"loadpilot_\w+", trigger["metadata"]["query"]))
     assert len(names) == 2
     assert [name for name in names if f"| `{name}` |" not in metrics] == []
-    assert trigger["metadata"]["serverAddress"] == f"http://{RELEASE}-prometheus:9090"
+    own = f"http://{RELEASE}-prometheus.{NAMESPACE}.svc:9090"
+    assert trigger["metadata"]["serverAddress"] == own, "KEDA is in another namespace"
     target = scaled["spec"]["scaleTargetRef"]["name"]
     assert target in of_kind(objects("autoscaling"), "Deployment")
 
