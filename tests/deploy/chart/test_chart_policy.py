@@ -300,6 +300,31 @@ def test_agents_reach_named_targets_only() -> None:
     assert allowed == "203.0.113.0/24,2001:db8::/32,shop.default.svc.cluster.local"
 
 
+@pytest.mark.parametrize(
+    ("url", "ports"),
+    [
+        ("tls://nats.example:4222", [4222]),
+        ("tls://10.0.0.5", [4222]),
+        ("tls://nats1", [4222]),
+        ("tls://nats1:4443/", [4443]),
+        ("tls://[2001:db8::7]", [4222]),
+        ("tls://[2001:db8::7]:4443", [4443]),
+        ("tls://fleet:1234@nats1, tls://nats2:4443,tls://nats3", [4222, 4443]),
+    ],
+)
+def test_parts_reach_the_port_of_a_server_outside(url: str, ports: list[int]) -> None:
+    """Broken if a policy closes the port that clients use: 4222 where the address has none."""
+    found = render({"nats": {"external": {**EXTERNAL, "url": url}}})
+    policies = of_kind(found, "NetworkPolicy")
+    for part in ("coordinator", "agent", "gateway", "test"):
+        (rule,) = (
+            rule
+            for rule in policies[f"{RELEASE}-{part}"]["spec"]["egress"]
+            if {"ipBlock": {"cidr": "::/0"}} in rule["to"]
+        )
+        assert rule["ports"] == [{"port": port} for port in ports], part
+
+
 def test_parts_reach_what_they_need() -> None:
     """Broken if the network plugin would cut a part from its server. A part reaches another one
     where both policies agree."""

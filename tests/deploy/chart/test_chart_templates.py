@@ -104,6 +104,13 @@ def test_names_are_unique_and_in_one_namespace(name: str) -> None:
             {"nats": {"external": {"url": "nats://nats.example:4222", "credsSecret": "creds"}}},
             "must be tls://",
         ),
+        ({"nats": {"external": {**EXTERNAL, "url": "tls://a:1,nats://b:1"}}}, "(got nats://b:1)"),
+        ({"nats": {"external": {**EXTERNAL, "url": "tls://a:1,"}}}, "several with commas between"),
+        ({"nats": {"external": {**EXTERNAL, "url": "nats://u:pw@a"}}}, "(got nats://a)"),
+        ({"networkPolicy": {"dns": []}}, "networkPolicy.dns"),
+        ({"networkPolicy": {"dns": None}}, "'dns'"),
+        ({"networkPolicy": {"natsNetworks": []}}, "networkPolicy.natsNetworks"),
+        ({"networkPolicy": {"natsNetworks": None}}, "'natsNetworks'"),
         (
             {"agent": {"autoscaling": {"enabled": True}}, "monitoring": {"enabled": False}},
             "agent.autoscaling.prometheusUrl must be set",

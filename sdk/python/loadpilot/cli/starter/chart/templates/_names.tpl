@@ -71,6 +71,21 @@ tls://{{ include "loadpilot.fullname" . }}-nats:4222
 {{- end -}}
 {{- end -}}
 
+{{/* An address of a server outside; its port is the first group. */}}
+{{- define "loadpilot.natsAddress" -}}
+^tls://(?:[^/]*@)?(?:\[[^]]*\]|[^]/:@[\s]+)(?::([0-9]+))?(?:/.*)?$
+{{- end -}}
+
+{{/* Ports of all servers outside, as a list in JSON. */}}
+{{- define "loadpilot.natsPorts" -}}
+{{- $ports := list -}}
+{{- range splitList "," .Values.nats.external.url -}}
+{{- $port := regexReplaceAll (include "loadpilot.natsAddress" $) (trim .) "${1}" | default "4222" -}}
+{{- $ports = append $ports (int $port) -}}
+{{- end -}}
+{{- $ports | uniq | toJson -}}
+{{- end -}}
+
 {{/* Refuses values that contradict each other. */}}
 {{- define "loadpilot.check" -}}
 {{- $values := .Values -}}
@@ -103,8 +118,10 @@ tls://{{ include "loadpilot.fullname" . }}-nats:4222
 {{- if and (not $external.url) (or $external.credsSecret $external.tokenSecret $external.tlsSecret $external.caSecret $external.domain $external.apiPrefix $external.connections) -}}
 {{- fail "nats.external.url must be set beside other settings of nats.external, such as credsSecret and caSecret" -}}
 {{- end -}}
-{{- if and $external.url (not (hasPrefix "tls://" $external.url)) -}}
-{{- fail (printf "nats.external.url must be tls://host:port, or the login travels unencrypted (got %s)" $external.url) -}}
+{{- range splitList "," $external.url -}}
+{{- if and $external.url (not (regexMatch (include "loadpilot.natsAddress" $) (trim .))) -}}
+{{- fail (printf "nats.external.url must be tls://host:port, several with commas between, or the login travels unencrypted (got %s)" (regexReplaceAll "//[^/]*@" . "//")) -}}
+{{- end -}}
 {{- end -}}
 {{- $scaling := $values.agent.autoscaling -}}
 {{- if and $scaling.enabled (not $values.monitoring.enabled) (not $scaling.prometheusUrl) -}}
