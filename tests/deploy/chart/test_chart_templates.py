@@ -23,8 +23,13 @@ from tests.deploy.chart.schemas import location
 from tests.deploy.chart.tools import program
 from tests.deploy.composition import ROOT
 
+from loadpilot_gateway.limits import LIVE_VIEWS_MAX, REQUEST_CONNECTIONS_MAX
+
 pytestmark = pytest.mark.slow
 """Helm and kubeconform are built from their sources, once."""
+
+CONNECTIONS_MAX = REQUEST_CONNECTIONS_MAX + LIVE_VIEWS_MAX
+"""Of one address, at the gateway."""
 
 
 def conform(found: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
@@ -116,6 +121,9 @@ def test_names_are_unique_and_in_one_namespace(name: str) -> None:
             "agent.autoscaling.prometheusUrl must be set",
         ),
         ({"agent": {"autoscaling": {"enabled": True, "min": 9, "max": 3}}}, "at most max"),
+        ({"agent": {"autoscaling": {"cooldownSeconds": 3601}}}, "autoscaling.cooldownSeconds"),
+        ({"gateway": {"addressConnections": 0}}, "gateway.addressConnections"),
+        ({"gateway": {"addressConnections": CONNECTIONS_MAX + 1}}, "gateway.addressConnections"),
         ({"gateway": {"ingress": {"enabled": True}}}, "gateway.ingress.host must be"),
         ({"targets": {"services": [{"host": "shop"}]}}, "targets.services"),
     ],
