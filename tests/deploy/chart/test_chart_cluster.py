@@ -156,6 +156,27 @@ def test_an_upgrade_keeps_the_keys_and_a_rollback_brings_everything_back(
     assert space.names("/v1/secrets") == set()
 
 
+def test_keys_outlive_the_release_that_made_them_where_they_are_kept(server: ApiServer) -> None:
+    """Broken if `keys.create: false` deletes the keys of a running fleet, or the command that its
+    refusal names does not keep them."""
+    space = Space(server, "another hand")
+    space.install({})
+    made = {name for name in space.names("/v1/secrets") if name.endswith("-keys")}
+    by_another_hand = {"keys": {"create": False}}
+    with pytest.raises(Refused) as refused:
+        space.install(by_another_hand)
+    (said,) = re.findall(r"kubectl annotate secret -n (\S+) (.+) (\S+)=keep", str(refused.value))
+    assert (said[0], set(said[1].split())) == (space.name, made)
+    for name in made:
+        secret = space.get(f"/v1/secrets/{name}")
+        secret["metadata"]["annotations"][said[2]] = "keep"
+        path = f"/api/v1/namespaces/{space.name}/secrets/{name}"
+        assert server.ask("PUT", path, secret)[0] == 200
+    space.install(by_another_hand)
+    space.install({"agent": {"replicas": 5}})
+    assert made <= space.names("/v1/secrets")
+
+
 def test_a_later_command_adds_to_what_earlier_ones_set(server: ApiServer) -> None:
     """Broken if more agents close the targets of a fleet, or monitoring gets no volume later."""
     space = Space(server, "later")

@@ -165,9 +165,11 @@ class EmptyCluster(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def empty_cluster(folder: Path) -> Iterator[str]:
-    """A kubeconfig for a server that knows no object."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyCluster) as server:
+def cluster(folder: Path, objects: Mapping[str, dict[str, Any]] | None = None) -> Iterator[str]:
+    """A kubeconfig for a server that knows these objects alone, by their paths."""
+    pages = {**EmptyCluster.PAGES, **(objects or {})}
+    handler = type("Cluster", (EmptyCluster,), {"PAGES": pages})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -210,7 +212,7 @@ def test_an_upgrade_keeps_the_values_of_earlier_ones(
     more = with_helm / "more.yaml"
     more.write_text("monitoring: {enabled: true}\n", encoding="utf-8")
     words = [str(more) if word == more.name else word for word in words]
-    with empty_cluster(with_helm) as config:
+    with cluster(with_helm) as config:
         environ = {
             "KUBECONFIG": config,
             "HELM_DRIVER": "memory",
@@ -220,6 +222,45 @@ def test_an_upgrade_keeps_the_values_of_earlier_ones(
     assert ran.returncode == PASSED, ran.stderr
     assert f"LoadPilot {VERSION} is in namespace perf" in ran.stdout
     assert {note for note in (CLOSED, GRAFANA) if note in ran.stdout} == notes
+
+
+MADE = {"meta.helm.sh/release-name": RELEASE}
+"""Annotation of an object of the release."""
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_refused"),
+    [
+        (MADE, True),
+        ({**MADE, "helm.sh/resource-policy": "keep"}, False),
+        ({"meta.helm.sh/release-name": "another"}, False),
+        (None, False),
+    ],
+)
+def test_keys_of_the_release_are_kept_before_they_are_by_another_hand(
+    annotations: dict[str, str] | None, with_helm: Path, *, is_refused: bool
+) -> None:
+    """Broken if `keys.create: false` deletes the keys of a fleet, or is refused where nothing is
+    deleted."""
+    names = [f"{RELEASE}-keys", f"{RELEASE}-agent-keys"]
+    stored = {
+        f"/api/v1/namespaces/perf/secrets/{name}": {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": "perf", "annotations": annotations},
+        }
+        for name in names
+    }
+    releases = with_helm / "releases.yaml"
+    releases.write_text("[]\n", encoding="utf-8")
+    environ = {"HELM_DRIVER": "memory", "HELM_MEMORY_DRIVER_DATA": str(releases)}
+    words = ("-n", "perf", "--chart", str(CHART), "--set", "keys.create=false")
+    with cluster(with_helm, stored) as config:
+        environ["KUBECONFIG"] = config
+        ran = loadpilot("deploy", *words, path=with_helm, environ=environ)
+    first = f"kubectl annotate secret -n perf {' '.join(names)} helm.sh/resource-policy=keep"
+    assert (first in ran.stderr) is is_refused, ran.stderr
+    assert (ran.returncode == PASSED) is not is_refused, ran.stderr
 
 
 def test_the_name_of_a_secret_is_none(with_helm: Path) -> None:

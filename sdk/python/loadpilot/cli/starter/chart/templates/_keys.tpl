@@ -91,3 +91,21 @@ always made together. Without a cluster (`helm template`) each rendering makes n
 {{- end -}}
 {{- $connect | toJson -}}
 {{- end -}}
+
+
+{{/* Refuses an upgrade that would delete the Secrets that this release made: Helm keeps those alone
+that say so. */}}
+{{- define "loadpilot.checkKept" -}}
+{{- $lost := list -}}
+{{- range list "" "nats-" "coordinator-" "agent-" "gateway-" "submitter-" "watcher-" "prometheus-" "grafana-" -}}
+{{- $name := printf "%s-%skeys" (include "loadpilot.fullname" $) . -}}
+{{- $stored := lookup "v1" "Secret" $.Release.Namespace $name | default dict -}}
+{{- $notes := dig "metadata" "annotations" dict $stored -}}
+{{- if and (eq (get $notes "meta.helm.sh/release-name") $.Release.Name) (ne (get $notes "helm.sh/resource-policy") "keep") -}}
+{{- $lost = append $lost $name -}}
+{{- end -}}
+{{- end -}}
+{{- with $lost -}}
+{{- fail (printf "keys.create is false, and the upgrade would delete the Secrets that this release made; first: kubectl annotate secret -n %s %s helm.sh/resource-policy=keep" $.Release.Namespace (join " " .)) -}}
+{{- end -}}
+{{- end -}}

@@ -94,6 +94,7 @@ tls://{{ include "loadpilot.fullname" . }}-nats:4222
 {{- fail (printf "coordinator.serveAgents is %v, and agent.replicas decides (%v): set agent.replicas" . $values.agent.replicas) -}}
 {{- end -}}
 {{- end -}}
+{{- if not $values.keys.create }}{{ include "loadpilot.checkKept" . }}{{ end -}}
 {{- $external := $values.nats.external -}}
 {{- if and $external.url (not (or $external.credsSecret $external.tokenSecret $external.tlsSecret)) -}}
 {{- fail "nats.external.credsSecret must name a Secret: a server outside needs a login; or tokenSecret, or tlsSecret" -}}
