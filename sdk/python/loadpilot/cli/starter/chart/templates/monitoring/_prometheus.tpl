@@ -26,5 +26,17 @@ prometheus.yml: |
 run-alerts.yml: |
   {{- .Files.Get "files/run-alerts.yml" | nindent 2 }}
 fleet-alerts.yml: |
-  {{- .Files.Get "files/fleet-alerts.yml" | nindent 2 }}
+  {{- include "loadpilot.fleetAlerts" . | nindent 2 }}
+{{- end -}}
+
+{{/* Alerts on a fleet. Where an idle one has no agent, the alert is that runs request some. */}}
+{{- define "loadpilot.fleetAlerts" -}}
+{{- $rules := .Files.Get "files/fleet-alerts.yml" -}}
+{{- $scaling := .Values.agent.autoscaling -}}
+{{- if and $scaling.enabled (eq (int $scaling.min) 0) -}}
+{{- $none := "max by (job) (loadpilot_coordinator_agents_heard) == 0" -}}
+{{- $wanted := "max by (job) (loadpilot_coordinator_agents_wanted) > 0" -}}
+{{- $rules = replace $none (printf "%s and %s" $none $wanted) $rules -}}
+{{- end -}}
+{{- $rules -}}
 {{- end -}}
