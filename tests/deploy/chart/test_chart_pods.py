@@ -4,21 +4,27 @@ and what needs a network of pods, is not tested here.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.deploy.catalogue import __file__ as catalogue
 from tests.deploy.chart.manifests import RELEASE, VALUE_SETS, Files
-from tests.deploy.chart.pod_processes import Pods
+from tests.deploy.chart.pod_processes import Pod, Pods
 from tests.deploy.local_processes import PATIENCE_S
 from tests.e2e.support.dropped_arrivals import all_but_late
+
+from loadpilot.local.keys.key import KEY_PREFIX
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
@@ -154,6 +160,41 @@ def test_a_fleet_of_pods_counts_like_the_oracle(tmp_path: Path, oracle: Oracle) 
     assert report["calls"]["outcomes"] == {"ok": rps * secs}
     named = {fact["holder"]["agent"] for fact in report["run"]["holders"]}
     assert named == {f"{RELEASE}-agent-{number}" for number in range(agents)}
+
+
+def test_gateways_know_the_browsers_of_each_other(tmp_path: Path) -> None:
+    """Broken if a browser that showed a key is signed out where another gateway answers."""
+    file = tmp_path / "keys.json"
+    argv = [LOADPILOT, "keys", "init", "--file", str(file), "--tenant", "local"]
+    made = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
+    key = re.search(rf"{KEY_PREFIX}\S+", made.stdout)
+    assert key is not None
+    secrets = {"gateway-callers": {"keys.json": file.read_text("utf-8")}}
+    values = {**LEAST, "gateway": {"keysSecret": "gateway-callers", "replicas": 2}}
+    with Pods(tmp_path, values, secrets) as pods:
+        pods.start("nats")
+        pods.start("coordinator")
+        one, other = (pods.start("gateway", number) for number in range(pods.replicas("gateway")))
+        body = json.dumps({"token": key[0]})
+        opened = ask(one, "POST", "/session", {"Content-Type": "application/json"}, body)
+        cookie = (opened.headers["Set-Cookie"] or "").partition(";")[0]
+        assert ask(one, "GET", "/me", {"Cookie": cookie}).status == 200
+        # Pods have the same port, which is in the name.
+        cookie = cookie.replace(one.places["own:https"], other.places["own:https"], 1)
+        assert ask(other, "GET", "/me", {"Cookie": cookie}).status == 200
+        assert ask(other, "GET", "/me", {"Cookie": f"{cookie}0"}).status == 401
+
+
+def ask(
+    pod: Pod, method: str, path: str, headers: dict[str, str], body: str | None = None
+) -> http.client.HTTPResponse:
+    """The answer of a gateway."""
+    trust = ssl.create_default_context(cafile=f"{pod.root}/keys/ca.pem")
+    port = int(pod.places["own:https"])
+    connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=trust)
+    with closing(connection):
+        connection.request(method, f"/api/v1{path}", body, headers)
+        return connection.getresponse()
 
 
 def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ LONGEST_CALL_S = 60
 """Longest timeout of a call that a plan may have by default."""
 SECRETS = re.compile(r"(?i)password|token|secret|creds")
 TEST_POD = "helm.sh/hook"
+KEYS = {"grafana", "agent", "gateway-token", "session-secret", "ca.pem"}
 WITHOUT_POLICIES = {"no policies"}
 
 
@@ -204,7 +205,7 @@ def test_every_installation_has_keys_of_its_own(name: str) -> None:
         of_kind(found, "Secret")[f"{RELEASE}-keys"]["data"]
         for found in (objects(name), render(VALUE_SETS[name]))
     )
-    assert one.keys() == another.keys() >= {"grafana", "agent", "gateway-token", "ca.pem"}
+    assert one.keys() == another.keys() >= KEYS
     same = {key for key, value in one.items() if value == another[key]}
     assert same == {"names"}
 

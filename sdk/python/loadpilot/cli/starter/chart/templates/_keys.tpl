@@ -21,7 +21,7 @@ always made together. Without a cluster (`helm template`) each rendering makes n
 {{- else if ne $known.names $names -}}
 {{- fail (printf "the certificates are for other names than nats.service.names and gateway.service.names say: kubectl delete secret -n %s %s-keys, for new keys; then restart all parts" .Release.Namespace $full) -}}
 {{- end -}}
-{{- range list "coordinator" "agent" "gateway" "submitter" "watcher" "http-token" "gateway-token" "metrics-token" "grafana" -}}
+{{- range list "coordinator" "agent" "gateway" "submitter" "watcher" "http-token" "gateway-token" "session-secret" "metrics-token" "grafana" -}}
 {{- if not (hasKey $known .) }}{{ $_ := set $known . (randAlphaNum 48) }}{{ end -}}
 {{- end -}}
 {{- with .Values.monitoring.grafana.adminPassword }}{{ $_ := set $known "grafana" . }}{{ end -}}
