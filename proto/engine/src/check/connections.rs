@@ -345,7 +345,9 @@ fn places(checker: &mut Checker<'_>, settings: &Connections) {
         let sound = match place.strip_prefix("unix:") {
             Some(path) => path.starts_with('/'),
             None => place.rsplit_once(':').is_some_and(|(host, port)| {
+                let is_bracketed = host.starts_with('[') && host.ends_with(']');
                 !host.is_empty()
+                    && (is_bracketed || !host.contains(':'))
                     && !host.contains('@')
                     && port.parse::<u16>().is_ok_and(|port| port > 0)
             }),

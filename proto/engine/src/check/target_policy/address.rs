@@ -113,14 +113,15 @@ pub(super) fn authority(url: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// The host of `host[:port]`, without brackets, and the port.
+/// The host of `host[:port]`, without brackets, and the port: as agents read it, who take all before
+/// the last colon for the host.
 pub(super) fn split(place: &str) -> Option<(&str, Option<u16>)> {
     if let Some(rest) = place.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
         let port = rest.strip_prefix(':').map(str::parse).transpose().ok()?;
         return Some((host, port));
     }
-    match place.split_once(':') {
+    match place.rsplit_once(':') {
         Some((host, port)) => Some((host, Some(port.parse().ok()?))),
         None => Some((place, None)),
     }

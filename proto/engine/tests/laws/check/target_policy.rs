@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
+use loadpilot_engine::check;
 use loadpilot_engine::check::target_policy::{Kind, TargetPolicy};
 use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
@@ -316,6 +317,11 @@ fn a_plan_is_judged_by_what_it_connects_to() {
         ),
         (
             "http://a.example",
+            Some("::ffff:169.254.169.254:80"),
+            "cloud metadata address 169.254.169.254",
+        ),
+        (
+            "http://a.example",
             Some("unix:/run/x.sock"),
             "Unix socket /run/x.sock",
         ),
@@ -323,6 +329,9 @@ fn a_plan_is_judged_by_what_it_connects_to() {
         let problem = refusal(target, connect_to);
         assert!(problem.contains(wanted), "{problem}");
     }
+    let unbracketed = plan_to("http://a.example", Some("2001:db8::1:80"));
+    let problems = check::plan(&unbracketed);
+    assert_eq!(problems[0].field, "connections.connect_to", "{problems:?}");
     // What is connected to counts, not what it is called.
     assert_eq!(refusal("http://169.254.8.1", Some("a.example:80")), "");
 }
