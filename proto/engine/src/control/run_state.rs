@@ -41,6 +41,8 @@ pub struct RunState {
     pub request_seq: u64,
     /// The newest place of the run while it waits for its admission.
     pub queued: Option<RunQueued>,
+    /// When that was decided.
+    pub queued_at: Timestamp,
     /// The run as it was created. Absent, too, where the log lacks the request with its plan.
     pub created: Option<Box<CreatedRun>>,
     /// The workload as planned, where a feed may end the run.
@@ -177,7 +179,10 @@ impl RunState {
 
     fn on_decision(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
-            Decision::RunQueued(queued) => self.queued = Some(queued.clone()),
+            Decision::RunQueued(queued) => {
+                self.queued = Some(queued.clone());
+                self.queued_at = at;
+            }
             Decision::RunCreated(created) => {
                 let Ok(created) = CreatedRun::of(created, self.requested_plan()) else {
                     return;

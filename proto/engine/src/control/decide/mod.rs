@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::Capability;
 use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::log::admission::RunQueued;
 use loadpilot_events::log::assign::{Loss, LossReason};
 use loadpilot_events::log::ctl::{
     Decision, Ending, OwnershipProof, RunCreated, RunRefused, ShardsReassigned, StartCancelled,
@@ -50,6 +51,10 @@ use crate::control::run_state::RunState;
 use crate::control::tenants::TenantRules;
 
 pub use inputs::{LastSeen, NotAdmitted, Observations, Policy};
+
+/// Time that the reason stands for which a run waits, while its place is the same. Coordinators
+/// with different tenants files or agents disagree about the reason.
+const REASON_US: u64 = 30 * SECOND_US;
 
 /// The next decision about a run, or `None` while there is nothing to decide.
 #[must_use]
@@ -122,8 +127,11 @@ pub fn deadline(
         return None;
     }
     let Some(created) = state.created.as_deref() else {
-        let gone_at = waiting_owner_gone_at(state, observed, policy)?;
-        return (gone_at > now).then_some(gone_at);
+        let gone_at = waiting_owner_gone_at(state, observed, policy);
+        let queued = state.queued.iter().zip(&observed.not_admitted);
+        let reason_at = queued.map(|_| state.queued_at.plus_us(REASON_US));
+        let instants = gone_at.into_iter().chain(reason_at);
+        return instants.filter(|&instant| instant > now).min();
     };
     let run = Run {
         state,
@@ -210,9 +218,7 @@ fn create(
     }
     // A run that is stopped while it waits is created and then cancelled: it uses no agent.
     if let (Some(waiting), None) = (&observed.not_admitted, &state.stop_requested) {
-        let known = state.queued.as_ref();
-        let is_known = known.is_some_and(|known| known.is_same_place(&waiting.queued));
-        let is_news = waiting.must_wait && !is_known;
+        let is_news = waiting.must_wait && is_news(&waiting.queued, state, now);
         return is_news.then(|| Decision::RunQueued(waiting.queued.clone()));
     }
     let shared = policy.tenants.iter().map(|_| Capability::tenants());
@@ -253,6 +259,16 @@ fn proof(
     let key = policy.tenants.as_ref();
     let key = key.and_then(|tenants| tenants.ownership_key.as_ref());
     rules.unproven.required(&run.plan, tenant, key)
+}
+
+/// Whether a run that waits has another place, or waits for another reason when the known one has
+/// stood for long enough.
+fn is_news(queued: &RunQueued, state: &RunState, now: Timestamp) -> bool {
+    let Some(known) = &state.queued else {
+        return true;
+    };
+    let is_old = now >= state.queued_at.plus_us(REASON_US);
+    known.place != queued.place || (is_old && !known.is_same_place(queued))
 }
 
 /// When the owner of a run that waits for its admission is gone; `None` while it does not wait, or

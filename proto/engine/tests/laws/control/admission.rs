@@ -7,12 +7,20 @@ use std::num::NonZeroU32;
 use loadpilot_engine::control::admission::admissions::Admissions;
 use loadpilot_engine::control::admission::admit::{Waiting, admit, places};
 use loadpilot_engine::control::admission::rules::AdmissionRules;
+use loadpilot_engine::control::decide::{NotAdmitted, Observations, Policy, deadline, decide};
+use loadpilot_engine::control::run_state::{Record as RunRecord, RunState};
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::id::{RunId, TenantId};
-use loadpilot_events::log::admission::WaitReason;
-use loadpilot_events::log::admission::{AdmissionDecision, RunAdmitted, RunReleased};
-use loadpilot_events::units::Timestamp;
+use loadpilot_events::log::admission::{
+    AdmissionDecision, RunAdmitted, RunQueued, RunReleased, WaitReason,
+};
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::req::Request;
+use loadpilot_events::units::{SECOND_US, Timestamp};
 use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
 
 const TENANTS: [&str; 3] = ["blue", "green", "red"];
 const DAY_US: u64 = 86_400_000_000;
@@ -400,4 +408,63 @@ fn a_refusal_names_limit_and_value() {
             "runs in 24 hours: must be at most 5 of tenant shop (got \"6\")",
         ]
     );
+}
+
+/// Broken if two coordinators that disagree about the reason for which a run waits write to the log
+/// without end, or if a run that moves up learns of it late.
+#[test]
+fn coordinators_that_disagree_about_a_reason_write_it_rarely() {
+    let policy = Policy {
+        tenants: Some(unlimited()),
+        ..Policy::default()
+    };
+    let mut request = plans::request(plans::plan(&mut Dice::new(1)), 1, 1, &mut Dice::new(1));
+    request.owner = None;
+    let request = Request::RunRequested(Box::new(request));
+    let mut now = Timestamp(SECOND_US);
+    let mut state = RunState::default().evolve(1, now, RunRecord::Request(&request));
+    let judged_by = |coordinator: u64, place: u32| {
+        let reason = match coordinator % 2 {
+            0 => WaitReason::Turn,
+            _ => WaitReason::Agents {
+                in_use: 1,
+                agents: 1,
+            },
+        };
+        let queued = RunQueued {
+            tenant: tenant("blue"),
+            place,
+            waiting: 2,
+            reason,
+        };
+        let not_admitted = NotAdmitted {
+            queued,
+            today: 0,
+            must_wait: true,
+        };
+        Observations {
+            tenant: Some(tenant("blue")),
+            not_admitted: Some(not_admitted),
+            ..Observations::default()
+        }
+    };
+    let mut written = Vec::new();
+    for step in 0..1_200 {
+        let place = if step < 600 { 2 } else { 1 };
+        let observed = judged_by(step, place);
+        if let Some(decision) = decide(&state, &observed, &policy, now) {
+            assert!(matches!(decision, Decision::RunQueued(_)), "{decision:?}");
+            written.push(step);
+            state = state.evolve(2 + step, now, RunRecord::Decision(&decision));
+        } else if step % 2 != written[written.len() - 1] % 2 {
+            let due = deadline(&state, &observed, &policy, now).expect("the reason is another");
+            assert!(due > now);
+        }
+        now = now.plus_us(SECOND_US / 10);
+    }
+    assert!(
+        written.contains(&0) && written.contains(&600),
+        "{written:?}"
+    );
+    assert!((4..=8).contains(&written.len()), "{written:?}");
 }
