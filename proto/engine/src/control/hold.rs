@@ -174,9 +174,15 @@ impl Range {
     }
 }
 
-/// The rate to change to, after the steps that led to the present rate; `None` to stay.
+/// The rate to change to, after the steps that led to the present rate; `None` to stay. `limit` is
+/// the limit of the tenant's rates, known once a rate above it was refused: a change to the same
+/// rate then stores that the limit itself passed.
 #[must_use]
-pub fn next_rate(steps: &[HoldWindow], measured: &Measured<'_>) -> Option<Rate> {
+pub fn next_rate(
+    steps: &[HoldWindow],
+    measured: &Measured<'_>,
+    limit: Option<Rate>,
+) -> Option<Rate> {
     if steps.len() >= STEERED_MAX {
         return None;
     }
@@ -199,8 +205,9 @@ pub fn next_rate(steps: &[HoldWindow], measured: &Measured<'_>) -> Option<Rate> 
         };
         (measured.ticks >= needed).then_some(divided(now, 2))?
     };
-    let next = next.clamp(RATE_MIN, Rate(RATE_MAX_URPS));
-    (next != now).then_some(next)
+    let next = next.min(limit.unwrap_or(Rate(RATE_MAX_URPS))).max(RATE_MIN);
+    let is_stored = limit.is_none() || steps.last().is_some_and(|step| step.rate == now);
+    (next != now || !is_stored).then_some(next)
 }
 
 /// Whether nothing waits at the target any more: its figure is well within the limit, unless that

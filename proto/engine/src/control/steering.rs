@@ -35,6 +35,8 @@ pub struct Steering {
     pub holds: Vec<HoldWindow>,
     /// The same of requests without an answer, by stream sequence.
     measured: BTreeMap<u64, HoldWindow>,
+    /// The lowest limit of the tenant's rates that a request was above.
+    pub(crate) rate_limit: Option<Rate>,
 }
 
 impl Steering {
@@ -76,6 +78,8 @@ impl Steering {
 
     pub(crate) fn on_refused(&mut self, refused: &SteeringRefused) {
         self.measured.remove(&refused.request);
+        let limits = refused.exceeded.iter().map(|exceeded| exceeded.limit);
+        self.rate_limit = limits.chain(self.rate_limit).min();
         self.answer(refused.request);
     }
 

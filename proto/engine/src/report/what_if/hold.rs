@@ -42,7 +42,7 @@ pub fn next_change(run: Indexed<'_>) -> Option<(Rate, HoldWindow)> {
         newest: &newest,
         ticks,
     };
-    let next = next_rate(&steering.holds, &measured)?;
+    let next = next_rate(&steering.holds, &measured, steering.rate_limit)?;
     let decisive = measured.decisive().clone();
     Some((next, decisive))
 }

@@ -62,6 +62,17 @@ fn hold(
     seed: u64,
     capacity: impl Fn(f64) -> f64 + 'static,
 ) -> (Vec<Rate>, Vec<HoldWindow>) {
+    hold_below(None, start, ticks, seed, capacity)
+}
+
+/// The same for a tenant with a limit, which is known as soon as a rate above it is requested.
+fn hold_below(
+    limit: Option<Rate>,
+    start: Rate,
+    ticks: u32,
+    seed: u64,
+    capacity: impl Fn(f64) -> f64 + 'static,
+) -> (Vec<Rate>, Vec<HoldWindow>) {
     let mut queue = Queue {
         capacity: Box::new(capacity),
         free_at: 0.0,
@@ -91,7 +102,7 @@ fn hold(
             ticks: end - since,
         };
         if coming.is_none()
-            && let Some(next) = next_rate(&steps, &measured)
+            && let Some(next) = next_rate(&steps, &measured, limit)
         {
             let is_caught_up = !window.passed && newest.passed;
             steps.push(if is_caught_up { newest } else { window });
@@ -169,4 +180,21 @@ fn the_rate_rises_while_the_gate_holds_and_falls_while_it_fails() {
     let (rates, steps) = hold(Rate::per_second(1_000), 60, 1, |_| 1.0);
     assert!(steps.iter().all(|step| !step.passed));
     assert!(rates.iter().rev().is_sorted(), "{rates:?}");
+}
+
+/// Broken if a tenant's run stays below the limit of its rates, goes on asking for more, or reports
+/// a lower rate than it held there; or if a target that gets slower is not followed down.
+#[test]
+fn the_rate_stays_at_the_limit_of_the_tenant() {
+    let limit = Rate::per_second(90);
+    let capacity = |second: f64| if second < 60.0 { 1e9 } else { 40.0 };
+    let (rates, steps) = hold_below(Some(limit), Rate::per_second(50), 240, 1, capacity);
+    assert_eq!(rates.iter().max(), Some(&limit));
+    assert!(rates[20..60].iter().all(|rate| *rate == limit), "{rates:?}");
+    let at_limit = |step: &&HoldWindow| step.rate == limit && step.passed;
+    assert_eq!(steps.iter().filter(at_limit).count(), 1, "{steps:#?}");
+    let until_then = steps.iter().take_while(|step| step.passed);
+    assert_eq!(Range::of(until_then).held(), Some(limit));
+    let held = median(&rates[180..]);
+    assert!((held / 40.0 - 1.0).abs() <= 0.1, "{held}: {steps:#?}");
 }
