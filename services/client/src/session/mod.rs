@@ -38,8 +38,9 @@ pub use session_error::SessionError;
 
 /// Interval of the heartbeats of a run's owner.
 const OWNER_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// Time that secrets outlive the planned end of their run.
-const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
+/// Time that secrets stay stored beyond the planned length of their run, which may wait for its
+/// admission first. The coordinator deletes them when the run is over.
+const SECRETS_AFTER_RUN: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Timeout for a server that does not answer or is being restarted.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval between two attempts meanwhile.
