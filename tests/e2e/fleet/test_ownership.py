@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,12 +32,15 @@ class Site(BaseHTTPRequestHandler):
     published: ClassVar[dict[str, tuple[int, str]]] = {}
     received: ClassVar[Counter[str]] = Counter()
     loaded: ClassVar[threading.Event] = threading.Event()
+    file_delay_s: ClassVar[float] = 0
     lock = threading.Lock()
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
         route = self.path.partition("?")[0]
         kind = route if route in self.published or route == FILE else "load"
+        if route == FILE:
+            time.sleep(self.file_delay_s)
         with self.lock:
             self.received[kind] += 1
         if kind == "load":
@@ -152,6 +156,25 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
         users = run(url, "--users", "1", "--duration", "1s")
         assert "1 users are more than unproven_users, 0" in users.stdout + users.stderr
         assert Site.received["load"] == 0
+
+
+@pytest.mark.slow
+def test_all_targets_are_asked_at_once(
+    fleet: Fleet, loadpilot: Loadpilot, key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if slow targets of one run, each of them proven, are asked in turn: then the agent is
+    late, and the run is cancelled. 8 s."""
+    shared(fleet, key)
+    monkeypatch.setattr(Site, "file_delay_s", 2.5)
+    token = ("admin", "ownership-token", "shop", "127.0.0.1", "--key-file", str(key))
+    ours = loadpilot.call(*token).stdout.splitlines()[0]
+    with ExitStack() as sites:
+        first, *others = [sites.enter_context(site()) for _ in range(8)]
+        Site.published[FILE] = (200, ours)
+        flags = [text for url in others for text in ("--target", url)]
+        finished = fleet.run(loadpilot, WEIGHTED, first, *flags, *SHORT, "--tenant", "shop")
+        assert_whole(finished, PLANNED)
+        assert (Site.received[FILE], Site.received["load"]) == (8, PLANNED)
 
 
 def test_a_rate_is_not_raised_without_a_proof(

@@ -60,7 +60,7 @@ impl Scenario for MixedScenario {
         let tasks: Vec<_> = tasks.collect();
         match tasks.is_empty() {
             true => None,
-            false => Some(Box::pin(join_all(tasks))),
+            false => Some(Box::pin(async { drop(join_all(tasks).await) })),
         }
     }
 }

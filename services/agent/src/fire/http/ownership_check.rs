@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::connect::stream::Stream;
 use super::http1::answer::{Answer, HEAD_BYTES_MAX, Read};
 use super::http1::piece::Piece;
+use crate::fire::futures::join_all;
 use crate::fire::request::program::Program;
 use crate::fire::request::target::{Endpoint, Target};
 use crate::fire::request::tls::Offer;
@@ -77,9 +78,12 @@ pub(crate) async fn with_proven_targets(
     mut program: Program,
     proof: &OwnershipProof,
 ) -> Result<Program, Box<Unproven>> {
+    // At once: all of them together have the time in which a holder has to get ready.
+    let targets = program.targets.iter();
+    let asked = targets.map(|target| Box::pin(proven_addresses(&program, target, proof)));
     let mut found = Vec::new();
-    for target in &program.targets {
-        found.extend(proven_addresses(&program, target, proof).await?);
+    for addresses in join_all(asked.collect()).await {
+        found.extend(addresses?);
     }
     let proven = found.into_iter().collect();
     program.policy = program.policy.narrowed_to_proven(proven);
