@@ -123,6 +123,7 @@ def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(150)
+@pytest.mark.timed
 def test_low_rates_and_long_runs_are_exact_too(tmp_path: Path) -> None:
     """Few arrivals over many agents, one agent alone, forty seconds: the same equality. They run
     side by side, since they hardly load the machine, each with folder and oracle of its own."""
