@@ -216,7 +216,13 @@ fn settings(
     addresses: &[ServerAddr],
     line: Arc<Line>,
 ) -> Result<ConnectOptions, Fault> {
-    Ok(login::connect_options(options, addresses)?
+    let mut settings = login::connect_options(options, addresses)?;
+    if addresses.iter().any(ServerAddr::tls_required) {
+        // A server names others before the connection is encrypted. Their names may be of an
+        // attacker, and the client library connects to them without TLS.
+        settings = settings.ignore_discovered_servers();
+    }
+    Ok(settings
         .name(&options.name)
         .ping_interval(PING_INTERVAL)
         .connection_timeout(CONNECT_TIMEOUT)
