@@ -38,6 +38,7 @@ VALUE_SETS: dict[str, dict[str, Any]] = {
                 "caSecret": "nats-ca",
                 "domain": "hub",
                 "connections": 12,
+                "logStorage": "1GiB",
             }
         }
     },

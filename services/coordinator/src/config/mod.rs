@@ -44,8 +44,9 @@ struct Args {
     /// Storage that the streams of the log may take together, such as 1GiB, when this coordinator
     /// creates them; at least 128MiB (or env COORDINATOR_LOG_STORAGE) [default: 2.6GiB]
     ///
-    /// For an account that allows less. Streams that exist keep their sizes.
-    #[arg(long, value_name = "SIZE", conflicts_with = "connect")]
+    /// For an account that allows less. Streams that exist keep their sizes. It counts before the
+    /// sizes of a --connect file, whose number of copies stays.
+    #[arg(long, value_name = "SIZE")]
     log_storage: Option<String>,
     /// List all problems of flags and environment, and start nothing.
     #[arg(long)]
@@ -256,7 +257,10 @@ fn connection(
         Ok(options) => Some(Options {
             name: "loadpilot-coordinator".to_owned(),
             prefix: args.prefix.clone(),
-            limits: limits.unwrap_or(options.limits),
+            limits: limits.map_or(options.limits, |sizes| Limits {
+                replicas: options.limits.replicas,
+                ..sizes
+            }),
             ..options
         }),
         Err(invalid) => {

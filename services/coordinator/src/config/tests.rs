@@ -120,6 +120,9 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
         (config.bus.url.as_str(), limits.ctl_bytes, limits.replicas),
         ("nats://127.0.0.1:7", 9, 3)
     );
+    let smaller = ["--connect", path, "--log-storage", "1GiB"];
+    let limits = read(&smaller, None).expect("both may be given").bus.limits;
+    assert_eq!((limits.total() >> 20, limits.replicas), (1023, 3));
     let none = r#"{"url":"nats://127.0.0.1:7","token":"s3cret","replicas":0}"#;
     std::fs::write(&file, none).expect("a file");
     let error = read(&["--connect", path], None).expect_err("no copy");
