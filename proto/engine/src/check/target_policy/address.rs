@@ -113,8 +113,8 @@ pub(super) fn authority(url: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// The host of `host[:port]`, without brackets, and the port: as agents read it, who take all before
-/// the last colon for the host.
+/// The host of `host[:port]`, without brackets, and the port. Agents, too, take all before the last
+/// colon for the host.
 pub(super) fn split(place: &str) -> Option<(&str, Option<u16>)> {
     if let Some(rest) = place.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
