@@ -88,6 +88,8 @@ def test_names_are_unique_and_in_one_namespace(name: str) -> None:
         ({"nats": {"external": {"url": "tls://nats.example:4222"}}}, "credsSecret must name"),
         ({"nats": {"external": {"credsSecret": "creds"}}}, "nats.external.url must be set"),
         ({"nats": {"external": {"domain": "hub"}}}, "nats.external.url must be set"),
+        ({"nats": {"external": {"logStorage": "1GiB"}}}, "nats.external.url must be set"),
+        ({"nats": {"external": {**EXTERNAL, "logStorage": "1TiB"}}}, "nats.external.logStorage"),
         ({"nats": {"external": {**EXTERNAL, "tokenSecret": "x"}}}, "tokenSecret must be empty"),
         (
             {"nats": {"external": {**EXTERNAL, "domain": "hub", "apiPrefix": "JS.API"}}},

@@ -116,7 +116,7 @@ tls://{{ include "loadpilot.fullname" . }}-nats:4222
 {{- fail (printf "nats.external.connections is %d, and the parts need %d: one for each of %s, two for each of coordinator.replicas, one for each of gateway.replicas, and as many for one pod more of each part in a rollout" (int $external.connections) (int $needed) $count) -}}
 {{- end -}}
 {{- end -}}
-{{- if and (not $external.url) (or $external.credsSecret $external.tokenSecret $external.tlsSecret $external.caSecret $external.domain $external.apiPrefix $external.connections) -}}
+{{- if and (not $external.url) (or $external.credsSecret $external.tokenSecret $external.tlsSecret $external.caSecret $external.domain $external.apiPrefix $external.connections $external.logStorage) -}}
 {{- fail "nats.external.url must be set beside other settings of nats.external, such as credsSecret and caSecret" -}}
 {{- end -}}
 {{- range splitList "," $external.url -}}
