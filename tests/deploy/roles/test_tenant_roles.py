@@ -259,8 +259,8 @@ def _flags(server: TenantServer, tenant: str, role: str) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path: Path) -> None:
-    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own, or is not
-    told why it hears no agent of the fleet.
+    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own; or if
+    `agents` does not say that the fleet's agents answer to its operator.
     """
     loadpilot = Loadpilot(tmp_path / "work")
     scene = SCENARIOS / "weighted.py"

@@ -137,8 +137,8 @@ def test_a_changed_file_stays_that_of_its_gateway(tmp_path: Path) -> None:
 def test_a_user_who_cannot_keep_the_owner_changes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Broken if a caller who may write the folder takes the file from its gateway, or is not told
-    whose file it is and what to do.
+    """Broken if a caller who may write the folder takes the file from its gateway, or if the
+    refusal does not name the owner and what to do.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "keys.json")

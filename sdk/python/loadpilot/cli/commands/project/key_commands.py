@@ -87,7 +87,10 @@ def revoke(wanted: str, file: str | None) -> ExitCode:
                 keys[at] = replace(keys[at], revoked=int(time()))
             done = keys[at]
         key = f"{done.id} ({safe(done.name)}, tenant {done.tenant})"
-        say(f"revoked {key}" if since is None else f"{key} is revoked since {written(since)}")
+        if since is None:
+            say(f"revoked {key}")
+        else:
+            say(f"{key} is revoked since {written(since)}")
     return outcome[-1]
 
 
@@ -149,9 +152,9 @@ def path_problems(file: str | None) -> list[Problem]:
     if not file:
         return [Problem("--file", "must be given: the file of the gateway's keys")]
     folder = Path(os.path.realpath(file)).parent
-    return (
-        [] if folder.is_dir() else [rule("--file", "must be in a folder that exists", str(folder))]
-    )
+    if not folder.is_dir():
+        return [rule("--file", "must be in a folder that exists", str(folder))]
+    return []
 
 
 def checked(problems: list[Problem]) -> None:

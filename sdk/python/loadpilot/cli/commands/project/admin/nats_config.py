@@ -98,22 +98,24 @@ def nats_config(flags: NatsConfigFlags) -> ExitCode:
 
 def _server(flags: NatsConfigFlags, problems: list[Problem]) -> tuple[str, Path | None]:
     """Read address and certificates of the server; a rotation keeps those of its folder."""
-    url, named = flags.nats_url, flags.nats_cacert
+    url, cacert_file = flags.nats_url, flags.nats_cacert
     if flags.rotate and flags.out:
         out = Path(flags.out)
         if url is None:
             url = _kept(out, "url", "--nats-url", problems)
-        if named is None:
-            named = _kept(out, "cacert", "--nats-cacert", problems)
-    url = URL_DEFAULT if url is None else url
+        if cacert_file is None:
+            cacert_file = _kept(out, "cacert", "--nats-cacert", problems)
+    if url is None:
+        url = URL_DEFAULT
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
         must = "must be nats://host:port or tls://host:port"
         problems.append(rule("--nats-url", must, url))
-    cacert = None if named is None else Path(named)
-    if cacert is not None and not cacert.is_file():
+    if cacert_file is None:
+        return url, None
+    if not Path(cacert_file).is_file():
         must = "must be a file of certificates in PEM"
-        problems.append(rule("--nats-cacert", must, str(cacert)))
-    return url, cacert
+        problems.append(rule("--nats-cacert", must, str(Path(cacert_file))))
+    return url, Path(cacert_file)
 
 
 def _kept(out: Path, setting: str, place: str, problems: list[Problem]) -> str | None:
