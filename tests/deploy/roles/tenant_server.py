@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import nats
 from tests.e2e.cloud.operator_keys import Key, signed_again
 from tests.e2e.support.command import COMMAND, Running
-from tests.e2e.support.fleet import JETSTREAM, free_port, nats_server
+from tests.e2e.support.fleet import JETSTREAM, free_port, nats_server, wait_until_handled
 
 from loadpilot.local.fleet_server.user_files import write
 from loadpilot.local.fleet_server.user_folder import Request
@@ -149,5 +148,5 @@ async def is_refused(connection: Any, refusals: list[str], kind: str, subject: s
         await connection.publish(subject, os.urandom(4))
         words = f'permissions violation for publish to "{subject.lower()}"'
     # The answer to it comes after every refusal.
-    await asyncio.wait_for(connection.flush(), ANSWER_S)
+    await wait_until_handled(connection)
     return any(words in one for one in refusals)

@@ -12,14 +12,13 @@ import pytest
 from tests.deploy.local_processes import PROGRAMS, keys, name_server, server_conf
 from tests.e2e.support.command import COMMAND, Loadpilot, Running
 from tests.e2e.support.dropped_arrivals import all_but_late
-from tests.e2e.support.fleet import NEAR, free_port
+from tests.e2e.support.fleet import NEAR, free_port, wait_until_handled
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ANSWER_S = 5.0
 SECRET = "hunter-2-of-the-roles"  # noqa: S105  (made up)
 SCENE = """
 from loadpilot import LoadClient, VUser, env, scenario, task
@@ -183,7 +182,7 @@ async def _said(roles: Roles, role: str) -> str:
             if role in who:
                 await connection.publish(subject, b"{}")
         # The answer to it comes after every refusal.
-        await asyncio.wait_for(connection.flush(), ANSWER_S)
+        await wait_until_handled(connection)
     finally:
         await connection.close()
     return "\n".join(said)

@@ -11,14 +11,13 @@ import nats
 import pytest
 from tests.e2e.support import rawlog
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running
+from tests.e2e.support.fleet import Fleet, wait_until_handled
 from tests.e2e.support.short_run import PLANNED, SCRIPTED, SHORT, assert_whole, holders
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tests.e2e.support.fleet import Fleet
 
 WEIGHTED = SCENARIOS / "weighted.py"
 HOME = ("--tenant", "fleet")
@@ -59,7 +58,7 @@ def publish(fleet: Fleet, messages: list[tuple[str, object]]) -> None:
         client = await nats.connect(fleet.url, token=fleet.token)
         for subject, message in messages:
             await client.publish(subject, json.dumps(message).encode())
-        await client.flush()
+        await wait_until_handled(client)
         await client.close()
 
     asyncio.run(send())

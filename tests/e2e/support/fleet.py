@@ -17,7 +17,7 @@ import sys
 from contextlib import ExitStack
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tests.e2e.support.command import COMMAND, Finished, Loadpilot, Running
 from tests.oracle.oracle import built_binary
@@ -51,6 +51,16 @@ def free_port() -> int:
             continue
         return port
     raise AssertionError("no port is free")
+
+
+async def wait_until_handled(connection: Any) -> None:
+    """Wait until the server has handled everything that a connection of nats-py sent it so far.
+
+    `flush` writes its PING before the commands in the connection's buffer, so the answer to the
+    first one may come before the server has read them. They are sent by the time it comes.
+    """
+    await connection.flush()
+    await connection.flush()
 
 
 def nats_server() -> str:
