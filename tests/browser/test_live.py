@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
+from services.gateway.tests.gateways import opened
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, reading
 from tests.browser.scenes import steady
+from tests.e2e.support.command import gone
+from tests.e2e.support.processes import descendants
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from services.gateway.tests.gateways import Gateways
     from tests.browser.conftest import Past
     from tests.browser.reader import Reader
+    from tests.e2e.support.command import Loadpilot
     from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
@@ -164,3 +170,35 @@ def test_a_refused_live_view_is_asked_for_again(
         expect(reader.verdict()).to_have_text("Stopped")
         # The browser itself logs each refusal.
         reader.console_errors = [one for one in reader.console_errors if "503" not in one]
+
+
+@pytest.mark.slow
+def test_a_killed_run_names_the_command_that_continues_it(
+    browser: Browser, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if an open page shows a run as running once its processes are gone. 10 s."""
+    with loadpilot.begin("ui", "--no-browser", "--port", "0") as pages:
+        gateway, _, known = opened(pages)
+        name, _, value = known["Cookie"].partition("=")
+        with reading(browser, base := f"http://127.0.0.1:{gateway.port}") as reader:
+            reader.page.context.add_cookies([{"name": name, "value": value, "url": base}])
+            with loadpilot.start(steady(secs=300), oracle.url) as running:
+                run = running.run_id()
+                reader.open(f"/runs/{run}")
+                expect(reader.page.locator(".name .badge")).to_have_text("running")
+                expect(reader.page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+                below = descendants(running.pid)
+                for process in below:
+                    os.kill(process.pid, signal.SIGKILL)
+                running.kill()
+                gone(below, 10.0)
+            reader.sees(f"loadpilot resume {run}")
+            expect(reader.page.locator(".name .badge")).to_have_text("killed")
+            expect(reader.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+            reader.take_screenshots("killed")
+            # A stored stop would end the run that is resumed.
+            assert gateway.tell(f"/runs/{run}/stop", {}, known).status == 503
+            reader.open("/")
+            expect(reader.page.get_by_role("row").nth(1)).to_contain_text("killed")
+        pages.signal(signal.SIGINT)
+        assert pages.end(60).code == 0

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from services.gateway.tests.gateways import opened, plan
@@ -86,24 +86,26 @@ class Past(VUser):
 
 @pytest.mark.slow
 def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the pages fail, or show a run that is over as running, after its command has ended
-    or was killed. 12 s."""
+    """Broken if the pages fail, or show a run that is over or killed as running, after its command
+    has ended or was killed. 12 s."""
     load = (SCENARIOS / "weighted.py", oracle.url, "--rps", "20", "--duration", "600s")
     with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
         gateway, _, known = opened(running)
 
-        def state_of(run: str) -> str:
+        def row_of(run: str) -> dict[str, Any]:
             answer = gateway.api("/runs", known)
             assert answer.status == 200, answer.body
-            return str(next(one["state"] for one in answer.json["runs"] if one["run"] == run))
+            return dict(next(one for one in answer.json["runs"] if one["run"] == run))
 
         with loadpilot.start(*load) as beside:
             run = beside.run_id()
-            assert state_of(run) not in FINAL_STATES
+            row = row_of(run)
+            assert (row["state"] in FINAL_STATES, row["is_killed"]) == (False, False)
             assert gateway.api(f"/runs/{run}", known).status == 200
             beside.signal(signal.SIGINT)
             beside.end()
-            assert state_of(run) in FINAL_STATES
+            row = row_of(run)
+            assert (row["state"] in FINAL_STATES, row["is_killed"]) == (True, False)
             assert gateway.api(f"/runs/{run}", known).json["run"]["ending"] == "stopped"
         with loadpilot.start(*load) as beside:
             run = beside.run_id()
@@ -116,7 +118,8 @@ def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: 
                 beside.kill()
                 gone(below, 10.0)
                 assert [event.kind for event in events][-1] == "fault"
-            assert state_of(run) not in FINAL_STATES
+            row = row_of(run)
+            assert (row["state"] in FINAL_STATES, row["is_killed"]) == (False, True)
         running.signal(signal.SIGINT)
         assert running.end(ENDS_S).code == 0
 

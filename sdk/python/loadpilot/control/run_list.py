@@ -46,7 +46,7 @@ class PastRun:
     log: Log
     facts: dict[str, Any]
     has_stack: bool = True
-    """Whether a folder has a stack that runs its runs; fleets and run files count as having one."""
+    """What the function of this name returned when the runs were read."""
 
     @property
     def run(self) -> str:
@@ -71,11 +71,21 @@ class PastRun:
         return self.facts["state"] in FINAL_STATES or not self.facts["asked"]
 
     @property
+    def is_killed(self) -> bool:
+        """Whether no process is left that could end it: a resume continues it."""
+        return bool(self.facts["asked"]) and not (self.is_over or self.has_stack)
+
+    def require_stack(self) -> None:
+        """Raise StackFault if it is not over and no process is left that would take a request."""
+        if not self.is_over and not has_stack(self.log):
+            raise stack_is_gone(self.run)
+
+    @property
     def state(self) -> str:
         """Its ending, else its state; "killed" if no process is left that could end it."""
         if not self.facts["asked"]:
             return "set up"
-        if not (self.is_over or self.has_stack):
+        if self.is_killed:
             return "killed"
         return str(self.facts["ending"] or self.facts["state"])
 
@@ -160,9 +170,9 @@ def every_run(
         try:
             with open_log(log, through) as session:
                 # Opening has replaced the stack file of a killed stack, whose pid may be in use.
-                has_stack = _has_stack(log)
+                is_served = has_stack(log)
                 found = json.loads(session.runs())
-            past += [PastRun(log, facts, has_stack) for facts in found]
+            past += [PastRun(log, facts, is_served) for facts in found]
         except _native.Refused as refused:
             if not (isinstance(log, Path) and log.suffix == RUN_FILE):
                 raise
@@ -170,7 +180,14 @@ def every_run(
     return sorted(past, key=lambda one: one.run)
 
 
-def _has_stack(log: Log) -> bool:
+def stack_is_gone(run: str) -> StackFault:
+    """Build the fault of a request to a run whose processes are gone."""
+    what = f"run {run} is not over, and its stack is gone"
+    return StackFault(f"{what}; `loadpilot resume {run}` goes on with it")
+
+
+def has_stack(log: Log) -> bool:
+    """Whether a log has processes that run its runs; fleets and run files count as having them."""
     return isinstance(log, Server) or log.suffix == RUN_FILE or is_running(log)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...control.exit_code import ExitCode
@@ -17,7 +16,6 @@ from ...control.protocols import ANSWER_TIMEOUT_SECS
 from ...control.run_list import find_run, open_log
 from ...control.steering_result import describe, rate_urps, stop_halted
 from ...control.terminal import safe, say, write_product
-from ...local.stack import StackFault, is_running
 from .history import fleet_of, reporting
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
             say("nothing was done")
             outcome.append(ExitCode.USAGE)
         else:
-            require_stack(one)
+            one.require_stack()
             with open_log(one.log, interruptions) as session:
                 session.halt(one.run)
                 say("the kill switch is thrown; agents obey it without a coordinator")
@@ -80,19 +78,12 @@ def request(
 
     Raises StackFault, and requests nothing, when the stack of the run is gone.
     """
-    require_stack(one)
+    one.require_stack()
     with open_log(one.log, interruptions) as session:
         answer: dict[str, Any] = json.loads(
             session.steer(one.run, action, author(), ANSWER_TIMEOUT_SECS, urps)
         )
     return answer
-
-
-def require_stack(one: PastRun) -> None:
-    """Raise StackFault for a run that is not over and whose own stack was killed."""
-    if isinstance(one.log, Path) and not one.is_over and not is_running(one.log):
-        what = f"run {one.run} is not over, and its stack is gone"
-        raise StackFault(f"{what}; `loadpilot resume {one.run}` goes on with it")
 
 
 def print_result(one: PastRun, answer: dict[str, Any], action: str) -> ExitCode:

@@ -39,7 +39,8 @@ async def _watching(
 async def live(watcher: Annotated[Watcher, Depends(_watching)]) -> AsyncIterable[ServerSentEvent]:
     """Follow a run: `snapshot` (a Snapshot), `story` (a StoryLine, its id resumes), then `sealed`.
 
-    `unstored` (a string) says why the log stores nothing of the run at the moment, `fault` (a
+    `killed` ends it where no process is left that could end the run: `loadpilot resume` continues
+    it. `unstored` (a string) says why the log stores nothing of the run at the moment, `fault` (a
     Problem) why following ended. A comment is sent every 15 s.
     """
     async for event in watcher.events():

@@ -60,6 +60,10 @@ class RunListed(BaseModel):
     tags: dict[str, str]
     notes: int = Field(description="Number of notes.")
     is_baseline: bool = Field(description="Whether it is marked as a baseline.")
+    is_killed: bool = Field(
+        description="Whether it has no ending and no process is left that could end it; "
+        "`loadpilot resume` continues it."
+    )
     log: str = Field(description="Name of the log that holds the run.")
     outcome: RunOutcome | None = Field(
         description="Verdict and figures; null while the run goes on or its log is being read."

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from loadpilot.control.exit_code import ExitCode
 from loadpilot.control.protocols import ANSWER_TIMEOUT_SECS
+from loadpilot.control.run_list import stack_is_gone
 from loadpilot.control.steering_result import describe as in_words
 from loadpilot.control.steering_result import rate_urps, stop_halted
 from loadpilot.problem import Refused
@@ -55,6 +56,7 @@ async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Deci
 @router.post("/runs/{run}/halt", response_model=Decided, responses=ACTED)
 async def halt(here: Here, caller: Caller, run: Run) -> Decided:
     """Throw the kill switch: agents cancel what is in flight, without a coordinator, too."""
+    await require_stack(here, run)
     await here.act(run, lambda session: session.halt(run), Lane.KEPT)
     answer = await here.act(run, lambda session: stop_halted(session, run, caller))
     return decided(run, "stop", answer)
@@ -71,10 +73,17 @@ async def wish(
     return await steer(here, run, wish, caller)
 
 
+async def require_stack(here: Gateway, run: str) -> None:
+    """Raise StackFault for a killed run: a later resume would obey the stored request."""
+    if await here.asking(lambda: here.logs.of(run).is_killed(run)):
+        raise stack_is_gone(run)
+
+
 async def steer(
     here: Gateway, run: str, wish: str, caller: str, urps: int | None = None
 ) -> Decided:
     """Store the request, and wait for the decision."""
+    await require_stack(here, run)
     text = await here.act(
         run, lambda session: session.steer(run, wish, caller, ANSWER_TIMEOUT_SECS, urps)
     )

@@ -84,6 +84,9 @@ class Followed:
                             what = "the command with the server of this run has ended"
                             event, data = "fault", unavailable(what).text()
                             break
+                        if self._log.is_killed(self.run):
+                            event = "killed"
+                            break
                         continue
                     if change.startswith('{"sealed"'):
                         break

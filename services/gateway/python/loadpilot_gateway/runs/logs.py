@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from loadpilot import _native
 from loadpilot.control.nats_settings import Server
+from loadpilot.control.run_list import PastRun, has_stack
 from loadpilot.control.terminal import safe, say
 from loadpilot.local.folders import IMPORTED, log_dirs, run_files
 from loadpilot.local.log_readers import ReadersLock, connect, opened
@@ -38,7 +39,7 @@ IDLE_SECS = 20.0
 """How long the server of a past log runs after the last question."""
 
 Listed = dict[str, Any]
-"""A run in a list, as the native module returns it."""
+"""A run in a list, as the native module returns it, its log and whether it was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,10 @@ class Log(ABC):
         """Whether its server has ended for good; a follower would wait for it for ever."""
         return False
 
+    def is_killed(self, run: str) -> bool:  # noqa: ARG002
+        """Whether a run is not over and no process is left that could end it."""
+        return False
+
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
         """Connect to ask for a run; raises Fault when no coordinator would take it."""
@@ -110,7 +115,10 @@ class Log(ABC):
             if file.stem not in known:
                 # Its run was deleted; another gateway may delete the file, too.
                 file.unlink(missing_ok=True)
-        return Listing(at, at, state, [{**one, "log": self.name} for one in rows])
+        return Listing(at, at, state, [self._row(one) for one in rows])
+
+    def _row(self, one: Listed) -> Listed:
+        return {**one, "log": self.name, "is_killed": False}
 
     def forget(self) -> None:
         """End the validity of the list after a write."""
@@ -252,9 +260,19 @@ class FolderLog(Log):
         if is_used_by_other_command or looked != self._seen:
             self._seen = None
             self.forget()
+        is_served = has_stack(self._folder)
         found = super().runs(now=now and self._seen is None)
         self._seen = looked
-        return found
+        if is_served and not has_stack(self._folder):
+            # It ended meanwhile; or it was killed, and opening the log has replaced its file.
+            return self.runs(now=now)
+        return [
+            {**one, "is_killed": PastRun(self._folder, one, is_served).is_killed} for one in found
+        ]
+
+    def is_killed(self, run: str) -> bool:
+        """Whether a run is not over and no process is left that could end it."""
+        return any(one["run"] == run and one["is_killed"] for one in self.runs())
 
     def has_ended(self) -> bool:
         """Whether the command that has the server has ended."""

@@ -68,6 +68,8 @@ export interface RunListed {
   notes?: number;
   /** Whether it is marked as a baseline. */
   is_baseline?: boolean;
+  /** Whether it has no ending and no process is left that could end it. */
+  is_killed?: boolean;
   log?: string;
   /** Null during the run, and while its log is being read. */
   outcome: Outcome | null;

@@ -10,6 +10,8 @@ export interface Live {
   snapshot: Snapshot | null;
   story: StoryLine[];
   sealed: boolean;
+  /** No process is left that could end the run. */
+  killed: boolean;
   fault: string | null;
   /** Why the log cannot store events at the moment. */
   unstored: string | null;
@@ -22,6 +24,7 @@ const INITIAL: Live = {
   snapshot: null,
   story: [],
   sealed: false,
+  killed: false,
   fault: null,
   unstored: null,
   connected: false,
@@ -58,6 +61,10 @@ export function useLive(run: string, enabled: boolean): Live {
       on("story", (data) => {
         const line = JSON.parse(data) as StoryLine;
         return (previous) => ({ story: withLine(previous.story, line), unstored: null });
+      });
+      on("killed", () => {
+        source.close();
+        return () => ({ killed: true, connected: false });
       });
       on("unstored", (data) => () => ({ unstored: JSON.parse(data) as string }));
       on("sealed", () => {

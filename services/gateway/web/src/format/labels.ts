@@ -11,6 +11,7 @@ const STATES: Record<string, [string, Tone]> = {
   running: ["running", "busy"],
   stopping: ["stopping", "busy"],
   sealed: ["ended", "plain"],
+  killed: ["killed", "bad"],
 };
 
 const ENDINGS: Record<string, [string, Tone]> = {

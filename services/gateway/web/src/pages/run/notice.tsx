@@ -5,6 +5,7 @@ import type { Live } from "../../api/live";
 import { Failed } from "../../components/layout/panel";
 
 interface NoticeProps {
+  run: string;
   live: Live;
   over: boolean;
   /** Of the requests that all tabs share, the most general one first. */
@@ -12,8 +13,16 @@ interface NoticeProps {
   again: () => void;
 }
 
-export function RunNotice({ live, over, problems, again }: NoticeProps) {
+export function RunNotice({ run, live, over, problems, again }: NoticeProps) {
   if (unreachable.value) return null; // the frame of the pages says so
+  if (live.killed) {
+    return (
+      <p class="notice bad">
+        The processes of this run are gone. <code>loadpilot resume {run}</code> continues it; then
+        reload this page.
+      </p>
+    );
+  }
   if (live.fault) {
     return <p class="notice bad">The gateway cannot follow this run: {live.fault}</p>;
   }

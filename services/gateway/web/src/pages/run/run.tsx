@@ -43,14 +43,17 @@ export function Run({ run, view }: { run: string; view: View }) {
   const asOf = view.asOf;
   // Whether the run has ended is a matter of its newest state, not of the selected second.
   const [over, setOver] = useState(false);
+  // Of a killed run nothing changes, and each request would keep its log from `loadpilot resume`.
+  const [killed, setKilled] = useState(false);
   const newest = useResource<Report>(path + queryString({ ticks: "false" }), {
-    every: over ? 0 : LIVE_REFRESH_MS,
+    every: over || killed ? 0 : LIVE_REFRESH_MS,
   });
   useEffect(() => {
     if (newest.data) setOver(isOver(newest.data.run.state));
   }, [newest.data]);
   const live = useLive(run, newest.data !== null && !isOver(newest.data.run.state));
-  const every = over || asOf !== null ? 0 : LIVE_REFRESH_MS;
+  useEffect(() => setKilled(live.killed), [live.killed]);
+  const every = over || killed || asOf !== null ? 0 : LIVE_REFRESH_MS;
   const zoomed = view.from !== null || view.to !== null;
   // While a slider is dragged only the report follows; what stands beside it follows at rest.
   const shown = { from_us: view.from, to_us: view.to, as_of_us: asOf };
@@ -137,9 +140,9 @@ export function Run({ run, view }: { run: string; view: View }) {
   const reload = () => [newest, past, range, wholeSeries].forEach((one) => one.reload());
   return (
     <>
-      <RunHeader report={newest.data!} over={over} />
+      <RunHeader report={newest.data!} over={over} killed={killed} />
       <RunNotice
-        {...{ live, over }}
+        {...{ run, live, over }}
         problems={[
           newest.problem,
           asOf === null ? null : past.problem,
@@ -164,9 +167,10 @@ function started(report: Report | null): boolean {
   return report?.run.start_at !== null && report?.run.start_at !== undefined;
 }
 
-function RunHeader({ report, over }: { report: Report; over: boolean }) {
+function RunHeader(props: { report: Report; over: boolean; killed: boolean }) {
+  const { report, over, killed } = props;
   const { run } = report;
-  const status = runStatus(run.state, run.ending);
+  const status = runStatus(killed ? "killed" : run.state, run.ending);
   const again = me.value?.can_start && over;
   const { passed, baseline } = useEarlier(report, over);
   return (
@@ -220,7 +224,7 @@ function RunHeader({ report, over }: { report: Report; over: boolean }) {
         )}
         {started(report) && <Downloads run={run} over={over} />}
         <Notify report={report} over={over} />
-        {!over && <Steering report={report} />}
+        {!over && !killed && <Steering report={report} />}
       </div>
     </div>
   );

@@ -128,7 +128,7 @@ function Row({ one, selected, toggle }: RowProps) {
 
 /** The verdict, and how a run ended that did not complete; without a verdict its state. */
 function Result({ one }: { one: RunListed }) {
-  const status = runStatus(one.state, one.ending);
+  const status = runStatus(one.is_killed ? "killed" : one.state, one.ending);
   if (one.outcome === null) return <Badge tone={status.tone}>{status.text}</Badge>;
   const { text, tone } = verdictLabel(one.outcome.verdict);
   const early = one.ending !== "completed" && status.text !== text.toLowerCase();
