@@ -102,6 +102,26 @@ def test_a_rotation_keeps_address_and_certificates(
     assert f"{edited}: must be a connection file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", [(), ("--jwt",), ("--passwords",), ("--accounts",)])
+def test_a_rotation_keeps_the_kind_of_users(
+    kind: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a rotation without the flags of the first call locks out every program."""
+    out = tmp_path / "nats"
+    assert config(out, *kind) == 0
+    before = written(out)
+    for other in ((), ("--jwt",), ("--passwords",), ("--accounts",)):
+        if other == kind:
+            continue
+        assert config(out, "--rotate", *other) == USAGE
+        refused = capsys.readouterr().err
+        assert all(f"{flag}: must be given: used by the folder" in refused for flag in kind)
+        assert all(f"{flag}: must not be given" in refused for flag in other)
+        assert written(out) == before
+    assert config(out, "--rotate", *kind) == 0
+    assert set(written(out)) == set(before)
+
+
 def test_an_account_has_the_storage_that_the_tenants_file_names(tmp_path: Path) -> None:
     """Broken if the account of a tenant has no limit, or that of another."""
     tenants = tmp_path / "tenants.toml"

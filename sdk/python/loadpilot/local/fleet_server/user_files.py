@@ -69,6 +69,23 @@ def _problems(request: Request) -> Iterable[Problem]:
         elif not request.is_rotation:
             must = "must be new; --rotate replaces every key and password in it"
             yield rule("--out", must, str(out))
+        else:
+            yield from _kind_problems(request)
+
+
+def _kind_problems(request: Request) -> Iterable[Problem]:
+    """List the flags in which a rotation differs from the folder: its programs could not log in."""
+    out = request.out
+    owners = [one for one in out.iterdir() if one.is_dir() and one.name != operator_files.SIGNING]
+    for flag, is_asked, is_there in (
+        ("--jwt", request.has_jwts, (out / operator_files.CONFIG).is_file()),
+        ("--passwords", request.has_passwords, any(out.glob(f"*/*/{TOKEN}"))),
+        # Without accounts the coordinators of one tenant serve all.
+        ("--accounts", request.has_accounts, all((one / "coordinator").is_dir() for one in owners)),
+    ):
+        if is_asked != is_there:
+            must = "must be given: used by" if is_there else "must not be given: not used by"
+            yield Problem(flag, f"{must} the folder that --rotate renews (another needs a new one)")
 
 
 def _name_problems(request: Request) -> Iterable[Problem]:
