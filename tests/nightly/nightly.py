@@ -80,7 +80,7 @@ def stages(seed: int) -> list[Stage]:
     faults = ("pytest", "tests/faults")
     faults_seed = {"LOADPILOT_FAULTS_SEED": f"{seed}"}
     simulation = ("cargo", "test", "--profile", "sim", "-p", "loadpilot-engine", "--test", "sim")
-    search = {"LOADPILOT_SOUNDNESS": "20000", "LOADPILOT_SOUNDNESS_FIRST": f"{seed}"}
+    search = {"LOADPILOT_SOUNDNESS": "10000", "LOADPILOT_SOUNDNESS_FIRST": f"{seed}"}
     is_any = ("-m", "long or not long")
     # Folders without a step of their own.
     others = ("sdk/tests", "services", "tests/e2e", "tests/browser", "--ignore=sdk/tests/soundness")
