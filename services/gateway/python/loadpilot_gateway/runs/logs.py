@@ -177,6 +177,9 @@ class Opened:
     def __init__(self, stack: LocalStack, sessions: Sessions, folder: Path) -> None:
         """Take the stack, the connections and the folder of the log."""
         self.sessions = sessions
+        self.users = 0
+        """Number of questions that use it now; those to a dead server wait for long."""
+        self.used_at = monotonic()
         self._stack = stack
         self._folder = folder
         self._facts = living_stack(folder)
@@ -214,8 +217,6 @@ class FolderLog(Log):
         self._folder = folder
         self._lock = Lock()
         self._open: Opened | None = None
-        self._users = 0
-        self._used_at = monotonic()
         self._seen: object = None
 
     @contextmanager
@@ -238,8 +239,8 @@ class FolderLog(Log):
                 self._open.end()
                 self._open = None
             self._open = self._open or Opened.of(self._folder, self.cache)
-            self._users += 1
             ours = self._open
+            ours.users += 1
         try:
             yield ours.sessions
         except TooManyRequests:
@@ -249,8 +250,8 @@ class FolderLog(Log):
             raise
         finally:
             with self._lock:
-                self._users -= 1
-                self._used_at = monotonic()
+                ours.users -= 1
+                ours.used_at = monotonic()
 
     def runs(self, *, now: bool = False) -> list[Listed]:
         """List its runs; while its files do not change, the list stays valid."""
@@ -282,11 +283,13 @@ class FolderLog(Log):
     def rest(self) -> None:
         """Close it if it was unused for IDLE_SECS."""
         with self._lock:
-            is_idle = not self._users and monotonic() - self._used_at > IDLE_SECS
-            is_idle = is_idle and self._open is not None and not self._open.has_readers()
-            ended, self._open = (self._open, None) if is_idle else (None, self._open)
-        if ended is not None:
-            ended.end()
+            ours = self._open
+            if ours is None or ours.users or monotonic() - ours.used_at < IDLE_SECS:
+                return
+            if ours.has_readers():
+                return
+            self._open = None
+        ours.end()
 
     def close(self) -> None:
         """End all connections, and the server if it was started here."""
