@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 NAME_BYTES_MAX = 128
 """Maximum length of a name in a plan, in bytes."""
+STEPS_MAX = 100
+"""Maximum number of recorded calls of a task; a task of more is code, or runs in Python."""
+CALLS_MAX = 2_000
+"""Maximum number of recorded calls of all tasks."""
 HOOKS = ("on_start", "on_stop")
 KEPT_APART = frozenset({"headers", "auth", "cookies"})
 """Keywords whose secret values are kept apart from the plan."""
@@ -67,6 +71,10 @@ class Tasks:
             self.problems.append(Problem(at, what))
         for name in names:
             self.task(name, inspect.getattr_static(cls, name), at)
+        count = sum(len(task["steps"]) for task in self.tasks)
+        if count > CALLS_MAX:
+            what = f"{count:,} constant calls are more than {CALLS_MAX:,}"
+            self.reasons.append(Reason(at, what))
         if self.reasons:
             self.bodies = BodyStore()
             for task in self.tasks:
@@ -116,6 +124,9 @@ class Tasks:
             self.tasks.append({"name": name, "weight": weight, "steps": []})
             return
         steps = self.steps(name, function, checked.calls, file, place)
+        if len(steps) > STEPS_MAX:
+            what = f"task {name}: {len(steps):,} constant calls are more than {STEPS_MAX}"
+            self.reasons.append(Reason(file.at(node), what))
         self.tasks.append({"name": name, "weight": weight, "steps": steps})
 
     def weight(self, name: str, function: FunctionType, at: str) -> int:
