@@ -21,6 +21,13 @@ def of_curl(text: str) -> str:
     return written(read_curl, Source("shop.sh", text.encode()))
 
 
+def test_a_here_document_holds_no_commands() -> None:
+    """Broken if its lines are requests, or its quotes end the import."""
+    text = of_curl("cat <<EOF >f\ncurl http://h/no\nit's\nEOF\ncurl http://h/yes --max-filesize 10")
+    assert "/no" not in text
+    assert '"/yes"' in text
+
+
 @pytest.mark.parametrize("count", [100, 101, 2_001])
 def test_a_scenario_of_many_requests_is_compiled(compile_text: Compile, count: int) -> None:
     """Broken if the command refuses what it wrote itself."""

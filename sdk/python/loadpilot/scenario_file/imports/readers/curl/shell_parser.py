@@ -16,7 +16,7 @@ BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
 NUMBERED = re.compile(r"x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})")
 OPERATORS = ("&&", "||", ";;", "|&", "\n", ";", "|", "&", "(", ")")
-REDIRECTION = re.compile(r"\d*(?:>>|>\||>&|<&|<<<|<<|>|<|&>)")
+REDIRECTION = re.compile(r"\d*(?:>>|>\||>&|<&|<<<|<<-|<<|>|<|&>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +42,37 @@ class _Reader:
     def commands(self) -> list[list[Word]]:
         """Split the text into commands, and each command into words."""
         commands: list[list[Word]] = [[]]
-        is_target = False
+        is_target = is_document = False
+        documents: list[str] = []
+        """The ends of here-documents that begin after this line."""
         while self._skip_blanks():
             operator = next((one for one in OPERATORS if self.text.startswith(one, self.at)), None)
             redirection = REDIRECTION.match(self.text, self.at)
             if redirection is not None:
                 self.at = redirection.end()
-                is_target = True
+                is_target, is_document = True, redirection[0].endswith(("<<", "<<-"))
             elif operator is not None:
                 self.at += len(operator)
                 commands.append([])
                 is_target = False
+                if operator == "\n":
+                    self._skip_documents(documents)
             else:
                 begin = self.at
                 word = Word(self._word(), self.place(begin))
                 if not is_target:
                     commands[-1].append(word)
-                is_target = False
+                elif is_document:
+                    documents.append("".join(one for one in word.text if isinstance(one, str)))
+                is_target = is_document = False
         return [one for one in commands if one]
+
+    def _skip_documents(self, ends: list[str]) -> None:
+        """Skip here-documents: their lines are no commands."""
+        while ends:
+            end = ends.pop(0)
+            found = re.compile(rf"^\t*{re.escape(end)}$", re.MULTILINE).search(self.text, self.at)
+            self.at = found.end() if found else len(self.text)
 
     def _skip_blanks(self) -> bool:
         """Skip blanks, continued lines and comments; returns whether text follows."""
