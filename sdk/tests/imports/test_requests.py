@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from sdk.tests.imports.test_bad_files import written
+from sdk.tests.imports.test_bad_files import FILES, written
 
+from loadpilot.problem import Refused
 from loadpilot.scenario_file.imports.readers.curl.reader import read_curl
+from loadpilot.scenario_file.imports.readers.har import read_har
+from loadpilot.scenario_file.imports.readers.jmx.reader import read_jmx
 from loadpilot.scenario_file.imports.source import Source
 
 if TYPE_CHECKING:
@@ -19,6 +24,88 @@ JSON_WEB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc"  # noqa: S105
 def of_curl(text: str) -> str:
     """Return the scenario of curl commands."""
     return written(read_curl, Source("shop.sh", text.encode()))
+
+
+def of_har(*entries: dict[str, Any]) -> str:
+    """Return the scenario of a recording."""
+    content = json.dumps({"log": {"entries": entries}}).encode()
+    return written(functools.partial(read_har, with_assets=False), Source("shop.har", content))
+
+
+def entry(
+    url: str,
+    *,
+    status: int = 200,
+    cookie: str = "",
+    sets: str = "",
+    method: str = "GET",
+    posted: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return one entry of a HAR file."""
+    headers = [{"name": "Cookie", "value": cookie}] if cookie else []
+    request = {"method": method, "url": url, "headers": headers}
+    return {
+        "startedDateTime": "2026-11-26T10:00:00.000+01:00",
+        "time": 1,
+        "request": request | ({"postData": posted} if posted else {}),
+        "response": {
+            "status": status,
+            "headers": [{"name": "Set-Cookie", "value": sets}] if sets else [],
+            "content": {"mimeType": "application/json"},
+        },
+    }
+
+
+BODIES = {
+    """-d '{"q":"a=b"}'""": """content='{"q":"a=b"}'""",
+    '-d "$BODY"': "content=BODY",
+    "-d 'i[][a]=1&i[][b]=2&i[][a]=3'": 'content="i[][a]=1&i[][b]=2&i[][a]=3"',
+    "-d 'a=1&a=2&b=3'": 'data={"a": ["1", "2"], "b": "3"}',
+    "-F 'm={};type=application/json'": 'files={"m": (None, "{}", "application/json")}',
+    "-F a=1": 'files={"a": (None, "1")}',
+    "-F a=1 -F b=2 -F a=3": 'files=[("a", (None, "1")), ("b", (None, "2")), ("a", (None, "3"))]',
+    '"http://h/b?$QUERY"': 'client.get(f"/b?{QUERY}")',
+}
+
+
+@pytest.mark.parametrize("flags", BODIES)
+def test_a_body_is_sent_as_curl_sends_it(flags: str) -> None:
+    """Broken if fields are made of a text that has none, lose their order, or become a form."""
+    text = of_curl(f"curl http://h/a {flags}")
+    assert BODIES[flags] in " ".join(text.split()).replace("( ", "(").replace(" )", ")")
+
+
+def test_fields_of_other_files_are_multipart_where_the_file_says_so(compile_text: Compile) -> None:
+    """Broken if a form without a file is sent as another type than in the file."""
+    params = [{"name": "a", "value": "1"}]
+    posted = {"mimeType": "multipart/form-data; boundary=x", "params": params}
+    har = of_har(entry("http://h/a", method="POST", posted=posted))
+    assert 'files={"a": (None, "1")}' in har
+    (step,) = compile_text(har).plan["tasks"][0]["steps"]
+    kinds = [one["value"] for one in step["headers"] if one["name"].lower() == "content-type"]
+    assert kinds[0].startswith("multipart/form-data; boundary=")
+    flag = '<boolProp name="HTTPSampler.DO_MULTIPART_POST">true</boolProp>'
+    plan = (FILES / "shop.jmx").read_text(encoding="utf-8")
+    begin = plan.index("<HTTPSamplerProxy", plan.index("/profile") - 2_000)
+    end = plan.index(">", plan.rindex("<HTTPSamplerProxy", begin, plan.index("/profile"))) + 1
+    jmx = written(read_jmx, Source("shop.jmx", (plan[:end] + flag + plan[end:]).encode()))
+    assert "files={" in jmx
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("curl http://h/a -d @- <<EOF\nit's one line\nEOF\ncurl http://h/b", "standard input"),
+        ("curl http://h/a -F f=@-", "standard input"),
+        ("curl http://h/a -T -", "standard input"),
+        ("curl http://h/a -d a=1 -d @f -d b=2", "from one file alone"),
+        ("curl http://h/a -G -d @f", "from one file alone"),
+    ],
+)
+def test_a_body_that_is_not_known_is_refused(command: str, says: str) -> None:
+    """Broken if a part of a body is lost, or the lines of one are read as commands."""
+    with pytest.raises(Refused, match=says):
+        of_curl(command)
 
 
 def test_a_here_document_holds_no_commands() -> None:

@@ -215,5 +215,5 @@ def test_the_requests_are_those_that_curl_itself_sends(
         finished = loadpilot.run(scenario, oracle.url, *KINDS["har"].load)
         assert finished.judged == 0, finished.stderr
         found = seen(oracle.requests(), names, defaults={"accept": "*/*"})
-    assert len(wanted) == 13
+    assert len(wanted) == 16
     assert found == wanted

@@ -17,4 +17,7 @@ curl -X DELETE $BASE/orders/1
 curl -X DELETE $BASE/orders/2
 curl -X DELETE $BASE/orders/3
 curl -F 'title=my photo' -F 'photo=@photo.txt;type=text/plain' $BASE/upload
+curl -F title=one -F 'about={"by":"Ann"};type=application/json' -F title=two $BASE/albums
+curl -d '{"q":"a=b", "n":5}' $BASE/search
+curl -d 'item[][a]=1&item[][b]=2&item[][a]=3' $BASE/items
 curl -u ann:wonder $BASE/me -A "shop-check/1"

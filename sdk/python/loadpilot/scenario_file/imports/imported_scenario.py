@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,13 @@ Meaning: TypeAlias = Parameter | Column | Extracted | Drawn
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """A number of JSON that is the value of a variable."""
+
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
 class JsonBody:
     """A body of JSON; a text with variables in it is a tuple of pieces."""
 
@@ -97,11 +105,12 @@ class FileBody:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file in a multipart body."""
+    """A file in a multipart body, or a field with a content type."""
 
     name: str
-    filename: str
-    content: str | bytes | FileBody
+    filename: str | None
+    """None for a field."""
+    content: str | bytes | FileBody | Text
     content_type: str | None
 
 
@@ -145,6 +154,8 @@ class Request:
     headers: Pairs = field(default_factory=list)
     query: Pairs = field(default_factory=list)
     """Fields beside the query of the URL."""
+    cookies: Pairs = field(default_factory=list)
+    """Cookies that are sent beside those that the target sets for the user."""
     path: Text = ()
     """What is left of the URL when it is prepared; a query that no fields make is part of it."""
     body: Body | None = None
@@ -235,6 +246,21 @@ def joined(*texts: Text | str | Variable) -> Text:
             elif piece != "":
                 pieces.append(piece)
     return tuple(pieces)
+
+
+def variables_of(value: object) -> Iterator[Variable]:
+    """Find the variables in a value: a text, a request, a task."""
+    if isinstance(value, Variable):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from variables_of(one)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from variables_of(one)
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            yield from variables_of(getattr(value, name))
 
 
 def with_variables(text: str, pattern: re.Pattern[str]) -> Text:

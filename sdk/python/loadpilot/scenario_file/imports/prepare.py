@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...request.encoding import METHODS, target_path
 from ...request.headers import FORBIDDEN, TOKEN
-from .bodies import media_type
+from .bodies import form_of, media_type
 from .imported_scenario import FormBody, JsonBody, MultipartBody, Parameter, Text, joined, plain
 from .secrets import Concealment
 from .source import REQUESTS_MAX
@@ -54,6 +54,8 @@ def prepare(imported: Imported, source: Source, target: str | None = None) -> Co
                 one for one in step.requests if _is_kept(one, origins[id(one)], imported, source)
             ]
             for request in step.requests:
+                if isinstance(request.body, FormBody):
+                    request.body = form_of(request.body.fields)
                 _headers(request, imported.target, source)
                 concealment.conceal(request)
         for task in users.tasks:

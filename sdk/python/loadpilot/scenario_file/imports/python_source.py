@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .imported_scenario import Column, Drawn, Extracted, Parameter, Variable
+from .imported_scenario import Column, Drawn, Extracted, Parameter, variables_of
 from .layout import INDENT, call, laid_out, literal, quoted
 from .names import MODULE, TAKEN, Names, class_name, method_name, snake
 from .request_source import TaskWriter
@@ -14,7 +14,7 @@ from .secrets import is_secret_field
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .imported_scenario import Imported, UserType
+    from .imported_scenario import Imported, UserType, Variable
 
 DEFAULT_SETTINGS = {"rps": 1, "duration": "1m"}
 """Load of a scenario whose source has none."""
@@ -112,25 +112,10 @@ def _feeds(users: UserType, scope: Scope, members: Names) -> dict[str, str]:
     """Name the feeds that the tasks use, by their files."""
     feeds: dict[str, str] = {}
     for task in users.tasks:
-        for variable in _variables_of(task):
+        for variable in variables_of(task):
             column = scope.column(variable)
             if column is not None and column.file not in feeds:
                 scope.imports.add("feed")
                 stem = column.file.rpartition("/")[2].partition(".")[0]
                 feeds[column.file] = members.give(snake(stem, "rows"))
     return feeds
-
-
-def _variables_of(value: object) -> Iterator[Variable]:
-    """Find the variables in the requests of a task."""
-    if isinstance(value, Variable):
-        yield value
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _variables_of(one)
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _variables_of(one)
-    elif hasattr(value, "__dataclass_fields__"):
-        for name in value.__dataclass_fields__:
-            yield from _variables_of(getattr(value, name))

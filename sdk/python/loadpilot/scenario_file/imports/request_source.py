@@ -9,6 +9,7 @@ from .imported_scenario import (
     FormBody,
     JsonBody,
     MultipartBody,
+    Number,
     RawBody,
     Variable,
     joined,
@@ -19,6 +20,7 @@ from .layout import (
     Atom,
     Bracket,
     call,
+    flat,
     interpolated,
     laid_out,
     listed,
@@ -27,6 +29,7 @@ from .layout import (
     quoted,
 )
 from .names import LOCAL, TAKEN, Names, id_of, report_name, route, singular, snake
+from .urls import is_grouped, path_and_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,6 +146,8 @@ class TaskWriter:
         items = [("", self.text(path or request.path))]
         if request.query:
             items.append(("params=", self._fields(request.query)))
+        if request.cookies:
+            items.append(("cookies=", self._fields(request.cookies)))
         if request.headers:
             pairs = [(plain(name) or "", self.text(value)) for name, value in request.headers]
             items.append(("headers=", paired(pairs)))
@@ -170,41 +175,58 @@ class TaskWriter:
             case FileBody(path):
                 return [("content=", self._file(path))]
             case MultipartBody(fields, parts):
-                items = [("data=", self._fields(fields))] if fields else []
-                return [*items, ("files=", self._parts(parts))]
+                # Fields without a file would be sent as a form: each is a file without a name.
+                has_file = any(one.filename for one in parts)
+                items = [("data=", self._fields(fields))] if has_file and fields else []
+                return [*items, ("files=", self._parts([] if has_file else fields, parts))]
         return []
 
-    def _parts(self, parts: list[Part]) -> Expression:
-        repeats = len({one.name for one in parts}) < len(parts)
-        written = []
+    def _parts(self, fields: Pairs, parts: list[Part]) -> Expression:
+        written: list[tuple[Text, Expression]] = []
+        for name, value in fields:
+            content = Bracket("(", (("", literal(None)), ("", self.text(value))), ")")
+            written.append((name, content))
         for one in parts:
-            content = one.content
-            shown = self._file(content.path) if isinstance(content, FileBody) else literal(content)
-            if isinstance(content, str):
-                shown = literal(content.encode())
-            items = [("", literal(one.filename)), ("", shown)]
+            items = [("", literal(one.filename)), ("", self._content(one.content))]
             items += [("", literal(one.content_type))] if one.content_type else []
-            written.append((one.name, Bracket("(", tuple(items), ")")))
-        if repeats:
-            pairs = [Bracket("(", (("", literal(name)), ("", one)), ")") for name, one in written]
-            return listed(list(pairs))
-        return paired(list(written))
+            written.append(((one.name,), Bracket("(", tuple(items), ")")))
+        if len({name for name, _ in written}) < len(written):
+            return listed([self._pair(name, one) for name, one in written])
+        return self._keyed(written)
+
+    def _content(self, content: str | bytes | FileBody | Text) -> Expression:
+        match content:
+            case FileBody(path):
+                return self._file(path)
+            case str():
+                return literal(content.encode())
+            case _:
+                return self.text(content)
 
     def _file(self, path: str) -> Expression:
         self._scope.imports.add("file")
         return call("file", ("", literal(path)))
 
     def _fields(self, fields: Pairs) -> Expression:
-        """Write fields as a dict; a repeated one has a list."""
-        values: dict[str, list[Expression]] = {}
+        """Write fields as a dict, in which a repeated one has a list, or as pairs."""
+        if not is_grouped(fields):
+            return listed([self._pair(name, self.text(value)) for name, value in fields])
+        values: dict[Text, list[Expression]] = {}
         for name, value in fields:
-            values.setdefault(_shown(name), []).append(self.text(value))
-        return paired(
+            values.setdefault(name, []).append(self.text(value))
+        return self._keyed(
             [
                 (name, found[0] if len(found) == 1 else listed(found))
                 for name, found in values.items()
             ]
         )
+
+    def _pair(self, name: Text, value: Expression) -> Expression:
+        return Bracket("(", (("", self.text(name)), ("", value)), ")")
+
+    def _keyed(self, items: list[tuple[Text, Expression]]) -> Bracket:
+        """Write a dict whose keys may hold variables."""
+        return Bracket("{", tuple((f"{flat(self.text(k))}: ", one) for k, one in items), "}")
 
     def _json(self, value: Any) -> Expression:
         if isinstance(value, tuple):
@@ -212,6 +234,9 @@ class TaskWriter:
             if is_variable and value[0].name in self._locals:
                 return Atom(self._locals[value[0].name])
             return self.text(value)
+        if isinstance(value, Number):
+            inner = self._value(value.variable, '"')
+            return Atom(f"int({inner})")
         if isinstance(value, list):
             return listed([self._json(one) for one in value])
         if isinstance(value, dict):
@@ -254,11 +279,6 @@ class TaskWriter:
         return f"{self._rows[column.file]}[{mark}{column.name}{mark}]"
 
 
-def _shown(name: Text) -> str:
-    """Write the name of a field, which holds no variables in Python."""
-    return "".join(one if isinstance(one, str) else f"{{{one.name}}}" for one in name)
-
-
 def _pause(pause: tuple[float, float], depth: int) -> str:
     least, most = (_seconds(one) for one in pause)
     bounds = least if least == most else f"{least}, {most}"
@@ -272,8 +292,7 @@ def _seconds(value: float) -> str:
 
 def _name(request: Request) -> str | None:
     """Name a request whose path is one of many; None where method and path are its name."""
-    path = request.path
-    base = joined(*(one.partition("?")[0] if isinstance(one, str) else one for one in path))
+    base = path_and_query(request.path)[0]
     named = route(base)
     if request.label is not None:
         label = report_name(request.label)
@@ -315,7 +334,8 @@ def _loop_ids(requests: list[Request]) -> tuple[int, list[str]]:
 def _but_path(request: Request) -> tuple[Any, ...]:
     """What two requests of a loop have in common."""
     return (
-        *(request.method, request.headers, request.query, request.body, request.auth),
+        *(request.method, request.headers, request.query, request.cookies, request.body),
+        request.auth,
         *(request.checks, request.extractions, request.sets_cookies, request.batch),
         *(request.timeout_s, request.follows_redirects),
     )

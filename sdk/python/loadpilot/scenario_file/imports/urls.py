@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
 from .imported_scenario import Text, Variable, joined, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
     from .imported_scenario import Pairs
 
@@ -69,7 +70,7 @@ def split(url: Text, values: Mapping[str, Text]) -> Url:
         raise WrongUrlError("must begin with http:// or https://")
     else:
         rest = joined(head, rest)
-    path, query = _parts(rest)
+    path, query = path_and_query(rest)
     return Url(origin, _normal(path), query, user, password, unknown)
 
 
@@ -99,7 +100,7 @@ def _after_authority(rest: list[str | Variable]) -> list[str | Variable]:
     return []
 
 
-def _parts(rest: Text) -> tuple[Text, Text | None]:
+def path_and_query(rest: Text) -> tuple[Text, Text | None]:
     """Split what follows the host at its first ? and #."""
     path: list[str | Variable] = []
     query: list[str | Variable] | None = None
@@ -139,13 +140,14 @@ def _normal(path: Text) -> Text:
 
 
 def fields_of(query: Text) -> Pairs | None:
-    """Read the fields of a query or form; None where fields would not be sent as it is written."""
+    """Read the fields of a query or form; None where fields would not be sent as it is written.
+
+    A name that holds a variable may stand for several fields.
+    """
     text = plain(query)
     if text is not None:
         pairs = parse_qsl(text, keep_blank_values=True)
-        names = [name for name, _ in pairs]
-        in_order = [pair for name in dict.fromkeys(names) for pair in pairs if pair[0] == name]
-        if len(names) > FIELDS_MAX or in_order != pairs or urlencode(pairs) != text:
+        if len(pairs) > FIELDS_MAX or not is_grouped(pairs) or urlencode(pairs) != text:
             return None
         return [((name,), (value,) if value else ()) for name, value in pairs]
     fields: Pairs = []
@@ -153,7 +155,15 @@ def fields_of(query: Text) -> Pairs | None:
         name, *values = _split(one, "=")
         value = joined(*(joined("=", piece) if at else piece for at, piece in enumerate(values)))
         fields.append((_decoded(name), _decoded(value)))
-    return fields
+    is_written = all(plain(name) for name, _ in fields) and is_grouped(fields)
+    return fields if is_written else None
+
+
+def is_grouped(fields: Sequence[tuple[Hashable, object]]) -> bool:
+    """Whether repeated fields follow one another, so that a dict of lists keeps their order."""
+    names = [name for name, _ in fields]
+    changes = sum(one != before for before, one in pairwise(names))
+    return changes + bool(names) == len(set(names))
 
 
 def _split(text: Text, mark: str) -> list[Text]:

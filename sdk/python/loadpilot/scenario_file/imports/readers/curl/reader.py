@@ -23,6 +23,7 @@ from ...imported_scenario import (
     Variable,
     joined,
     plain,
+    variables_of,
 )
 from ...names import class_of_file, words_of_route
 from .options import ALIASES, IGNORED, NOTED, SHORT, VALUED
@@ -42,6 +43,7 @@ HEADERS = {
     "user-agent": ("User-Agent", ""),
 }
 """Headers of options, each with what stands before the value."""
+STDIN = "not standard input"
 GLOB = re.compile(r"\{[^{}/]*,[^{}/]*\}|\[\w+-\w+(?::\d+)?\]")
 
 
@@ -213,6 +215,8 @@ class _Parser:
                 self._form(command, place, value, is_text=name == "form-string")
             case "upload-file":
                 command.file, command.is_upload = _text(value), True
+                if command.file in {"-", "."}:
+                    self.source.wrong(place, f"must be a file beside the scenario, {STDIN}", "-")
                 self._beside(place, command.file)
 
     def _max_time(self, command: _Command, place: str, text: str) -> None:
@@ -239,6 +243,9 @@ class _Parser:
         text = _text(value)
         if name == "data-raw" or not text.startswith("@"):
             command.data.append(value)
+            return
+        if text == "@-":
+            self.source.wrong(place, f"must be a text or a file beside the scenario, {STDIN}", text)
             return
         command.file = text[1:]
         self._beside(place, text[1:])
@@ -267,10 +274,16 @@ class _Parser:
             return
         text = _text(content)
         if is_text or not text.startswith(("@", "<")):
-            bare = content if is_text else _cut(content, ";type=")[0]
-            command.form.fields.append((name, bare))
+            bare, _, kind = (content, "", ()) if is_text else _cut(content, ";type=")
+            if kind:
+                media = _text(kind).partition(";")[0].strip()
+                command.form.parts.append(Part(_text(name), None, bare, media))
+            else:
+                command.form.fields.append((name, bare))
             return
         file, *options = text[1:].split(";")
+        if file == "-":
+            self.source.wrong(place, f"must be a text or a file beside the scenario, {STDIN}", text)
         named = dict(one.strip().partition("=")[::2] for one in options)
         self._beside(place, file)
         if text.startswith("<"):
@@ -281,6 +294,9 @@ class _Parser:
 
     def _command(self, command: _Command) -> list[Request]:
         """Make the requests of a command, one for each URL."""
+        if command.file is not None and not command.is_upload and (command.data or command.is_get):
+            must = "must have its body from one file alone, or from texts"
+            self.source.wrong(command.place, must, f"@{command.file}")
         if not command.urls:
             self.source.wrong(command.place, "must name a URL", "curl")
         requests = []
@@ -313,8 +329,8 @@ class _Parser:
         """Make the body, and the content type that curl sends with it."""
         names = {_text(name).lower(): value for name, value in headers}
         if command.form.fields or command.form.parts:
-            for text in (one for pair in command.form.fields for one in pair):
-                self._declare(text)
+            for one in variables_of(command.form):
+                self._declare((one,))
             return command.form
         if command.is_json:
             for name in ("Content-Type", "Accept"):

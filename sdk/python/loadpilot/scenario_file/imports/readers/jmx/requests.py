@@ -96,7 +96,10 @@ def _add_arguments(
     fields: Pairs = [((name,) if name else (), texts.read(value)) for name, value in pairs]
     files = properties.collection("HTTPFileArgs.files")
     is_form = request.method in {"PATCH", "POST", "PUT"}
-    if files and is_form:
+    is_multipart = properties.text("HTTPSampler.DO_MULTIPART_POST", "false") == "true"
+    if is_multipart and fields and not files and is_form:
+        request.body = MultipartBody(fields, [])
+    elif files and is_form:
         request.body = _files(request, fields, files, texts)
     elif fields and is_form:
         names = {(plain(name) or "").lower() for name, _ in request.headers}
@@ -134,7 +137,7 @@ def _files(request: Request, fields: Pairs, files: list[Properties], texts: Text
         kind = one.text("File.mimetype") or None
         parts.append(Part(one.text("File.paramname"), name, FileBody(name), kind))
     if len(parts) == 1 and not parts[0].name:
-        return FileBody(parts[0].filename)
+        return FileBody(parts[0].filename or "")
     return MultipartBody(fields, parts)
 
 
