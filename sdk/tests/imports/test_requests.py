@@ -13,6 +13,8 @@ from loadpilot.problem import Refused
 from loadpilot.scenario_file.imports.readers.curl.reader import read_curl
 from loadpilot.scenario_file.imports.readers.har import read_har
 from loadpilot.scenario_file.imports.readers.jmx.reader import read_jmx
+from loadpilot.scenario_file.imports.readers.k6.reader import read_k6
+from loadpilot.scenario_file.imports.readers.postman.reader import read_postman
 from loadpilot.scenario_file.imports.source import Source
 
 if TYPE_CHECKING:
@@ -54,6 +56,52 @@ def entry(
             "content": {"mimeType": "application/json"},
         },
     }
+
+
+XML = "curl http://h/a -H 'Content-Type: text/xml' "
+SECRETS = {
+    "a query that stays as it is": "curl 'http://h/q?api_key=hunter2&next=/home'",
+    "a number": """curl http://h/a --json '{"password":4711,"api_key":"hunter2"}'""",
+    "JSON of a form": """curl http://h/a -d '{"password": "hunter2", "token": 4711}'""",
+    "JSON as text": """curl http://h/a -H 'Content-Type: text/plain' -d '{"password":"hunter2"}'""",
+    "lines": """curl http://h/a -H 'Content-Type: application/x-ndjson' --data-binary '{"n":1}
+{"password":"hunter2"}'""",
+    "an element": XML + "-d '<w:Password w:type=\"text\">hunter2</w:Password>'",
+    "an attribute": XML + "-d '<user password=\"hunter2\">Ann</user>'",
+    "a form out of order": "curl http://h/a -d 'a=1&b=2&a=3&password=hunter2'",
+    "a part": """curl http://h/a -F 'm={"password":"hunter2"};type=application/json'""",
+    "a variable": "PASSWORD=hunter2\ncurl http://h/login/$PASSWORD",
+    "a token": f"curl http://h/verify/{JSON_WEB_TOKEN}/hunt",
+}
+HIDDEN = ("hunter2", "4711", JSON_WEB_TOKEN, "hbg")
+
+
+@pytest.mark.parametrize("what", SECRETS)
+def test_no_secret_is_written(what: str) -> None:
+    """Broken if the value of a secret of a file is in the scenario, or no parameter is."""
+    text = of_curl(SECRETS[what])
+    assert not [one for one in HIDDEN if one in text.lower() or one in text]
+    assert "secret=True" in text
+
+
+def test_secrets_of_other_files_are_not_written() -> None:
+    """Broken if a reader of another kind of file passes a secret by."""
+    har = of_har(entry("http://h/q?access_token=hunter2&next=/home"))
+    script = 'import http from "k6/http";\nexport default function () {\n'
+    script += '  http.post("http://h/a", JSON.stringify({password: "hunter2"}));\n}\n'
+    k6 = written(read_k6, Source("shop.js", script.encode()))
+    raw = {"mode": "raw", "raw": '{"a": {{PASSWORD}}'}
+    items = [{"name": "a", "request": {"method": "POST", "url": "http://h/a", "body": raw}}]
+    collection = {
+        "info": {"name": "shop"},
+        "item": items,
+        "variable": [{"key": "PASSWORD", "value": "hunter2"}],
+    }
+    content = json.dumps(collection).encode()
+    postman = written(read_postman, Source("shop.json", content))
+    for text in (har, k6, postman):
+        assert "hunter2" not in text
+        assert "secret=True" in text
 
 
 BODIES = {

@@ -21,6 +21,7 @@ IDS = (
     ("id", re.compile(r"\d+")),
     ("uuid", re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")),
     ("hash", re.compile(r"(?=.*\d)[0-9a-fA-F]{16,}")),
+    ("token", re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")),
 )
 """What segments of a path look like that name one of many."""
 LOCAL = frozenset({"client", "response", "responses", "row", "self"})
@@ -92,7 +93,10 @@ def id_of(segment: str) -> str | None:
 
 def route(path: Text) -> str:
     """Return a path with its ids and variables in braces."""
-    pieces = [piece if isinstance(piece, str) else f"{{{piece.name}}}" for piece in path]
+    pieces = [
+        piece if isinstance(piece, str) else f"{{{piece.name.removeprefix('secret ')}}}"
+        for piece in path
+    ]
     segments = "".join(pieces).split("/")
     return "/".join(f"{{{kind}}}" if (kind := id_of(one)) else one for one in segments)
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
 
 from ...request.headers import is_secret_name
+from .bodies import marked, unmarked
 from .imported_scenario import (
     Extracted,
     FormBody,
     JsonBody,
     MultipartBody,
+    Number,
     Parameter,
+    RawBody,
     Text,
     Variable,
     joined,
     plain,
+    variables_of,
 )
 from .names import Names, constant
 
 if TYPE_CHECKING:
-    from .imported_scenario import Body, Imported, Pairs, Request
+    from .imported_scenario import Body, Imported, Pairs, Part, Request
     from .source import Source
 
 SCHEME = re.compile(r"(?i)(bearer|token|apikey|digest|negotiate) +(?=\S)")
@@ -31,6 +36,27 @@ JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 PUBLIC_FIELD = re.compile(
     r"(?i)author|^key$|keyword|session_?(type|name|count)|token_?(type|count)"
 )
+IN_TEXT = re.compile(
+    r"""
+      "(?P<member>[^"\\]{1,100})"\s*:\s*
+        (?:"(?P<text>(?:[^"\\]|\\.)+)"|(?P<number>-?\d[\d.eE+-]*|\ue000\d+\ue001))
+    | <(?:[\w.-]+:)?(?P<element>[\w.-]{1,100})(?:\s[^<>]*)?>
+        \s*(?:<!\[CDATA\[)?(?P<content>[^<>\]\s][^<>\]]*)(?:\]\]>)?</
+    | (?<=\s)(?P<attribute>[\w.:-]{1,100})=(?P<mark>["'])(?P<quoted>[^"'<>]+)(?P=mark)
+    | (?:(?<=[&?;])|\A)(?P<field>[^=&?;\s"'<>{}]{1,100})=(?P<value>[^&\s"<>]+)
+    | (?P<token>\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*)
+    """,
+    re.VERBOSE,
+)
+"""Named values in JSON, XML and forms, also where they are part of another text."""
+NAMED = {
+    "member": ("text", "number"),
+    "element": ("content",),
+    "attribute": ("quoted",),
+    "field": ("value",),
+    "token": ("token",),
+}
+"""The groups of a value, by that of its name."""
 IN_PYTHON = "; outside of a header it makes the scenario run in Python"
 
 
@@ -44,12 +70,17 @@ class Concealment:
     """Name in the environment of each variable that is a parameter."""
     _free: Names = field(default_factory=lambda: Names(frozenset()))
     _by_value: dict[str, Variable] = field(default_factory=dict)
+    _dropped: set[str] = field(default_factory=set)
+    """Variables whose value in the file is a secret."""
 
     def __post_init__(self) -> None:
-        """Name the parameters that the file has by itself."""
+        """Name the parameters that the file has by itself; a secret one loses its value."""
         for name, meaning in self.imported.variables.items():
             if isinstance(meaning, Parameter | Extracted):
                 self.names[name] = self._free.give(constant(name, "PARAMETER"))
+            if isinstance(meaning, Parameter) and meaning.default and is_secret_field(name):
+                self.imported.variables[name] = Parameter(None, is_secret=True)
+                self._dropped.add(name)
 
     def conceal(self, request: Request) -> None:
         """Replace the secrets of a request."""
@@ -63,8 +94,20 @@ class Concealment:
                 user,
                 self._secret(at, "password", "the password of the Basic credentials", password),
             )
+        request.cookies = [
+            (name, self._secret(at, f"{plain(name)}_cookie", f"the cookie {plain(name)}", value))
+            for name, value in request.cookies
+        ]
+        request.path = self._in_text(at, "path", request.path)
         request.query = self._fields(at, "query", request.query)
         request.body = self._body(at, request.body)
+        sent = (request.path, request.query, request.cookies, request.headers)
+        for one in variables_of([*sent, request.body, request.auth]):
+            if one.name in self._dropped:
+                self._dropped.remove(one.name)
+                name = self.names[one.name]
+                what = f"the variable {one.name} is a secret: set {name} in the environment"
+                self.source.note(at, what)
 
     def _take_basic(self, request: Request) -> None:
         """Turn a header of Basic credentials into user and password."""
@@ -116,8 +159,49 @@ class Concealment:
             case FormBody(fields):
                 return FormBody(self._fields(at, "form", fields))
             case MultipartBody(fields, parts):
-                return MultipartBody(self._fields(at, "form", fields), parts)
+                return MultipartBody(
+                    self._fields(at, "form", fields), [self._part(at, one) for one in parts]
+                )
+            case RawBody(content):
+                return RawBody(self._raw(at, content))
         return body
+
+    def _part(self, at: str, part: Part) -> Part:
+        """Replace the secrets of a field with a content type."""
+        if not isinstance(part.content, tuple):
+            return part
+        ((_, content),) = self._fields(at, "form", [((part.name,), part.content)])
+        return replace(part, content=self._in_text(at, "body", content))
+
+    def _raw(self, at: str, content: Text | bytes) -> Text | bytes:
+        if not isinstance(content, bytes):
+            return self._in_text(at, "body", content)
+        try:
+            text = (content.decode(),)
+        except UnicodeDecodeError:
+            return content
+        found = self._in_text(at, "body", text)
+        return content if found == text else found
+
+    def _in_text(self, at: str, what: str, content: Text) -> Text:
+        """Replace the secrets in a text that stays as it is written."""
+        try:
+            text, variables = marked(content)
+        except ValueError:
+            return content
+        found: list[Text] = []
+        at_text = end = 0
+        while one := IN_TEXT.search(text, at_text):
+            at_text = one.start() + 1
+            kind = next(name for name in NAMED if one[name])
+            group = next(name for name in NAMED[kind] if one[name])
+            name = "token" if kind == "token" else unquote_plus(one[kind])
+            if is_secret_field(name) or JSON_WEB_TOKEN.fullmatch(one[group]):
+                label = f"the value of {name} in the {what}{{}}"
+                value = self._secret(at, name, label, unmarked(one[group], variables))
+                found += [unmarked(text[end : one.start(group)], variables), value]
+                at_text = end = one.end(group)
+        return joined(*found, unmarked(text[end:], variables))
 
     def _json(self, at: str, key: str, value: Any) -> Any:
         if isinstance(value, dict):
@@ -129,6 +213,9 @@ class Concealment:
             is_token = isinstance(value, str) and JSON_WEB_TOKEN.fullmatch(value)
             if value and (is_token or is_secret_field(key)):
                 return self._secret(at, key, f"the member {key} of the body{{}}", text)
+        if isinstance(value, int) and not isinstance(value, bool) and is_secret_field(key):
+            text = self._secret(at, key, f"the member {key} of the body{{}}", (str(value),))
+            return Number(next(variables_of(text)))
         return value
 
     def _secret(self, at: str, hint: str, what: str, value: Text) -> Text:
