@@ -58,6 +58,31 @@ def entry(
     }
 
 
+def test_cookies_of_a_recording_are_beside_those_that_the_target_sets() -> None:
+    """Broken if a header takes the place of the session that a login set."""
+    text = of_har(
+        entry("http://h/login", status=302, sets="sid=s1; Path=/", cookie="lang=de"),
+        entry("http://h/home", cookie="sid=s1; lang=de"),
+    )
+    assert 'response = client.get("/login", cookies={"lang": LANG_COOKIE})' in text
+    assert 'client.get("/home", cookies={"lang": LANG_COOKIE})' in text
+    assert text.count("raise_for_status") == 1
+    assert "headers" not in text
+
+
+def test_only_the_target_itself_sets_cookies_and_only_where_it_did_not_fail() -> None:
+    """Broken if a cookie is left to a response that does not come, or that fails each time."""
+    text = of_har(
+        entry("http://sso/login", sets="sso=x1"),
+        entry("http://h/missing", status=404, sets="trace=x2"),
+        entry("http://h/home", cookie="sso=x1; trace=x2"),
+    )
+    assert 'cookies={"sso": SSO_COOKIE, "trace": TRACE_COOKIE}' in text
+    assert "raise_for_status" not in text
+    assert "x1" not in text
+    assert "x2" not in text
+
+
 XML = "curl http://h/a -H 'Content-Type: text/xml' "
 SECRETS = {
     "a query that stays as it is": "curl 'http://h/q?api_key=hunter2&next=/home'",

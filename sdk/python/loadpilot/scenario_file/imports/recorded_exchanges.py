@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from ..load_model.log_summary import ASSETS
 from .imported_scenario import Imported, Step, Task, UserType, plain
 from .names import class_of_file, report_name, route
+from .urls import WrongUrlError, split
 
 if TYPE_CHECKING:
     from .imported_scenario import Pairs, Request
@@ -30,6 +31,8 @@ BROWSER_HEADERS = frozenset(
 """Headers that browsers add by themselves."""
 ASSET_TYPES = frozenset({"font", "image", "manifest", "media", "script", "stylesheet", "texttrack"})
 """What Chromium calls the resources that come along with a page."""
+STATUS_ERROR_MIN = 400
+"""Status from which on a request failed: what it set is no login."""
 PAUSE_MIN_S = 1.0
 """Silence from which on recorded requests without pages belong to different pages."""
 PAUSE_SHOWN_MIN_S = 0.1
@@ -124,27 +127,37 @@ def _own_headers(headers: Pairs, left_out: Counter[str]) -> Pairs:
 
 
 def _leave_cookies_to_the_target(exchanges: list[Exchange], source: Source) -> None:
-    """Leave out cookies that the target set before: each user keeps its own."""
-    known: dict[str, Exchange] = {}
+    """Leave out cookies that the same origin set before: each user keeps its own.
+
+    An explicit header would take the place of those, so the others are cookies of the request.
+    """
+    known: dict[tuple[str | None, str], Exchange] = {}
     for one in exchanges:
+        origin = _origin(one.request)
         headers = []
         for name, value in one.request.headers:
             if (plain(name) or "").lower() != "cookie":
                 headers.append((name, value))
                 continue
             pairs = [pair.strip() for pair in (plain(value) or "").split(";")]
-            for pair in pairs:
-                setter = known.get(pair.partition("=")[0])
-                if setter is not None:
-                    setter.request.sets_cookies = True
-            others = [pair for pair in pairs if pair and pair.partition("=")[0] not in known]
-            if len(others) < len(pairs):
+            for word, _, content in (pair.partition("=") for pair in pairs if pair):
+                setter = known.get((origin, word))
+                if setter is None:
+                    one.request.cookies.append(((word,), (content,) if content else ()))
+                    continue
+                setter.request.sets_cookies = True
                 what = "cookies that the target sets are left to each user, which keeps its own"
                 source.note(one.request.place, what)
-            if others:
-                headers.append((name, ("; ".join(others),)))
         one.request.headers = headers
-        known |= dict.fromkeys(one.set_cookies, one)
+        if one.status < STATUS_ERROR_MIN:
+            known |= dict.fromkeys(((origin, word) for word in one.set_cookies), one)
+
+
+def _origin(request: Request) -> str | None:
+    try:
+        return split(request.url, {}).origin
+    except WrongUrlError:
+        return None
 
 
 def _steps(exchanges: list[Exchange], source: Source) -> list[Step]:
