@@ -96,6 +96,9 @@ SECRETS = {
     "a form out of order": "curl http://h/a -d 'a=1&b=2&a=3&password=hunter2'",
     "a part": """curl http://h/a -F 'm={"password":"hunter2"};type=application/json'""",
     "a variable": "PASSWORD=hunter2\ncurl http://h/login/$PASSWORD",
+    "a part of a variable": "Q='a=/b&api_key=hunter2'\ncurl http://h/q?$Q",
+    "a part of a header": "curl http://h/a -e 'http://h/b?access_token=hunter2'",
+    "an escaped text": XML + """-d '{"password":"hunter2 \\" 4711"}'""",
     "a token": f"curl http://h/verify/{JSON_WEB_TOKEN}/hunt",
 }
 HIDDEN = ("hunter2", "4711", JSON_WEB_TOKEN, "hbg")

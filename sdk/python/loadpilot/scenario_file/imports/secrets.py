@@ -39,12 +39,12 @@ PUBLIC_FIELD = re.compile(
 IN_TEXT = re.compile(
     r"""
       "(?P<member>[^"\\]{1,100})"\s*:\s*
-        (?:"(?P<text>(?:[^"\\]|\\.)+)"|(?P<number>-?\d[\d.eE+-]*|\ue000\d+\ue001))
+        (?:"(?P<text>(?:[^"\\]++|\\.)++)"|(?P<number>-?\d[\d.eE+-]*|\ue000\d+\ue001))
     | <(?:[\w.-]+:)?(?P<element>[\w.-]{1,100})(?:\s[^<>]*)?>
         \s*(?:<!\[CDATA\[)?(?P<content>[^<>\]\s][^<>\]]*)(?:\]\]>)?</
     | (?<=\s)(?P<attribute>[\w.:-]{1,100})=(?P<mark>["'])(?P<quoted>[^"'<>]+)(?P=mark)
     | (?:(?<=[&?;])|\A)(?P<field>[^=&?;\s"'<>{}]{1,100})=(?P<value>[^&\s"<>]+)
-    | (?P<token>\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*)
+    | (?P<token>(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*)
     """,
     re.VERBOSE,
 )
@@ -78,7 +78,8 @@ class Concealment:
         for name, meaning in self.imported.variables.items():
             if isinstance(meaning, Parameter | Extracted):
                 self.names[name] = self._free.give(constant(name, "PARAMETER"))
-            if isinstance(meaning, Parameter) and meaning.default and is_secret_field(name):
+            default = meaning.default if isinstance(meaning, Parameter) else None
+            if default and (is_secret_field(name) or _holds_secret(default)):
                 self.imported.variables[name] = Parameter(None, is_secret=True)
                 self._dropped.add(name)
 
@@ -98,7 +99,7 @@ class Concealment:
             (name, self._secret(at, f"{plain(name)}_cookie", f"the cookie {plain(name)}", value))
             for name, value in request.cookies
         ]
-        request.path = self._in_text(at, "path", request.path)
+        request.path = self._in_text(at, "path{}", request.path)
         request.query = self._fields(at, "query", request.query)
         request.body = self._body(at, request.body)
         sent = (request.path, request.query, request.cookies, request.headers)
@@ -133,8 +134,10 @@ class Concealment:
 
     def _header(self, at: str, name: Text, value: Text) -> tuple[Text, Text]:
         word = plain(name) or ""
-        if not is_secret_name(word) or (plain(value) or "").lower().startswith("basic "):
+        if (plain(value) or "").lower().startswith("basic "):
             return name, value
+        if not is_secret_name(word):
+            return name, self._in_text(at, f"header {word}", value)
         scheme = SCHEME.match(value[0]) if value and isinstance(value[0], str) else None
         if scheme is None or not isinstance(value[0], str):
             return name, self._secret(at, word, f"the header {word}", value)
@@ -171,16 +174,16 @@ class Concealment:
         if not isinstance(part.content, tuple):
             return part
         ((_, content),) = self._fields(at, "form", [((part.name,), part.content)])
-        return replace(part, content=self._in_text(at, "body", content))
+        return replace(part, content=self._in_text(at, "body{}", content))
 
     def _raw(self, at: str, content: Text | bytes) -> Text | bytes:
         if not isinstance(content, bytes):
-            return self._in_text(at, "body", content)
+            return self._in_text(at, "body{}", content)
         try:
             text = (content.decode(),)
         except UnicodeDecodeError:
             return content
-        found = self._in_text(at, "body", text)
+        found = self._in_text(at, "body{}", text)
         return content if found == text else found
 
     def _in_text(self, at: str, what: str, content: Text) -> Text:
@@ -193,11 +196,9 @@ class Concealment:
         at_text = end = 0
         while one := IN_TEXT.search(text, at_text):
             at_text = one.start() + 1
-            kind = next(name for name in NAMED if one[name])
-            group = next(name for name in NAMED[kind] if one[name])
-            name = "token" if kind == "token" else unquote_plus(one[kind])
+            name, group = _named(one)
             if is_secret_field(name) or JSON_WEB_TOKEN.fullmatch(one[group]):
-                label = f"the value of {name} in the {what}{{}}"
+                label = f"the value of {name} in the {what}"
                 value = self._secret(at, name, label, unmarked(one[group], variables))
                 found += [unmarked(text[end : one.start(group)], variables), value]
                 at_text = end = one.end(group)
@@ -248,6 +249,17 @@ class Concealment:
             self.imported.variables[one.name] = Parameter(None, is_secret=True)
             name = self.names[one.name]
             self.source.note(at, f"{label} is a secret: set {name} in the environment{more}")
+
+
+def _named(found: re.Match[str]) -> tuple[str, str]:
+    """Return the name of a value in a text, and the group that the value is."""
+    kind = next(name for name in NAMED if found[name])
+    group = next(name for name in NAMED[kind] if found[name])
+    return "token" if kind == "token" else unquote_plus(found[kind]), group
+
+
+def _holds_secret(text: str) -> bool:
+    return any(is_secret_field(_named(one)[0]) for one in IN_TEXT.finditer(text))
 
 
 def is_secret_field(name: str) -> bool:
