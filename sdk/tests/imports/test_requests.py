@@ -151,6 +151,21 @@ def test_a_body_is_sent_as_curl_sends_it(flags: str) -> None:
     assert BODIES[flags] in " ".join(text.split()).replace("( ", "(").replace(" )", ")")
 
 
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [(("{{k}}", "b"), 'data={K: "1", "b": "1"}'), (("a", "b", "a"), 'content="a=1&b=1&a=1"')],
+)
+def test_fields_of_a_collection_keep_their_names_and_order(
+    names: tuple[str, ...], wanted: str
+) -> None:
+    """Broken if a variable in a name is lost, or a repeated field is put beside the first."""
+    fields = [{"key": name, "value": "1"} for name in names]
+    body = {"mode": "urlencoded", "urlencoded": fields}
+    items = [{"name": "a", "request": {"method": "POST", "url": "http://h/a", "body": body}}]
+    content = json.dumps({"info": {"name": "shop"}, "item": items}).encode()
+    assert wanted in written(read_postman, Source("shop.json", content))
+
+
 def test_fields_of_other_files_are_multipart_where_the_file_says_so(compile_text: Compile) -> None:
     """Broken if a form without a file is sent as another type than in the file."""
     params = [{"name": "a", "value": "1"}]
