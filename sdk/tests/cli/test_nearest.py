@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadpilot.cli import main
 from loadpilot.problem import edit_distance, nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OPTIONS = ["--cert", "--duration", "--json", "--target", "--tenant", "--threshold", "--users"]
 NEAR = {
@@ -63,3 +68,42 @@ def test_a_far_option_gets_the_list_of_its_command(capsys: pytest.CaptureFixture
     assert "did you mean" not in said
     for option in ("--results-json", "--cert", "--duration", "--nats-url", "--verbose"):
         assert f" {option}" in said
+
+
+ONE_DASH = {
+    ("attack", "http://127.0.0.1:9", "-rate=500/1s"): {"-rate": "--rate"},
+    ("attack", "http://127.0.0.1:9", "-redirects=3"): {"-redirects": "--redirects"},
+    ("attack", "-targets=t.txt", "-duration", "5s"): {
+        "-targets": "--targets",
+        "-duration": "--duration",
+    },
+    ("run", "x.py", "-ramp=5s"): {"-ramp": "--ramp-up"},
+    ("runs", "prune", "-all"): {"-all": "--all"},
+    ("run", "-help"): {"-help": "--help"},
+}
+
+
+@pytest.mark.parametrize("words", ONE_DASH)
+def test_a_long_flag_with_one_dash_is_refused(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if `-rate=500` writes a report to the file `ate=500` and sends another rate."""
+    assert main(list(words)) == 2
+    said = capsys.readouterr().err
+    for written, meant in ONE_DASH[words].items():
+        assert f"error: {written}: flags with a name have two dashes; did you mean {meant}?" in said
+    assert "nothing was started" in said
+
+
+def test_short_flags_keep_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if `-rFILE` or `-qv` is taken for a long flag, or Locust's rate for a file."""
+    monkeypatch.chdir(tmp_path)
+    attack = ("attack", "http://127.0.0.1:9", "--dry-run")
+    assert main([*attack, "-rout.html", "-Hx-team: a=1"]) == 0
+    assert main([*attack, "-qv"]) == 2
+    assert "--quiet: cannot be used with --verbose" in capsys.readouterr().err
+    assert main([*attack, "-r", "500"]) == 2
+    must = "--report: must be a file such as report.html, not a number; --rps is the rate"
+    assert f"{must} (got '500')" in capsys.readouterr().err

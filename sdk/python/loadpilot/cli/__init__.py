@@ -43,15 +43,16 @@ def _command(argv: list[str]) -> int:
     from ..control.terminal import safe, say
     from ..problem import Refused
     from .app import app
+    from .flags.misread import misread, refuse_one_dash
 
     try:
+        refuse_one_dash(app, argv)
         result = app(argv)
     except Refused as refused:
         from .output.refusal import refuse
 
         return refuse(refused.problems)
     except CycloptsError as error:
-        from .flags.misread import misread
         from .output.github import annotate_refusal
 
         text = safe(misread(error))

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from cyclopts import UnknownCommandError, UnknownOptionError
 
-from ...problem import nearest
+from ...problem import Problem, Refused, nearest
 
 if TYPE_CHECKING:
-    from cyclopts import CycloptsError
+    from collections.abc import Sequence
+
+    from cyclopts import App, CycloptsError
 
 NO_FLAGS = frozenset({"--help", "-h", "--version"})
+ONE_DASH = re.compile(r"(-[a-z][a-z-]+)(?:=.*)?", re.DOTALL)
+"""A word after one dash, ``-rate=500``: the flags of vegeta and others."""
+
+
+def refuse_one_dash(app: App, argv: Sequence[str]) -> None:
+    """Refuse long flags with one dash, which are read as a short flag with its value.
+
+    ``-rate=500`` would be ``-r`` with the file ``ate=500``. Raises Refused.
+    """
+    before = argv[: argv.index("--")] if "--" in argv else argv
+    words = [match[1] for one in before if (match := ONE_DASH.fullmatch(one)) is not None]
+    # The flags of a command are read for such a word only: that takes long.
+    if not words:
+        return
+    command = app.parse_commands(argv)[1][-1]
+    if command.default_command is None:
+        return
+    arguments = command.assemble_argument_collection()
+    negatives = {name for one in arguments for name in one.negatives}
+    names = {name for one in arguments if one.parse for name in one.names} - negatives
+    known = sorted({*names, *command.help_flags, *command.version_flags})
+    problems = []
+    for word in words:
+        meant = next((name for name in known if name.startswith(f"-{word}")), None)
+        if meant is not None:
+            problems.append(
+                Problem(word, f"flags with a name have two dashes; did you mean {meant}?")
+            )
+    if problems:
+        raise Refused(problems)
 
 
 def misread(error: CycloptsError) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ...problem import Problem
+from ...problem import Problem, rule
 from .declaration import GATES, flag
 from .shared_flags import Metrics, Out, Strict  # noqa: TC001  (cyclopts evaluates annotations)
 
 if TYPE_CHECKING:
     from ..output.results import ResultFiles
+
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,10 @@ class ResultFlags:
         """Check that each file can be written, before anything is started."""
         from ..output import results  # noqa: PLC0415  (start-up is a promise)
 
+        if self.report is not None and NUMBER.fullmatch(self.report):
+            # As Locust has it: -r is its rate.
+            must = "must be a file such as report.html, not a number; --rps is the rate"
+            problems.append(rule("--report", must, self.report))
         flags: dict[Path, str] = {}
         for name, text in self.written().items():
             if text is None:
