@@ -135,6 +135,8 @@ def test_a_wrong_mode_is_named(said: str, refuse_text: Refuse) -> None:
     ("said", "flags", "place"),
     [
         ("rps=5", Overrides(burst="1s"), "--burst"),
+        ("rps=5", Overrides(mode="constant", ramp_up="1s"), "--ramp-up"),
+        ("rps=5, mode='sine'", Overrides(ramp_up="0s"), "--ramp-up"),
         ("mode='burst'", Overrides(period="1s"), "--period"),
         ("stages=[('1m', 5)]", Overrides(baseline="1"), "--baseline"),
         ("users=5", Overrides(idle="1s"), "--idle"),

@@ -136,6 +136,11 @@ def test_another_kind_of_load_replaces_that_of_a_lower_source(
     assert ("loadpilot.toml: rps", "loadpilot.toml: profiles.loop.users") in current().unused
     rate = flags_of("shop.py", "--profile", "loop", "--rps", "9")
     assert (rate.users, rate.wait, rate.rps, rate.mode) == (None, None, "9", "step")
+    write(folder, "ramp_up = '1s'\nbaseline = 5")
+    assert flags_of("shop.py", "--mode", "ramp").ramp_up == "1s"
+    sine = flags_of("shop.py", "--mode", "sine")
+    assert (sine.ramp_up, sine.baseline) == (None, "5")
+    assert current().unused == [("loadpilot.toml: ramp_up", "--mode")]
     write(folder, "stages = '1s:5'\nquiet = true")
     assert flags_of("shop.py", "--max", "--verbose").stages is None
     staged = flags_of("shop.py", "--user-stages", "1s:5", "--verbose")

@@ -182,4 +182,9 @@ def options_of(arguments: Iterable[Argument]) -> dict[str, Option]:
 
 def replaced_by(key: str, setting: Setting) -> Sequence[str]:
     """List the options that an option makes meaningless."""
+    if key == "mode" and setting.is_set:
+        from ...compile.scenario.mode import OF_MODES  # noqa: PLC0415  (start-up is a promise)
+
+        mode = setting.texts[-1]
+        return (*REPLACES[key], *(one for one, modes in OF_MODES.items() if mode not in modes))
     return (REPLACES if setting.is_set else UNSET).get(key, ())

@@ -20,7 +20,12 @@ BASELINE = 5
 """A burst's baseline is this part of the rate by default: that of a spike."""
 THIRD = 3
 """A burst is this part of the duration by default."""
-OF_MODES = {"baseline": ("burst", "sine"), "burst": ("burst",), "period": ("sine",)}
+OF_MODES = {
+    "ramp_up": ("ramp",),
+    "baseline": ("burst", "sine"),
+    "burst": ("burst",),
+    "period": ("sine",),
+}
 """Settings that only some modes have."""
 
 
