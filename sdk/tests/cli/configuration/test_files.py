@@ -188,6 +188,27 @@ def test_pairs_are_merged_by_name_and_gates_by_key(
     assert flags.connections.sources == ("10.0.0.2",)
 
 
+def test_two_gates_of_one_key_in_one_source_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if the first of two gates is dropped, so that a run passes that it would fail."""
+    flags = ("--threshold", "p99_ms=200", "--threshold", "p99_ms=9000")
+    says = "--threshold: must have p99_ms once (got 'p99_ms=200' and 'p99_ms=9000')"
+    assert says in refused(capsys, "run", "shop.py", *flags)
+    flags = ("--threshold", "p(99)<200", "--threshold", "p99_ms=9000")
+    assert "--threshold: must have p99_ms once" in refused(capsys, "run", "shop.py", *flags)
+    flags = ("--slo", "mean_ms>=1", "--slo", "mean_ms<=5")
+    assert "--slo: must have mean_ms once" in refused(capsys, "search", "shop.py", *flags)
+    write(folder, "[threshold]\nmean_ms = ['>= 1', '<= 5']")
+    says = "loadpilot.toml: threshold: must have mean_ms once (got 'mean_ms=>= 1' and "
+    assert says in refused(capsys, "run", "shop.py", "--dry-run")
+    write(folder, "[threshold]\nhttp_req_duration = ['p(95)<500', 'avg<200']")
+    assert main(["run", "shop.py", "--dry-run"]) == 0
+    monkeypatch.setenv("LOADPILOT_THRESHOLD", "p99_ms=7,p99_ms=9")
+    says = "LOADPILOT_THRESHOLD: must have p99_ms once"
+    assert says in refused(capsys, "run", "shop.py", "--dry-run")
+
+
 def test_the_environment_goes_before_parameters_and_credentials_of_a_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

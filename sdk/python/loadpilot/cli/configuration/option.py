@@ -28,6 +28,8 @@ FILE = "file"
 """Key of the scenario file, the one argument that can be configured."""
 PAIRED = frozenset({"NAME=VALUE", "NAME=INT", "KEY=LIMIT"})
 KEYED = frozenset({"NAME=VALUE", "NAME=INT"})
+GATES = ("threshold", "slo")
+"""Options whose values are gates, one for each key."""
 
 LOOP = ("users", "user_stages", "max", "wait", "session")
 REPLAY = ("replay_curve", "replay_run", "scale")
@@ -154,7 +156,8 @@ class Option:
     def merged(self, higher: tuple[str, ...], lower: tuple[str, ...]) -> tuple[str, ...]:
         """Add what a source says to what those say that take precedence over it.
 
-        Only pairs are merged, by their names. Gates may have the same key twice: the last counts.
+        Only pairs are merged, by their names. Gates of two sources may have the same key: the last
+        counts.
         """
         if self.kind is not Kind.PAIRS:
             return higher

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ...problem import Problem, Refused
 from .config_file import ConfigFile, FileReader, profile_of
 from .environment import ENV_FILE, env_file, misspelt, settings_in, unknown_in_file
-from .option import EQUIVALENT, Setting, options_of, replaced_by
+from .option import EQUIVALENT, GATES, Setting, options_of, replaced_by
 from .option_registry import KnownOptions
 from .sources import Sources, remember
 
@@ -55,8 +55,8 @@ class Configuration:
         reader = Reader(known, dict(os.environ), Path.cwd())
         written = {key: one for key, option in options.items() if (one := option.written())}
         layers = [written, *reader.layers(written)]
-        if reader.problems:
-            raise Refused(reader.problems)
+        if problems := [*reader.problems, *_repeated_gates(layers)]:
+            raise Refused(problems)
         sources.environ = {**reader.file_variables, **reader.environ}
         sources.warnings = misspelt(reader.environ, known)
         apply(layers, options, known, sources)
@@ -117,6 +117,21 @@ class Reader:
 
 def _of_file(file: ConfigFile, profile: str | None) -> list[Layer]:
     return [file.profiles.get(profile or "", {}), file.settings]
+
+
+def _repeated_gates(layers: list[Layer]) -> list[Problem]:
+    """List the gates that one source gives several limits; another source may replace one."""
+    several = [
+        layer[key]
+        for layer in layers
+        for key in GATES
+        if key in layer and len(layer[key].texts) > 1
+    ]
+    if not several:
+        return []
+    from ...compile.scenario.thresholds import repeated  # noqa: PLC0415  (start-up is a promise)
+
+    return [problem for one in several for problem in repeated(one.place, one.texts)]
 
 
 def apply(

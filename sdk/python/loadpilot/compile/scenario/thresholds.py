@@ -96,6 +96,25 @@ def assigned(flag: str, texts: Iterable[str], problems: list[Problem]) -> list[t
     return pairs
 
 
+def repeated(place: str, texts: Iterable[str]) -> list[Problem]:
+    """List a problem for each key that one source gives several limits; k6's forms count, too."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        pair = assignment(text)
+        if pair is None:
+            continue
+        try:
+            key, _ = _translated(*pair)
+        except k6_thresholds.Ambiguous:
+            continue
+        found.setdefault(key, []).append(text)
+    return [
+        Problem(place, f"must have {key} once (got {' and '.join(map(shown, of_key))})")
+        for key, of_key in found.items()
+        if len(of_key) > 1
+    ]
+
+
 def pairs_in(said: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
     """List the gates of a scenario's dict; a key may have several, as in k6."""
     return [
