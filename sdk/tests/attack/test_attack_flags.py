@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadpilot.cli import main
 from loadpilot.cli.commands.attack.attack_flags import RATES_MAX, AttackFlags, with_load
 from loadpilot.cli.flags.run_flags import RunFlags
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadpilot.problem import Problem
 
 
@@ -60,3 +63,58 @@ def test_a_rate_is_written_as_vegeta_has_it(rate: str) -> None:
     problems: list[Problem] = []
     assert with_load(AttackFlags(rate=rate), RunFlags(), problems).rps == rate
     assert problems == []
+
+
+ATTACK = ("attack", "http://h/", "--dry-run")
+BESIDE = {
+    ("users = 10", "--rate", "100"): ("users", "--rate"),
+    ("rps = 10", "--rate", "100"): ("rps", "--rate"),
+    ("duration = '5s'", "--rates", "1,2", "--each", "5s"): ("duration", "--rates"),
+    ("mode = 'sine'", "--rates", "1,2", "--each", "5s"): ("mode", "--rates"),
+    ("rate = 100", "--users", "3"): ("rate", "--users"),
+    ("rates = '1,2'\neach = '5s'", "--rps", "3"): ("each", "--rps"),
+    ("env = {A = '1'}",): ("env", "the settings of attack"),
+    ("scenario = 'Shop'",): ("scenario", "the settings of attack"),
+    ("ramp_up = '5s'",): ("ramp_up", "the settings of attack"),
+    ("target = 'http://other'",): ("target", "the settings of attack"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_an_attack_runs_in_a_project_with_settings_of_scenarios(
+    case: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a project's file has to be edited for an attack, or counts beside its flags."""
+    text, *flags = case
+    (folder / "loadpilot.toml").write_text(text, encoding="utf-8")
+    assert main([*ATTACK, *flags]) == 0
+    key, other = BESIDE[case]
+    said = capsys.readouterr().err
+    assert f"not used: loadpilot.toml: {key}, replaced by {other}\n" in said
+    assert f"--{key} " not in said
+
+
+def test_a_message_names_the_flag_that_was_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if `--rate` is blamed as `--rps`, or a rate of attacks counts in a run."""
+    closed = "cannot be used with --users: a closed loop has no"
+    assert main([*ATTACK, "--rate", "5", "--users", "3"]) == 2
+    assert f"error: --rate: {closed} rate" in capsys.readouterr().err
+    assert main([*ATTACK, "--rates", "5", "--each", "1s", "--users", "3"]) == 2
+    assert f"error: --rates: {closed} shape" in capsys.readouterr().err
+    (folder / "loadpilot.toml").write_text("users = 3\n[profiles.a]\nrate = 5", encoding="utf-8")
+    scene = "from loadpilot import VUser, scenario, task\n\n\n@scenario()\nclass S(VUser):\n"
+    code = f'{scene}    @task\n    def one(self, client):\n        client.get("/")\n'
+    (folder / "scene.py").write_text(code, encoding="utf-8")
+    assert main(["run", "scene.py", "--dry-run", "--profile", "a"]) == 0
+    assert "closed loop, 3 users" in capsys.readouterr().err
+    assert main([*ATTACK, "--scenario", "Shop"]) == 2
+    assert "error: --scenario: is about scenario files; drop it" in capsys.readouterr().err

@@ -34,7 +34,11 @@ GATES = ("threshold", "slo")
 LOOP = ("users", "user_stages", "max", "wait", "session")
 REPLAY = ("replay_curve", "replay_run", "scale")
 SHAPE = ("mode", "ramp_up", "baseline", "burst", "period")
-SCHEDULE = ("rps", *SHAPE, "idle", "stages", *REPLAY)
+STEPS = ("rates", "each")
+OF_ATTACK = ("rate", *STEPS)
+"""Options of the load that only ``attack`` has."""
+SCHEDULED = ("rps", *SHAPE, "idle", "stages", *OF_ATTACK)
+SCHEDULE = (*SCHEDULED, *REPLAY)
 LOGIN = ("nats_token", "nats_token_file", "creds")
 CERTIFICATES = ("nats_cacert", "nats_cert", "nats_key")
 PREFIXES = ("nats_domain", "nats_api_prefix")
@@ -47,12 +51,14 @@ REPLACES: Mapping[str, Sequence[str]] = {
     "users": (*SCHEDULE, "user_stages"),
     "user_stages": (*SCHEDULE, "users", "max", "duration"),
     "max": (*SCHEDULE, "user_stages", "wait"),
-    "rps": (*LOOP, "stages", *REPLAY),
-    **dict.fromkeys(SHAPE, (*LOOP, "stages", *REPLAY)),
+    "rps": (*LOOP, "stages", *REPLAY, *OF_ATTACK),
+    "rate": (*LOOP, "rps", "stages", *REPLAY, *STEPS),
+    **dict.fromkeys(STEPS, (*LOOP, "rps", "rate", *SHAPE, "duration", "stages", *REPLAY)),
+    **dict.fromkeys(SHAPE, (*LOOP, "stages", *REPLAY, *STEPS)),
     "idle": (*LOOP, *REPLAY),
-    "stages": (*LOOP, "rps", *SHAPE, "duration", *REPLAY),
-    "replay_curve": (*LOOP, "rps", *SHAPE, "idle", "duration", "stages", "replay_run"),
-    "replay_run": (*LOOP, "rps", *SHAPE, "idle", "duration", "stages", "replay_curve"),
+    "stages": (*LOOP, "rps", *SHAPE, "duration", *REPLAY, *OF_ATTACK),
+    "replay_curve": (*LOOP, *SCHEDULED, "duration", "replay_run"),
+    "replay_run": (*LOOP, *SCHEDULED, "duration", "replay_curve"),
     "nats_url": (*COORDINATOR, *LISTEN, "agents"),
     "coordinator_url": (*SERVER, *LISTEN, "agents"),
     "listen": (*SERVER, *COORDINATOR),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ...problem import Problem, Refused
 from .config_file import ConfigFile, FileReader, profile_of
 from .environment import ENV_FILE, env_file, misspelt, settings_in, unknown_in_file
-from .option import EQUIVALENT, GATES, Setting, options_of, replaced_by
+from .option import EQUIVALENT, GATES, OF_ATTACK, Setting, options_of, replaced_by
 from .option_registry import KnownOptions
 from .sources import Sources, remember
 
@@ -141,6 +141,8 @@ def apply(
     sources: Sources,
 ) -> None:
     """Set each option from the first layer that has it, but for those that another replaces."""
+    others = {key for key in OF_ATTACK if key not in options}
+    layers = [{key: one for key, one in layer.items() if key not in others} for layer in layers]
     found, sources.unused = by_option(layers)
     for key, settings in found.items():
         texts, counted = merged(known[key], settings)

@@ -71,6 +71,14 @@ class Sources:
             source = COMMAND_LINE if setting.place == option.flag else setting.place
             self.rows += [(text, source) for text in _written(option, setting)]
 
+    def drop(self, flag: str, other: str) -> None:
+        """Note that a configured option is not used; ``other`` replaces it."""
+        place = self.places.pop(flag, None)
+        if place is None:
+            return
+        self.rows = [row for row in self.rows if not row[0].startswith(f"{flag} ")]
+        self.unused.append((place, other))
+
     def lines(self, scenario: Iterable[tuple[str, str]] = ()) -> Iterator[str]:
         """Write each setting with its source, a line each, and those that were not used.
 

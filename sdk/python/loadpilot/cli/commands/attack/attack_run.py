@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....compile.request_list import ListedScenario, compile_list
+from ....compile.scenario.mode import OF_MODES
 from ....local.folders import ROOT
 from ....problem import Problem, Refused
 from ....scenario_file.targets.request_list import Survey
 from ...configuration.sources import current
+from ...flags.run_flags import RunFlags
 from ...flags.target import FLAG, Target
 from ...output.refusal import refuse
 from ..run import run_prepared
-from .attack_flags import SETTINGS, with_load
+from .attack_flags import OF_SCENARIOS, SETTINGS, with_load
 from .requests import URL, opened
 
 if TYPE_CHECKING:
@@ -23,19 +25,20 @@ if TYPE_CHECKING:
     from ....control.exit_code import ExitCode
     from ....scenario_file.targets.targets_file import TargetsFile
     from ...flags.options import Options
-    from ...flags.run_flags import RunFlags
     from .attack_flags import AttackFlags
 
 FOLDER = "targets"
 """Folder below that of the logs for the rows of a run."""
+DEFAULTS = RunFlags()
 
 
 def attack(url: str | None, own: AttackFlags, flags: RunFlags) -> ExitCode:
     """Run the command."""
     problems: list[Problem] = []
-    if flags.target and current().place(FLAG) == FLAG:
+    flags = _without_settings_of_scenarios(flags)
+    if flags.target:
         problems.append(Problem(FLAG, "is for scenarios; the URLs of requests name their targets"))
-    # A configured target is that of scenarios.
+    _name_written(own, flags)
     flags = replace(with_load(own, flags, problems), target=())
     try:
         with opened(url, own, problems) as targets:
@@ -46,6 +49,27 @@ def attack(url: str | None, own: AttackFlags, flags: RunFlags) -> ExitCode:
                 attack.remove_rows()
     except Refused as refused:
         return refuse(refused.problems)
+
+
+def _without_settings_of_scenarios(flags: RunFlags) -> RunFlags:
+    """Leave out what a file sets for scenarios, and the shapes of their modes."""
+    names = ["target", *OF_SCENARIOS, *(OF_MODES if flags.mode is None else ())]
+    sources = current()
+    for name in names:
+        flag = f"--{name.replace('_', '-')}"
+        if not sources.place(flag).startswith(flag):
+            sources.drop(flag, "the settings of attack")
+            flags = replace(flags, **{name: getattr(DEFAULTS, name)})
+    return flags
+
+
+def _name_written(own: AttackFlags, flags: RunFlags) -> None:
+    """Let messages about the flags that ``with_load`` writes name those that were typed."""
+    sources = current()
+    if own.rate is not None and flags.rps is None:
+        sources.places["--rps"] = sources.place("--rate")
+    if own.rates is not None and flags.stages is None:
+        sources.places["--stages"] = sources.place("--rates")
 
 
 class Attack:
