@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ENV_FILE = ".env"
 TARGET = "target"
 LINE = re.compile(rf"\s*(?:export\s+)?({PREFIX}\w+)\s*=(.*)")
+QUOTED = re.compile(r"""(["'])(.*?)\1(?:\s+#.*)?""")
+"""A value in quotes, which a comment may follow."""
 OTHERS = frozenset({"LOADPILOT_COORDINATOR_TOKEN", "LOADPILOT_NATS_SERVER"})
 """Variables that are no option of a command."""
 OF_GATEWAY = "LOADPILOT_GATEWAY_"
@@ -29,7 +31,7 @@ def env_file(folder: Path, problems: list[Problem]) -> dict[str, str]:
     """Read the variables of LoadPilot in ``.env``; the last line of a name counts."""
     path = folder / ENV_FILE
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except (FileNotFoundError, IsADirectoryError):
         return {}
     except OSError as error:
@@ -103,6 +105,7 @@ def _texts(option: Option, text: str) -> tuple[str, ...] | None:
 
 
 def _unquoted(text: str) -> str:
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
-        return text[1:-1]
+    quoted = QUOTED.fullmatch(text)
+    if quoted is not None:
+        return quoted[2]
     return text.split(" #", 1)[0].strip()
