@@ -6,6 +6,7 @@ log.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,11 @@ def shown(value: Any) -> str:
     """Quote a value as ``repr`` does, so that its type shows; shortened."""
     text = repr(value)
     return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "…"
+
+
+def without_user(text: str) -> str:
+    """Hide user and password of a URL; a password may hold any character."""
+    return re.sub(r"^([^/@]*//)?.*@", r"\1…@", text, flags=re.DOTALL)
 
 
 def without(flags: dict[str, str | None], what: str) -> list[Problem]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...problem import Problem, rule
+from ...problem import Problem, rule, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def _problems(target: Target) -> list[Problem]:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        return [rule(target.place, RULE, _without_user(url))]
+        return [rule(target.place, RULE, without_user(url))]
     is_valid = (
         parts.scheme in {"http", "https"}
         and parts.hostname
@@ -64,15 +64,10 @@ def _problems(target: Target) -> list[Problem]:
         and url.isprintable()
         and " " not in url
     )
-    return [] if is_valid else [rule(target.place, RULE, _without_user(url))]
+    return [] if is_valid else [rule(target.place, RULE, without_user(url))]
 
 
 def _trimmed(url: str) -> str:
     """Drop blanks and one slash at the end: paths of calls begin with their own slash."""
     url = url.strip()
     return url[:-1] if url.endswith("/") and not url.endswith("//") else url
-
-
-def _without_user(url: str) -> str:
-    """Hide a user and password in the target."""
-    return re.sub(r"//.*@", "//…@", url)

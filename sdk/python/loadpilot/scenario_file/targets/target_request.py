@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from ...problem import without_user
 from ...request.encoding import METHODS, target_path
 from ...request.headers import Secrets, plan_headers, with_auth
 
@@ -14,7 +15,6 @@ HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 """Host and port of a URL."""
 
 URL_RULE = "must be a URL such as http://host:port/path?query"
-USER_INFO = re.compile(r"//[^/@]*@")
 
 
 class Invalid(ValueError):
@@ -65,20 +65,20 @@ def checked_method(method: str) -> str:
     if method in METHODS:
         return method
     hint = f"; write {method.upper()}" if method.upper() in METHODS else ""
-    raise Invalid(f"the method must be one of {', '.join(METHODS)}{hint} (got {method!r})", method)
+    shown = without_user(method)
+    raise Invalid(f"the method must be one of {', '.join(METHODS)}{hint} (got {shown!r})", method)
 
 
 def read_url(text: str) -> Url:
     """Read the URL of a request; raises Invalid, which shows no password."""
-    shown = USER_INFO.sub("//…@", text)
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise Invalid(f"{URL_RULE}: {error} (got {shown!r})", text) from None
+        raise _invalid_url(text, error) from None
     host = parts.netloc.rpartition("@")[2]
     if parts.scheme not in {"http", "https"} or not HOST.fullmatch(host) or port == 0:
-        raise Invalid(f"{URL_RULE} (got {shown!r})", text)
+        raise Invalid(f"{URL_RULE} (got {without_user(text)!r})", text)
     headers: tuple[tuple[str, str], ...] = ()
     try:
         query = f"?{parts.query}" if parts.query else ""
@@ -89,8 +89,15 @@ def read_url(text: str) -> Url:
             assert isinstance(pairs, list)  # noqa: S101  (of no headers and a pair)
             headers = tuple(pairs)
     except ValueError as error:
-        raise Invalid(f"{URL_RULE}: {error} (got {shown!r})", text) from None
+        raise _invalid_url(text, error) from None
     return Url(f"{parts.scheme}://{host}", path, headers)
+
+
+def _invalid_url(text: str, error: ValueError) -> Invalid:
+    """Say why a URL is invalid; the error itself may quote a part of a password."""
+    shown = without_user(text)
+    why = f": {error}" if shown == text else "; in a password / is written %2F, and ? %3F"
+    return Invalid(f"{URL_RULE}{why} (got {shown!r})", text)
 
 
 def read_header(text: str) -> tuple[str, str]:
