@@ -258,6 +258,21 @@ def test_lines_of_the_env_file(line: str, urls: str | None, folder: Path) -> Non
     assert flags_of("shop.py").target == (() if urls is None else tuple(urls.split(" ")))
 
 
+def test_headers_in_the_environment_are_lines(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a header is split at its blank, or several cannot be set."""
+
+    def headers() -> tuple[str, ...]:
+        _, bound, _ = app.parse_args(["attack", "http://h/"])
+        return tuple(bound.arguments["requests"].header)
+
+    write(folder, 'LOADPILOT_HEADER="X-Team: shop"', ".env")
+    assert headers() == ("X-Team: shop",)
+    monkeypatch.setenv("LOADPILOT_HEADER", "X-Team: shop\nAccept: text/html, */*\n")
+    assert headers() == ("X-Team: shop", "Accept: text/html, */*")
+
+
 def test_a_misspelt_variable_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

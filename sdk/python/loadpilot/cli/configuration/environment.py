@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ENV_FILE = ".env"
 TARGET = "target"
+HEADER = "header"
 LINE = re.compile(rf"\s*(?:export\s+)?({PREFIX}\w+)\s*=(.*)")
 QUOTED = re.compile(r"""(["'])(.*?)\1(?:\s+#.*)?""")
 """A value in quotes, which a comment may follow."""
@@ -97,6 +98,9 @@ def _texts(option: Option, text: str) -> tuple[str, ...] | None:
     if option.key == TARGET:
         # A comma may be part of a path, and an empty target is an error, not the default.
         return tuple(text.split()) or ("",)
+    if option.key == HEADER:
+        # Values of headers have blanks and commas.
+        return tuple(one.strip() for one in text.splitlines() if one.strip())
     if option.kind is Kind.LIST:
         return tuple(text.replace(",", " ").split())
     if option.kind is Kind.PAIRS:
