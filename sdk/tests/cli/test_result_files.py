@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,19 @@ def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixt
     written = capsys.readouterr()
     assert written.out == scene.log.report_json + "\n"
     assert "loaded\n" in written.err
+
+
+def test_a_reader_that_is_gone_changes_no_result(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if `loadpilot run … | true` replaces the files of a run that passed by an error."""
+    end, start = os.pipe()
+    os.close(end)
+    with os.fdopen(start, "w", encoding="utf-8") as unread:
+        monkeypatch.setattr("sys.stdout", unread)
+        assert scene.run(*FILES, "--output", "json") == 0
+    assert junit_case("Run").find("error") is None
+    assert "Broken pipe" not in Path("ci/run.md").read_text(encoding="utf-8")
 
 
 def test_quiet_prints_verdict_and_certificate(

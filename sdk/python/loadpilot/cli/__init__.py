@@ -22,7 +22,9 @@ def main(argv: list[str] | None = None) -> int:
         code = ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output is gone; the flush at exit must not fail on buffered text.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from ..control.terminal import drop_output
+
+        drop_output(sys.stdout)
         return ExitCode.INFRASTRUCTURE
     except Exception as error:  # noqa: BLE001  (an unexpected exception is an error of ours)
         from .output.internal_error import report

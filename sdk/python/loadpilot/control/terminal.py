@@ -105,3 +105,18 @@ def write_product(text: str, stream: TextIO | None = None) -> None:
     stream.flush()
     stream.buffer.write(text.encode("utf-8", "backslashreplace"))
     stream.buffer.flush()
+
+
+def write_result(text: str, stream: TextIO | None = None) -> None:
+    """Write what a run came to; a reader that is gone changes nothing in files and exit code."""
+    try:
+        write_product(text, stream)
+    except BrokenPipeError:
+        drop_output(stream or sys.stdout)
+
+
+def drop_output(stream: TextIO) -> None:
+    """Discard what a stream holds and gets from now on: the reader of its pipe is gone."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

@@ -19,7 +19,7 @@ from ...control.coordinator_address import Api
 from ...control.exit_code import ExitCode
 from ...control.nats_settings import Server, ServerFlags
 from ...control.run_list import PastRun, find_run, open_log, place_of
-from ...control.terminal import safe_lines, say, write_product
+from ...control.terminal import safe_lines, say, write_result
 from ...control.trust import problems as trust_problems
 from ...local.log_readers import connect
 from ...local.stack import LocalStack, LogUnavailable, is_running
@@ -226,7 +226,7 @@ def _ended(reported: Reported, interruptions: Interruptions, options: ResumeOpti
     end = options.files.publish(end, reported)
     # Rows of an output are all of standard output.
     has_rows = any(out.is_standard_output for out in options.outs)
-    write_product(summary(report), sys.stderr if has_rows else sys.stdout)
+    write_result(summary(report), sys.stderr if has_rows else sys.stdout)
     return end.code
 
 

@@ -9,7 +9,6 @@ nothing. Modules that only the end needs are imported while the stack starts.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager, redirect_stdout
 from time import monotonic
@@ -20,7 +19,16 @@ from ...control.exit_code import ExitCode, exit_code
 from ...control.figures import plural
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
-from ...control.terminal import Notes, note, safe, safe_lines, say, write_product
+from ...control.terminal import (
+    Notes,
+    drop_output,
+    note,
+    safe,
+    safe_lines,
+    say,
+    write_product,
+    write_result,
+)
 from ...local import teardown_locks
 from ...local.folders import ROOT, log_dirs
 from ...local.log_readers import connect
@@ -372,7 +380,7 @@ class Run:
         # Rows of an output are all of standard output.
         has_rows = options.calls is not None or any(out.is_standard_output for out in options.outs)
         product = sys.stderr if has_rows else self.stdout
-        write_product(self.result(report_json, report), product)
+        write_result(self.result(report_json, report), product)
         return end.code
 
     def ended(self, end: RunEnd, session: Session) -> RunEnd:  # noqa: ARG002  (for subclasses)
@@ -435,7 +443,7 @@ class Run:
             note(results.write_calls(self.stdout, session, run, form))
         except BrokenPipeError:
             # Its reader has what it wanted.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+            drop_output(self.stdout)
         except (OSError, _native.Fault, _native.Refused) as error:
             say(f"error: --output: the calls could not be written: {safe_lines(str(error))}")
             return False

@@ -18,7 +18,7 @@ from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.follow import Follower
 from ...control.run_list import find_run, open_log
-from ...control.terminal import say, write_product
+from ...control.terminal import say, write_result
 from ...local.stack import StackFault, is_running
 from ...problem import Refused
 from ..output.live import PlanInfo, view
@@ -114,7 +114,7 @@ def watch(
         announce(end, os.environ)
         # Rows of an output are all of standard output.
         has_rows = any(out.is_standard_output for out in wanted)
-        write_product(summary(report, verbose=verbose), sys.stderr if has_rows else sys.stdout)
+        write_result(summary(report, verbose=verbose), sys.stderr if has_rows else sys.stdout)
         outcome.append(end.code)
         end_scrapes(wanted, interruptions)
     return outcome[-1]

@@ -19,7 +19,7 @@ from ....control.figures import number, seconds
 from ....control.nats_settings import Server
 from ....control.run_list import OpenLogs, UnknownRun
 from ....control.signals import Interruptions
-from ....control.terminal import note, safe, say, write_product
+from ....control.terminal import note, safe, say, write_result
 from ....inputs.units import duration_us
 from ....local.folders import ROOT, running
 from ....local.stack import LogUnavailable, StackFault, is_running, relay_events
@@ -265,12 +265,12 @@ class SearchRun(Run):
         """Print the result and write the files; returns the exit code."""
         end = self.options.files.publish(self._end_of(found, code), None)
         if self.options.prints_report:
-            write_product(f"{json.dumps(found, ensure_ascii=False)}\n", self.stdout)
+            write_result(f"{json.dumps(found, ensure_ascii=False)}\n", self.stdout)
         elif self.options.quiet:
-            write_product(f"{conclusion(found)}\n", self.stdout)
+            write_result(f"{conclusion(found)}\n", self.stdout)
         else:
             lines = "".join(f"{line}\n" for line in result_lines(found))
-            write_product(lines, self.stdout)
+            write_result(lines, self.stdout)
         if found["next"] is not None:
             say(f"go on with it: {self._resume_command()}")
         return end.code
@@ -327,7 +327,7 @@ class SearchRun(Run):
         if self.options.prints_report or self.options.quiet:
             note(line)
         else:
-            write_product(f"{line}\n", self.stdout)
+            write_result(f"{line}\n", self.stdout)
 
     def _resume_command(self) -> str:
         """Write the command that goes on with the search."""
