@@ -198,6 +198,7 @@ def test_the_files_of_a_past_run_are_written_again(
     assert 'errors="0"' in junit.read_text(encoding="utf-8")
     assert "## LoadPilot: PASS" in markdown.read_text(encoding="utf-8")
     assert main(["report", "01aaa", "--junit", "."]) == 2
+    assert main(["report", "01aaa", "--samples", "a", "--results-json", "a"]) == 2
     assert logs.error is None
 
 

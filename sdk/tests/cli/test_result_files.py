@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -101,6 +102,28 @@ def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixt
     written = capsys.readouterr()
     assert written.out == scene.log.report_json + "\n"
     assert "loaded\n" in written.err
+
+
+def test_pipes_are_written_to_and_links_stay(scene: Scene) -> None:
+    """Broken if a pipe or a link becomes a file, as a device would for root."""
+    os.mkfifo("run.md")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(Path("run.md").read_text("utf-8")))
+    reader.daemon = True
+    reader.start()
+    Path("kept").mkdir()
+    Path("r.json").symlink_to("kept/r.json")
+    assert scene.run("--markdown", "run.md", "--results-json", "r.json") == 0
+    assert Path("run.md").is_fifo()
+    reader.join(10)
+    assert read[0].startswith("## LoadPilot: PASS")
+    assert Path("kept/r.json").read_text("utf-8") == scene.log.report_json + "\n"
+    Path("kept/r.json").write_text("old", encoding="utf-8")
+    scene.log.changes = [{"sealed": True}]
+    assert scene.run("--results-json", "r.json") == 0
+    assert Path("kept/r.json").read_text("utf-8") == scene.log.report_json + "\n"
+    assert Path("r.json").is_symlink()
+    assert [path.name for path in Path("kept").iterdir()] == ["r.json"]
 
 
 def test_a_reader_that_is_gone_changes_no_result(

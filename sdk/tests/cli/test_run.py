@@ -199,6 +199,7 @@ USAGE = {
     ("scene.py", "--junit", "."): "--junit: must be a file, and . is a directory",
     ("scene.py", "--markdown", "scene.py/r.md"): "--markdown: scene.py is not a directory",
     ("scene.py", "--junit", "a", "--markdown", "./a"): "must be another file than that of --junit",
+    ("scene.py", "--samples", "a", "--results-json", "a"): "--samples: must be another file than",
     ("scene.py", "--output", "xml"): "--output: must be one of text, json, csv, ndjson (got 'xml')",
     ("scene.py", "--quiet", "-v"): "--quiet: cannot be used with --verbose",
     ("scene.py", "--warm-up", "10s"): "--warm-up",

@@ -32,10 +32,13 @@ def rows(path: Path | None) -> Rows:
     return Rows(path, sys.stdout)
 
 
-@pytest.mark.parametrize("old", [None, "old"])
+@pytest.mark.parametrize("old", [None, "old", "linked"])
 def test_rows_that_changed_are_corrected(folder: Path, old: str | None) -> None:
-    """Broken if a call that was reported late stays out of the file."""
+    """Broken if a call that was reported late stays out of the file, or a link is replaced."""
     path = folder / "x"
+    if old == "linked":
+        path = folder.parent / "link"
+        path.symlink_to(folder / "x")
     if old is not None:
         path.write_text(old, encoding="utf-8")
     written = rows(path)
@@ -45,6 +48,7 @@ def test_rows_that_changed_are_corrected(folder: Path, old: str | None) -> None:
     assert path.read_text(encoding="utf-8") == "head\none\ntwo\nthree\n"
     assert (written.why, written.missed) == (None, 0)
     assert os.listdir(folder) == ["x"]  # noqa: PTH208  (hidden files, too)
+    assert path.is_symlink() == (old == "linked")
 
 
 @pytest.mark.parametrize(

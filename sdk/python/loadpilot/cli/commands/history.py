@@ -100,8 +100,8 @@ def report(
     path = Path(samples) if samples is not None else None
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         found = fleet_of(server)
-        problems = results.problems(path, "--samples") if path is not None else []
-        files = flags.read(problems)
+        problems: list[Problem] = []
+        files = flags.read(problems, samples)
         if problems:
             raise UsageError("; ".join(map(str, problems)))
         one = past_run(name, logs, found)

@@ -111,10 +111,8 @@ def read(
     seed = secrets.randbelow(SEED_MAX + 1)
     if flags.seed is not None:
         seed = parse_int("--seed", flags.seed, 0, SEED_MAX, problems)
-    files = flags.results.read(problems)
+    files = flags.results.read(problems, flags.samples)
     samples = Path(flags.samples) if flags.samples is not None else None
-    if samples is not None:
-        problems += results.problems(samples, "--samples")
     aborts = read_aborts(flags.abort_on_breach, problems)
     outs = _outs(flags, problems)
     if fleet is not None and isinstance(fleet.server, Api):

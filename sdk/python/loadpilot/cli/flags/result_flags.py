@@ -54,8 +54,11 @@ class ResultFlags:
             "--markdown": self.markdown,
         }
 
-    def read(self, problems: list[Problem]) -> ResultFiles:
-        """Check that each file can be written, before anything is started."""
+    def read(self, problems: list[Problem], samples: str | None = None) -> ResultFiles:
+        """Check that each file can be written, before anything is started.
+
+        ``samples`` is one more file of the command.
+        """
         from ..output import results  # noqa: PLC0415  (start-up is a promise)
 
         if self.report is not None and NUMBER.fullmatch(self.report):
@@ -63,7 +66,7 @@ class ResultFlags:
             must = "must be a file such as report.html, not a number; --rps is the rate"
             problems.append(rule("--report", must, self.report))
         flags: dict[Path, str] = {}
-        for name, text in self.written().items():
+        for name, text in {**self.written(), "--samples": samples}.items():
             if text is None:
                 continue
             path = Path(text).absolute()

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
 
 from ... import _native
@@ -17,7 +20,6 @@ from ...problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from ...control.protocols import Session
     from ..flags.run_flags import CallForm
@@ -36,7 +38,11 @@ def problems(path: Path, flag: str) -> list[Problem]:
     """Check before the run that the file can be written."""
     if path.is_dir():
         return [Problem(flag, f"must be a file, and {path} is a directory")]
-    folder = path.parent
+    file = file_behind(path)
+    if file is None:
+        is_open = os.access(path, os.W_OK)
+        return [] if is_open else [Problem(flag, f"{path} cannot be written to")]
+    folder = file.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir():
@@ -153,14 +159,31 @@ def _left_out(counts: dict[str, int]) -> str:
 
 @contextmanager
 def draft(path: Path) -> Iterator[Path]:
-    """Open a file that replaces ``path`` at the end of the block, unless it raises."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = draft_of(path)
+    """Open a file that replaces ``path`` at the end of the block, unless it raises.
+
+    A link stays a link. A device or a pipe stays, too, and gets the content.
+    """
+    replaced = file_behind(path)
+    if replaced is None:
+        with TemporaryDirectory() as folder:
+            yield (file := Path(folder, "draft"))
+            with file.open("rb") as content, path.open("wb") as device:
+                shutil.copyfileobj(content, device)
+        return
+    replaced.parent.mkdir(parents=True, exist_ok=True)
+    file = draft_of(replaced)
     try:
         yield file
-        file.replace(path)
+        file.replace(replaced)
     finally:
         file.unlink(missing_ok=True)
+
+
+def file_behind(path: Path) -> Path | None:
+    """Follow links to the file that is written; None for a device or a pipe."""
+    if path.exists() and not path.is_file():
+        return None
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def draft_of(path: Path) -> Path:

@@ -34,7 +34,8 @@ class Rows:
 
     def __init__(self, path: Path | None, stdout: TextIO) -> None:
         """Open nothing yet."""
-        self._path = path
+        file = None if path is None else results.file_behind(path)
+        self._path = path if file is None else file
         self._stdout = stdout
         self._file: io.RawIOBase | None = None
         self._draft: Path | None = None
@@ -42,7 +43,7 @@ class Rows:
         self._bytes = 0
         self._written: dict[int, int] = {}
         """Hash of each row that was written, by its number."""
-        self.is_correctable = path is not None and (path.is_file() or not path.exists())
+        self.is_correctable = file is not None
         self.why: str | None = None
         """What was wrong."""
         self.missed = 0
