@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sdk.tests.support.reports import changed, parsed
+from sdk.tests.support.run_command import press
 
 from loadpilot.cli import main
 from loadpilot.cli.output.summary import summary
@@ -234,6 +236,36 @@ def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     assert main(["report", "01abb"]) == 2
     assert main(["runs", "prune", "01abb", "--forget-teardowns"]) == 0
     assert left(logs) == ["01aaa", "01zzz"]
+
+
+@pytest.mark.parametrize("words", [["runs", "prune"], ["stop"], ["report"], ["verdict"]])
+def test_an_empty_name_is_no_run(words: list[str], logs: FakeLogs) -> None:
+    """Broken if `loadpilot runs prune "$ID"` deletes the only run where ID is not set."""
+    logs.runs = {Path(".loadpilot/log-1"): [listed("01aaa")]}
+    assert main([*words, ""]) == 2
+    assert left(logs) == ["01aaa"]
+
+
+@pytest.mark.parametrize("words", [["report"], ["verify"], ["verdict"], ["compare"], ["dump"]])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_interruption_ends_a_command_that_reads(
+    words: list[str],
+    number: signal.Signals,
+    logs: FakeLogs,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Broken if `timeout 60 loadpilot …` goes on for ever, or looks like a pass."""
+
+    @contextmanager
+    def reading(log: Path, interrupted: Callable[[], bool]) -> Iterator[FakeSession]:
+        press(number)()
+        with logs.reading(log, interrupted) as session:
+            yield session
+
+    monkeypatch.setattr(run_list, "reading", reading)
+    assert main([*words, "01aaa"]) == 128 + number
+    assert capsys.readouterr().out == ""
 
 
 def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> None:

@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -23,7 +24,6 @@ from tests.oracle.oracle import Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 RPS, SECS = 100, 4
 SHOP = f"""
@@ -293,6 +293,21 @@ def test_a_full_disk_leaves_the_old_file(shop: Shop, tmp_path: Path, form: str) 
     assert done.returncode == 4, done.stderr
     assert path.read_bytes() == b"old"
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([path.name, exported.name])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_a_dump(tmp_path: Path, number: signal.Signals) -> None:
+    """Broken if `timeout 60 loadpilot dump …` waits for a reader that reads nothing more."""
+    pipe = tmp_path / "metrics.om"
+    os.mkfifo(pipe)
+    run = Path(__file__).with_name("stored_logs") / "run_file_v1.lprun"
+    dumping = Loadpilot(tmp_path).begin("dump", str(run), "-o", str(pipe))
+    with dumping, pipe.open("rb") as reader:
+        reader.read(1)
+        dumping.signal(number)
+        ended = dumping.end(20)
+    assert (ended.code, ended.stdout) == (128 + number, "")
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def limited(bytes_max: int) -> Callable[[], None]:

@@ -33,6 +33,8 @@ READERS_MAX = 8
 """Maximum number of runs read at a time: folding leaves Python to the other threads."""
 NEWEST = "last"
 """Name of the newest run."""
+NO_NAME = "the id is empty; `last` names the newest"
+"""Message for an empty name, such as that of a variable that is not set."""
 Log = Path | Server
 """Place of a log: a folder, the file of a run, or a fleet."""
 OPEN_MAX = 4
@@ -209,8 +211,12 @@ def read_all(
     for log in dict.fromkeys(one.log for one in past):
         here = [one for one in past if one.log == log]
         with open_log(log, through) as session, ThreadPoolExecutor(READERS_MAX) as readers:
-            results = readers.map(partial(read, session), here)
-            found |= {one.run: result for one, result in zip(here, results, strict=True)}
+            try:
+                results = readers.map(partial(read, session), here)
+                found |= {one.run: result for one, result in zip(here, results, strict=True)}
+            except BaseException:
+                readers.shutdown(cancel_futures=True)
+                raise
     return [found[one.run] for one in past]
 
 
@@ -267,6 +273,8 @@ def is_file(name: str) -> bool:
 
 def match_run(name: str, past: list[PastRun], where: str) -> PastRun:
     """Find a run by its id, its first characters, or `last`; raises UnknownRun."""
+    if not name:
+        raise UnknownRun(NO_NAME)
     if name == NEWEST and past:
         return past[-1]
     found = [one for one in past if one.run.startswith(name.lower())]

@@ -65,3 +65,12 @@ class Interruptions:
         self.first = self.first or self._counted[signal.Signals(number)]
         if self.count >= NOW:
             raise KeyboardInterrupt
+
+
+class FirstEnds(Interruptions):
+    """Interruptions of a command that only reads: the first ends it, and the next is counted."""
+
+    def _count(self, number: int, frame: FrameType | None) -> None:
+        super()._count(number, frame)
+        if self.count == 1:
+            raise KeyboardInterrupt

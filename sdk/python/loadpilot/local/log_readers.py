@@ -95,10 +95,12 @@ def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.
         try:
             yield session
         finally:
-            session.close()
-            if not stack.has_other_owner:
-                lock.wait_for_others()
-            stack.stop()
+            try:
+                session.close()
+                if not stack.has_other_owner:
+                    lock.wait_for_others()
+            finally:
+                stack.stop()
 
 
 def opened(

@@ -28,7 +28,7 @@ from ...control.run_list import (
     past_run,
     place_of,
 )
-from ...control.signals import Interruptions
+from ...control.signals import FirstEnds, Interruptions
 from ...control.terminal import safe, say, write_product
 from ...library.tables.extras import MissingPackage
 from ...local import teardown_locks
@@ -63,7 +63,7 @@ class UsageError(Exception):
 
 def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:
     """List the newest runs of this directory or a fleet that have all of ``tags``, newest last."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         if last < 1:
             problems.append(Problem("--last", f"must be at least 1 (got {last})"))
@@ -98,7 +98,7 @@ def report(
 ) -> ExitCode:
     """Print one run again, from its log alone, and write its files again."""
     path = Path(samples) if samples is not None else None
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         found = fleet_of(server)
         problems: list[Problem] = []
         files = flags.read(problems, samples)
@@ -254,11 +254,13 @@ def fleet_of(flags: ServerFlags) -> Server | None:
 
 
 @contextmanager
-def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
+def reporting(
+    kind: type[Interruptions] = Interruptions,
+) -> Iterator[tuple[Interruptions, list[ExitCode]]]:
     """Turn refusals, faults and interruptions into a message and the exit code."""
     _native.use_one_malloc_arena()
     outcome = [ExitCode.PASSED]
-    with Interruptions() as interruptions:
+    with kind() as interruptions:
         try:
             yield interruptions, outcome
         except Refused as refused:

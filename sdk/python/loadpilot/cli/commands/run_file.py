@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...control.figures import count, plural
 from ...control.run_list import OpenLogs, every_run, find_run, open_log, past_run
+from ...control.signals import FirstEnds
 from ...control.terminal import safe, say
 from ...local.folders import IMPORTED, ROOT, RUN_FILE
 from ..output import results
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def export(run: str, file: str, *, redact: bool, sign: str | None, server: ServerFlags) -> ExitCode:
     """Write one run to a file, all of it or nothing."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         path = Path(file)
         problems = results.problems(path, "FILE")

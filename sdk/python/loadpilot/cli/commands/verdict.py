@@ -24,6 +24,7 @@ from ...control.run_list import (
     place_of,
     read_all,
 )
+from ...control.signals import FirstEnds
 from ...control.terminal import say, write_product
 from ...inputs.units import Wrong, duration_us
 from ...problem import Problem, Refused
@@ -44,7 +45,7 @@ PLACES = {"from_us": "--from", "to_us": "--to", "warm_up_us": "--warm-up"}
 
 def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
     """Judge the runs with these names, or all runs that the flags select."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         question = Question.of(flags, problems)
         tags = pairs_of("--tag", flags.tag, "team=shop", problems)

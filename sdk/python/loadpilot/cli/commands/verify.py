@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.run_list import OpenLogs, find_run, is_file, open_log
+from ...control.signals import FirstEnds
 from ...control.terminal import safe, write_product
 from .history import UsageError, fleet_of, reporting
 
@@ -30,7 +31,7 @@ def verify(
     ``known`` is a results file to compare with, ``key`` the public key that must have signed the
     run's file.
     """
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         results = _results(known)
         if key is not None and not is_file(run):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .... import _native
 from ....control.exit_code import ExitCode
 from ....control.run_list import OpenLogs, every_run, find_run, indexed, open_log
+from ....control.signals import FirstEnds
 from ....control.terminal import coloured, wants_colour, write_product
 from ....inputs.units import Wrong, percent_of
 from ....local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
@@ -39,7 +40,7 @@ def compare(
     server: ServerFlags,
 ) -> ExitCode:
     """Compare a run with others, or with the baseline of this directory; or two searches."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         percent = _percent(threshold)
         if max_rate:

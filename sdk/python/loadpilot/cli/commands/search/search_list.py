@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .... import _native
 from ....control.run_list import (
     NEWEST,
+    NO_NAME,
     OpenLogs,
     PastRun,
     UnknownRun,
@@ -66,6 +67,8 @@ def past_searches(logs: OpenLogs, server: Server | None) -> list[PastSearch]:
 
 def find_search(name: str, logs: OpenLogs, server: Server | None) -> PastSearch:
     """Find a search by its id, its first characters, or ``last``; raises UnknownRun."""
+    if not name:
+        raise UnknownRun(NO_NAME)
     every = past_searches(logs, server)
     if name == NEWEST and every:
         return every[-1]

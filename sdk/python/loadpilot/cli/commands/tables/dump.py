@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from .... import _native
 from ....control.figures import count, plural
 from ....control.run_list import OpenLogs, find_run, indexed, open_log
+from ....control.signals import FirstEnds
 from ....control.terminal import note, safe_lines, say
 from ....inputs.units import Wrong, duration_us
 from ....library.tables.extras import extra
@@ -126,7 +127,7 @@ class Dump:
 
 def dump(name: str, flags: DumpFlags) -> ExitCode:
     """Write the data of one run."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         wanted = Dump.of(flags)
         place = fleet_of(flags.server)
         if wanted.format == "parquet":

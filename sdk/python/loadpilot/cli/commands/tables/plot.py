@@ -13,6 +13,7 @@ from ....control.run_list import (
     indexed,
     open_log,
 )
+from ....control.signals import FirstEnds
 from ....control.terminal import note
 from ....library.tables.charts import draw
 from ....library.tables.extras import extra
@@ -31,7 +32,7 @@ FORMATS = (".svg", ".png")
 
 def plot(name: str, output: str | None, server: ServerFlags) -> ExitCode:
     """Draw the charts of one run into a file."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         place = fleet_of(server)
         path = None if output is None else Path(output)
         problems = [] if path is None else results.problems(path, "--output")

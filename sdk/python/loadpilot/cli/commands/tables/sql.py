@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....control.nats_settings import read_server
 from ....control.run_list import OpenLogs, every_run
+from ....control.signals import FirstEnds
 from ....control.terminal import safe, write_product
 from ....library.tables.csv_text import csv_lines
 from ....library.tables.database import WrongQuery, ask
@@ -29,7 +30,7 @@ NULL = "—"
 
 def sql(query: str, form: str, flags: ServerFlags) -> ExitCode:
     """Run the query and print its rows."""
-    with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
+    with reporting(FirstEnds) as (interruptions, outcome), OpenLogs(interruptions) as logs:
         problems: list[Problem] = []
         if form not in FORMATS:
             problems.append(one_of("--format", FORMATS, form))
