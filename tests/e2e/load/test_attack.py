@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -90,6 +91,26 @@ def test_arrivals_send_the_requests_of_a_list_in_turn(loadpilot: Loadpilot, tmp_
         everything = finished.stdout + finished.stderr + json.dumps(report)
         assert "DEADBEEF" not in everything
     assert list((loadpilot.log / "targets").iterdir()) == []
+
+
+def test_two_attacks_with_one_list_keep_their_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if an attack, or a dry run, deletes the rows that the agents of another one read.
+
+    Costs 4 s.
+    """
+    lines = "".join(f"GET {oracle.url}/{n}\n" for n in range(3))
+    (loadpilot.folder / "targets.txt").write_text(lines, encoding="utf-8")
+    words = ("attack", "--targets", "targets.txt", "--duration", "60s", "--rate", "20")
+    rows = loadpilot.log / "targets"
+    with loadpilot.begin(*words) as running:
+        running.until("LoadPilot")
+        (folder,) = rows.iterdir()
+        (file,) = folder.iterdir()
+        assert loadpilot.call(*words, "--dry-run").code == 0
+        assert (list(rows.iterdir()), file.exists()) == ([folder], True)
+        running.signal(signal.SIGINT)
+        assert running.end().code == 130
+    assert list(rows.iterdir()) == []
 
 
 def test_a_long_list_stays_in_its_file(loadpilot: Loadpilot, oracle: Oracle) -> None:

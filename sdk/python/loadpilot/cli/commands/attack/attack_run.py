@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +22,6 @@ from .attack_flags import OF_SCENARIOS, SETTINGS, with_load
 from .requests import URL, opened
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ....compile.plan import Compiled
     from ....control.exit_code import ExitCode
     from ....scenario_file.targets.targets_file import TargetsFile
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .attack_flags import AttackFlags
 
 FOLDER = "targets"
-"""Folder below that of the logs for the rows of a run."""
+"""Folder below that of the logs; each attack has a folder in it for its rows."""
 DEFAULTS = RunFlags()
 
 
@@ -73,14 +74,14 @@ def _name_written(own: AttackFlags, flags: RunFlags) -> None:
 
 
 class Attack:
-    """One list of requests, and the file of rows that is written of it."""
+    """One list of requests, and the folder of rows that are written of it."""
 
     def __init__(self, targets: TargetsFile, flags: AttackFlags, problems: list[Problem]) -> None:
         """Take an open list and the problems of the flags."""
         self._targets = targets
         self._flags = flags
         self._problems = problems
-        self._rows: Path | None = None
+        self._folder = ROOT / FOLDER / f"{os.getpid()}-{secrets.token_hex(4)}"
 
     def prepare(self, options: Options, _problems: list[Problem]) -> tuple[Options, Compiled]:
         """Read and compile the list; raises :class:`Refused` with all problems."""
@@ -93,16 +94,12 @@ class Attack:
             raise Refused([*problems, *refused.problems]) from None
         if problems:
             raise Refused(problems)
-        scenario = ListedScenario(self._flags.name, SETTINGS, ROOT / FOLDER)
+        scenario = ListedScenario(self._flags.name, SETTINGS, self._folder)
         compiled = compile_list(self._targets, survey, scenario, options.overrides)
-        if compiled.row_folder is not None:
-            file = compiled.plan["requests"]["rows"]["file"]
-            self._rows = compiled.row_folder / file["name"]
         place = FLAG if self._targets.name == URL else self._targets.name
         target = Target(compiled.plan["target"], place, tuple(survey.origins)[1:])
         return replace(options, target=target), compiled
 
     def remove_rows(self) -> None:
-        """Delete the file of rows: the log of the run has it, or its agents are gone."""
-        if self._rows is not None:
-            self._rows.unlink(missing_ok=True)
+        """Delete the folder of rows: the log of the run has them, or its agents are gone."""
+        shutil.rmtree(self._folder, ignore_errors=True)
