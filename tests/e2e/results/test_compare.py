@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,6 +95,18 @@ def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracl
     assert (compared.code, "not compared" in compared.stdout) == (UNTRUSTED, True)
 
 
+def test_a_run_is_not_compared_with_itself(loadpilot: Loadpilot) -> None:
+    """Broken if `compare last` after `run --save-baseline` is no regression, whatever it did."""
+    file = str(Path(__file__).with_name("stored_logs") / "run_file_v1.lprun")
+    text = loadpilot.call("compare", file, file)
+    stored = loadpilot.call("compare", file, file, "--json")
+    assert (text.code, stored.code) == (UNTRUSTED, UNTRUSTED)
+    assert text.stdout.splitlines()[-1].startswith("not compared: ")
+    comparison = json.loads(stored.stdout)
+    assert "is in its own baseline" in comparison["obstacles"][-1]
+    assert {row["change"] for row in comparison["figures"]} == {"unjudged"}
+
+
 @pytest.mark.long
 @pytest.mark.timed
 def test_what_was_made_slower_is_named(loadpilot: Loadpilot) -> None:
@@ -117,7 +130,7 @@ def test_what_was_made_slower_is_named(loadpilot: Loadpilot) -> None:
     assert "GET /home of task browse: first byte +" in text
     assert "p99 rose by" not in loadpilot.call("compare", "last", baseline).stdout
 
-    equal = loadpilot.call("compare", "last", "last", "--explain")
+    equal = loadpilot.call("compare", "last", baseline, "--threshold", "1000000", "--explain")
     assert (equal.code, "nothing to explain" in equal.stdout) == (0, True)
     results = loadpilot.folder / "results-1.json"
     refused = loadpilot.call("compare", "last", str(results), "--explain")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nats
@@ -13,12 +14,11 @@ from tests.e2e.support.command import SCENARIOS, Loadpilot
 from tests.e2e.support.rawlog import read, served
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.oracle.oracle import Oracle
 
 VARIED = SCENARIOS / "varied.py"
 INVARIANTS = 17
+STORED = Path(__file__).with_name("stored_logs") / "run_file_v1.lprun"
 
 
 @pytest.mark.slow
@@ -63,9 +63,13 @@ def test_nonsense_is_refused_by_name(loadpilot: Loadpilot, tmp_path: Path) -> No
     unknown = loadpilot.call("verify", "01nothing")
     assert unknown.code == 2
     assert "there is no run '01nothing'" in unknown.stderr
-    missing = loadpilot.call("verify", "last", "--report", str(tmp_path / "none.json"))
-    assert missing.code == 2
-    assert "--report: must be a results file of a run" in missing.stderr
+    for name, content in (("none", None), ("empty", "{}"), ("list", "[]"), ("cut", '{"digest":')):
+        file = tmp_path / name
+        if content is not None:
+            file.write_text(content, encoding="utf-8")
+        refused = loadpilot.call("verify", str(STORED), "--report", str(file))
+        assert (refused.code, refused.stdout) == (2, ""), refused.stdout
+        assert "--report: must be a results file of a run" in refused.stderr
 
 
 def broken(text: str) -> list[str]:

@@ -38,12 +38,7 @@ def verify(
             raise UsageError("--key: RUN must be a file of `loadpilot export --sign`")
         one = find_run(run, logs, place)
         with open_log(one.log, logs) as session:
-            try:
-                text = session.verify(one.run, results)
-            except ValueError as error:
-                raise UsageError(
-                    f"--report: must be a results file of a run: {known}: {error}"
-                ) from None
+            text = session.verify(one.run, results)
         verification = json.loads(text)
         if key is not None:
             signed = signature(Path(run), key)
@@ -74,10 +69,15 @@ def signature(file: Path, key: str) -> dict[str, Any]:
 def _results(path: str | None) -> str | None:
     if path is None:
         return None
+    must = f"--report: must be a results file of a run: {path}"
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--report: must be a results file of a run: {path}: {error}") from None
+        text = Path(path).read_text(encoding="utf-8")
+        report = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{must}: {error}") from None
+    if not isinstance(report, dict) or "digest" not in report:
+        raise UsageError(f"{must}: it has no digest")
+    return text
 
 
 def lines_of(verification: dict[str, Any]) -> Iterator[str]:
