@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,6 +203,7 @@ USAGE = {
     ("scene.py", "--markdown", "scene.py/r.md"): "--markdown: scene.py is not a directory",
     ("scene.py", "--junit", "a", "--markdown", "./a"): "must be another file than that of --junit",
     ("scene.py", "--samples", "a", "--results-json", "a"): "--samples: must be another file than",
+    ("scene.py", "--tag", "a=\udcff"): "--tag: must be text in UTF-8",
     ("scene.py", "--output", "xml"): "--output: must be one of text, json, csv, ndjson (got 'xml')",
     ("scene.py", "--quiet", "-v"): "--quiet: cannot be used with --verbose",
     ("scene.py", "--warm-up", "10s"): "--warm-up",
@@ -221,6 +225,27 @@ def test_wrong_usage_exits_with_two(
     assert main(["run", *flags]) == 2
     assert USAGE[flags] in capsys.readouterr().err
     assert scene.stack.agents == 0
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+@pytest.mark.usefixtures("scene")
+def test_a_closed_stream_is_no_error_of_ours(stream: int) -> None:
+    """Broken if a service without standard streams cannot run, or one goes into another."""
+    for words, code in ((["scene.py", "--dry-run"], 0), ([], 2)):
+        ended = subprocess.run(
+            [sys.executable, "-m", "loadpilot", "run", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            preexec_fn=lambda: os.close(stream),
+            env=os.environ | {"TERM": "xterm"},
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == code, ended.stderr
+        assert "internal error" not in ended.stderr
+        assert ("Shop" in ended.stdout) == (code == 0 and stream != 1)
+        assert "arrivals in 10 s" not in ended.stdout
+        assert (ended.stderr == "") == (stream == 2)
 
 
 @pytest.mark.parametrize(

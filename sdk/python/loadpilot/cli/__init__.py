@@ -16,6 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     from ..control.exit_code import ExitCode
 
+    _open_closed_streams()
     try:
         code = _command(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
@@ -35,6 +36,21 @@ def main(argv: list[str] | None = None) -> int:
     if hooks is not None and hooks.is_stuck():
         hooks.leave(code)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Let a standard stream that the caller closed be the null device: no file gets its number."""
+    modes = {"stdin": os.O_RDONLY, "stdout": os.O_WRONLY, "stderr": os.O_WRONLY}
+    for number, (name, mode) in enumerate(modes.items()):
+        if getattr(sys, name) is not None:
+            continue
+        null = os.open(os.devnull, mode)
+        if null != number:
+            os.dup2(null, number)
+            os.close(null)
+        os.set_inheritable(number, True)  # noqa: FBT003  (positional only)
+        stream = os.fdopen(number, "r" if mode == os.O_RDONLY else "w", encoding="utf-8")
+        setattr(sys, name, stream)
 
 
 def _command(argv: list[str]) -> int:
