@@ -59,7 +59,11 @@ def test_a_run_leaves_its_files_whatever_it_came_to(
 def test_a_run_without_a_report_leaves_its_files(message: str, scene: Scene) -> None:
     """Broken if a stack that fails leaves the green files of the run before."""
     FAULTS[message](scene)
-    assert scene.run(*FILES) == 4
+    Path("ci").mkdir()
+    for name in ("run.html", "run.json"):
+        Path("ci", name).write_text("green", encoding="utf-8")
+    assert scene.run(*FILES, "--results-json", "ci/run.json") == 4
+    assert sorted(path.name for path in Path("ci").iterdir()) == ["junit.xml", "run.md"]
     assert message in (junit_case("Run").findtext("error") or "")
     assert message in Path("ci/run.md").read_text(encoding="utf-8")
 

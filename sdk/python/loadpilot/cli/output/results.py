@@ -72,9 +72,12 @@ class ResultFiles:
     def write(self, end: RunEnd, reported: Reported | None) -> RunEnd:
         """Write each file whole or not at all; returns the end with the files that are missing.
 
-        JUnit comes last: it names the others that are missing. Without a report there is no file
-        of it.
+        JUnit comes last: it names the others that are missing. Without a report those of an
+        earlier run are deleted, so that none is taken for that of this run.
         """
+        if reported is None:
+            for path, flag in ((self.report, "--results-json"), (self.page, "--report")):
+                end = _deleted(path, flag, end)
         if reported is not None and self.report is not None:
             end = _written(self.report, "--results-json", lambda: reported.json + "\n", end)
         if reported is not None and self.page is not None:
@@ -120,6 +123,20 @@ def _written(path: Path, flag: str, make: Callable[[], str], end: RunEnd) -> Run
         say(f"error: {flag}: {path} could not be written: {why}")
         return end.lacking(flag)
     note(f"{LABELS[flag]} {path}")
+    return end
+
+
+def _deleted(path: Path | None, flag: str, end: RunEnd) -> RunEnd:
+    """Delete a file that this run has not; returns the end, with the file if that failed."""
+    file = None if path is None else file_behind(path)
+    if file is None or not file.exists():
+        return end
+    try:
+        file.unlink()
+    except OSError as error:
+        say(f"error: {flag}: {path} of an earlier run could not be deleted: {error.strerror}")
+        return end.lacking(flag)
+    note(f"deleted {path} of an earlier run: this one has no report")
     return end
 
 
