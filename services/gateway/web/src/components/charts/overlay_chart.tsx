@@ -16,7 +16,8 @@ export interface OverlayLine {
 
 /** `kind` is a percentile, or `started` for the load. */
 export function OverlayChart({ lines, kind }: { lines: OverlayLine[]; kind: string }) {
-  const data = useMemo(() => columns(lines, kind), [lines.map((l) => l.label).join(), kind]);
+  // By the runs: those of one scenario have the same labels after their order has changed.
+  const data = useMemo(() => columns(lines, kind), [...lines.map((l) => l.series), kind]);
   const rebuildKey = `${kind} ${lines.map((l) => l.label + l.colour).join()}`;
   const what = kind === "started" ? "Arrivals started per second" : `${kind} of the response time`;
   const description = `${what}, of ${lines.map((l) => l.label).join(" and ")}`;
