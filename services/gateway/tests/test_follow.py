@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
 from loadpilot_gateway.gateway import Gateway
+from loadpilot_gateway.problem import ApiError
 from loadpilot_gateway.runs import follow
-from loadpilot_gateway.runs.follow import Followed, Watcher
+from loadpilot_gateway.runs.follow import Followed, Hub, Watcher
 from loadpilot_gateway.server import listen, serve
 from loadpilot_gateway.server.auth import Authenticator, digest
 from loadpilot_gateway.server.guard import Guard
@@ -99,6 +100,24 @@ def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: i
 def tenants() -> Tenants:
     """One tenant, none of whose runs is asked for."""
     return Tenants({"": Gateway(None)})  # type: ignore[arg-type]
+
+
+def test_a_refused_view_follows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken if views above the limit leave followers, until no run can be watched."""
+    started: list[str] = []
+    monkeypatch.setattr(Followed, "start", lambda followed: started.append(followed.run))
+
+    async def joined() -> None:
+        hub = Hub(views=1)
+        view = hub.join("run-1", None, 0, lambda: True, None)  # type: ignore[arg-type]
+        for n in range(follow.FOLLOWED_MAX):
+            with pytest.raises(ApiError, match="live views are open"):
+                hub.join(f"other-{n}", None, 0, lambda: True, None)  # type: ignore[arg-type]
+        hub.leave(*view)
+        hub.join("run-2", None, 0, lambda: True, None)  # type: ignore[arg-type]
+
+    asyncio.run(joined())
+    assert started == ["run-1", "run-2"]
 
 
 def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,6 +189,9 @@ class Hub:
         self, run: str, log: Log, after: int, is_current: Callable[[], bool], caller: Hashable
     ) -> tuple[Followed, Watcher]:
         """Add a watcher of a run, with its caller; raises ApiError at a limit."""
+        # First: a follower without a watcher would never end.
+        if self._watchers >= self._views:
+            raise busy(f"live views are open here: {self._views}, the limit")
         followed = self._followed.get(run)
         if followed is None or followed.end is not None:
             if len(self._followed) >= FOLLOWED_MAX:
@@ -196,8 +199,6 @@ class Hub:
             followed = Followed(run, log, asyncio.get_running_loop())
             self._followed[run] = followed
             followed.start()
-        if self._watchers >= self._views:
-            raise busy(f"live views are open here: {self._views}, the limit")
         watcher = Watcher(followed, after, is_current, caller)
         self._watchers += 1
         return followed, watcher
