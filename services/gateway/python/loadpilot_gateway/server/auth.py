@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from time import time
 from typing import TYPE_CHECKING
@@ -230,11 +229,7 @@ class Authenticator:
 
     def _cookie_owner(self, headers: Mapping[str, str]) -> str | None:
         """Find who owns the session of a cookie: the id of a key, or ""; None without one."""
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            return None
-        bound, _, signed = (morsel.value if morsel is not None else "").rpartition(".")
+        bound, _, signed = _cookie_value(headers.get("cookie", ""), self.cookie).rpartition(".")
         if not hmac.compare_digest(self._sign(bound).encode(), signed.encode()):
             return None
         until, _, owner = bound.partition(".")
@@ -243,6 +238,15 @@ class Authenticator:
 
     def _sign(self, until: str) -> str:
         return hmac.digest(self._key, until.encode("utf-8", "replace"), "sha256").hex()
+
+
+def _cookie_value(text: str, name: str) -> str:
+    """Find the value of a cookie; empty where there is none.
+
+    Other cookies come from other ports of the host, and may have any form.
+    """
+    pairs = (one.strip().partition("=") for one in text.split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
 
 
 def _bearer_text(headers: Mapping[str, str]) -> str:
