@@ -24,8 +24,10 @@ test("a threshold survives formatting and parsing", () => {
 
 test("thresholds become flags of the command", () => {
   expect(thresholdFlags({ p99_ms: "<= 300", "browse:p95_ms": "< 20" }, 5e6)).toBe(
-    '--threshold "p99_ms<=300" --threshold "browse:p95_ms<20" --warm-up 5s',
+    "--threshold 'p99_ms<=300' --threshold 'browse:p95_ms<20' --warm-up 5s",
   );
+  const hostile = thresholdFlags({ "a$(id)`id`'b:p99_ms": "<= 1" }, null);
+  expect(hostile).toBe("--threshold 'a$(id)`id`'\\''b:p99_ms<=1'");
 });
 
 test("a key names its metric, whatever the task is called", () => {

@@ -82,9 +82,11 @@ export function joinKey(task: string, metric: string): string {
 /** The command that starts a scenario which a page cannot start. */
 export function runCommand(file: string | null, scenario: string, target: string): string {
   const words = ["loadpilot", "run", file ?? "FILE", "--scenario", scenario, "--target", target];
-  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word))).join(" ");
+  return words.map(quoted).join(" ");
 }
 
-function quoted(word: string): string {
+/** A word of a shell's command: in single quotes, unless it needs none. */
+export function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }

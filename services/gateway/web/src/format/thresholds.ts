@@ -1,6 +1,7 @@
 // Thresholds as text: units, operators, limits and flags of the command.
 
 import type { MetricsReport, ThresholdResult } from "../api/_generated/report";
+import { quoted } from "../data/plan_changes";
 import { NOT_MEASURED, digits } from "./numbers";
 
 export type Limits = Record<string, string>;
@@ -75,7 +76,7 @@ export function limitsOfResults(results: ThresholdResult[]): Limits {
 export function thresholdFlags(limits: Limits, warmUpUs: number | null): string {
   const gates = Object.entries(limits).map(([key, text]) => {
     const parts = parseLimit(text);
-    return `--threshold "${key}${parts ? parts.operator + parts.limit : text}"`;
+    return `--threshold ${quoted(key + (parts ? parts.operator + parts.limit : text))}`;
   });
   if (warmUpUs) gates.push(`--warm-up ${warmUpUs / 1e6}s`);
   return gates.join(" ");
