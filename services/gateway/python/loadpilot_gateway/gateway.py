@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
@@ -15,16 +16,24 @@ from typing import TYPE_CHECKING, TypeVar
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from .limits import KEPT_MAX, LIVE_VIEWS_DEFAULT, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
+from .limits import (
+    CHECKED_MAX,
+    KEPT_MAX,
+    LIVE_VIEWS_DEFAULT,
+    NATIVE_THREADS_MAX,
+    PLACE_SECS,
+    READERS_MAX,
+    STEERED_MAX,
+)
 from .runs.changes import Answers
-from .runs.follow import Hub
+from .runs.follow import Hub, busy
 from .runs.outcomes import Outcomes
 from .runs.run_export import ExportedRuns, LogFigures
 from .runs.sessions import Lane
 from .server.request_limit import TenantBuckets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from .runs.logs import Log, Logs
     from .scenario_files import ScenarioFiles
@@ -53,6 +62,20 @@ class RequestDefaults:
 
 FLEET = RequestDefaults(1, 60_000_000, 3_000_000)
 """Defaults on a fleet, where agents need longer to join and to hear of a start."""
+
+
+@asynccontextmanager
+async def place(among: asyncio.Semaphore) -> AsyncIterator[None]:
+    """Hold a place among the large bodies that are read; raises ApiError without one in time."""
+    try:
+        async with asyncio.timeout(PLACE_SECS):
+            await among.acquire()
+    except TimeoutError:
+        raise busy("requests for runs are read here") from None
+    try:
+        yield
+    finally:
+        among.release()
 
 
 class Gateway:
@@ -89,7 +112,8 @@ class Gateway:
         self.exported_runs = ExportedRuns(logs, tenant)
         self.requests: Counter[tuple[str, int]] = Counter()
         """Number of answers by route and status code."""
-        self.reading = asyncio.Semaphore(READERS_MAX)
+        self.starting = asyncio.Semaphore(READERS_MAX)
+        self.checking = asyncio.Semaphore(CHECKED_MAX)
         self._listening: asyncio.Task[str] | None = None
         self._exporting: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[str | None] | None = None

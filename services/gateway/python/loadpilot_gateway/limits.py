@@ -10,6 +10,10 @@ BODY_BYTES_MAX = 64 << 10
 """Maximum bytes of any other body."""
 READERS_MAX = 4
 """Maximum number of requests for runs that are read at a time: each is held in memory."""
+CHECKED_MAX = 2
+"""Maximum number of them that are read at a time only to check them, which viewers may do."""
+PLACE_SECS = 20.0
+"""Maximum wait of such a request until others are read; then it is answered with 503."""
 BODY_SECS = 30.0
 """Timeout for a whole body."""
 HEAD_SECS = 10.0

@@ -10,15 +10,16 @@ import secrets
 import socket
 import ssl
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateway, Gateways, plan
 from tests.e2e.support.http_calls import PATIENCE_S
 
-from loadpilot_gateway.limits import ADJUST_BYTES_MAX
+from loadpilot_gateway.limits import ADJUST_BYTES_MAX, BODY_SECS, READERS_MAX
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
@@ -264,6 +265,22 @@ def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path
     for _ in range(most):
         assert gateway.ask("GET", "/healthz").status == 200
     assert f"holds {most + 1} connections" in gateways.processes[0].said
+
+
+def test_slow_checks_of_plans_block_no_start(gateway: Gateway) -> None:
+    """Broken if callers who may only look can keep all others of their tenant from starting."""
+    with ExitStack() as held:
+        for _ in range(READERS_MAX):
+            slow = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+            held.enter_context(closing(slow))
+            slow.putrequest("POST", f"{API}/plans/check")
+            slow.putheader("Content-Type", "application/json")
+            slow.putheader("Content-Length", "9")
+            slow.endheaders(b"{")
+        assert gateway.api("/me").status == 200
+        began = monotonic()
+        assert gateway.tell("/runs", {"plan": {}}).status == 422
+        assert monotonic() - began < BODY_SECS / 2
 
 
 def test_callers_with_the_token_are_authenticated(

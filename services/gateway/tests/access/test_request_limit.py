@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import socket
 import time
@@ -15,6 +16,7 @@ from services.gateway.tests.gateways import API, MANY_REQUESTS, Gateways
 from tests.e2e.support.http_calls import PATIENCE_S
 
 from loadpilot.control.exit_code import ExitCode
+from loadpilot_gateway import gateway as state
 from loadpilot_gateway.limits import (
     ADDRESS_BUCKETS_MAX,
     BODY_TOKENS_MAX,
@@ -248,3 +250,23 @@ def test_wrong_limits_are_named_with_their_place(
     assert "did you mean requests_per_second?" in said.stderr
     assert gateways.process("--check-config", **MANY_REQUESTS).end().code == 0
     assert fleet.url
+
+
+def test_a_request_for_a_run_waits_for_its_place_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broken if a request waits for ever behind slow ones, or a place is lost."""
+
+    async def requests() -> None:
+        places = asyncio.Semaphore(1)
+        async with state.place(places):
+            monkeypatch.setattr(state, "PLACE_SECS", 0.01)
+            with pytest.raises(ApiError, match="try again later"):
+                async with state.place(places):
+                    pass
+            monkeypatch.undo()
+            waiting = asyncio.ensure_future(state.place(places).__aenter__())
+            await asyncio.sleep(0)
+        await waiting
+
+    asyncio.run(requests())
