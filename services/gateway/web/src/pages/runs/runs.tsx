@@ -1,6 +1,6 @@
 // The list of runs: filter, sort, and select for comparison.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunList } from "../../api/answers";
 import { get, queryString } from "../../api/http";
 import { asProblem, useResource } from "../../api/resource";
@@ -8,6 +8,7 @@ import { Link, navigate } from "../../app/navigation";
 import { COMPARED_MAX, type Filter, NO_FILTER } from "../../app/route";
 import { me } from "../../app/session";
 import { Empty, Failed, Loading } from "../../components/layout/panel";
+import { appended, refreshed } from "../../data/run_list";
 import { count } from "../../format/numbers";
 import { FilterBar } from "./filter";
 import { RunTable } from "./table";
@@ -20,21 +21,27 @@ const TAG = /^[^:]{1,63}:.{1,256}$/;
 export function Runs({ filter }: { filter: Filter }) {
   const applied = { ...filter, tag: TAG.test(filter.tag) ? filter.tag : "" };
   const path = `/runs${queryString({ ...applied, limit: PAGE })}`;
-  const { data, problem, reload } = useResource<RunList>(path, { every: REFRESH_MS });
+  const { data, problem, loading, reload } = useResource<RunList>(path, { every: REFRESH_MS });
   const [more, setMore] = useState<Pick<RunList, "runs" | "next"> | null>(null);
   const [selected, setChosen] = useState<string[]>([]);
+  const shownPath = useRef(path);
+  shownPath.current = path;
   useEffect(() => setMore(null), [path]);
 
   const first = data?.runs ?? [];
-  // A run that joined the first page meanwhile may be on a later one, too.
-  const older = (more?.runs ?? []).filter((one) => !first.some((two) => two.run === one.run));
-  const rows = [...first, ...older];
-  const next = more ? more.next : (data?.next ?? null);
+  // A list that ends with its first page has no other rows.
+  const withFirst = (earlier: RunList["runs"]) => (data?.next ? refreshed(first, earlier) : first);
+  const rows = more ? withFirst(more.runs) : first;
+  const next = data?.next && more ? more.next : (data?.next ?? null);
+  useEffect(() => {
+    setMore((earlier) => earlier && { ...earlier, runs: withFirst(earlier.runs) });
+  }, [data]);
   const load = async () => {
     const page = await get<RunList>(
       `/runs${queryString({ ...applied, limit: PAGE, cursor: next })}`,
     ).catch((error: unknown) => asProblem(error));
-    if ("runs" in page) setMore({ runs: [...(more?.runs ?? []), ...page.runs], next: page.next });
+    if (!("runs" in page) || shownPath.current !== path) return;
+    setMore((earlier) => ({ runs: appended(earlier?.runs ?? first, page.runs), next: page.next }));
   };
   const toggle = (run: string) =>
     setChosen((previous) =>
@@ -63,7 +70,7 @@ export function Runs({ filter }: { filter: Filter }) {
       {data && rows.length === 0 && data.unread === 0 && <NoRuns filter={filter} />}
       {rows.length > 0 && <RunTable {...{ filter, rows, selected, toggle }} />}
       {next && (
-        <button type="button" class="more" onClick={() => void load()}>
+        <button type="button" class="more" disabled={loading} onClick={() => void load()}>
           More runs
         </button>
       )}
