@@ -212,10 +212,15 @@ def test_runs_are_compared_as_by_the_command(
 def test_a_run_is_saved_as_files(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a saved file is not that of the run, or a browser would show it here."""
+    """Broken if a saved file is not that of the run, if a browser would show it here, or if it
+    stays on the gateway's disk."""
     fleet.coordinator()
     fleet.agent("a-1")
+    made = tmp_path / "made"
+    made.mkdir()
+    gateways.environ.setenv("TMPDIR", str(made))
     gateway = gateways.start()
+    gateways.environ.delenv("TMPDIR")
     run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)}).json["run"]
     gateway.see_end(run)
     printed = cli_report(loadpilot, fleet, run)
@@ -231,6 +236,13 @@ def test_a_run_is_saved_as_files(
     file.write_bytes(gateway.api(f"/runs/{run}/file").body)
     shown = loadpilot.call("report", str(file), "--json")
     assert shown.stdout.removesuffix("\n") == printed
+    for part in ("bytes=9999999999-", "bytes=x", "bytes=0-1"):
+        whole = gateway.api(f"/runs/{run}/file", {"Range": part})
+        # It is removed once it is sent, which may be after it has been read here.
+        deadline = time.monotonic() + PATIENCE_S / 2
+        while list(made.glob("*.lprun")):
+            assert time.monotonic() < deadline, part
+        assert (whole.status, len(whole.body)) == (200, file.stat().st_size), part
     for path in ("page", "file"):
         assert gateway.api(f"/runs/01unknown/{path}").status == 404
 

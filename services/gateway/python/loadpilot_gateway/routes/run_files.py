@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
-from starlette.background import BackgroundTask
 
 from loadpilot.control.report_page import report_page
 
 from .dependencies import OF_RUN, Here, Run
 
 if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
     from loadpilot import _native
 
 router = APIRouter(tags=["runs"])
@@ -25,6 +26,21 @@ HTML: Described = {200: {"content": {"text/html": {}}, "description": "The page,
 ZIP: Described = {
     200: {"content": {"application/zip": {}}, "description": "The file, to be saved."}
 }
+
+
+class RemovedFile(FileResponse):
+    """A temporary file, which is removed after any answer.
+
+    It is always sent as a whole: the next request has another file.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        whole = [one for one in scope["headers"] if one[0] != b"range"]
+        try:
+            await super().__call__({**scope, "headers": whole}, receive, send)
+        finally:
+            Path(self.path).unlink()  # noqa: ASYNC240  (also after a cancellation)
 
 
 @router.get("/runs/{run}/page", response_class=Response, responses=OF_RUN | HTML)
@@ -58,12 +74,8 @@ async def run_file(here: Here, run: Run) -> Response:
         return path
 
     path = await here.of_run(run, written)
-    return FileResponse(
-        path,
-        media_type="application/zip",
-        headers=attachment(f"{run}.lprun"),
-        background=BackgroundTask(path.unlink),
-    )
+    headers = attachment(f"{run}.lprun") | {"Accept-Ranges": "none"}
+    return RemovedFile(path, media_type="application/zip", headers=headers)
 
 
 def attachment(name: str) -> dict[str, str]:
