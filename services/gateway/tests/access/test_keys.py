@@ -281,7 +281,9 @@ def test_a_tenant_sees_nothing_of_another(
     assert oracle.counts().received == 40
 
 
-def behind_proxy(gateways: Gateways, folder: Path, text: str) -> tuple[Gateway, dict[str, str]]:
+def behind_proxy(
+    gateways: Gateways, folder: Path, text: str, **settings: str
+) -> tuple[Gateway, dict[str, str]]:
     """Starts a gateway with these rules in rules.toml; returns the headers of its proxy, too."""
     secret, rules = folder / "secret", folder / "rules.toml"
     word = secrets.token_hex(16)
@@ -295,6 +297,7 @@ def behind_proxy(gateways: Gateways, folder: Path, text: str) -> tuple[Gateway, 
         PUBLIC_NAMES="load.example.test",
         PROXY_RULES_FILE=str(rules),
         PROXY_GROUP_HEADER="X-Groups",
+        **settings,
     )
     return gateway, {"Host": "load.example.test", "X-LoadPilot-Proxy-Secret": word}
 
@@ -323,6 +326,28 @@ def test_rules_of_a_proxy_give_tenant_and_role(
     assert gateway.api("/me", base).status == 401
     (tmp_path / "rules.toml").write_text("[[rule]]\nusr = 1\n", encoding="utf-8")
     assert gateway.api("/me", {**base, "X-User": "ann@shop.example"}).status == 403
+
+
+def test_a_user_without_a_rule_signs_in_with_a_key(
+    fleet: Fleet, gateways: Gateways, keys: Keys, tmp_path: Path
+) -> None:
+    """Broken if a proxy's user with a key cannot open a session, or if its cookie, which the proxy
+    receives over TLS, can be sent without."""
+    fleet.coordinator()
+    keys.add("bob", VIEWER)
+    gateway, base = behind_proxy(gateways, tmp_path, SRE, KEYS_FILE=str(keys.file))
+    unmapped = {**base, "X-User": "eve@shop.example"}
+    refused = gateway.api("/me", unmapped)
+    assert (refused.status, "no rule" in refused.json["detail"]) == (401, True)
+    assert gateway.tell("/session", {"token": "wrong"}, unmapped).status == 401
+    asked = gateway.post(f"{API}/session", {"token": keys.texts["bob"]}, unmapped)
+    opened = asked.getresponse()
+    asked.close()
+    assert opened.status == 204
+    cookie, _, terms = opened.headers["Set-Cookie"].partition(";")
+    assert (cookie.startswith("__Host-"), "Secure" in terms.split("; ")) == (True, True)
+    assert "max-age" in opened.headers["Strict-Transport-Security"]
+    assert gateway.api("/me", {**unmapped, "Cookie": cookie}).json["user"] == "bob"
 
 
 @pytest.mark.slow

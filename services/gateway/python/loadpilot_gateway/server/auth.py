@@ -111,9 +111,14 @@ class Authenticator:
             self._key = hmac.digest(self.token, b"loadpilot browser sessions", "sha256")
 
     @property
+    def is_secure(self) -> bool:
+        """Whether callers come over TLS: to this gateway, or to the proxy."""
+        return self.is_tls or self.proxy is not None
+
+    @property
     def cookie(self) -> str:
         """The name of the cookie, with the port: all ports of a host share cookies."""
-        return f"__Host-loadpilot-{self.port}" if self.is_tls else f"loadpilot-{self.port}"
+        return f"__Host-loadpilot-{self.port}" if self.is_secure else f"loadpilot-{self.port}"
 
     def caller(self, headers: Mapping[str, str], peer: str) -> Identity | None:
         """Find the caller; None when it is not authenticated. Raises NoRule."""
@@ -214,7 +219,7 @@ class Authenticator:
         until = str(int(time()) + SESSION_SECS)
         bound = f"{until}.{owner}" if owner else until
         value = f"{bound}.{self._sign(bound)}"
-        secure = "; Secure" if self.is_tls else ""
+        secure = "; Secure" if self.is_secure else ""
         rest = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECS}{secure}"
         return f"{self.cookie}={value}; {rest}"
 

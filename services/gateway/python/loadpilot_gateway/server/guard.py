@@ -101,7 +101,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", OTHER_ROUTE)
                 self._count(scope, (route, message["status"]))
-                more = [LASTING] if self._authenticator.is_tls else []
+                more = [LASTING] if self._authenticator.is_secure else []
                 if not scope["path"].startswith(API):
                     named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
                     more.append(KEPT if named else FRESH)
@@ -136,9 +136,11 @@ class Guard:
         except NoRule as unmapped:
             self._limit_address(scope)
             path: str = scope["path"]
-            if not path.startswith(API) and path != METRICS:
+            if path in OPEN or (not path.startswith(API) and path != METRICS):
                 return
-            raise forbidden(f"no rule of the proxy admits {unmapped}") from None
+            why = f"no rule of the proxy admits {unmapped}"
+            has_keys = self._authenticator.keys is not None
+            raise (unauthorized(f"{why}; show a key") if has_keys else forbidden(why)) from None
         state["caller"] = caller
         if caller is None or caller is METRICS_READER or scope["path"] in PROBES:
             self._limit_address(scope)
@@ -196,8 +198,7 @@ class Guard:
         is_open = not path.startswith(API) and path != METRICS
         if caller is None and not is_open and path not in OPEN:
             how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"
-            challenge = {"WWW-Authenticate": "Bearer"}
-            raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
+            raise unauthorized(how)
         return caller
 
 
@@ -215,6 +216,12 @@ def is_same(origin: str, scheme: str | None, host: str) -> bool:
     """Whether an origin is this server; behind a proxy, which may end TLS, by host only."""
     kind, _, rest = origin.partition("://")
     return rest.lower() == host.lower() and (kind == scheme if scheme else kind in SCHEMES)
+
+
+def unauthorized(how: str) -> ApiError:
+    """Build the answer for a caller that has to authenticate."""
+    challenge = {"WWW-Authenticate": "Bearer"}
+    return ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
 
 
 def forbidden(why: str) -> ApiError:
