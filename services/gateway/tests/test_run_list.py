@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import time
@@ -11,6 +12,7 @@ import pytest
 from services.gateway.tests.gateways import Gateway, Gateways, cli_report
 
 from loadpilot.control.outcome import RunOutcome
+from loadpilot_gateway.runs import outcomes as kept
 from loadpilot_gateway.runs.run_list import Order, Sort, Sorting
 
 if TYPE_CHECKING:
@@ -187,3 +189,35 @@ def test_orders_by_hand_and_by_pages(size: int) -> None:
             found += "".join(one["run"] for one in page)
             cursor = sorting.cursor(page[-1], outcomes)
         assert found == wanted, (sort, order)
+
+
+REPORT: dict[str, Any] = {
+    "verdict": {"passed": True},
+    "certificate": {"grade": "VALID", "findings": []},
+    "latency": {},
+    "rates": {"measured_us": 1_000_000},
+    "run": {},
+    "requests_total": 5,
+    "errors_total": 0,
+}
+"""The part of a report that an outcome has."""
+
+
+def test_a_list_of_more_runs_than_stay_in_memory_is_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broken if a list by a figure is never complete above that number, and reads runs for ever."""
+    monkeypatch.setattr(kept, "OUTCOMES_MAX", 3)
+    folded: list[str] = []
+
+    async def report(run: str) -> str:
+        folded.append(run)
+        return json.dumps(REPORT)
+
+    async def lists() -> list[int]:
+        outcomes = kept.Outcomes(report)
+        runs: list[Any] = [{"run": run, "ending": "completed"} for run in "abcdefgh"]
+        return [len(await outcomes.of(wanted)) for wanted in (runs, runs[:1], runs)]
+
+    assert asyncio.run(lists()) == [8, 1, 8]
+    assert sorted(folded) == list("abcdefgh")

@@ -84,7 +84,8 @@ LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Number of runs on one page: default and maximum."""
 OUTCOMES_MAX = 5_000
-"""Maximum number of outcomes in memory, one a listed run; at least LISTED_MAX."""
+"""Number of outcomes in memory, one a listed run: at least LISTED_MAX, and more after a list that
+needs more at once."""
 NAMED_MAX = 100
 """Maximum number of values of one query parameter."""
 TEXT_CHARS_MAX = 200

@@ -30,20 +30,25 @@ UNREADABLE = (_native.Fault, _native.Refused, StackFault, OSError, HTTPException
 
 
 class Outcomes:
-    """The outcomes of up to OUTCOMES_MAX runs, by when they were last listed."""
+    """The outcomes of up to OUTCOMES_MAX runs, by when they were last listed; of more runs after a
+    list that needed more at once, such as one that is sorted by a figure.
+    """  # noqa: D205
 
     def __init__(self, report: Callable[[str], Awaitable[str]]) -> None:
         """Take the function that reads a report as JSON; it may raise one of UNREADABLE."""
         self._report = report
         self._known: OrderedDict[str, RunOutcome] = OrderedDict()
+        self._most = OUTCOMES_MAX
         self._unreadable: set[str] = set()
         self._wanted: list[str] = []
         self._folding: asyncio.Task[None] | None = None
 
     async def of(self, listed: list[Listed]) -> dict[str, RunOutcome]:
         """Find the outcomes that are ready within WAIT_SECS; the others are folded later."""
-        ended = [str(one["run"]) for one in listed if one["ending"] is not None]
-        self._wanted = [run for run in dict.fromkeys(ended) if run not in self._known]
+        ended = list(dict.fromkeys(str(one["run"]) for one in listed if one["ending"] is not None))
+        # Else each fold would drop an outcome that the same list needs.
+        self._most = max(self._most, len(ended))
+        self._wanted = [run for run in ended if run not in self._known]
         if self._wanted:
             if self._folding is None or self._folding.done():
                 self._folding = asyncio.get_running_loop().create_task(self._fold())
@@ -66,5 +71,5 @@ class Outcomes:
                 self._unreadable.discard(run)
             except UNREADABLE:
                 self._unreadable.add(run)
-            while len(self._known) > OUTCOMES_MAX:
+            while len(self._known) > self._most:
                 self._known.popitem(last=False)
