@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Series } from "../src/api/answers";
-import { upToPresent, upToStop } from "../src/data/running_series";
+import { rangeWithin, seriesBetween, upToPresent, upToStop } from "../src/data/running_series";
 
 /** Series of a run of `ticks` ticks, of which `reported` are reported. */
 function running(ticks: number, reported: number): Series {
@@ -52,4 +52,11 @@ test("a stopped run shows nothing after its stop, and all before", () => {
   expect(shown.from_us).toEqual([0, 1, 2, 3, 4]);
   expect(shown.started).toEqual([5, 6, 7, 8, null]);
   expect(shown.response.p50).toEqual([100, 101, 102, 103, null]);
+});
+
+test("other buckets are shown from where the series begins to its end", () => {
+  const zoomed = seriesBetween(running(10, 10), 3, 6);
+  expect(rangeWithin([0, 1, 2, 3, 4, 5, 6, 7], zoomed)).toEqual([3, 6]);
+  expect(rangeWithin([0, 1, 2, 3], running(10, 10))).toEqual([0, 4]);
+  expect(rangeWithin([0, 1, 2, 3], null)).toEqual([0, 4]);
 });

@@ -13,6 +13,12 @@ export function bucketsWithin(fromUs: number[], series: Series | null): number {
   return end === undefined ? fromUs.length : fromUs.filter((us) => us <= end).length;
 }
 
+/** The first of these buckets, and the one after the last. */
+export function rangeWithin(fromUs: number[], series: Series | null): [number, number] {
+  const begin = series?.from_us[0] ?? 0;
+  return [fromUs.filter((us) => us < begin).length, bucketsWithin(fromUs, series)];
+}
+
 type Column = (number | null)[];
 
 /** The series as far as it says something: up to the present, the stop or the end. */

@@ -9,14 +9,14 @@ import { Failed, Panel } from "../../components/layout/panel";
 import { GeneratorTiles, Holders } from "../../components/report/agents";
 import { GaugePanels } from "../../components/report/gauges";
 import { agentsBetween } from "../../data/time_range";
-import { bucketsWithin } from "../../data/running_series";
+import { rangeWithin } from "../../data/running_series";
 import type { TabProps } from "./tab";
 
 export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps) {
   const path = `/runs/${encodeURIComponent(run)}/agents${queryString({ as_of_us: view.asOf })}`;
   const { data, problem, reload } = useResource<AgentsOverTime>(path, { every });
-  const end = data && bucketsWithin(data.from_us, series.data);
-  const charted = useMemo(() => data && agentsBetween(data, 0, end!), [data, end]);
+  const [first, end] = rangeWithin(data?.from_us ?? [], series.data);
+  const charted = useMemo(() => data && agentsBetween(data, first, end), [data, first, end]);
   return (
     <div class="grid">
       <GeneratorTiles generator={report.generator} />
