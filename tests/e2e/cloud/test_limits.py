@@ -150,6 +150,8 @@ def test_a_gateway_refuses_more_agents_than_the_account_connects(
             assert many.status == 422, many.json
             assert "needs 4 connections to NATS" in many.problems
             assert "allows 3 (LOADPILOT_GATEWAY_NATS_CONNECTIONS)" in many.problems
+            deep = b'{"agents":' + b"[" * 100_000
+            assert gateway.ask("POST", "/api/v1/runs", deep).status == 422
             few = gateway.ask("POST", "/api/v1/runs", {"plan": plan, "agents": {"want": 1}})
             assert few.status == 202, few.json
             assert oracle.wait_count(PLANNED, 30)

@@ -226,7 +226,7 @@ async def start(
     """Ask for a run. It has no owner: it goes on when the caller is gone."""
     async with place(here.starting):
         body = await posted(request)
-        check_connections(body, here)
+        await here.asking(lambda: check_connections(body, here))
         seed = secrets.randbits(SEED_BITS)
         bodies: dict[str, bytes] = {}
         if bodies_of is not None:
@@ -248,8 +248,8 @@ def check_connections(body: bytes, here: Gateway) -> None:
         return
     try:
         want = json.loads(body)["agents"]["want"]
-    except (ValueError, KeyError, TypeError):
-        # Absent, or invalid, which the native module says.
+    except (ValueError, KeyError, TypeError, RecursionError):
+        # Absent, or invalid or too deep, which the native module says.
         want = here.defaults.agents
     if not isinstance(want, int) or want + OTHER_CONNECTIONS <= here.connections:
         return
