@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import shutil
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from services.gateway.tests.gateways import API, Gateway, Gateways, cli_report, plan
 from tests.e2e.support.http_calls import PATIENCE_S
+
+from loadpilot_gateway.routes.compare import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,6 +174,28 @@ def test_any_part_of_a_run_can_be_asked_for(
         assert (known.status, known.body) == (304, b"")
     assert tag_of(gateway, path + "&tasks=often") != tag
     assert tag_of(gateways.start(), path) == tag
+
+
+def test_a_comparison_of_another_version_is_another_answer() -> None:
+    """Broken if a page keeps a comparison as a gateway of before an upgrade judged it."""
+
+    class Stored:
+        """A gateway that has compared two runs."""
+
+        def __init__(self, version: str) -> None:
+            self.version = version
+
+        async def of_reading(self, run: str, _: object) -> str:
+            return run
+
+        async def asking(self, _: object) -> list[str]:
+            return []
+
+    async def tag(version: str) -> str:
+        here: Any = Stored(version)
+        return (await compare(here, ["run-1", "run-2"])).headers["ETag"]
+
+    assert asyncio.run(tag("1.0")) == asyncio.run(tag("1.0")) != asyncio.run(tag("1.1"))
 
 
 @pytest.mark.long

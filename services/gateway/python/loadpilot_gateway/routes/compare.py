@@ -45,7 +45,7 @@ async def compare(
 ) -> Response:
     """Compare runs with the first: what changed by more than chance and the threshold."""
     parts = [await here.of_reading(one, lambda reading: reading.parts()) for one in run]
-    etag = etag_of("".join([*parts, str(threshold_pct)]))
+    etag = etag_of("".join([here.version, *parts, str(threshold_pct)]))
     if matches(etag, if_none_match):
         return tagged_response(etag, None)
     first, *others = parts
