@@ -35,6 +35,10 @@ HELD = (
     "response_schema_conformance",
 )
 EXAMPLES = 12
+RAW = ("/api/v1/runs", "/api/v1/plans/check")
+"""Paths whose bodies the native module reads."""
+OPEN = ("/healthz", "/readyz", "/api/v1/session")
+"""Paths without authentication."""
 ANSWER_S = 60.0
 """A hang fails instead of blocking."""
 
@@ -44,6 +48,22 @@ def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
     fleet.coordinator()
     described = gateways.start().api("/openapi.json").json
     assert described == json.loads(OPENAPI.read_text(encoding="utf-8"))
+
+
+def test_each_operation_names_its_answers_and_credentials() -> None:
+    """Broken if a generated client meets an answer without a description, or sends no key."""
+    document = json.loads(OPENAPI.read_text(encoding="utf-8"))
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            needed = {"403", "429"}
+            if any(one["name"] == "If-None-Match" for one in operation.get("parameters", [])):
+                needed.add("304")
+            if "requestBody" in operation:
+                needed |= {"408", "413"}
+                needed.add("415" if path in RAW and method == "post" else "400")
+            assert operation["responses"].keys() >= needed, (method, path)
+            assert ({"bearer": []} in operation["security"]) == (path not in OPEN), path
 
 
 @pytest.mark.slow

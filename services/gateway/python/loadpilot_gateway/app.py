@@ -33,8 +33,9 @@ from .routes import (
     steer,
     system,
 )
+from .routes.dependencies import says_no
 from .server.compression import Compressed
-from .server.guard import Guard
+from .server.guard import OPEN, Guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -67,8 +68,18 @@ BESIDE: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
 """Models of bodies that FastAPI neither reads nor writes itself."""
 
 
+BEARER: dict[str, Any] = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key or the token; on loopback a gateway may need neither. Browsers exchange "
+    "it for a cookie at `/api/v1/session`.",
+}
+
+
 class Api(FastAPI):
-    """An application whose OpenAPI document has the models of BESIDE, too."""
+    """An application whose OpenAPI document has the models of BESIDE, too, and what its guard and
+    what all routes of a kind answer.
+    """  # noqa: D205
 
     def openapi(self) -> dict[str, Any]:
         """Build the OpenAPI document."""
@@ -76,8 +87,29 @@ class Api(FastAPI):
             described = super().openapi()
             _, beside = models_json_schema(BESIDE, ref_template="#/components/schemas/{model}")
             described["components"]["schemas"] |= beside["$defs"]
+            described["components"]["securitySchemes"] = {"bearer": BEARER}
+            for path, methods in described["paths"].items():
+                for operation in methods.values():
+                    describe_operation(path, operation)
         assert self.openapi_schema is not None  # noqa: S101  (it was just made)
         return self.openapi_schema
+
+
+def describe_operation(path: str, operation: dict[str, Any]) -> None:
+    """Add credentials, and the answers that follow from a route's headers and body."""
+    # The empty one: a gateway on loopback may need no credentials.
+    operation["security"] = [] if path in OPEN else [{"bearer": []}, {}]
+    answers: dict[str, Any] = operation["responses"]
+    if any(one["name"] == "If-None-Match" for one in operation.get("parameters", [])):
+        answers["304"] = {"description": "The caller has the answer."}
+    if "requestBody" in operation:
+        body = {HTTPStatus.REQUEST_TIMEOUT, CONTENT_TOO_LARGE}
+        # Routes that take one type only leave JSON to the native module, which answers 422.
+        if str(HTTPStatus.UNSUPPORTED_MEDIA_TYPE.value) not in answers:
+            body.add(HTTPStatus.BAD_REQUEST)
+        more = says_no(*body)
+        answers |= {str(code.value): more[code.value] for code in body}
+    operation["responses"] = dict(sorted(answers.items()))
 
 
 def application(tenants: Tenants, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:

@@ -136,12 +136,14 @@ async def keys(caller: Authenticated, request: Request) -> Keys:
     )
 
 
-LIMITED: dict[int | str, dict[str, Any]] = {
-    HTTPStatus.TOO_MANY_REQUESTS.value: says_no()[HTTPStatus.TOO_MANY_REQUESTS.value]
+OF_ALL: dict[int | str, dict[str, Any]] = {
+    code.value: says_no()[code.value]
+    for code in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 }
+"""Error answers of a route that needs no credentials and takes nothing."""
 
 
-@probes.get("/healthz", response_class=PlainTextResponse, responses=LIMITED)
+@probes.get("/healthz", response_class=PlainTextResponse, responses=OF_ALL)
 async def healthz() -> str:
     """Answer 200 while this process lives."""
     return "ok\n"
