@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sdk.tests.support.imported_scenario import written
 
 from loadpilot.problem import Refused
-from loadpilot.scenario_file.imports.prepare import prepare
-from loadpilot.scenario_file.imports.python_source import python_source
 from loadpilot.scenario_file.imports.readers.curl.reader import read_curl
 from loadpilot.scenario_file.imports.readers.har import read_har
 from loadpilot.scenario_file.imports.readers.jmx.reader import read_jmx
@@ -24,11 +23,7 @@ from loadpilot.scenario_file.imports.readers.targets import read_targets
 from loadpilot.scenario_file.imports.source import FILE_BYTES_MAX, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loadpilot.scenario_file.imports.imported_scenario import Imported
-
-    Read = Callable[[Source], Imported]
+    from sdk.tests.support.imported_scenario import Read
 
 FILES = Path(__file__).parent / "files"
 READERS: dict[str, Read] = {
@@ -65,12 +60,6 @@ damage = st.lists(
     max_size=4,
 )
 """Where bytes are replaced, how many, and by which."""
-
-
-def written(read: Read, source: Source) -> str:
-    """Read a file and write its scenario; raises Refused."""
-    imported = read(source)
-    return python_source(imported, prepare(imported, source).names)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -222,6 +222,8 @@ class Imported:
     variables: dict[str, Meaning] = field(default_factory=dict)
     target: str | None = None
     """The origin that the requests go to."""
+    keeps_types: bool = False
+    """Whether an extracted value that is all of a text in JSON is sent as it was extracted."""
 
     @property
     def requests(self) -> list[Request]:

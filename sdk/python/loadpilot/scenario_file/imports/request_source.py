@@ -231,7 +231,8 @@ class TaskWriter:
     def _json(self, value: Any) -> Expression:
         if isinstance(value, tuple):
             is_variable = len(value) == 1 and isinstance(value[0], Variable)
-            if is_variable and value[0].name in self._locals:
+            keeps_type = is_variable and self._scope.imported.keeps_types
+            if keeps_type and value[0].name in self._locals:
                 return Atom(self._locals[value[0].name])
             return self.text(value)
         if isinstance(value, Number):

@@ -20,7 +20,7 @@ FUNCTIONS = frozenset({"arrow_function", "function_declaration", "function_expre
 
 def read_k6(source: Source) -> Imported:
     """Read the functions that users run, and the options."""
-    imported = Imported("import k6", source.name)
+    imported = Imported("import k6", source.name, keeps_types=True)
     stored: dict[str, Any] = {}
     if is_archive(source.content):
         text, stored = read_archive(source)

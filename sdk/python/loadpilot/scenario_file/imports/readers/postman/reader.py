@@ -229,14 +229,13 @@ class _Reader:
             return self.multipart(node["formdata"])
         if mode == "graphql":
             asked = node["graphql"]
-            variables = asked["variables"].text("")
+            variables = asked["variables"].text("").strip() or "{}"
             try:
-                given = json.loads(variables) if variables.strip() else {}
+                json.loads(VARIABLE.sub("0", variables))
             except (ValueError, RecursionError):
                 asked["variables"].wrong("must be JSON")
-                given = {}
             headers.append((("Content-Type",), ("application/json",)))
-            text = json.dumps({"query": asked["query"].text(""), "variables": given})
+            text = f'{{"query": {json.dumps(asked["query"].text(""))}, "variables": {variables}}}'
             return body_of(self.templated(text), "application/json")
         if mode == "file":
             return self.file(node["file"]["src"])

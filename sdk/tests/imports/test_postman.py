@@ -1,0 +1,69 @@
+"""Scripts and bodies of Postman collections."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sdk.tests.support.imported_scenario import written
+
+from loadpilot.scenario_file.imports.readers.postman.reader import read_postman
+from loadpilot.scenario_file.imports.source import Source
+
+KEEP = "pm.environment.set('order', pm.response.json().id);"
+
+
+def source_of(*items: dict[str, Any]) -> Source:
+    """Make a collection of requests."""
+    collection = {"info": {"name": "Shop"}, "item": list(items)}
+    return Source("shop.json", json.dumps(collection).encode())
+
+
+def item(script: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Make a request with a test script."""
+    event = {"listen": "test", "script": {"exec": script.splitlines()}}
+    request = {"method": "POST", "url": "http://a/b", "body": body}
+    return {"name": "a", "event": [event], "request": request}
+
+
+@pytest.mark.parametrize(
+    ("script", "statuses"),
+    [
+        ("pm.test('ok', () => pm.response.to.have.status(200)); // .status(201)", [200]),
+        ("// pm.response.to.have.status(404)\npm.response.to.have.status(200);", [200]),
+        ("/*\npm.response.to.have.status(404)\n*/ pm.response.to.have.status(200);", [200]),
+        ("pm.test('at // http://a', function () {\npm.response.to.have.status(200);\n});", [200]),
+        (
+            "if (a) {\npm.response.to.have.status(201);\n} else {\n  responseCode.code === 200\n}",
+            [],
+        ),
+        ("if (isNew)\n  pm.response.to.have.status(201);\npm.response.to.have.status(202);", [202]),
+        ("pm.test('a', function () { if (b({})) { pm.response.to.have.status(201); } });", []),
+        ("isNew && pm.response.to.have.status(201);\npm.response.to.have.status(202);", [202]),
+    ],
+)
+def test_only_a_check_that_always_runs_is_carried_over(script: str, statuses: list[int]) -> None:
+    """Broken if a comment becomes a check, or two branches become checks that contradict."""
+    source = source_of(item(script))
+    text = written(read_postman, source)
+    found = [line.strip() for line in text.splitlines() if "assert" in line]
+    assert found == [f"assert response.status_code == {one}" for one in statuses]
+    has_condition = any(one in script for one in ("if (", "&&"))
+    assert any("under a condition" in line for line in source.lines()) == has_condition
+
+
+def test_a_value_in_quotes_is_sent_as_text() -> None:
+    """Broken if a number of a response loses the quotes that the collection has around it."""
+    raw = {"mode": "raw", "raw": '{"id": "{{order}}"}', "options": {"raw": {"language": "json"}}}
+    text = written(read_postman, source_of(item(KEEP), item(body=raw)))
+    assert 'json={"id": f"{order}"}' in text
+
+
+def test_variables_of_graphql_may_be_templates() -> None:
+    """Broken if a template without quotes refuses the collection, or is sent with quotes."""
+    asked = {"query": "{ a }", "variables": '{"i": {{order}}, "name": "{{name}}"}'}
+    text = written(
+        read_postman, source_of(item(KEEP), item(body={"mode": "graphql", "graphql": asked}))
+    )
+    assert """"variables": {{"i": {order}, "name": "{NAME}"}}""" in text
