@@ -338,5 +338,5 @@ def _but_path(request: Request) -> tuple[Any, ...]:
         *(request.method, request.headers, request.query, request.cookies, request.body),
         request.auth,
         *(request.checks, request.extractions, request.sets_cookies, request.batch),
-        *(request.timeout_s, request.follows_redirects),
+        *(request.timeout_s, request.follows_redirects, request.label),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .....library.tables.extras import extra
@@ -19,6 +20,8 @@ SCRIPT_BYTES_MAX = 4 << 20
 """Maximum size of a script, in bytes."""
 SNIPPET_MAX = 60
 """Maximum length of code in a message."""
+INTEGER_MAX = 2**53
+"""Integers from here on are rounded, as numbers of JavaScript are."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 
@@ -118,7 +121,7 @@ class Script:
             return UNKNOWN
         match code.kind:
             case "string":
-                return "".join(_letters(one) for one in code)
+                return _whole("".join(_letters(one) for one in code))
             case "template_string":
                 return self._template(code, depth)
             case "number":
@@ -152,7 +155,7 @@ class Script:
         if isinstance(value, bool) or value is None:
             return ({True: "true", False: "false", None: "null"}[value],)
         if isinstance(value, int | float):
-            return (f"{value:g}" if isinstance(value, float) else str(value),)
+            return (number_text(value),)
         name = code.snippet
         code.note(f"{name!r} is only known when the script runs: it becomes a parameter")
         self.imported.variables.setdefault(name, Parameter(None))
@@ -167,7 +170,7 @@ class Script:
                     pieces.append(self.text(inner, self.value(inner, depth + 1)))
             else:
                 pieces.append(_letters(one))
-        return _simple(joined(*pieces))
+        return _simple(joined(*(_whole(p) if isinstance(p, str) else p for p in joined(*pieces))))
 
     def _object(self, code: Code, depth: int) -> Value:
         made: dict[str, Value] = {}
@@ -177,7 +180,7 @@ class Script:
                 made[one.text] = self.names.get(one.text, UNKNOWN)
             elif one.kind == "pair" and key is not None:
                 is_text = key.kind in {"string", "number"}
-                name = self.value(key, depth + 1) if is_text else key.text
+                name = self.text_of(self.value(key, depth + 1)) if is_text else key.text
                 made[str(name)] = self.value(one["value"], depth + 1)
             elif one.kind == "spread_element":
                 inner = self.value(next(iter(one), None), depth + 1)
@@ -231,7 +234,25 @@ class Script:
         """Return a text or a number as text; None for anything else."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
-        return str(value)
+        return value if isinstance(value, str) else number_text(value)
+
+
+def number_text(value: float) -> str:
+    """Write a number as JavaScript does (ECMA-262, Number::toString)."""
+    digits = Decimal(repr(float(abs(value)))).normalize().as_tuple()
+    text = "".join(map(str, digits.digits))
+    point = len(text) + int(digits.exponent)
+    sign = "-" if value < 0 else ""
+    if not value:
+        return "0"
+    if len(text) <= point <= 21:
+        return f"{sign}{text.ljust(point, '0')}"
+    if 0 < point <= 21:
+        return f"{sign}{text[:point]}.{text[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{text}"
+    fraction = f".{text[1:]}" if len(text) > 1 else ""
+    return f"{sign}{text[0]}{fraction}e{point - 1:+d}"
 
 
 def _first_error(root: Any) -> tuple[int, int]:
@@ -253,16 +274,23 @@ def _letters(code: Code) -> str:
     digits = text[2:].strip("{}")
     if letter in {"x", "u"} and digits:
         number = int(digits, 16)
-        is_letter = number <= 0x10FFFF and not 0xD800 <= number < 0xE000
-        return chr(number) if is_letter else "\ufffd"
+        return chr(number) if number <= 0x10FFFF else "\ufffd"
     if letter in {"\n", "\r", "\u2028", "\u2029"}:
         return ""
     return ESCAPES.get(letter, text[1:])
 
 
+def _whole(text: str) -> str:
+    """Join the halves of letters that are escaped as two; a half alone is replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _number(text: str) -> Value:
     try:
-        return int(text.replace("_", ""), 0)
+        whole = int(text.replace("_", ""), 0)
+        return whole if whole < INTEGER_MAX else float(whole)
+    except OverflowError:
+        return UNKNOWN
     except ValueError:
         pass
     try:

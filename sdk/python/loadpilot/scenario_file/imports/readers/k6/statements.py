@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ...bodies import body_of, media_type
 from ...imported_scenario import (
@@ -24,7 +25,7 @@ from ...imported_scenario import (
     plain,
 )
 from ...source import DEPTH_MAX
-from .javascript import UNKNOWN, JsonText
+from .javascript import UNKNOWN, JsonText, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +49,8 @@ CONTROL = frozenset(
 )
 PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 RESERVED = frozenset({"response", "responses", "client", "self"})
+UNRESERVED = "-_.!~*'()"
+"""Marks that encodeURIComponent leaves as they are, beside letters and digits."""
 CALLS_MAX = 20
 """Maximum depth of functions that call each other."""
 
@@ -217,7 +220,11 @@ class Statements:
                     code_ = f"rand.int({int(bounds[0])}, {int(bounds[1])})"
                     return self._drawn(f"{name} {bounds}", Drawn(code_, "rand"))
             case "String" | "encodeURIComponent" if given:
-                return self._script.value(given[0], depth + 1)
+                value = self._script.value(given[0], depth + 1)
+                text = self._script.text_of(value)
+                if text is None or name == "String":
+                    return value if text is None else text
+                return quote(text, safe=UNRESERVED)
             case "console.log" | "console.warn" | "console.error" | "console.debug":
                 return None
             case _ if name in self._functions and len(self._groups) < CALLS_MAX:
@@ -436,7 +443,7 @@ class Statements:
             return body_of(text, kind if media_type(kind).endswith("json") else None)
         return body_of(self._script.text(code, value), kind)
 
-    def _json_text(self, value: Value, code: Code) -> tuple[Any, ...]:
+    def _json_text(self, value: Value, code: Code) -> tuple[Any, ...]:  # noqa: PLR0911  (a kind)
         """Write a value as JSON.stringify does; variables are in texts."""
         match value:
             case dict():
@@ -460,8 +467,10 @@ class Statements:
             case JsonOf():
                 name = str(value.steps[-1]) if value.steps else "value"
                 return joined('"', self._extracted(value, name), '"')
-            case None | bool() | int() | float() | str():
+            case None | bool() | str():
                 return (json.dumps(value, ensure_ascii=False),)
+            case int() | float():
+                return (number_text(value),)
         return joined('"', self._script.text(code, value), '"')
 
 
