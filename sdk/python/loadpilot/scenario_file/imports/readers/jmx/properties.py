@@ -148,7 +148,7 @@ class Texts:
         """Return how a scenario draws what a function does; None for another one."""
         if re.fullmatch(r"__UUID(\(\))?", code):
             return UUID
-        if re.fullmatch(r"__time(\(,?\w*\))?", code):
+        if re.fullmatch(r"__time(\((,\w*)?\))?", code):
             return MILLISECONDS
         found = RANDOM.fullmatch(code)
         if found is not None and int(found[1]) <= int(found[2]):

@@ -29,7 +29,7 @@ SILENT = frozenset(
             "Summariser",
             "ViewResultsFullVisualizer",
         ),
-        *("GenericController", "LoopController", "TransactionController", "RandomController"),
+        *("GenericController", "LoopController", "TransactionController"),
     }
 )
 """Elements that need no words: users keep cookies, and a report is always there."""
@@ -168,6 +168,11 @@ class _Reader:
                 scope.headers.append(properties)
             case "ConstantTimer" | "UniformRandomTimer" | "GaussianRandomTimer":
                 scope.pauses.append(self.pause(properties))
+            case "CookieManager":
+                for cookie in properties.collection("CookieManager.cookies"):
+                    name = cookie.element.attributes.get("name", "")[:60]
+                    place = f"line {cookie.element.line}"
+                    self.source.note(place, f"the cookie {name!r} of a manager is not carried over")
             case "ResponseAssertion":
                 scope.assertions.append(properties)
             case "JSONPostProcessor":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, unquote_plus
 
 from ...bodies import FORM_TYPE, body_of
 from ...imported_scenario import (
@@ -59,6 +59,10 @@ def sampler(
     timeout_ms = texts.number(properties, "HTTPSampler.response_timeout", 0)
     if timeout_ms:
         request.timeout_s = timeout_ms / 1000
+    if properties.text("HTTPSampler.auto_redirects", "false") == "true":
+        what = "automatic redirects become calls of their own, which reports count"
+        texts.source.note(place, what)
+        request.follows_redirects = True
     if properties.text("HTTPSampler.image_parser", "false") == "true":
         texts.source.note(place, "embedded resources are not requested")
     arguments = [one for around_ in reversed(around) for one in _arguments(around_)]
@@ -92,12 +96,13 @@ def _add_arguments(
         ]
         request.body = body_of(texts.read(content), kinds[0] if kinds else None)
         return
-    pairs = [(one.text("Argument.name"), one.raw("Argument.value")) for one in arguments]
-    fields: Pairs = [((name,) if name else (), texts.read(value)) for name, value in pairs]
     files = properties.collection("HTTPFileArgs.files")
     is_form = request.method in {"PATCH", "POST", "PUT"}
-    is_multipart = properties.text("HTTPSampler.DO_MULTIPART_POST", "false") == "true"
-    if is_multipart and fields and not files and is_form:
+    is_multipart = is_form and (
+        bool(files) or properties.text("HTTPSampler.DO_MULTIPART_POST", "false") == "true"
+    )
+    fields = [_field(one, texts, is_multipart=is_multipart) for one in arguments]
+    if is_multipart and fields and not files:
         request.body = MultipartBody(fields, [])
     elif files and is_form:
         request.body = _files(request, fields, files, texts)
@@ -112,6 +117,16 @@ def _add_arguments(
             if "?" not in _shown(request.url)
             else joined(request.url, "&", _query(fields))
         )
+
+
+def _field(argument: Properties, texts: Texts, *, is_multipart: bool) -> tuple[Text, Text]:
+    """Read a field; what JMeter sends as it is, is encoded already, except in a multipart body."""
+    name, value = argument.text("Argument.name"), texts.read(argument.raw("Argument.value"))
+    is_encoded = argument.text("HTTPArgument.always_encode") == "false" and not is_multipart
+    if is_encoded:
+        name = unquote_plus(name)
+        value = tuple(unquote_plus(one) if isinstance(one, str) else one for one in value)
+    return ((name,) if name else ()), value
 
 
 def _shown(text: Text) -> str:

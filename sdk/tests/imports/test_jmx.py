@@ -1,0 +1,111 @@
+"""Functions, controllers and arguments of test plans of JMeter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from sdk.tests.support.imported_scenario import written
+
+from loadpilot.scenario_file.imports.readers.jmx.reader import read_jmx
+from loadpilot.scenario_file.imports.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PLAN = """<jmeterTestPlan><hashTree><TestPlan/><hashTree><ThreadGroup testname="Users"/><hashTree>
+{}
+</hashTree></hashTree></hashTree></jmeterTestPlan>"""
+
+
+def scenario(elements: str) -> tuple[str, list[str]]:
+    """Write the scenario of the elements of a thread group; returns the notes as well."""
+    source = Source("shop.jmx", PLAN.format(elements).encode())
+    return written(read_jmx, source), list(source.lines())
+
+
+def argument(value: str, name: str = "", always_encode: str = "true") -> str:
+    """Write an argument."""
+    return f"""<elementProp name="q" elementType="HTTPArgument">
+        <boolProp name="HTTPArgument.always_encode">{always_encode}</boolProp>
+        <stringProp name="Argument.name">{name}</stringProp>
+        <stringProp name="Argument.value">{value}</stringProp></elementProp>"""
+
+
+def sampler(
+    method: str = "GET",
+    arguments: Iterable[str] = (),
+    flags: Iterable[str] = (),
+    below: str = "",
+) -> str:
+    """Write a sampler."""
+    return f"""<HTTPSamplerProxy testname="a"><stringProp name="HTTPSampler.path">/b</stringProp>
+        <stringProp name="HTTPSampler.domain">a</stringProp>
+        <stringProp name="HTTPSampler.method">{method}</stringProp>
+        {"".join(f'<boolProp name="HTTPSampler.{one}">true</boolProp>' for one in flags)}
+        <elementProp name="HTTPsampler.Arguments" elementType="Arguments">
+        <collectionProp name="Arguments.arguments">{"".join(arguments)}</collectionProp>
+        </elementProp></HTTPSamplerProxy><hashTree>{below}</hashTree>"""
+
+
+@pytest.mark.parametrize("code", ["__time", "__time()", "__time(,)", "__time(,now)"])
+def test_a_time_without_a_format_is_in_milliseconds(code: str) -> None:
+    """Broken if the time that a plan sends is left out."""
+    text, notes = scenario(sampler(arguments=[argument(f"${{{code}}}", "q")]))
+    assert "int(now().timestamp() * 1000)" in text
+    assert not notes
+
+
+@pytest.mark.parametrize("code", ["__time(yyyyMMdd)", "__time(YMD,day)", "__time(/1000,)"])
+def test_a_time_with_a_format_is_noted(code: str) -> None:
+    """Broken if milliseconds are sent in place of a date, without a word."""
+    text, notes = scenario(sampler(arguments=[argument(f"${{{code}}}", "q")]))
+    assert "timestamp" not in text
+    assert any(f"{code!r} is not carried over" in one for one in notes)
+
+
+COOKIE = """<CookieManager><collectionProp name="CookieManager.cookies">
+    <elementProp name="theme" elementType="Cookie"><stringProp name="Cookie.value">dark
+    </stringProp></elementProp></collectionProp></CookieManager><hashTree/>"""
+
+
+@pytest.mark.parametrize(
+    ("elements", "what"),
+    [
+        (f"<RandomController/><hashTree>{sampler()}</hashTree>", "RandomController"),
+        (COOKIE + sampler(), "the cookie 'theme'"),
+        (sampler(flags=["auto_redirects"]), "automatic redirects"),
+    ],
+)
+def test_what_a_plan_does_otherwise_is_noted(elements: str, what: str) -> None:
+    """Broken if a part of a plan is left out without a word."""
+    text, notes = scenario(elements)
+    assert "client.get" in text
+    assert ("follow_redirects=True" in text) == ("redirects" in what)
+    assert [what in one for one in notes] == [True]
+    _, notes = scenario("<CookieManager/><hashTree/>" + sampler(flags=["follow_redirects"]))
+    assert not notes
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_argument_is_encoded_once(method: str) -> None:
+    """Broken if an encoded argument is encoded again, or one that is not loses its marks."""
+    arguments = [argument("a%20b", "p%5B%5D", "false"), argument("c%20d", "q")]
+    text, _ = scenario(sampler(method, arguments))
+    assert '={"p[]": "a b", "q": "c%20d"}' in text
+
+
+def test_a_value_in_quotes_is_sent_as_text() -> None:
+    """Broken if a number of a response loses the quotes that the plan has around it."""
+    extractor = """<JSONPostProcessor>
+        <stringProp name="JSONPostProcessor.referenceNames">order</stringProp>
+        <stringProp name="JSONPostProcessor.jsonPathExprs">$.id</stringProp>
+        </JSONPostProcessor><hashTree/>"""
+    header = """<HeaderManager><collectionProp name="HeaderManager.headers"><elementProp name="">
+        <stringProp name="Header.name">Content-Type</stringProp>
+        <stringProp name="Header.value">application/json</stringProp>
+        </elementProp></collectionProp></HeaderManager><hashTree/>"""
+    body = argument('{"id": "${order}"}')
+    second = sampler("POST", [body], ["postBodyRaw"], header)
+    text, _ = scenario(sampler(below=extractor) + second)
+    assert 'json={"id": f"{order}"}' in text
