@@ -25,6 +25,7 @@ from ...imported_scenario import (
     joined,
 )
 from ...names import class_name, snake, words_of_route
+from .parameter_styles import as_fields, as_text, field_text
 from .schema_samples import Samples
 from .yaml_document import yaml_document
 
@@ -81,9 +82,12 @@ class _Reader:
         values: dict[str, str] = {}
         for (place, name), one in parameters.items():
             if place == "path":
-                [(_, value)] = self.fields(name, one)[:1] or [("", "1")]
-                values[name] = quote(value, safe="")
-            elif one["required"].value is True or self.samples.example(one) is not None:
+                style = one["style"].text("simple")
+                explode = one["explode"].value is True
+                value = self.value(one)
+                text = as_text(name, value, style, explode=explode, encode=_encoded)
+                values[name] = text or "1"
+            elif self.is_sent(one):
                 self.add(request, place, name, one)
         made = PLACEHOLDER.sub(lambda one: values.get(one[1], "1"), path)
         request.url = (self.server(server) + made,)
@@ -105,38 +109,40 @@ class _Reader:
         url = PLACEHOLDER.sub(lambda one: defaults.get(one[1], one[1]), server["url"].text("/"))
         return url.rstrip("/")
 
-    def fields(self, name: str, parameter: Node) -> list[tuple[str, str]]:
-        """Write the value of a parameter as fields of its name, or of the names of its members."""
-        value = self.samples.example(parameter)
+    def value(self, parameter: Node) -> Any:
+        """Return a value of a parameter; one that has a content type is a text of that type."""
+        kind, described = next(iter(parameter["content"].members()), ("", parameter))
+        value = self.samples.example(described)
         if value is None:
-            value = self.samples.of(parameter["schema"])
-        is_exploded = parameter["explode"].value is not False
-        if isinstance(value, list):
-            texts = [_text(one) for one in value]
-            return [(name, one) for one in texts] if is_exploded else [(name, ",".join(texts))]
-        if isinstance(value, dict):
-            if parameter["style"].value == "deepObject":
-                return [(f"{name}[{key}]", _text(one)) for key, one in value.items()]
-            if is_exploded:
-                return [(str(key), _text(one)) for key, one in value.items()]
-            return [(name, ",".join(f"{key},{_text(one)}" for key, one in value.items()))]
-        return [(name, _text(value))]
+            value = self.samples.of(described["schema"])
+        is_json = media_type(kind).endswith("json") or isinstance(value, dict | list)
+        if kind and is_json and value is not None:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return value
+
+    def is_sent(self, parameter: Node) -> bool:
+        """Whether a parameter that may be left out is sent: it has an example, or is required."""
+        described = (parameter, *(one for _, one in parameter["content"].members()))
+        has_example = any(self.samples.example(one) is not None for one in described)
+        return parameter["required"].value is True or has_example
 
     def add(self, request: Request, place: str, name: str, parameter: Node) -> None:
         """Add a parameter of the query, the headers or the cookies."""
-        fields = self.fields(name, parameter)
-        pairs: Pairs = [((key,), (value,) if value else ()) for key, value in fields]
+        value, explode = self.value(parameter), parameter["explode"].value
+        style = parameter["style"].text("form")
+        if place == "header":
+            if name.lower() not in {"accept", "content-type", "authorization"}:  # by the standard
+                text = as_text(name, value, "simple", explode=explode is True)
+                request.headers.append(((name,), (text,)))
+            return
+        # Fields of a cookie that were exploded would be cookies of the same name.
+        is_exploded = (style == "form" and place == "query") if explode is None else explode is True
+        fields = as_fields(name, value, style, explode=is_exploded)
         if place == "query":
-            request.query += pairs
-        elif place == "header":
-            if name.lower() not in {
-                "accept",
-                "content-type",
-                "authorization",
-            }:  # as the standard says
-                request.headers.append(((name,), (",".join(value for _, value in fields),)))
+            request.query += [((key,), (text,) if text else ()) for key, text in fields]
         elif place == "cookie":
-            request.headers.append((("Cookie",), (f"{name}={fields[0][1] if fields else ''}",)))
+            cookies = "; ".join(f"{key}={text}" for key, text in fields)
+            request.headers.append((("Cookie",), (cookies,)))
         else:
             parameter["in"].wrong("must be path, query, header or cookie")
 
@@ -164,10 +170,10 @@ class _Reader:
         if kind.endswith("json"):
             return JsonBody(value) if value is not None else RawBody(("null",))
         if not isinstance(value, dict):
-            return RawBody((_text(value),)) if value not in {None, ""} else None
+            return RawBody((field_text(value),)) if field_text(value) else None
         if kind == "multipart/form-data":
             return self.multipart(value, node["schema"])
-        return FormBody([((str(key),), (_text(one),)) for key, one in value.items()])
+        return FormBody([((str(key),), (field_text(one),)) for key, one in value.items()])
 
     def multipart(self, value: dict[str, Any], schema: Node) -> Body:
         """Make a form; a binary property is a file."""
@@ -177,9 +183,9 @@ class _Reader:
         for name, one in value.items():
             property_ = self.samples.resolved(properties[name])
             if property_["format"].value == "binary" or property_["contentMediaType"]:
-                parts.append(Part(name, f"{snake(name, 'file')}.bin", _text(one), None))
+                parts.append(Part(name, f"{snake(name, 'file')}.bin", field_text(one), None))
             else:
-                fields.append(((name,), (_text(one),)))
+                fields.append(((name,), (field_text(one),)))
         return MultipartBody(fields, parts)
 
     def security(self, operation: Node, request: Request) -> None:
@@ -211,10 +217,5 @@ class _Reader:
                 operation["security"].note(f"the security scheme {name[:60]} is not carried over")
 
 
-def _text(value: Any) -> str:
-    """Write a value as a field of a query or form."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+def _encoded(text: str) -> str:
+    return quote(text, safe="")
