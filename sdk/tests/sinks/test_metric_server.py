@@ -12,12 +12,13 @@ import pytest
 
 from loadpilot.cli.sinks import metric_server
 from loadpilot.cli.sinks.metric_server import TRIES, MetricServer
-from loadpilot.cli.sinks.outs import Out
+from loadpilot.cli.sinks.outs import Out, StandardOutput, read_outs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadpilot.cli.sinks.live_run import LiveRun
+    from loadpilot.problem import Problem
 
 POINTS = 3
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -147,3 +148,21 @@ def test_an_answer_in_drops_holds_up_nothing(serve: Callable[..., Server]) -> No
     sink = sent(serve(OK, drop_secs=0.5), 1)
     assert time.monotonic() - begun < 5
     assert sink.trouble() == "it took too long to respond; it misses 6 of 6 points"
+
+
+ADDRESSES = ["http://a..b:9/", f"http://{'a' * 64}.example/", "http://127.0.0.1:9/\u00fc"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_that_cannot_be_encoded(address: str) -> None:
+    """Broken if such an address starts a run, or ends the thread with a traceback."""
+    problems: list[Problem] = []
+    stdout = StandardOutput(quiet=True, product=None)
+    assert not read_outs([f"prometheus={address}"], {}, stdout, problems)
+    assert [one.what[:31] for one in problems] == ["prometheus must be http://host["]
+    sink = MetricServer(Out("prometheus", address))
+    sink.finish(RUN)
+    sink.wait(time.monotonic() + 2)
+    trouble = sink.trouble() or ""
+    assert trouble.endswith("; it misses 3 of 3 points")
+    assert "too slow" not in trouble

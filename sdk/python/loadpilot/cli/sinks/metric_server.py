@@ -74,6 +74,9 @@ class Connection:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise NotTaken(_words(error), may_retry=True) from None
+        except ValueError as error:  # an address that cannot be encoded
+            self.close()
+            raise NotTaken(_words(error), may_retry=False) from None
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             return answer
         may_retry = status >= HTTPStatus.INTERNAL_SERVER_ERROR

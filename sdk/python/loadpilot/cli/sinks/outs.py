@@ -181,6 +181,9 @@ def _of_address(kind: str, text: str) -> Problem | None:
     try:
         url = urlsplit(text)
         is_address = url.scheme in {"http", "https"} and url.hostname and url.port != 0
+        # As a request will encode them: UnicodeError is a ValueError.
+        (url.hostname or "").encode("idna")
+        f"{url.path}{url.query}".encode("ascii")
     except ValueError:
         return wrong
     if not is_address or url.fragment or any(not c.isprintable() or c == " " for c in text):
