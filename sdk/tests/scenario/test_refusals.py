@@ -384,3 +384,12 @@ def test_mixins_of_other_files_and_overrides_work(compile_text: Compile, tmp_pat
     """)
     shown = [(t["name"], t["weight"], t["steps"][0]["path"]) for t in compiled.plan["tasks"]]
     assert shown == [("inherited", 3, "/mixin"), ("replaced", 2, "/main"), ("own", 1, "/own")]
+
+
+@pytest.mark.parametrize("left", ["5", "-7.5", "'%d'", "f'%d'"])
+def test_only_a_text_is_formatted_with_percent(left: str, compile_text: Compile) -> None:
+    """Broken if a remainder of a constant is taken for the formatting of a text."""
+    body = f"r = client.get('/'); client.get('/n', params={{'n': {left} % r.status_code}})"
+    compiled = compile_text(SCENE.format(body=body, hooks="", extra=""))
+    is_formatted = any("formats text with %" in reason.what for reason in compiled.reasons)
+    assert is_formatted == ("script" in compiled.plan) == ("'" in left)

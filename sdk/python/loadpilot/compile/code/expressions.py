@@ -287,7 +287,10 @@ class Lowering:
         operator = OPERATORS.get(type(op))
         if operator is None:
             reject(node, "computes with an operator other than + - * / // %")
-        if isinstance(op, ast.Mod) and isinstance(left, ast.Constant | ast.JoinedStr):
+        is_text = isinstance(left, ast.JoinedStr) or (
+            isinstance(left, ast.Constant) and isinstance(left.value, str)
+        )
+        if isinstance(op, ast.Mod) and is_text:
             reject(node, "formats text with %")
         sides = {"left": self.expression(left), "right": self.expression(right)}
         return {"binary": {"operator": operator, **sides, "line": self.note_raise(node)}}
