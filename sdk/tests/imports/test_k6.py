@@ -76,3 +76,12 @@ def test_requests_with_names_of_their_own_are_no_loop() -> None:
     ]
     sent = scenario(" ".join(calls))
     assert [name for name in names if f'name="{name}"' in sent] == list(names)
+
+
+def test_a_value_of_a_response_keeps_its_type() -> None:
+    """Broken if a number of a response is sent as a text by JSON.stringify."""
+    body = "JSON.stringify({ id: order }), { headers: { 'Content-Type': 'application/json' } }"
+    sent = scenario(
+        f"const order = http.get('http://a/b').json('id'); http.post('http://a/c', {body});"
+    )
+    assert 'json={"id": order}' in sent
