@@ -337,11 +337,12 @@ fn date(text: &str) -> Result<Option<i128>, Exception> {
     ];
     let unusual = || unsupported("a cookie whose date is written in an unusual way");
     let sound = text.is_ascii() && text.len() == 29 && text.ends_with(" GMT");
-    let (weekday, rest) = text
-        .split_once(", ")
-        .filter(|_| sound)
-        .ok_or_else(unusual)?;
     let day_names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    // With a weekday of three letters the rest has 24 characters.
+    let (_, rest) = text
+        .split_once(", ")
+        .filter(|(weekday, _)| sound && day_names.contains(weekday))
+        .ok_or_else(unusual)?;
     let separators = (
         &rest[2..3],
         &rest[6..7],
@@ -349,11 +350,10 @@ fn date(text: &str) -> Result<Option<i128>, Exception> {
         &rest[14..15],
         &rest[17..18],
     );
-    let is_usual = day_names.contains(&weekday)
-        && matches!(
-            separators,
-            (" ", " ", " ", ":", ":") | ("-", "-", " ", ":", ":")
-        );
+    let is_usual = matches!(
+        separators,
+        (" ", " ", " ", ":", ":") | ("-", "-", " ", ":", ":")
+    );
     let number = |from: usize, to: usize| {
         let digits = Some(&rest[from..to]).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         digits.and_then(|digits| digits.parse::<i128>().ok())
@@ -393,4 +393,35 @@ fn days_before(year: i128, month: i128) -> i128 {
     let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5;
     let days = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
     era * 146_097 + days - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a date in a target's header, of the usual length but in another form, ended the
+    /// thread that reads it.
+    #[test]
+    fn a_date_in_another_form_is_unsupported() {
+        let usual = "Thu, 01 Jan 1970 00:00:00 GMT";
+        assert_eq!(date(usual).expect("the usual form"), Some(0));
+        for text in [
+            "Thursday 01 January 1970, GMT",
+            "Thursday, 01-Jan-70 00:00 GMT",
+            "Thu,  01 Jan 1970 00:00:0 GMT",
+            ", 01 Jan 1970 00:00:00.00 GMT",
+            "Thu, 01 \u{e4}Jan 1970 00:00:0 GMT",
+        ] {
+            assert!(date(text).is_err(), "{text}");
+        }
+        // Wherever the comma is, with and without the length of the usual form.
+        for comma in 0..30 {
+            for length in 0..40 {
+                let mut text = "1".repeat(length);
+                text.replace_range(comma.min(length)..(comma + 2).min(length), ", ");
+                text.push_str(" GMT");
+                assert!(date(&text).is_err(), "{text}");
+            }
+        }
+    }
 }
