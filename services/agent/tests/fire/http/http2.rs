@@ -263,6 +263,25 @@ async fn a_time_out_resets_its_stream_and_the_connection_goes_on() {
     assert_eq!((seen.calls.len(), seen.meetings.len()), (40, 1));
 }
 
+/// Broken if answers that come after their time-outs ended the connection: h2 forgets streams that
+/// it has reset, and counts what comes on them as errors.
+#[tokio::test]
+async fn answers_after_their_time_outs_do_not_end_the_connection() {
+    // An answer comes 200 ms after its request.
+    let target = Frames::start(|_, stream| match stream {
+        401.. => Say::More(frames::headers(stream - 400, true)),
+        _ => Say::More(Vec::new()),
+    });
+    let mut plan = plan(target.url(), 1_000, 1_400, one_task());
+    plan.connections.http = Http::V2;
+    plan.timeout_us = 20_000;
+    let counted = run(plan, 100).await;
+    assert_eq!(counted.outcomes(), only(Outcome::Timeout, 1_400));
+    let streams = target.streams();
+    assert_eq!(streams.len(), 1_400);
+    assert!(streams.iter().all(|(connection, _)| *connection == 0));
+}
+
 /// Broken if an answer without content were waited for, or trailers taken for a fault.
 #[tokio::test]
 async fn answers_of_every_shape_are_read_to_their_end() {

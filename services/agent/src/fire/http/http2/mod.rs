@@ -44,6 +44,9 @@ const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// Maximum bytes of the headers of one answer.
 const HEADERS_BYTES_MAX: u32 = 64 << 10;
+/// Maximum number of streams that timed out within the last second and whose late answers are
+/// dropped in silence; a late answer to any other one is answered with a reset.
+const RESET_STREAMS_MAX: usize = 4096;
 
 /// The engine of one core.
 pub(crate) struct Http2 {
@@ -181,7 +184,11 @@ impl Http2 {
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .max_header_list_size(HEADERS_BYTES_MAX);
+            .max_header_list_size(HEADERS_BYTES_MAX)
+            .max_concurrent_reset_streams(RESET_STREAMS_MAX)
+            // By default h2 ends a connection after 1,024 late answers (hyperium/h2#856): a target
+            // that is slow at times is what a load test is for.
+            .max_local_error_reset_streams(None);
         // Boxed, since hardly any call opens a connection.
         let (sender, connection) = Box::pin(builder.handshake(stream))
             .await
