@@ -282,6 +282,28 @@ async fn answers_after_their_time_outs_do_not_end_the_connection() {
     assert!(streams.iter().all(|(connection, _)| *connection == 0));
 }
 
+/// Broken if calls went out on a connection that has been silent since a call that timed out: its
+/// target may be gone without a word, and TCP notices that after a quarter of an hour.
+#[tokio::test]
+async fn a_connection_that_has_died_silently_takes_no_further_call() {
+    let target = Frames::start(|connection, stream| match connection {
+        0 => Say::More(Vec::new()),
+        _ => Say::More(frames::headers(stream, true)),
+    });
+    // One each 200 ms. The first two have timed out before the second half is due.
+    let mut plan = plan(target.url(), 5, 2_800, one_task());
+    plan.connections.http = Http::V2;
+    plan.timeout_us = 1_100_000;
+    let outcomes = run(plan, 14).await.outcomes();
+    let answered = outcomes[&Outcome::Ok];
+    assert!(answered >= 5, "{outcomes:?}");
+    assert_eq!(outcomes[&Outcome::Timeout], 14 - answered);
+    let streams = target.streams();
+    let on_first = streams.iter().filter(|(connection, _)| *connection == 0);
+    assert_eq!(on_first.count() as u64, 14 - answered);
+    assert_eq!(streams.last().map(|(connection, _)| *connection), Some(1));
+}
+
 /// Broken if an answer without content were waited for, or trailers taken for a fault.
 #[tokio::test]
 async fn answers_of_every_shape_are_read_to_their_end() {

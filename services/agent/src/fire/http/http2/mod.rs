@@ -1,6 +1,7 @@
 //! HTTP/2 of one core: few connections, many requests at a time on each (RFC 9113).
 //!
 //! - [`answer`]: the answer of one stream.
+//! - [`liveness`]: how long the target has said nothing.
 //! - [`sending`]: the body of a request.
 //!
 //! A request is sent a second time, and no third, only when the target cannot have begun with it:
@@ -8,6 +9,7 @@
 //! before it. Bytes are counted before header compression, since the connection is shared.
 
 mod answer;
+mod liveness;
 mod sending;
 
 use std::cell::{Cell, RefCell};
@@ -22,6 +24,7 @@ use loadpilot_events::plan::connections::Reuse;
 use tokio::sync::Notify;
 
 use self::answer::{classify, drain, header_bytes, not_begun, refuses_the_rest, show};
+use self::liveness::{HeardStream, Silence};
 use self::sending::BodySender;
 use super::connect::connection_quota::ConnectionQuota;
 use super::connect::dial::Dialer;
@@ -110,6 +113,7 @@ struct Link {
     opened: MonoTime,
     /// It takes no further request.
     closed: Cell<bool>,
+    silence: Silence,
 }
 
 /// A slot among the streams of a connection.
@@ -121,6 +125,10 @@ pub(crate) struct StreamSlot {
 impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.link.streams.set(self.link.streams.get() - 1);
+        if self.link.silence.is_long() {
+            // Calls in flight keep it open until they end.
+            self.link.closed.set(true);
+        }
     }
 }
 
@@ -189,6 +197,11 @@ impl Http2 {
             // By default h2 ends a connection after 1,024 late answers (hyperium/h2#856): a target
             // that is slow at times is what a load test is for.
             .max_local_error_reset_streams(None);
+        let silence = Silence::default();
+        let stream = HeardStream {
+            stream,
+            silence: silence.clone(),
+        };
         // Boxed, since hardly any call opens a connection.
         let (sender, connection) = Box::pin(builder.handshake(stream))
             .await
@@ -199,6 +212,7 @@ impl Http2 {
             requests: Cell::new(0),
             opened: MonoTime::now(),
             closed: Cell::new(false),
+            silence,
         });
         let driven = Rc::downgrade(&link);
         tokio::task::spawn_local(async move {
@@ -337,6 +351,7 @@ impl Http2 {
     fn take_slot(&self, link: &Rc<Link>) -> StreamSlot {
         link.streams.set(link.streams.get() + 1);
         link.requests.set(link.requests.get() + 1);
+        link.silence.begin();
         StreamSlot {
             link: Rc::clone(link),
             _stream: CountGuard::new(&self.counts, |counts| &counts.streams),
