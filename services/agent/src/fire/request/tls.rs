@@ -12,12 +12,14 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
-use tokio_rustls::rustls::client::{WantsClientCert, WebPkiServerVerifier};
+use tokio_rustls::rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::fire::fault::Fault;
@@ -71,7 +73,14 @@ impl Tls {
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
                 .build()
                 .map_err(|error| Fault::NoRoots(error.to_string()))?;
-            builder.with_webpki_verifier(verifier)
+            let trusted = settings.roots_pem.as_deref().and_then(certificates);
+            let verifier = NamedOrIssued {
+                named: trusted.unwrap_or_default(),
+                issued: verifier,
+            };
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
         };
         let config = with_identity(builder, settings, key_pem)?;
         let connector = |protocols: &[&[u8]]| {
@@ -149,6 +158,66 @@ fn certificates(pem: &str) -> Option<Vec<CertificateDer<'static>>> {
     let found = CertificateDer::pem_slice_iter(pem.as_bytes());
     let found: Vec<_> = found.collect::<Result<_, _>>().ok()?;
     (!found.is_empty()).then_some(found)
+}
+
+/// Accepts a certificate that a trusted one issued, or that is a trusted one itself. Most
+/// self-signed certificates say that they are an authority: the verifier refuses these for a target.
+#[derive(Debug)]
+struct NamedOrIssued {
+    named: Vec<CertificateDer<'static>>,
+    issued: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for NamedOrIssued {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let issued = &self.issued;
+        let verified =
+            issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // The dates are checked before the kind of the certificate, whose error is among the
+            // others, and before its issuer; the name is checked after them.
+            Err(Error::InvalidCertificate(
+                CertificateError::Other(_)
+                | CertificateError::UnknownIssuer
+                | CertificateError::BadSignature,
+            )) if self.named.contains(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.issued
+            .verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.issued
+            .verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.issued.supported_verify_schemes()
+    }
 }
 
 /// Accepts any certificate; the signatures of the handshake are still checked.

@@ -6,13 +6,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::certificates::{Authority, Manner};
+use crate::support::certificates::{Authority, Identity, Manner};
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
 use crate::support::peer::{Act, Door, Peer};
 use loadpilot_agent::fire::Program;
 use loadpilot_events::id::RunId;
-use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Http, Reuse, TlsIdentity};
+use loadpilot_events::plan::Plan;
 use loadpilot_events::{Cause, Outcome};
 
 /// What the target of most tests is called; nothing but `connect_to` leads to it.
@@ -167,6 +167,43 @@ async fn only_who_is_known_by_name_is_trusted_unless_the_plan_says_otherwise() {
                 assert_eq!(counted.causes(), BTreeMap::from([(cause, 20)]));
                 assert_eq!(peer.seen().calls.len(), 0, "told a stranger");
                 assert_eq!(peer.seen().accepted, 20);
+            }
+        }
+    }
+}
+
+/// Broken if a certificate that the plan trusts were refused because it is its own authority, or
+/// were taken under another name, after its last day or from a target without its key.
+#[tokio::test]
+async fn a_self_signed_certificate_of_the_plan_is_trusted() {
+    let own = Identity::self_signed(NAME, 2099);
+    let other_name = Identity::self_signed("other.test", 2099);
+    let over = Identity::self_signed(NAME, 2020);
+    let issued = Authority::new().issue(NAME);
+    let impostor = own.clone().with_key_of(&other_name);
+    // What the target shows, what the plan trusts; what comes of it.
+    let cases = [
+        (&own, &own, Ok(())),
+        (&issued, &issued, Ok(())),
+        (&own, &over, Err(Cause::CertificateInvalid)),
+        (&other_name, &other_name, Err(Cause::CertificateOtherName)),
+        (&over, &over, Err(Cause::CertificateExpired)),
+        (&impostor, &own, Err(Cause::CertificateUntrusted)),
+    ];
+    for (number, (shown, trusted, wanted)) in cases.into_iter().enumerate() {
+        for is_old in [false, true] {
+            let peer = Peer::start(Door::Tls(shown.server(is_old)), |_| Act::Answer(200));
+            let mut plan = secure_plan(&peer, &Authority::new(), Http::V1);
+            plan.connections.tls.roots_pem = Some(trusted.certificate_pem.clone());
+            let counted = run(plan, &BTreeMap::new()).await;
+            let outcome = wanted.map_or(Outcome::Tls, |()| Outcome::Ok);
+            assert_eq!(counted.outcomes(), all(outcome), "case {number} {is_old}");
+            if let Err(cause) = wanted {
+                assert_eq!(
+                    counted.causes(),
+                    BTreeMap::from([(cause, 20)]),
+                    "case {number}"
+                );
             }
         }
     }

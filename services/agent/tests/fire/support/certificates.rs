@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd,
+};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key.
+#[derive(Clone)]
 pub(crate) struct Identity {
     pub(crate) der: CertificateDer<'static>,
     pub(crate) certificate_pem: String,
@@ -36,6 +40,45 @@ impl Manner {
     };
 }
 
+impl Identity {
+    fn new(certificate: &Certificate, key: &KeyPair) -> Self {
+        Self {
+            der: certificate.der().clone(),
+            certificate_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+            key_der: key.serialize_der(),
+        }
+    }
+
+    /// As `openssl req -x509` makes it: the certificate of a target that is its own authority.
+    pub(crate) fn self_signed(name: &str, last_year: i32) -> Self {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_after = date_time_ymd(last_year, 12, 31);
+        let key = KeyPair::generate().expect("a key");
+        Self::new(&params.self_signed(&key).expect("a certificate"), &key)
+    }
+
+    /// This certificate with a key that does not belong to it.
+    pub(crate) fn with_key_of(mut self, other: &Self) -> Self {
+        self.key_der.clone_from(&other.key_der);
+        self
+    }
+
+    /// The settings of a target with this certificate, whether the key belongs to it or not.
+    pub(crate) fn server(&self, is_old: bool) -> ServerConfig {
+        let versions = if is_old { [&TLS12] } else { [&TLS13] };
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key_der.clone()));
+        let key = ring::sign::any_supported_type(&key).expect("a key");
+        let shown = SingleCertAndKey::from(CertifiedKey::new(vec![self.der.clone()], key));
+        ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&versions)
+            .expect("a version")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(shown))
+    }
+}
+
 impl Authority {
     pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
@@ -52,12 +95,7 @@ impl Authority {
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         let key = KeyPair::generate().expect("a key");
         let signed = params.signed_by(&key, &self.0).expect("a certificate");
-        Identity {
-            der: signed.der().clone(),
-            certificate_pem: signed.pem(),
-            key_pem: key.serialize_pem(),
-            key_der: key.serialize_der(),
-        }
+        Identity::new(&signed, &key)
     }
 
     /// The settings of a target called `name`.
