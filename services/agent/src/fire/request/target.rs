@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use http::Uri;
 use http::header::HeaderValue;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::connections::{self, Connections, Source};
+use loadpilot_events::plan::connections::{self, Connections, Reuse, Source};
 
 use super::proxy::Proxy;
 use super::tls::Tls;
@@ -70,7 +70,7 @@ impl Target {
         };
         let host = without_brackets(authority.host());
         let settings = &plan.connections;
-        let tls = is_https.then(|| tls(role, host, settings, secrets));
+        let tls = is_https.then(|| tls(role, host, plan, secrets));
         let tls = tls.transpose()?;
         let port = authority.port_u16().unwrap_or(default_port);
         let place = match &settings.connect_to {
@@ -154,14 +154,22 @@ fn sources(settings: &Connections) -> Result<Vec<Source>, Fault> {
 fn tls(
     role: Role,
     host: &str,
-    settings: &Connections,
+    plan: &Plan,
     secrets: &BTreeMap<String, String>,
 ) -> Result<Tls, Fault> {
-    let mut settings = settings.tls.clone();
+    let mut settings = plan.connections.tls.clone();
     if role == Role::RedirectOrigin {
         settings.identity = None;
     }
     let identity = settings.identity.as_ref();
     let key_pem = identity.and_then(|identity| secrets.get(&identity.key_secret));
-    Tls::new(host, &settings, key_pem.map(String::as_str))
+    let key_pem = key_pem.map(String::as_str);
+    Tls::new(host, &settings, key_pem, has_new_clients(plan))
+}
+
+/// Whether calls open connections because they stand for new clients.
+fn has_new_clients(plan: &Plan) -> bool {
+    plan.connections.reuse != Reuse::Always
+        || plan.session.is_some()
+        || plan.types.iter().any(|kind| kind.session.is_some())
 }

@@ -12,7 +12,9 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
-use tokio_rustls::rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
+use tokio_rustls::rustls::client::{
+    Resumption, WantsClientCert, WebPkiServerVerifier, verify_server_name,
+};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -48,7 +50,8 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// TLS 1.2 or 1.3 with `host`; `key_pem` is the key of the settings' identity.
+    /// TLS 1.2 or 1.3 with `host`; `key_pem` is the key of the settings' identity. With
+    /// `new_clients` no connection takes up the session of another one.
     ///
     /// # Errors
     /// There are no roots to verify the target with, or a certificate or key is invalid.
@@ -56,6 +59,7 @@ impl Tls {
         host: &str,
         settings: &TlsSettings,
         key_pem: Option<&str>,
+        new_clients: bool,
     ) -> Result<Self, Fault> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| Fault::unsendable("target", "a host name that TLS can verify"))?;
@@ -82,7 +86,10 @@ impl Tls {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(verifier))
         };
-        let config = with_identity(builder, settings, key_pem)?;
+        let mut config = with_identity(builder, settings, key_pem)?;
+        if new_clients {
+            config.resumption = Resumption::disabled();
+        }
         let connector = |protocols: &[&[u8]]| {
             let mut config = config.clone();
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();

@@ -12,7 +12,8 @@ use crate::support::peer::{Act, Door, Peer};
 use loadpilot_agent::fire::Program;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::connections::{Http, Reuse, TlsIdentity};
-use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::{Plan, SessionLength, Shape};
+use loadpilot_events::units::Rate;
 use loadpilot_events::{Cause, Outcome};
 
 /// What the target of most tests is called; nothing but `connect_to` leads to it.
@@ -207,6 +208,65 @@ async fn a_self_signed_certificate_of_the_plan_is_trusted() {
             }
         }
     }
+}
+
+/// Broken if a call that opens a connection as a new client took up the TLS session of another
+/// connection, or an ordinary client made a whole handshake each time.
+#[tokio::test]
+async fn new_clients_take_up_no_tls_session() {
+    let authority = Authority::new();
+    for http in [Http::V1, Http::V2] {
+        for is_old in [false, true] {
+            let manner = Manner {
+                is_old,
+                ..Manner::BOTH
+            };
+            for (reuse, requests_max, may_resume) in [
+                (Reuse::Never, None, false),
+                (Reuse::SharePpm(300_000), None, false),
+                (Reuse::Always, Some(1), true),
+            ] {
+                let peer = peer(&authority, NAME, manner);
+                let mut plan = secure_plan(&peer, &authority, http);
+                plan.connections.reuse = reuse;
+                plan.connections.requests_max = requests_max;
+                // One call after the other: each finds the sessions of those before.
+                let mut cores = Cores::new(plan, 1, 1).start();
+                let counted = cores.finish().await;
+                assert_eq!(counted.outcomes(), all(Outcome::Ok));
+                let seen = peer.seen();
+                assert!(seen.meetings.len() > 1);
+                let resumed = seen.meetings.iter().filter(|m| m.resumed).count();
+                assert_eq!(
+                    resumed > 0,
+                    may_resume,
+                    "{http:?} {is_old} {reuse:?}: {resumed}"
+                );
+            }
+        }
+    }
+}
+
+/// Broken if the client of a new session of a closed loop took up the TLS session of the client
+/// before it.
+#[tokio::test]
+async fn a_user_that_replaces_another_takes_up_no_tls_session() {
+    let authority = Authority::new();
+    let peer = peer(&authority, NAME, Manner::BOTH);
+    let mut plan = secure_plan(&peer, &authority, Http::V1);
+    plan.profile.shape = Shape::Closed;
+    plan.profile.pieces[0].from = Rate::per_second(0);
+    plan.profile.pieces[0].to = Rate::per_second(0);
+    plan.profile.pieces[0].duration_us = 300_000;
+    plan.users = Some(1);
+    plan.session = Some(SessionLength::Between {
+        from_us: 50_000,
+        to_us: 50_000,
+    });
+    Cores::new(plan, 1, 1).start().finish().await;
+    let seen = peer.seen();
+    assert!(seen.meetings.len() > 1);
+    assert!(seen.meetings.iter().all(|meeting| !meeting.resumed));
 }
 
 /// Broken if the target's demand for a certificate were not met, or a refusal were told as anything

@@ -18,7 +18,7 @@ use tokio::io::{
 };
 use tokio::net::{TcpListener, UnixListener};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::{HandshakeKind, ServerConfig};
 
 pub(crate) use crate::support::call::{Act, Call};
 
@@ -41,6 +41,8 @@ pub(crate) struct Meeting {
     pub(crate) server_name: Option<String>,
     pub(crate) agreed_on: Option<String>,
     pub(crate) client_certificates: Vec<Vec<u8>>,
+    /// Whether the handshake took up the TLS session of an earlier connection.
+    pub(crate) resumed: bool,
     pub(crate) calls: u32,
     pub(crate) at_a_time: u32,
     pub(crate) most_at_a_time: u32,
@@ -207,6 +209,7 @@ async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
                             server_name: tls.server_name().map(ToOwned::to_owned),
                             agreed_on: agreed_on.map(String::from),
                             client_certificates: certificates.iter().map(|c| c.to_vec()).collect(),
+                            resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
                             ..meeting
                         };
                         match meeting.agreed_on.as_deref() {
