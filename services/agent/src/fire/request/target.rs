@@ -1,7 +1,9 @@
 //! The target of a plan: its authority, its address, and TLS.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Uri;
 use http::header::HeaderValue;
@@ -26,6 +28,8 @@ pub(crate) struct Target {
     pub sources: Vec<Source>,
     /// Present for https.
     pub tls: Option<Tls>,
+    /// Index of the address that the next core begins with.
+    next_first: AtomicUsize,
 }
 
 /// What a target is for.
@@ -93,7 +97,14 @@ impl Target {
             proxy,
             sources: sources(settings)?,
             tls,
+            // At random: agents must not all begin with the same address.
+            next_first: AtomicUsize::new(RandomState::new().hash_one(()) as usize),
         })
+    }
+
+    /// Index of the address of the target's name that a core begins with, another one for each.
+    pub(crate) fn first_address(&self) -> usize {
+        self.next_first.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Must never block the thread: names are resolved on a blocking thread of the runtime.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,6 +14,7 @@ use loadpilot_events::log::outcome::Outcome;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 
+use super::address_order::AddressOrder;
 use super::error_classification::ErrorClass;
 use super::local_addresses::LocalAddresses;
 use super::proxy;
@@ -38,8 +39,7 @@ pub(crate) struct Dialer {
     /// Held during a name resolution, so that there is one at a time; time and cause of the last
     /// failure.
     lookup: Mutex<Option<(MonoTime, ErrorClass)>>,
-    /// Index of the address that worked last.
-    preferred: Cell<usize>,
+    order: AddressOrder,
     local_addresses: LocalAddresses,
 }
 
@@ -52,13 +52,14 @@ struct Resolved {
 
 impl Dialer {
     pub(crate) fn new(program: Arc<Program>, target: u16) -> Self {
+        let place = &program.targets[usize::from(target)];
         Self {
-            local_addresses: LocalAddresses::new(&program.targets[usize::from(target)].sources),
+            local_addresses: LocalAddresses::new(&place.sources),
+            order: AddressOrder::new(place.first_address()),
             program,
             target,
             resolved: RefCell::new(None),
             lookup: Mutex::new(None),
-            preferred: Cell::new(0),
         }
     }
 
@@ -228,42 +229,49 @@ impl Dialer {
         }
     }
 
-    /// Tries each address of `host` that the policy allows once, beginning with the one that worked
-    /// last.
+    /// Tries each address of `host` that the policy allows once, in the order of this connection.
     async fn connect(&self, host: &str, addresses: &[SocketAddr]) -> Result<TcpStream, ErrorClass> {
-        let first = self.preferred.get();
-        let any_fits = addresses
-            .iter()
-            .any(|&address| self.local_addresses.fit(address));
-        let mut last = None;
-        let mut closed = 0;
-        for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
-            // An address that no local address can reach says nothing about the target.
-            if any_fits && !self.local_addresses.fit(addresses[place]) {
-                continue;
-            }
-            if let Err(denied) = self.program.policy.judge(host, addresses[place]) {
-                tracing::debug!(host, %denied, "not connected");
-                closed += 1;
-                continue;
-            }
-            // If this attempt is cut off by its time-out, the next call begins with the next one.
-            self.preferred.set(place + 1);
-            match self.local_addresses.connect(addresses[place]).await {
+        let mut failed: Option<ErrorClass> = None;
+        for address in self.order.next(self.allowed(host, addresses)) {
+            let attempt = self.order.attempt(address);
+            match self.local_addresses.connect(address).await {
                 Ok(stream) => {
-                    self.preferred.set(place);
+                    attempt.succeeded();
                     return Ok(stream);
                 }
                 Err(error) => {
-                    tracing::debug!(%error, address = %addresses[place], "not connected");
-                    last = Some(ErrorClass::connecting(&error));
+                    tracing::debug!(%error, %address, "not connected");
+                    let class = ErrorClass::connecting(&error);
+                    attempt.failed(class);
+                    // What this machine lacks explains the failures of the other addresses.
+                    failed = match failed {
+                        Some(first) if first.outcome == Outcome::Local => failed,
+                        Some(_) if class.outcome != Outcome::Local => failed,
+                        _ => Some(class),
+                    };
                 }
             }
         }
-        Err(last.unwrap_or_else(|| match closed {
-            0 => ErrorClass::new(Outcome::Connect, Cause::NoSuchAddress),
-            _ => not_allowed(),
+        Err(failed.unwrap_or_else(|| match addresses.is_empty() {
+            true => ErrorClass::new(Outcome::Connect, Cause::NoSuchAddress),
+            false => not_allowed(),
         }))
+    }
+
+    /// The addresses that the policy allows and that a local address can reach: that of another
+    /// family says nothing about the target.
+    fn allowed(&self, host: &str, addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+        let fits = |address: &SocketAddr| self.local_addresses.fit(*address);
+        let any_fits = addresses.iter().any(fits);
+        let mut allowed = addresses.to_vec();
+        allowed.retain(|address| {
+            let denied = self.program.policy.judge(host, *address).err();
+            if let Some(denied) = &denied {
+                tracing::debug!(host, %denied, "not connected");
+            }
+            denied.is_none() && (fits(address) || !any_fits)
+        });
+        allowed
     }
 
     async fn open_unix(&self, path: &Path, trace: &mut Trace) -> Result<Stream, ErrorClass> {
@@ -311,41 +319,92 @@ mod tests {
         "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
     }"#;
 
-    /// Broken if a name with several addresses were given up at the first that refuses, or if every
-    /// later connection tried that one again.
-    #[test]
-    fn every_address_is_tried_and_the_one_that_works_is_kept() {
-        let bind = || TcpListener::bind("127.0.0.1:0").expect("a loopback port");
-        let address = |listener: &TcpListener| listener.local_addr().expect("its address");
-        let open = bind();
-        let addresses = [address(&bind()), address(&open), address(&bind())];
-        let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
+    fn program(sources: &[&str]) -> Arc<Program> {
+        let mut plan: Plan = serde_json::from_str(PLAN).expect("a plan");
+        plan.connections.sources = sources.iter().map(ToString::to_string).collect();
         let run = RunId::parse("01run").expect("a token");
-        let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
-        let dialer = Dialer::new(Arc::new(program), 0);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        runtime.block_on(async {
-            for first in 0..3 {
-                dialer.preferred.set(first);
-                let stream = dialer
-                    .connect("localhost", &addresses)
-                    .await
-                    .expect("one listens");
-                assert_eq!(stream.peer_addr().expect("connected"), addresses[1]);
-                assert_eq!(dialer.preferred.get(), 1);
+        let program = Program::compile(&plan, &run, &BTreeMap::new());
+        Arc::new(program.expect("a sendable plan"))
+    }
+
+    fn bind() -> TcpListener {
+        TcpListener::bind("127.0.0.1:0").expect("a loopback port")
+    }
+
+    fn address(listener: &TcpListener) -> SocketAddr {
+        listener.local_addr().expect("its address")
+    }
+
+    fn block_on(future: impl Future<Output = ()>) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        runtime.block_on(future);
+    }
+
+    async fn reached(dialer: &Dialer, addresses: &[SocketAddr]) -> SocketAddr {
+        let stream = dialer.connect("localhost", addresses).await;
+        stream.expect("one listens").peer_addr().expect("connected")
+    }
+
+    async fn failed(dialer: &Dialer, addresses: &[SocketAddr]) -> (Outcome, Cause) {
+        let class = dialer.connect("localhost", addresses).await;
+        let class = class.expect_err("no listener");
+        (class.outcome, class.cause)
+    }
+
+    /// Broken if all connections went to one address of a name, if all cores began with the same
+    /// one, or if a name were given up at the first address that refuses.
+    #[test]
+    fn connections_go_to_the_addresses_in_turn() {
+        let listeners = [bind(), bind(), bind()];
+        let addresses = listeners.each_ref().map(address);
+        let program = program(&[]);
+        block_on(async {
+            let dialers = [(); 3].map(|()| Dialer::new(Arc::clone(&program), 0));
+            for _ in 0..3 {
+                let mut turn = Vec::new();
+                for dialer in &dialers {
+                    turn.push(reached(dialer, &addresses).await);
+                }
+                turn.sort_unstable();
+                turn.dedup();
+                assert_eq!(turn.len(), 3, "cores share the addresses");
             }
-            let closed = [addresses[0], addresses[2]];
-            let refused = dialer
-                .connect("localhost", &closed)
-                .await
-                .expect_err("no listener");
-            assert_eq!(
-                (refused.outcome, refused.cause),
-                (Outcome::Connect, Cause::Refused)
-            );
+            let mut own = Vec::new();
+            for _ in 0..3 {
+                own.push(reached(&dialers[0], &addresses).await);
+            }
+            own.sort_unstable();
+            own.dedup();
+            assert_eq!(own.len(), 3, "a core takes them in turn");
+
+            let [one, other, closed] = [addresses[0], addresses[1], address(&bind())];
+            for _ in 0..6 {
+                assert_ne!(reached(&dialers[0], &[one, closed, other]).await, closed);
+            }
+            let class = failed(&dialers[0], &[closed]).await;
+            assert_eq!(class, (Outcome::Connect, Cause::Refused));
+        });
+    }
+
+    /// Broken if a fault of this machine were reported as one of the target that came after it, or
+    /// the cause were that of an address that is tried only because the first failed.
+    #[test]
+    fn the_cause_is_a_local_one_or_that_of_the_first_address() {
+        let closed = [address(&bind()), address(&bind())];
+        block_on(async {
+            // In turn; 203.0.113.7 is no address of this machine.
+            for sources in [["203.0.113.7", "127.0.0.2"], ["127.0.0.2", "203.0.113.7"]] {
+                let dialer = Dialer::new(program(&sources), 0);
+                let class = failed(&dialer, &closed).await;
+                assert_eq!(class, (Outcome::Local, Cause::NoPorts), "{sources:?}");
+            }
+            // The system denies a connection to a broadcast address.
+            let broadcast = "255.255.255.255:1".parse().expect("an address");
+            let mut dialer = Dialer::new(program(&[]), 0);
+            dialer.order = AddressOrder::new(0);
+            let class = failed(&dialer, &[closed[0], broadcast]).await;
+            assert_eq!(class, (Outcome::Connect, Cause::Refused));
         });
     }
 }

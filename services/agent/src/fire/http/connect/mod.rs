@@ -1,5 +1,6 @@
 //! Opens connections to the target.
 //!
+//! - [`address_order`]: which address of a name is next.
 //! - [`connection_quota`]: how many connections a core may have.
 //! - [`local_addresses`]: the addresses and ports that they come from.
 //! - [`dial`]: name resolution, TCP or a Unix socket, a proxy, TLS.
@@ -8,6 +9,7 @@
 //! - [`preconnect`]: connections opened before the start.
 //! - [`error_classification`]: outcome and cause of a failure.
 
+pub(crate) mod address_order;
 pub(crate) mod connection_quota;
 pub(crate) mod dial;
 pub(crate) mod error_classification;
