@@ -15,7 +15,7 @@ pub(crate) enum Piece<'b> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("the head is not HTTP/1: {0}")]
-    Head(#[from] httparse::Error),
+    Head(httparse::Error),
     #[error("a status code below 100")]
     Status,
     #[error("an unrequested switch of protocols")]
@@ -24,8 +24,17 @@ pub(crate) enum Malformed {
     Length,
     #[error("invalid chunked body")]
     ChunkSize,
-    #[error("head, chunk extensions or trailers exceed their limit")]
+    #[error("head, number of header lines, chunk extensions or trailers exceed their limit")]
     TooLong,
     #[error("too many interim answers")]
     Interim,
+}
+
+impl From<httparse::Error> for Malformed {
+    fn from(error: httparse::Error) -> Self {
+        match error {
+            httparse::Error::TooManyHeaders => Self::TooLong,
+            error => Self::Head(error),
+        }
+    }
 }

@@ -69,6 +69,20 @@ fn what_lies_behind_an_answer_is_told() {
     }
 }
 
+/// Broken if a head with too many lines were taken for something else than HTTP.
+#[test]
+fn a_head_with_too_many_lines_is_too_long() {
+    for (lines, expected) in [
+        (HEADERS_MAX, Ok(())),
+        (HEADERS_MAX + 1, Err(Malformed::TooLong)),
+    ] {
+        let mut head = "HTTP/1.1 204 No Content\r\n".to_owned();
+        head.extend((0..lines).map(|n| format!("x-{n}: 1\r\n")));
+        head.push_str("\r\n");
+        assert_eq!(fed(&[head.as_bytes()]).map(|_| ()), expected, "{lines}");
+    }
+}
+
 proptest! {
     /// Broken if any bytes could make the reader panic, keep more than a head, or read the same
     /// bytes in two ways.
