@@ -1,1 +1,1 @@
-"""Reads OpenAPI descriptions: ``reader``, with ``schema_samples`` and ``yaml_document``."""
+"""Reads OpenAPI descriptions: ``reader``; ``parameter_encoding, schema_samples, yaml_document``."""

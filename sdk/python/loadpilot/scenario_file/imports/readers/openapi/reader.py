@@ -25,7 +25,7 @@ from ...imported_scenario import (
     joined,
 )
 from ...names import class_name, snake, words_of_route
-from .parameter_styles import as_fields, as_text, field_text
+from .parameter_encoding import as_fields, as_text, field_text
 from .schema_samples import Samples
 from .yaml_document import yaml_document
 
