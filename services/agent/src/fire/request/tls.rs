@@ -168,7 +168,7 @@ fn certificates(pem: &str) -> Option<Vec<CertificateDer<'static>>> {
 }
 
 /// Accepts a certificate that a trusted one issued, or that is a trusted one itself. Most
-/// self-signed certificates say that they are an authority: the verifier refuses these for a target.
+/// self-signed certificates say that they are an authority: the verifier refuses these for targets.
 #[derive(Debug)]
 struct NamedOrIssued {
     named: Vec<CertificateDer<'static>>,
