@@ -61,6 +61,19 @@ def ended(report: dict[str, Any]) -> int:
 
 
 @pytest.mark.slow
+def test_a_resumed_run_goes_on_holding_its_gate(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a resumed run stays at the rate that it had when it was killed. 30 s."""
+    flags = ("--rps", "20", "--duration", "25s", "--hold", "p50_ms=10000")
+    with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
+        run = kill_all(running, oracle)
+    killed = json.loads(loadpilot.call("report", run, "--json").stdout)
+    finished = resume(loadpilot, run)
+    held = finished.report["run"]["held"]
+    assert len(held["steps"]) > len(killed["run"]["held"]["steps"]), finished.stderr
+    assert held["rps"] > killed["run"]["held"]["rps"]
+
+
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a killed laptop costs the rest of a run, if what was due meanwhile is sent late,
     or if anything that a killed agent had finished is missing, in the report or in the outputs."""

@@ -11,7 +11,7 @@ import {
 } from "../src/format/thresholds";
 
 const operator = fc.constantFrom(...OPERATORS);
-const limit = fc.double({ min: 0, max: 1e9, noNaN: true }).map((v) => Number(v.toFixed(3)));
+const limit = fc.double({ min: -1e9, max: 1e9, noNaN: true }).map((v) => Number(v.toFixed(3)) + 0);
 
 test("a threshold survives formatting and parsing", () => {
   fc.assert(
@@ -19,6 +19,7 @@ test("a threshold survives formatting and parsing", () => {
       expect(parseLimit(formatLimit(o, l))).toEqual({ operator: o, limit: l });
     }),
   );
+  expect(parseLimit(formatLimit("<", 1e-7))).toEqual({ operator: "<", limit: 1e-7 });
   expect(parseLimit("nonsense")).toBeNull();
 });
 

@@ -196,8 +196,9 @@ def adopt_and_follow(
         say(f"run {run}, log {place_of(one.log)}: goes on")
         with live_sinks(options.outs, session, run, sys.stdout):
             screen = view(PlanInfo.of(plan))
+            holds = bool(plan.get("hold"))
             try:
-                Follower(session, run, screen, interruptions).follow(stack)
+                Follower(session, run, screen, interruptions, holds=holds).follow(stack)
             finally:
                 screen.close()
         session.close()

@@ -157,7 +157,9 @@ def _errors(report: Report) -> Iterator[str]:
         for one in task.get("raised", [])[:RAISED_MAX]
     ]
     rows = [(text, count(n)) for text, n in failed + raised]
-    yield from _rows(("error", "number"), rows)
+    # The share above is without the warm-up.
+    has_warm_up = report["warm_up"]["warm_up_us"] > 0
+    yield from _rows(("error", "number, warm-up included" if has_warm_up else "number"), rows)
 
 
 def _tasks(report: Report) -> Iterator[str]:

@@ -58,7 +58,7 @@ export function operatorSign(operator: string): string {
 
 /** `"<= 300"` -> operator and limit; null when invalid. */
 export function parseLimit(text: string): { operator: string; limit: number } | null {
-  const found = /^\s*(<=|>=|<|>)?\s*(\d+(?:\.\d+)?)\s*$/.exec(text);
+  const found = /^\s*(<=|>=|<|>)?\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*$/i.exec(text);
   if (!found) return null;
   return { operator: found[1] ?? "<=", limit: Number(found[2]) };
 }
