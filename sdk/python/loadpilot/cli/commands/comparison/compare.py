@@ -58,7 +58,8 @@ def compare(
         theirs = [run for name in baseline for run in _runs(name, logs, place)]
         if explain:
             _check_calls([*ours, *theirs])
-        text = _compared(ours[0], theirs, percent)
+        is_stored = not current.endswith(JSON_FILE)
+        text = _compared(ours[0], theirs, percent, is_stored=is_stored)
         comparison = json.loads(text)
         shown = comparison_text(comparison)
         if explain and not comparison["obstacles"]:
@@ -73,11 +74,16 @@ def compare(
     return outcome[-1]
 
 
-def _compared(ours: dict[str, Any], theirs: list[dict[str, Any]], percent: float) -> str:
-    """Compare, as JSON; nothing of a run in its own baseline is judged: it would be equal."""
+def _compared(
+    ours: dict[str, Any], theirs: list[dict[str, Any]], percent: float, *, is_stored: bool
+) -> str:
+    """Compare, as JSON; nothing of a stored run in its own baseline is judged: it would be equal.
+
+    Results files of one run may be copies that were changed.
+    """
     text = _native.compare(json.dumps(ours), json.dumps(theirs), percent)
     comparison = json.loads(text)
-    if ours["run"] not in comparison["baseline"]:
+    if not is_stored or ours["run"] not in comparison["baseline"]:
         return text
     what = f"run {ours['run']} is in its own baseline; name another run"
     comparison["obstacles"].append(what)
