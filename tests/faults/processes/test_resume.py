@@ -62,8 +62,8 @@ def ended(report: dict[str, Any]) -> int:
 
 @pytest.mark.slow
 def test_a_resumed_run_goes_on_holding_its_gate(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a resumed run stays at the rate that it had when it was killed. 30 s."""
-    flags = ("--rps", "20", "--duration", "25s", "--hold", "p50_ms=10000")
+    """Broken if a resumed run stays at the rate that it had when it was killed. 40 s."""
+    flags = ("--rps", "20", "--duration", "35s", "--hold", "p50_ms=10000")
     with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
         run = kill_all(running, oracle)
     killed = json.loads(loadpilot.call("report", run, "--json").stdout)
