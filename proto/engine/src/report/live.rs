@@ -229,14 +229,8 @@ impl LiveView {
             gathering: gathering(control, now),
             paused: control.state.steering.paused_at.is_some(),
             phase: phase(control, workload, started, elapsed_us),
-            current_rps: active
-                .iter()
-                .map(|window| window.rate(window.finished))
-                .sum(),
-            arrivals_per_sec: active
-                .iter()
-                .map(|window| window.rate(window.started))
-                .sum(),
+            current_rps: per_second(&active, |window| window.finished),
+            arrivals_per_sec: per_second(&active, |window| window.started),
             planned_per_sec: planned_per_sec(workload, &active),
             target_rps: loadpilot_events::Rate(target).as_rps(),
             arrivals_started: self.started,
@@ -250,7 +244,7 @@ impl LiveView {
             in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
             waiting: active.iter().map(|window| window.gauges.waiting).sum(),
             oldest_ms: ms(active.iter().map(|w| w.gauges.oldest_us).max().unwrap_or(0)),
-            opened_per_sec: active.iter().map(|window| window.rate(window.opened)).sum(),
+            opened_per_sec: per_second(&active, |window| window.opened),
             reused_pct: (opened + reused > 0).then(|| percent(reused, opened + reused)),
             active_workers: u32::try_from(active.len()).unwrap_or(u32::MAX),
             latency: latency_ms(&interval.response),
@@ -433,9 +427,23 @@ pub(crate) fn latency_ms(hist: &Hist) -> LatencyMs {
     }
 }
 
+/// Adds up a rate of the agents, from 0: a sum of no floats is -0, which pages would show.
+fn per_second(agents: &[&AgentWindow], count: impl Fn(&AgentWindow) -> u64) -> f64 {
+    agents
+        .iter()
+        .fold(0.0, |sum, window| sum + window.rate(count(window)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Broken if the rate of no agents is shown as -0.
+    #[test]
+    fn the_rate_of_no_agents_is_zero() {
+        let rate = per_second(&[], |window| window.finished);
+        assert_eq!(rate.to_string(), "0");
+    }
 
     /// Broken if deltas of a hostile agent fill the memory of every reader of a run, or if a long
     /// run is shown without its latency.
