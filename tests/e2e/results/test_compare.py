@@ -96,7 +96,7 @@ def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracl
 
 
 def test_a_run_is_not_compared_with_itself(loadpilot: Loadpilot) -> None:
-    """Broken if `compare last` after `run --save-baseline` is no regression, whatever it did."""
+    """Broken if a run passes as equal to a baseline that contains it: that proves nothing."""
     file = str(Path(__file__).with_name("stored_logs") / "run_file_v1.lprun")
     text = loadpilot.call("compare", file, file)
     stored = loadpilot.call("compare", file, file, "--json")

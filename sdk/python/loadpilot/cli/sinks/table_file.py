@@ -34,8 +34,11 @@ class Rows:
 
     def __init__(self, path: Path | None, stdout: TextIO) -> None:
         """Open nothing yet."""
-        file = None if path is None else results.file_behind(path)
-        self._path = path if file is None else file
+        self._path = path
+        self.is_correctable = False
+        if path is not None and (file := results.file_behind(path)) is not None:
+            self._path = file
+            self.is_correctable = True
         self._stdout = stdout
         self._file: io.RawIOBase | None = None
         self._draft: Path | None = None
@@ -43,7 +46,6 @@ class Rows:
         self._bytes = 0
         self._written: dict[int, int] = {}
         """Hash of each row that was written, by its number."""
-        self.is_correctable = file is not None
         self.why: str | None = None
         """What was wrong."""
         self.missed = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 from .....library.tables.extras import extra
 from ...imported_scenario import Parameter, Variable, joined
@@ -22,6 +23,8 @@ SNIPPET_MAX = 60
 """Maximum length of code in a message."""
 INTEGER_MAX = 2**53
 """Integers from here on are rounded, as numbers of JavaScript are."""
+UNRESERVED = "-_.!~*'()"
+"""Marks that encodeURIComponent leaves as they are, beside letters and digits."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 
@@ -235,6 +238,13 @@ class Script:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
         return value if isinstance(value, str) else number_text(value)
+
+    def converted(self, value: Value, *, is_encoded: bool) -> Value:
+        """Convert a value to text, encoded for a URL or not; any other value stays."""
+        text = self.text_of(value)
+        if text is None:
+            return value
+        return quote(text, safe=UNRESERVED) if is_encoded else text
 
 
 def number_text(value: float) -> str:

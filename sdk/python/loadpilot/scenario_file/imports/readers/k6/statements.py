@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from ...bodies import body_of, media_type
 from ...imported_scenario import (
@@ -49,8 +48,6 @@ CONTROL = frozenset(
 )
 PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 RESERVED = frozenset({"response", "responses", "client", "self"})
-UNRESERVED = "-_.!~*'()"
-"""Marks that encodeURIComponent leaves as they are, beside letters and digits."""
 CALLS_MAX = 20
 """Maximum depth of functions that call each other."""
 
@@ -221,10 +218,7 @@ class Statements:
                     return self._drawn(f"{name} {bounds}", Drawn(code_, "rand"))
             case "String" | "encodeURIComponent" if given:
                 value = self._script.value(given[0], depth + 1)
-                text = self._script.text_of(value)
-                if text is None or name == "String":
-                    return value if text is None else text
-                return quote(text, safe=UNRESERVED)
+                return self._script.converted(value, is_encoded=name != "String")
             case "console.log" | "console.warn" | "console.error" | "console.debug":
                 return None
             case _ if name in self._functions and len(self._groups) < CALLS_MAX:
