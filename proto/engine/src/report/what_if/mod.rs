@@ -8,16 +8,19 @@ mod hold;
 
 pub use hold::next_change;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
 use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::threshold::Threshold;
 use loadpilot_events::refusal::{Problem, Refusal};
 
 use crate::check;
 use crate::fold::project::first_measured_tick;
 use crate::report::close::judged;
 use crate::report::slice::{Indexed, whole_ticks};
+use crate::report::verdict::verdict;
 use crate::report::window::{Rest, measured_in};
 
 /// The judgement of the run by other terms.
@@ -39,7 +42,12 @@ pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refu
     let own = first_measured_tick(offered.plan)..u32::MAX;
     let rewound = (ticks != own).then(|| measured_in(run, &ticks, Rest::WarmUp));
     let data = rewound.as_ref().unwrap_or(run.data);
-    let report = judged(run.control, data, &plan, &offered.workload, ticks.clone());
+    let mut report = judged(run.control, data, &plan, &offered.workload, ticks.clone());
+    if gates(&plan) != gates(offered.plan) {
+        // What other gates did while the run went on is no answer to the question.
+        (report.run.breach, report.run.held) = (None, None);
+        report.verdict = verdict(&plan, &report);
+    }
     let judged_from_us = report.warm_up.warm_up_us;
     Ok(WhatIfAnswer {
         broke_at_us: first_breach::broke_at_us(run, &plan, &report.verdict, &ticks),
@@ -57,6 +65,12 @@ pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refu
         rules_of_run: run.control.rules(),
         judged_from_us,
     })
+}
+
+/// The thresholds of a plan as text, in any order.
+fn gates(plan: &Plan) -> BTreeSet<String> {
+    let words = |gate: &Threshold| format!("{} {} {}", gate.key(), gate.operator(), gate.limit);
+    plan.thresholds.iter().map(words).collect()
 }
 
 /// The due ticks of a question.

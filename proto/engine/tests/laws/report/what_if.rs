@@ -5,6 +5,7 @@ use loadpilot_engine::report::report;
 use loadpilot_engine::report::what_if::what_if;
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::answers::what_if::WhatIf;
+use loadpilot_events::log::req::{Breach, StopRequested};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::rules::Rules;
@@ -138,6 +139,51 @@ proptest! {
     fn a_gate_broke_when_it_held_no_more(seed: u64) {
         gates_broke_where_they_failed(seed)?;
     }
+}
+
+/// Broken if a run that a gate stopped, or that held none, fails a question for other gates by
+/// that, or passes one for its own gates.
+#[test]
+fn a_question_for_other_gates_leaves_out_what_the_own_ones_did() {
+    let mut histories = (0..).map(History::new);
+    let stopped = histories.find(|history| history.stop_us.is_some());
+    let history = stopped.expect("three of ten are stopped");
+    let mut whole = Whole::of(&history, &history.data);
+    let own = gate(Metric::P99Ms, 5e6, None);
+    let state = &mut whole.control.state;
+    let created = state.created.as_mut().expect("it was created");
+    created.plan.thresholds = vec![own.clone()];
+    created.plan.hold = vec![gate(Metric::P50Ms, 10.0, None)];
+    state.stop_requested = Some(StopRequested {
+        by: "--abort-on-breach".to_owned(),
+        breach: Some(Breach {
+            key: own.key(),
+            limit: own.limit,
+            actual: 6e6,
+        }),
+    });
+    let of_gates = |thresholds: Option<Vec<Threshold>>| -> Vec<String> {
+        let question = WhatIf {
+            thresholds,
+            ..WhatIf::default()
+        };
+        let answer = what_if(whole.run(), &question).expect("it is sound");
+        let is_of_gates = |reason: &String| {
+            ["stopped early", "no rate was found"]
+                .iter()
+                .any(|words| reason.contains(words))
+        };
+        let reasons = answer.verdict.reasons.into_iter();
+        reasons.filter(is_of_gates).collect()
+    };
+    assert_eq!(of_gates(None).len(), 2, "one of each");
+    let explicit = Threshold {
+        operator: Some(own.operator()),
+        ..own
+    };
+    assert_eq!(of_gates(Some(vec![explicit])), of_gates(None), "its own");
+    let other = gate(Metric::P95Ms, 5e6, None);
+    assert_eq!(of_gates(Some(vec![other])), Vec::<String>::new());
 }
 
 /// A percentile has no figure when a task raised without a call, or when no call reached a server:
