@@ -22,7 +22,7 @@ pub const SETTINGS_TAG: &str = "search-settings";
 const GENERATOR_DROPS_PCT: f64 = 1.0;
 
 /// Minimum number of finished calls of a probe that passes: of fewer, most percentiles are the
-/// longest.
+/// longest. Fewer are no failure of the target, either.
 const CALLS_MIN: u64 = 10;
 
 /// The settings as the value of a tag.
@@ -129,17 +129,19 @@ fn judge(report: &Report) -> (ProbeVerdict, Vec<String>) {
         let invalid = findings.filter(|finding| finding.grade == Grade::Invalid);
         reasons.extend(invalid.map(|finding| format!("certificate INVALID: {}", finding.evidence)));
     }
+    let has_failed = !report.verdict.passed || !reasons.is_empty();
     if finished < CALLS_MIN {
         reasons.push(format!(
             "{finished} calls are too few to judge a rate, {CALLS_MIN} are needed: probe longer, \
              or start higher"
         ));
     }
-    if report.verdict.passed && reasons.is_empty() {
-        (ProbeVerdict::Passed, reasons)
-    } else {
-        (ProbeVerdict::Failed, reasons)
-    }
+    let verdict = match (has_failed, reasons.is_empty()) {
+        (true, _) => ProbeVerdict::Failed,
+        (false, true) => ProbeVerdict::Passed,
+        (false, false) => ProbeVerdict::Unjudged,
+    };
+    (verdict, reasons)
 }
 
 /// Why the run says nothing about its rate.

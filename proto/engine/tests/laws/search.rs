@@ -332,6 +332,11 @@ fn fails(report: &mut Report, metric: Metric) {
     }];
 }
 
+/// Leaves fewer calls than a probe needs.
+fn few(report: &mut Report) {
+    report.latency.response.as_mut().expect("a ladder").count = 9;
+}
+
 /// Broken if a run that failed in any way passes as a probe, or another is blamed for its limit.
 #[test]
 fn each_way_to_fail_is_seen_and_has_its_cause() {
@@ -341,8 +346,11 @@ fn each_way_to_fail_is_seen_and_has_its_cause() {
     assert_eq!(said(|_| {}), passed);
     assert_eq!(said(|report| fails(report, Metric::P95Ms)), of_target);
     assert_eq!(said(|report| fails(report, Metric::ErrorRate)), of_target);
-    let few = said(|report| report.latency.response.as_mut().expect("a ladder").count = 9);
-    assert_eq!(few, of_target);
+    let few_and_slow = said(|report| {
+        few(report);
+        fails(report, Metric::P95Ms);
+    });
+    assert_eq!(few_and_slow, of_target);
     let late = said(|report| {
         let lag = report.generator.schedule_lag.as_mut();
         lag.expect("a ladder").p99_us = 900_000;
@@ -370,6 +378,11 @@ fn each_way_to_fail_is_seen_and_has_its_cause() {
 #[test]
 fn a_run_that_was_cut_off_or_reached_nobody_says_nothing() {
     let nothing = (ProbeVerdict::Unjudged, None);
+    assert_eq!(
+        said(few),
+        nothing,
+        "a rate too low for the length of a probe"
+    );
     assert_eq!(
         said(|report| report.run.ending = Some(Ending::Stopped)),
         nothing

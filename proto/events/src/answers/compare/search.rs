@@ -104,7 +104,7 @@ pub enum ProbeVerdict {
     Failed,
     /// Nothing: no server responded, so that the rate was not the reason.
     NoServer,
-    /// Nothing: the run did not come to its end, or users changed its rate.
+    /// Nothing: the run did not come to its end, users changed its rate, or too few calls ended.
     Unjudged,
 }
 
