@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use loadpilot_events::answers::what_if::WhatIf;
 use loadpilot_events::log::steer::hold::HoldWindow;
-use loadpilot_events::plan::threshold::Threshold;
+use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::units::Rate;
 
 use super::what_if;
@@ -14,6 +14,9 @@ use crate::control::hold::{Measured, WINDOW_TICKS, next_rate};
 use crate::fold::progress::ticks_reached;
 use crate::fold::project::first_measured_tick;
 use crate::report::slice::Indexed;
+
+/// Share of errors, in percent, above which a rate fails without a held gate for errors.
+const ERRORS_PCT: f64 = 1.0;
 
 /// The rate to which a run that goes on is changed next, and the measurement that says so. `None`
 /// while there is nothing to change.
@@ -47,6 +50,21 @@ pub fn next_change(run: Indexed<'_>) -> Option<(Rate, HoldWindow)> {
     Some((next, decisive))
 }
 
+/// The gates that a rate must pass. Without one for errors a target that rejects most requests, and
+/// fast, would pass at any rate.
+fn judged_gates(hold: &[Threshold]) -> Vec<Threshold> {
+    let of_errors = Threshold {
+        metric: Metric::ErrorRate,
+        task: None,
+        limit: ERRORS_PCT,
+        operator: None,
+        own: None,
+    };
+    let is_held = hold.iter().any(|gate| gate.metric == Metric::ErrorRate);
+    let more = (!is_held).then_some(of_errors);
+    hold.iter().cloned().chain(more).collect()
+}
+
 /// The measurement of some ticks at one rate.
 fn window(
     run: Indexed<'_>,
@@ -57,7 +75,7 @@ fn window(
 ) -> Option<HoldWindow> {
     let us = |tick: u32| u64::from(tick) * tick_us;
     let question = WhatIf {
-        thresholds: Some(gates.to_vec()),
+        thresholds: Some(judged_gates(gates)),
         from_us: Some(us(ticks.start)),
         to_us: Some(us(ticks.end)),
         ..WhatIf::default()

@@ -5,6 +5,7 @@ mod compare;
 mod cumulative;
 mod distributions;
 mod explain;
+mod hold;
 mod index_levels;
 mod load_curve;
 mod overcommit;

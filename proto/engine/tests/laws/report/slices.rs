@@ -340,7 +340,7 @@ proptest! {
     }
 }
 
-fn parsed(seq: u64, payload: &[u8]) -> DeltaRecord {
+pub(crate) fn parsed(seq: u64, payload: &[u8]) -> DeltaRecord {
     let agent = AgentId::parse("agent-1").expect("a token");
     DeltaRecord::parse(agent, "delta".to_owned(), seq, payload)
 }

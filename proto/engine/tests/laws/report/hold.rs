@@ -1,0 +1,89 @@
+//! What a run that holds gates measures of its rate, from its log.
+
+use loadpilot_engine::report::what_if::next_change;
+use loadpilot_events::log::steer::hold::HoldWindow;
+use loadpilot_events::plan::threshold::{Metric, Threshold};
+use loadpilot_events::plan::{Piece, Plan, PlanSchema, Profile, Shape};
+use loadpilot_events::units::{Rate, SECOND_US};
+
+use crate::report::slices::{Whole, parsed};
+use crate::rules::plans;
+use crate::support::history::{History, Record};
+
+/// How far the runs of these laws have come.
+const REACHED_US: u64 = 8 * SECOND_US;
+
+fn gate(metric: Metric, limit: f64) -> Threshold {
+    Threshold {
+        metric,
+        task: None,
+        limit,
+        operator: None,
+        own: None,
+    }
+}
+
+/// The history of a run with a constant rate, without its end.
+fn going(seed: u64, hold: Vec<Threshold>) -> History {
+    let rate = Rate::per_second(40);
+    let piece = Piece {
+        duration_us: 20 * SECOND_US,
+        from: rate,
+        to: rate,
+    };
+    let mut history = History::of(seed, |dice| Plan {
+        schema: PlanSchema::V2,
+        profile: Profile {
+            shape: Shape::Constant,
+            pieces: vec![piece],
+        },
+        warm_up_us: 0,
+        tick_us: SECOND_US,
+        hold,
+        ..plans::plan(dice)
+    });
+    let is_end = |record: &Record| {
+        let text = String::from_utf8_lossy(&record.payload);
+        ["RunSealed", "StopScheduled"]
+            .iter()
+            .any(|kind| text.contains(kind))
+    };
+    history.control.retain(|record| !is_end(record));
+    let is_there = |record: &Record| {
+        let record = parsed(record.seq, &record.payload);
+        let delta = record.delta();
+        delta.is_some_and(|(_, delta)| delta.to_us <= REACHED_US)
+    };
+    history.data.retain(is_there);
+    history
+}
+
+/// What the next change of the rate is based on.
+fn measured(history: &History) -> Option<HoldWindow> {
+    let whole = Whole::of(history, &history.data);
+    next_change(whole.run()).map(|(_, window)| window)
+}
+
+/// Seeds of runs that are judged up to the same tick: no holder was silent in the last one.
+fn seeds(hold: &[Threshold]) -> impl Iterator<Item = u64> {
+    (1..).filter(|seed| {
+        let window = measured(&going(*seed, hold.to_vec()));
+        window.is_some_and(|window| window.to_us == REACHED_US)
+    })
+}
+
+/// Broken if a target that rejects requests, and fast, passes at any rate, or a gate for errors is
+/// overruled.
+#[test]
+fn errors_fail_a_rate_unless_a_gate_for_them_is_held() {
+    let fast = gate(Metric::P50Ms, 10_000.0);
+    let hold = vec![fast.clone(), gate(Metric::ErrorRate, 100.0)];
+    for seed in seeds(&hold).take(4) {
+        let window = measured(&going(seed, vec![fast.clone()])).expect("it fails");
+        let failed = (window.key.as_str(), window.limit, window.passed);
+        assert_eq!(failed, ("error_rate", 1.0, false), "seed {seed}");
+        assert!(window.actual.is_some_and(|actual| actual > 1.0));
+        let window = measured(&going(seed, hold.clone())).expect("arrivals were dropped");
+        assert_eq!(window.key, "p50_ms", "seed {seed}: no gate failed");
+    }
+}
