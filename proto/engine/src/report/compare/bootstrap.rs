@@ -16,7 +16,7 @@ const SEED: u64 = 0;
 /// Share of the differences on each side of the interval.
 const TAIL: f64 = 0.025;
 /// Least number of parts with calls from which the spread within a run can be seen.
-const PARTS_MIN: usize = 8;
+pub(super) const PARTS_MIN: usize = 8;
 
 /// Values of the figures of [`ComparedFigure::ALL`]; `None` where nothing was measured.
 pub(super) type Figures = [Option<f64>; ComparedFigure::ALL.len()];

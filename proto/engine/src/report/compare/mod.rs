@@ -14,6 +14,8 @@ mod explain;
 pub mod run_parts;
 pub mod versus;
 
+use std::collections::BTreeSet;
+
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{
     Change, ComparedFigure, Comparison, ComparisonSchema, FigureChange, GroupParts, RunParts,
@@ -22,7 +24,7 @@ use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::hist::NotAHistogram;
 use loadpilot_events::refusal::{Problem, Refusal};
 
-use bootstrap::{Figures, Parts, intervals};
+use bootstrap::{Figures, PARTS_MIN, Parts, intervals};
 
 /// Compares a run with its baseline, at least one run. `threshold_pct` is the difference in percent
 /// from which on a change for the worse is a regression.
@@ -76,12 +78,7 @@ pub fn compare(
         let of_the_run = figures.iter().take_while(|one| one.task.is_none());
         figures.insert(of_the_run.count(), change);
     }
-    if figures.iter().all(|one| one.interval.is_none()) {
-        let why = "a results file, or less than 8 ticks with calls";
-        remarks.push(format!(
-            "without intervals ({why}) only the threshold judges"
-        ));
-    }
+    remarks.extend(without_intervals(&mut figures));
     if !obstacles.is_empty() {
         figures
             .iter_mut()
@@ -107,6 +104,29 @@ pub fn compare(
         figures,
         explained,
     })
+}
+
+/// Remarks about figures without an interval. Where no figure has one the threshold judges alone.
+/// Else such a task has too few calls, and its differences, which may be chance, are not judged.
+fn without_intervals(figures: &mut [FigureChange]) -> Vec<String> {
+    if figures.iter().all(|one| one.interval.is_none()) {
+        let why = "a results file, or less than 8 ticks with calls";
+        return vec![format!(
+            "without intervals ({why}) only the threshold judges"
+        )];
+    }
+    let mut rare = BTreeSet::new();
+    for one in figures.iter_mut().filter(|one| one.interval.is_none()) {
+        let is_judged = !matches!(one.change, Change::Equal | Change::Unjudged);
+        if let Some(task) = one.task.as_deref().filter(|_| is_judged) {
+            rare.insert(task.to_owned());
+            one.change = Change::Unjudged;
+        }
+    }
+    let remark = |task| {
+        format!("task {task} has calls in less than {PARTS_MIN} parts of a run, and is not judged")
+    };
+    rare.into_iter().map(remark).collect()
 }
 
 /// Why the figures of a run cannot be judged.

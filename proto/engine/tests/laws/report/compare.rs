@@ -144,6 +144,35 @@ fn several_runs_show_the_spread_between_runs() {
     assert_eq!(changed(&worse, ComparedFigure::P50Ms), Change::Worse);
 }
 
+/// Broken if a task of few calls fails a pipeline by chance, or hides a run that is slower.
+#[test]
+fn a_task_of_few_calls_is_not_judged_beside_a_run_of_many() {
+    let rare = Server {
+        parts: 3,
+        calls_per_part: 2,
+        ..SERVER
+    };
+    let run = |whole: Server, task: Server, seed| {
+        let mut run = whole.run(seed);
+        let parts = task.run(seed).groups.remove(0).parts;
+        let task = Some("report".to_owned());
+        run.groups.push(GroupParts { task, parts });
+        run
+    };
+    let compared = |whole: Server, current: Server| {
+        let (ours, theirs) = (run(current, rare.slower(50), 1), run(whole, rare, 2));
+        compare(&ours, &[theirs], 10.0).expect("both can be compared")
+    };
+    let found = compared(SERVER, SERVER);
+    let mut of_task = found.figures.iter().filter(|row| row.task.is_some());
+    assert!(of_task.all(|row| matches!(row.change, Change::Unjudged | Change::Equal)));
+    assert!(!found.regressed, "{:?}", found.figures);
+    let remark = "task report has calls in less than 8 parts of a run, and is not judged";
+    assert_eq!(found.remarks, [remark]);
+    assert!(compared(SERVER, SERVER.slower(50)).regressed);
+    assert!(compared(rare, rare).regressed, "the threshold judges alone");
+}
+
 /// Broken if figures that prove nothing pass or fail a pipeline.
 #[test]
 fn figures_that_cannot_be_trusted_are_not_judged() {
