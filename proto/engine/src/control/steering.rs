@@ -29,6 +29,8 @@ pub struct Steering {
     pub rates: Vec<RateChange>,
     /// Since when the run is paused, if it is.
     pub paused_at: Option<Timestamp>,
+    /// When the run was last resumed.
+    pub resumed_at: Option<Timestamp>,
     /// Number of answered requests.
     pub(crate) answered: usize,
     /// What was measured before each change that holds gates, in the order of their decisions.
@@ -74,6 +76,7 @@ impl Steering {
     pub(crate) fn on_resumed(&mut self, resumed: &Resumed) {
         self.answer(resumed.request);
         self.paused_at = None;
+        self.resumed_at = Some(resumed.resumed_at);
     }
 
     pub(crate) fn on_refused(&mut self, refused: &SteeringRefused) {

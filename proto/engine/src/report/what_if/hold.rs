@@ -35,6 +35,7 @@ pub fn next_change(run: Indexed<'_>) -> Option<(Rate, HoldWindow)> {
     let rate = change.map_or(piece.from, |change| change.rate);
     let from = change.map_or(0, |change| change.from_tick);
     let from = from.max(first_measured_tick(plan));
+    let from = from.max(first_tick_resumed(run, plan.tick_us));
     let to = ticks_reached(run.control, run.data, plan.tick_us)?;
     let ticks = to.checked_sub(from).filter(|ticks| *ticks > 0)?;
     let judged = |ticks| window(run, rate, &plan.hold, plan.tick_us, ticks);
@@ -48,6 +49,17 @@ pub fn next_change(run: Indexed<'_>) -> Option<(Rate, HoldWindow)> {
     let next = next_rate(&steering.holds, &measured, steering.rate_limit)?;
     let decisive = measured.decisive().clone();
     Some((next, decisive))
+}
+
+/// The first tick that no pause has a part in: an agent learns of the end of one a moment later.
+fn first_tick_resumed(run: Indexed<'_>, tick_us: u64) -> u32 {
+    let state = &run.control.state;
+    let start = state.start.as_ref();
+    let resumed = state.steering.resumed_at.zip(start);
+    resumed.map_or(0, |(at, start)| {
+        let ticks = at.since_us(start.start_at).div_ceil(tick_us) + 1;
+        u32::try_from(ticks).unwrap_or(u32::MAX)
+    })
 }
 
 /// The gates that a rate must pass. Without one for errors a target that rejects most requests, and

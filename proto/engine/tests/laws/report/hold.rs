@@ -1,14 +1,17 @@
 //! What a run that holds gates measures of its rate, from its log.
 
 use loadpilot_engine::report::what_if::next_change;
+use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::steer::hold::HoldWindow;
+use loadpilot_events::log::steer::{Paused, Resumed};
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::plan::{Piece, Plan, PlanSchema, Profile, Shape};
 use loadpilot_events::units::{Rate, SECOND_US};
+use loadpilot_events::wire::subject::Kind;
 
 use crate::report::slices::{Whole, parsed};
 use crate::rules::plans;
-use crate::support::history::{History, Record};
+use crate::support::history::{History, Record, encode};
 
 /// How far the runs of these laws have come.
 const REACHED_US: u64 = 8 * SECOND_US;
@@ -58,6 +61,17 @@ fn going(seed: u64, hold: Vec<Threshold>) -> History {
     history
 }
 
+/// Appends a decision to the log.
+fn decided(history: &mut History, decision: &Decision) {
+    let last = history.control.last().map_or(0, |record| record.seq);
+    history.control.push(Record {
+        subject: history.subjects.ctl(&history.run),
+        kind: Kind::Ctl,
+        seq: last + 1,
+        payload: encode(decision),
+    });
+}
+
 /// What the next change of the rate is based on.
 fn measured(history: &History) -> Option<HoldWindow> {
     let whole = Whole::of(history, &history.data);
@@ -85,5 +99,38 @@ fn errors_fail_a_rate_unless_a_gate_for_them_is_held() {
         assert!(window.actual.is_some_and(|actual| actual > 1.0));
         let window = measured(&going(seed, hold.clone())).expect("arrivals were dropped");
         assert_eq!(window.key, "p50_ms", "seed {seed}: no gate failed");
+    }
+}
+
+/// Broken if arrivals that a pause dropped fail the rate.
+#[test]
+fn a_pause_is_in_no_measurement() {
+    let hold = [gate(Metric::P50Ms, 1.0)];
+    let seed = seeds(&hold).next().expect("holders are seldom silent");
+    let history = going(seed, hold.to_vec());
+    let from_us = |history: &History| measured(history).map(|window| window.from_us);
+    assert_eq!(from_us(&history), Some(3 * SECOND_US), "the last ticks");
+    let start = Whole::of(&history, &[]).control.state.start;
+    let start_at = start.expect("it started").start_at;
+    for (resumed_us, expected) in [
+        (1_900_000, Some(3 * SECOND_US)),
+        (3_200_000, Some(5 * SECOND_US)),
+        (REACHED_US - 1, None),
+    ] {
+        let mut history = going(seed, hold.to_vec());
+        let paused = Decision::Paused(Paused {
+            request: 98,
+            by: "a user".to_owned(),
+            paused_at: start_at.plus_us(1_500_000),
+        });
+        decided(&mut history, &paused);
+        assert_eq!(from_us(&history), None, "while it is paused");
+        let resumed = Decision::Resumed(Resumed {
+            request: 99,
+            by: "a user".to_owned(),
+            resumed_at: start_at.plus_us(resumed_us),
+        });
+        decided(&mut history, &resumed);
+        assert_eq!(from_us(&history), expected, "resumed at {resumed_us}");
     }
 }
