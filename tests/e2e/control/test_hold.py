@@ -83,19 +83,32 @@ def test_the_rate_follows_a_target_that_gets_slower(loadpilot: Loadpilot, oracle
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "gate", "failed", "least"),
+    [
+        ("delay 60", "p50_ms=30", "p50_ms", 60),
+        ("status 503 fraction=0.5", "p50_ms=10000", "error_rate", 1),
+    ],
+)
 def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(
-    loadpilot: Loadpilot, oracle: Oracle
+    loadpilot: Loadpilot, oracle: Oracle, command: str, gate: str, failed: str, least: float
 ) -> None:
-    """Broken if it passed by accident, or were offered more. 10 s."""
-    oracle.command("delay 60")
+    """Broken if it passed by accident, or were offered more. 10 s each.
+
+    Errors fail a rate without a gate for them: a target that rejects requests does so fast.
+    """
+    oracle.command(command)
     short = ("--rps", "40", "--duration", "8s")
-    finished = loadpilot.run(WEIGHTED, oracle.url, *short, "--hold", "p50_ms=30")
+    finished = loadpilot.run(WEIGHTED, oracle.url, *short, "--hold", gate)
     assert finished.judged == 1, finished.stderr + finished.stdout
     report = finished.report
-    assert report["verdict"]["reasons"] == ["no rate was found at which p50_ms <= 30 holds"]
-    (step, *_) = report["run"]["held"]["steps"]
-    assert not step["passed"]
-    assert step["actual"] >= 60
+    steps = report["run"]["held"]["steps"]
+    assert (steps[0]["key"], steps[0]["passed"]) == (failed, False)
+    assert steps[0]["actual"] >= least
+    (reason,) = report["verdict"]["reasons"]
+    held = gate.replace("=", " <= ")
+    assert reason.startswith(f"no rate was found at which {held} holds: at ")
+    assert f"{steps[-1]['key']} was {steps[-1]['actual']:.1f}" in reason
     assert all(tick["planned"] <= 40 for tick in report["series"])
     assert report["calls"]["attempted"] == oracle.counts().received
 

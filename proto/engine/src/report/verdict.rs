@@ -4,8 +4,8 @@
 //! pass even without thresholds. Must never read anything but the report and the plan.
 
 use loadpilot_events::answers::report::{
-    ArrivalCounts, Checks, Ladder, MetricsReport, Report, RunState, StreamReport, TaskReport,
-    ThresholdResult, Verdict,
+    ArrivalCounts, Checks, HeldRate, Ladder, MetricsReport, Report, RunState, StreamReport,
+    TaskReport, ThresholdResult, Verdict,
 };
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::delta::TaskRaises;
@@ -198,10 +198,7 @@ fn reasons(report: &Report) -> Vec<String> {
     let breach = report.run.breach.as_ref();
     reasons.extend(breach.map(|breach| format!("the run was stopped early: {}", breach.words())));
     let held = report.run.held.as_ref();
-    reasons.extend(held.filter(|held| held.rps.is_none()).map(|held| {
-        let gates = held.gates.join(" and ");
-        format!("no rate was found at which {gates} holds")
-    }));
+    reasons.extend(held.filter(|held| held.rps.is_none()).map(no_rate_held));
     if lost_pct(report) > LOST_PCT {
         let ArrivalCounts { lost, planned, .. } = report.arrivals;
         reasons.push(match report.gaps.lost_time_pct {
@@ -216,6 +213,15 @@ fn reasons(report: &Report) -> Vec<String> {
         reasons.push("no request was answered well".to_owned());
     }
     reasons
+}
+
+/// Why a run that holds gates has no rate for them, with its newest measurement: errors, which need
+/// no gate, may have failed the rate.
+fn no_rate_held(held: &HeldRate) -> String {
+    let gates = held.gates.join(" and ");
+    let newest = held.steps.last().map(|step| format!(": {}", step.words()));
+    let newest = newest.unwrap_or_default();
+    format!("no rate was found at which {gates} holds{newest}")
 }
 
 fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
