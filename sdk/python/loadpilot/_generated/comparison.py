@@ -72,7 +72,7 @@ class FigureChange(TypedDict):
     """
     interval: NotRequired[list[float] | None]
     """
-    Difference in the unit of the figure: the range that holds 95 % of the differences between
+    Difference in the unit of the figure: the range that holds 99 % of the differences between
     samples drawn again from the parts of both sides. Null without enough parts.
     """
     task: NotRequired[str | None]

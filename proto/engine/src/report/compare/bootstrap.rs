@@ -4,6 +4,7 @@
 use loadpilot_events::answers::compare::{ComparedFigure, GroupParts, RunPart};
 use loadpilot_events::log::hist::{self, NotAHistogram};
 
+use super::interval::{interval, widening};
 use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::schedule::hash::{Purpose, below, draw};
 use crate::tally::packed_histogram::{HistogramSum, PackedHistogram, Precision};
@@ -13,8 +14,6 @@ use crate::tally::ratio::percent;
 const DRAWS: u64 = 300;
 /// Seed of all draws: a comparison gives the same answer each time.
 const SEED: u64 = 0;
-/// Share of the differences on each side of the interval.
-const TAIL: f64 = 0.025;
 /// Least number of parts with calls from which the spread within a run can be seen.
 pub(super) const PARTS_MIN: usize = 8;
 
@@ -71,19 +70,25 @@ impl Parts {
         figures((1..=count).map(|index| &self.0[place(index)]))
     }
 
+    /// Number of finished requests.
+    pub(super) fn finished(&self) -> u64 {
+        self.0.iter().map(|part| part.finished).sum()
+    }
+
     fn has_spread(&self) -> bool {
         self.0.iter().filter(|part| part.finished > 0).count() >= PARTS_MIN
     }
 }
 
-/// Intervals of the differences between the current run and its baseline, by figure; `None` without
-/// enough parts.
+/// Intervals of the `differences` between the current run and its baseline, by figure; `None`
+/// without enough parts.
 pub(super) fn intervals(
     current: &Parts,
-    baseline: &[&Parts],
+    baseline: &[Parts],
+    differences: Figures,
 ) -> [Option<[f64; 2]>; ComparedFigure::ALL.len()] {
-    let mut differences: [Vec<f64>; ComparedFigure::ALL.len()] = Default::default();
-    if !current.has_spread() || !baseline.iter().all(|run| run.has_spread()) {
+    let mut found: [Vec<f64>; ComparedFigure::ALL.len()] = Default::default();
+    if !current.has_spread() || !baseline.iter().all(Parts::has_spread) {
         return [None; ComparedFigure::ALL.len()];
     }
     for number in 0..DRAWS {
@@ -95,28 +100,18 @@ pub(super) fn intervals(
             );
             baseline[usize::try_from(run).unwrap_or(0)].drawn(2 * number + 1)
         });
-        for (found, pair) in differences.iter_mut().zip(ours.iter().zip(theirs)) {
+        for (found, pair) in found.iter_mut().zip(ours.iter().zip(theirs)) {
             if let (Some(ours), Some(theirs)) = (pair.0, pair.1) {
                 found.push(ours - theirs);
             }
         }
     }
-    differences.map(|found| without_tails(found, TAIL))
-}
-
-/// The least and the greatest of the values that remain without a share of them at each end; `None`
-/// without values.
-pub(super) fn without_tails(mut values: Vec<f64>, tail: f64) -> Option<[f64; 2]> {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most the number of draws"
-    )]
-    let place = |share: f64| (last as f64 * share).round() as usize;
-    Some([values[place(tail)], values[place(1.0 - tail)]])
+    let parts = baseline.iter().map(|run| run.0.len());
+    let widening = widening(parts.fold(current.0.len(), usize::min));
+    std::array::from_fn(|place| {
+        let found = std::mem::take(&mut found[place]);
+        interval(found, differences[place], widening)
+    })
 }
 
 fn figures<'a>(parts: impl Iterator<Item = &'a Part>) -> Figures {

@@ -6,11 +6,13 @@
 //!
 //! - [`run_parts`]: what is compared of a run
 //! - `bootstrap`: how far figures vary by chance
+//! - `interval`: the range that chance explains
 //! - `explain`: which calls and phases a change comes from
 //! - [`mod@versus`]: two targets of one run
 
 mod bootstrap;
 mod explain;
+mod interval;
 pub mod run_parts;
 pub mod versus;
 
@@ -79,6 +81,7 @@ pub fn compare(
         figures.insert(of_the_run.count(), change);
     }
     remarks.extend(without_intervals(&mut figures));
+    remarks.extend(percentiles_of_few(&figures));
     if !obstacles.is_empty() {
         figures
             .iter_mut()
@@ -127,6 +130,26 @@ fn without_intervals(figures: &mut [FigureChange]) -> Vec<String> {
         format!("task {task} has calls in less than {PARTS_MIN} parts of a run, and is not judged")
     };
     rare.into_iter().map(remark).collect()
+}
+
+/// Remarks about percentiles that are not judged since they are of too few requests.
+fn percentiles_of_few(figures: &[FigureChange]) -> Vec<String> {
+    let of_few = |figure: ComparedFigure| {
+        let unjudged = figures.iter().filter(|one| {
+            one.figure == figure && one.change == Change::Unjudged && one.interval.is_some()
+        });
+        let names = unjudged.map(|one| match &one.task {
+            Some(task) => format!("task {task}"),
+            None => "the run".to_owned(),
+        });
+        let names: Vec<String> = names.collect();
+        let (percent, least) = (figure.percent()?, requests_min(figure));
+        let names = (!names.is_empty()).then(|| names.join(", "))?;
+        Some(format!(
+            "p{percent} is judged with at least {least} requests in each run, and is not of {names}"
+        ))
+    };
+    ComparedFigure::ALL.into_iter().filter_map(of_few).collect()
 }
 
 /// Why the figures of a run cannot be judged.
@@ -183,19 +206,24 @@ fn changes(
         .iter()
         .map(|group| Parts::of(group))
         .collect::<Result<_, _>>()?;
-    let intervals = intervals(&current, &baseline.iter().collect::<Vec<_>>());
+    let requests = baseline.iter().map(Parts::finished);
+    let requests = requests.fold(current.finished(), u64::min);
     let ours = current.figures();
     let theirs: Vec<Figures> = baseline.iter().map(Parts::figures).collect();
+    let theirs: Figures = std::array::from_fn(|place| {
+        let values: Option<Vec<f64>> = theirs.iter().map(|figures| figures[place]).collect();
+        values.map(median)
+    });
+    let differences: Figures = std::array::from_fn(|place| Some(ours[place]? - theirs[place]?));
+    let intervals = intervals(&current, &baseline, differences);
     let mut changes = Vec::new();
     for (place, figure) in ComparedFigure::ALL.into_iter().enumerate() {
-        let values = theirs.iter().map(|figures| figures[place]);
-        let values: Option<Vec<f64>> = values.collect();
-        let (baseline, current) = (values.map(median), ours[place]);
-        let difference = current.zip(baseline).map(|(ours, theirs)| ours - theirs);
+        let (baseline, current) = (theirs[place], ours[place]);
+        let difference = differences[place];
         let base = baseline.filter(|&base| base != 0.0);
         let change_pct = difference.zip(base).map(|(by, base)| by / base * 100.0);
         let is_judged = figure != ComparedFigure::MaxMs;
-        let interval = intervals[place].filter(|_| difference.is_some() && is_judged);
+        let interval = intervals[place].filter(|_| is_judged);
         let change = match difference.filter(|_| is_judged) {
             Some(by) => {
                 let is_beyond = change_pct.is_none_or(|pct| pct.abs() > threshold_pct);
@@ -203,6 +231,7 @@ fn changes(
             }
             None => Change::Unjudged,
         };
+        let is_of_few = interval.is_some() && requests < requests_min(figure);
         changes.push(FigureChange {
             task: group.task.clone(),
             figure,
@@ -210,10 +239,26 @@ fn changes(
             current,
             change_pct,
             interval,
-            change,
+            change: match change {
+                Change::Equal => change,
+                _ if is_of_few => Change::Unjudged,
+                _ => change,
+            },
         });
     }
     Ok(changes)
+}
+
+/// Least number of requests of each run with which a figure is judged: a percentile with fewer than
+/// two beyond it is next to the maximum, whose spread no sample shows.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a few hundred"
+)]
+fn requests_min(figure: ComparedFigure) -> u64 {
+    let percent = figure.percent();
+    percent.map_or(0, |percent| (200.0 / (100.0 - percent)).ceil() as u64)
 }
 
 /// The change of the highest rate that the target held; `None` where a run has no such rate. One

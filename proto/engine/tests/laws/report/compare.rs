@@ -104,6 +104,63 @@ fn slower_is_told_from_noise() {
     );
 }
 
+/// Broken if one of many figures fails a pipeline by chance: each task has five of its own.
+#[test]
+fn tasks_of_few_calls_regress_seldom_by_chance() {
+    let run = |seed: u64| {
+        let groups = [20, 3, 4, 5, 6, 3, 4, 5, 6].into_iter().zip(0..);
+        let group = |(calls_per_part, place): (u64, u64)| {
+            let server = Server {
+                fast_us: (500, 2_000),
+                errors_per_mille: 5,
+                parts: 10,
+                calls_per_part,
+            };
+            let task = (place > 0).then(|| format!("task {place}"));
+            let parts = server.run(seed * 9 + place).groups.remove(0).parts;
+            GroupParts { task, parts }
+        };
+        completed(groups.map(group).collect())
+    };
+    let regressed = |seed: &u64| {
+        let found = compare(&run(2 * seed), &[run(2 * seed + 1)], 10.0);
+        found.expect("both can be compared").regressed
+    };
+    let failed = (0..40).filter(regressed).count();
+    assert!(failed <= 4, "{failed} of 40 equal pairs regress");
+}
+
+/// Broken if the largest of few response times is judged as a percentile, or that is not said.
+#[test]
+fn a_percentile_of_few_requests_is_not_judged() {
+    let compared = |calls_per_part| {
+        let few = Server {
+            parts: 10,
+            calls_per_part,
+            ..SERVER
+        };
+        let found = compare(&few.slower(100).run(1), &[few.run(2)], 10.0);
+        let found = found.expect("both can be compared");
+        let judged = |figure| changed(&found, figure) != Change::Unjudged;
+        let figures = [
+            ComparedFigure::P50Ms,
+            ComparedFigure::P95Ms,
+            ComparedFigure::P99Ms,
+        ];
+        (figures.map(judged), found.remarks)
+    };
+    assert_eq!(compared(20), ([true, true, true], Vec::new()));
+    let remark = |percent, least| {
+        format!(
+            "p{percent} is judged with at least {least} requests in each run, and is not of the run"
+        )
+    };
+    let of_few = vec![remark(99, 200)];
+    assert_eq!(compared(19), ([true, true, false], of_few));
+    let of_fewer = vec![remark(95, 40), remark(99, 200)];
+    assert_eq!(compared(3), ([true, false, false], of_fewer));
+}
+
 /// Broken if errors where there were none pass, since nothing is a percentage of zero.
 #[test]
 fn errors_after_none_are_a_regression() {

@@ -184,7 +184,7 @@ pub struct FigureChange {
     pub current: Option<f64>,
     /// Difference in percent of the baseline; null where that is absent or 0.
     pub change_pct: Option<f64>,
-    /// Difference in the unit of the figure: the range that holds 95 % of the differences between
+    /// Difference in the unit of the figure: the range that holds 99 % of the differences between
     /// samples drawn again from the parts of both sides. Null without enough parts.
     pub interval: Option<[f64; 2]>,
     /// What the difference means.

@@ -37,7 +37,7 @@ def _lines(comparison: dict[str, Any]) -> Iterator[str]:
     yield f"baseline  {of}{', '.join(safe(run) for run in baseline)}"
     yield from (f"note      {safe(remark)}" for remark in comparison["remarks"])
     yield ""
-    yield f"{'':12}{'baseline':>13}{'current':>13}{'change':>12}   95 % of chance"
+    yield f"{'':12}{'baseline':>13}{'current':>13}{'change':>12}   99 % of chance"
     task: str | None = ""
     for row in comparison["figures"]:
         if row["task"] != task:

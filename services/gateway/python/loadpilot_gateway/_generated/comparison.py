@@ -153,7 +153,7 @@ class FigureChange(BaseModel):
     """
     interval: Annotated[list[float] | None, Field(max_length=2, min_length=2)] = None
     """
-    Difference in the unit of the figure: the range that holds 95 % of the differences between
+    Difference in the unit of the figure: the range that holds 99 % of the differences between
     samples drawn again from the parts of both sides. Null without enough parts.
     """
     task: str | None = None

@@ -1,10 +1,8 @@
 //! How far the difference of two targets varies by chance: parts of the run are drawn again, each
 //! with what both targets did in it (paired block bootstrap, Künsch 1989).
 //!
-//! What changes over the run changes both targets of a part, and cancels out. Percentile intervals
-//! of few parts are too narrow; they are widened by the factor by which Student's t is wider than
-//! the normal distribution (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015,
-//! section 5.3). The seed is fixed: the same run gives the same intervals.
+//! What changes over the run changes both targets of a part, and cancels out. The seed is fixed:
+//! the same run gives the same intervals.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +10,7 @@ use loadpilot_events::answers::compare::versus::VersusFigure;
 use loadpilot_events::answers::compare::{GroupParts, RunPart};
 use loadpilot_events::log::hist::{self, NotAHistogram};
 
-use crate::report::compare::bootstrap::without_tails;
+use crate::report::compare::interval::{interval, widening};
 use crate::report::figures::percentiles::{ms, percentiles_of};
 use crate::schedule::hash::{Purpose, below, draw};
 use crate::schedule::user_types::pairs::SIDES;
@@ -25,11 +23,6 @@ pub const PARTS_MIN: usize = 8;
 const DRAWS: u64 = 1_000;
 /// Seed of all draws.
 const SEED: u64 = 0;
-/// Share of the differences on each side of an interval: of some figures of equal targets, hardly
-/// one may look different.
-const TAIL: f64 = 0.005;
-/// Quantile of the normal distribution at that share.
-const NORMAL: f64 = 2.575_829;
 const FIGURES: usize = VersusFigure::ALL.len();
 
 /// Values of [`VersusFigure::ALL`]; `None` where nothing was measured.
@@ -235,41 +228,4 @@ fn mean_ms(counts: impl Iterator<Item = (usize, u64)>) -> Option<f64> {
         total += u128::from(count);
     }
     (total > 0).then(|| twice_us as f64 / 2e3 / total as f64)
-}
-
-/// The interval of what was found without its tails, widened around the value itself.
-fn interval(found: Vec<f64>, value: Option<f64>, widening: f64) -> Option<[f64; 2]> {
-    let (value, ends) = (value?, without_tails(found, TAIL)?);
-    Some(ends.map(|end| value + (end - value) * widening))
-}
-
-/// The factor by which an interval of the mean of so many values is wider by Student's t than by
-/// the bootstrap: the quantile of t by its expansion in 1/ν (Abramowitz and Stegun, 26.7.5), and
-/// the bias of the bootstrap's variance.
-#[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
-fn widening(parts: usize) -> f64 {
-    let count = parts.max(2) as f64;
-    let freedom = count - 1.0;
-    let z = NORMAL;
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    let t = z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3);
-    t / z * (count / freedom).sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Broken if intervals of few parts are too narrow: tabulated quantiles of t at 99.5 %.
-    #[test]
-    fn few_parts_widen_an_interval_as_students_t_does() {
-        for (parts, quantile) in [(8, 3.499), (11, 3.169), (21, 2.845), (41, 2.704)] {
-            let count = f64::from(parts);
-            let expected = quantile / NORMAL * (count / (count - 1.0)).sqrt();
-            let found = widening(usize::try_from(parts).expect("positive"));
-            assert!((found / expected - 1.0).abs() < 0.002, "{parts}: {found}");
-        }
-    }
 }

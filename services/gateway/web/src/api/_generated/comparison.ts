@@ -153,7 +153,7 @@ export interface FigureChange {
   figure:
     "achieved_rps" | "p50_ms" | "p95_ms" | "p99_ms" | "max_ms" | "error_rate_pct" | "held_rps";
   /**
-   * Difference in the unit of the figure: the range that holds 95 % of the differences between
+   * Difference in the unit of the figure: the range that holds 99 % of the differences between
    * samples drawn again from the parts of both sides. Null without enough parts.
    *
    * @minItems 2

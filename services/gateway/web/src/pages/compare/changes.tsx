@@ -64,7 +64,7 @@ function changeTitle({ change, comparison }: Found): string {
   const lines = [`${name}: ${was}, now ${is}`];
   if (interval) {
     const [least, most] = interval.map((value) => `${value > 0 ? "+" : ""}${plain(value)}`);
-    lines.push(`95 % of chance: ${least} to ${most} ${unit}`);
+    lines.push(`99 % of chance: ${least} to ${most} ${unit}`);
   }
   if (figure === "max_ms") lines.push("not judged: it is one request");
   if (comparison.obstacles.length > 0) {
