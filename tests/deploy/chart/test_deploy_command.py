@@ -272,6 +272,22 @@ def test_the_name_of_a_secret_is_none(with_helm: Path) -> None:
     assert "secretName: creds" in ran.stdout or "name: creds" in ran.stdout
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "agent.replicas=1,monitoring.grafana.adminPassword=hunter2",
+        "agent.replicas=1, monitoring.grafana.adminpassword=hunter2",
+        "=1,monitoring.grafana.adminPassword=hunter2",
+    ],
+)
+def test_a_secret_among_other_values_is_refused(setting: str, with_helm: Path) -> None:
+    """Broken if a secret that is not the first of --set reaches a command line."""
+    ran = loadpilot("deploy", f"--set={setting}", "--dry-run", path=with_helm)
+    assert ran.returncode == USAGE
+    assert "is a secret: put it into a file for --values" in ran.stderr
+    assert "hunter2" not in ran.stdout + ran.stderr
+
+
 def test_every_mistake_is_named(with_helm: Path) -> None:
     """Broken if a mistake reaches the cluster, or a secret a command line."""
     flags = {

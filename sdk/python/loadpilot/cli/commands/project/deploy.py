@@ -102,12 +102,14 @@ def mistakes(flags: DeployFlags) -> list[Problem]:
     if flags.nats_service is not None and flags.nats_service not in SERVICES:
         problems.append(one_of("--nats-service", SERVICES, flags.nats_service))
     for setting in flags.settings:
-        name, is_pair, _ = setting.partition("=")
-        if not is_pair or not name:
-            problems.append(rule("--set", "must be NAME=VALUE, a value of the chart", setting))
-        elif SECRET.search(name):
-            what = f"{safe(name)} is a secret: put it into a file for --values"
+        # Helm reads several, with commas between.
+        names = [one.partition("=")[0].strip() for one in setting.split(",")]
+        secret = next((name for name in names if SECRET.search(name)), None)
+        if secret is not None:
+            what = f"{safe(secret)} is a secret: put it into a file for --values"
             problems.append(Problem("--set", f"{what}, since others see command lines"))
+        elif "=" not in setting or not names[0]:
+            problems.append(rule("--set", "must be NAME=VALUE, a value of the chart", setting))
     problems += [
         rule("--values", "must be a file that can be read", file)
         for file in flags.values
