@@ -14,7 +14,7 @@ from tests.oracle.oracle import Oracle, built_binary
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.e2e.support.command import Loadpilot, Running
+    from tests.e2e.support.command import Finished, Loadpilot, Running
 
 HEADERS = {"content-type", "x-trace"}
 ONCE = ("--rps", "1", "--duration", "1s", "--mode", "constant")
@@ -24,6 +24,12 @@ def begun(loadpilot: Loadpilot, target: str, *flags: str) -> tuple[Running, str]
     """Start a recording; returns it and its URL."""
     recording = loadpilot.begin("record", "--target", target, "--listen", "0", *flags)
     return recording, recording.until("recording: ").split()[1]
+
+
+def ended(recording: Running) -> Finished:
+    """End a recording."""
+    recording.signal(signal.SIGINT)
+    return recording.end()
 
 
 def test_a_recorded_session_is_sent_again(loadpilot: Loadpilot, tmp_path: Path) -> None:
@@ -83,6 +89,20 @@ def test_a_dead_target_is_said_and_nothing_is_written(loadpilot: Loadpilot, tmp_
     assert finished.code == 2
     assert "has no request that can be carried over" in finished.stderr
     assert not scenario.exists()
+
+
+def test_a_target_may_be_written_in_any_way(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if capitals or the default port of --target lose the whole session. 2 s."""
+    with Oracle(built_binary(), tmp_path / "o.jsonl") as oracle:
+        target = oracle.url.replace("http://127.0.0.1", "HTTP://LocalHost")
+        recording, url = begun(loadpilot, f"{target}/")
+        with recording:
+            assert httpx.get(f"{url}/a").status_code == 200
+            finished = ended(recording)
+    assert finished.code == 0, finished.stderr
+    assert 'client.get("/a"' in finished.stdout
+    with loadpilot.begin("record", "--target", "https://Shop.example:443", "--listen=0") as idle:
+        assert "-> https://shop.example;" in idle.until("recording: ")
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,17 @@ def split(url: Text, values: Mapping[str, Text]) -> Url:
     return Url(origin, _normal(path), query, user, password, unknown)
 
 
+def origin_of(url: str) -> str | None:
+    """Return the origin as the others are written: in lower case, without the default port.
+
+    None for a path alone, or a URL that no request can be sent to.
+    """
+    try:
+        return split((url,), {}).origin
+    except WrongUrlError:
+        return None
+
+
 def _head(url: Text, values: Mapping[str, Text]) -> tuple[str, Text, str | None]:
     """Resolve the variables of the host; returns that text, the rest, and what is unknown."""
     head, rest = "", list(url)

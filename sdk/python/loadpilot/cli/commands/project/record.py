@@ -15,8 +15,9 @@ from ....scenario_file.imports.prepare import prepare
 from ....scenario_file.imports.python_source import python_source
 from ....scenario_file.imports.recorded_exchanges import of_recording
 from ....scenario_file.imports.source import Source
-from ...flags.target import Target
+from ....scenario_file.imports.urls import origin_of
 from ...flags.target import problems as problems_of_target
+from ...flags.target import resolve
 from ...output.refusal import refuse
 from .import_scenario import show_notes
 from .new_file import NOTHING, write_new
@@ -30,19 +31,21 @@ COMMAND = "record"
 
 def record(target: str, listen: str, output: str | None, *, with_assets: bool) -> ExitCode:
     """Record until Ctrl-C, and write the scenario of what passed."""
-    problems = problems_of_target(Target(target, "--target"))
-    target = target.rstrip("/")
-    if not problems and target.count("/") > len("//"):
+    chosen = resolve([target])
+    problems = problems_of_target(chosen)
+    # In the form of the origins of recorded requests, which are compared with it.
+    origin = None if chosen.url.count("/") > len("//") else origin_of(chosen.url)
+    if not problems and origin is None:
         must = "must be an origin, http://host[:port]: the proxy passes on whole paths"
         problems.append(rule("--target", must, target))
     if not listen.isascii() or not listen.isdigit() or int(listen) > PORT_MAX:
         must = "must be a port of this machine, 0 to 65535; 0 takes a free one"
         problems.append(rule("--listen", must, listen))
-    if problems:
+    if problems or origin is None:
         return refuse(problems, NOTHING)
     with Interruptions() as interruptions:
         try:
-            proxy = RecordingProxy(int(listen), target, lambda line: note(safe(line)))
+            proxy = RecordingProxy(int(listen), origin, lambda line: note(safe(line)))
             return write_new(output, lambda: _recorded(proxy, interruptions, with_assets))
         except OSError as error:
             say(f"error: --listen: port {listen} cannot be opened: {error.strerror or error}")
