@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 import socket
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ import httpx
 import pytest
 from tests.e2e.imports.request_comparison import seen
 from tests.oracle.oracle import Oracle, built_binary
+
+from tests.e2e.support.echo import echo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,6 +106,26 @@ def test_a_target_may_be_written_in_any_way(loadpilot: Loadpilot, tmp_path: Path
     assert 'client.get("/a"' in finished.stdout
     with loadpilot.begin("record", "--target", "https://Shop.example:443", "--listen=0") as idle:
         assert "-> https://shop.example;" in idle.until("recording: ")
+
+
+def test_a_compressed_body_reaches_the_target_as_it_came(loadpilot: Loadpilot) -> None:
+    """Broken if the target gets another body than its headers say, or the scenario one that hides
+    a secret. 2 s."""
+    packed, unreadable = gzip.compress(b'{"product": 7, "password": "hunter2"}'), b"\x0b\x02\x80a"
+    headers = {"Content-Type": "application/json"}
+    with echo() as (target, received):
+        recording, url = begun(loadpilot, target)
+        with recording, httpx.Client(base_url=url, headers=headers) as client:
+            client.post("/a", content=packed, headers={"Content-Encoding": "gzip"})
+            client.post("/b", content=unreadable, headers={"Content-Encoding": "br"})
+            finished = ended(recording)
+    assert [(path, body) for _, path, _, body in received] == [("/a", packed), ("/b", unreadable)]
+    assert [dict(sent)["content-encoding"] for _, _, sent, _ in received] == ["gzip", "br"]
+    assert '"product": 7' in finished.stdout
+    assert "encoding" not in finished.stdout.lower()
+    assert "hunter2" not in finished.stdout
+    assert "POST /b: is not recorded: its content coding, br, cannot be read" in finished.stderr
+    assert "1 requests were not recorded" in finished.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,10 @@ HOP_BY_HOP = frozenset(
     }
 )
 """Headers of one connection, which are not sent on."""
+CODINGS = frozenset({"br", "compress", "deflate", "gzip", "x-gzip", "zstd"})
+"""Content codings; a body is recorded without them."""
+ZLIB_OR_GZIP = 47
+"""Window bits with which zlib detects which of the two a body is."""
 UNKEPT = re.compile(r"(?i)secure|samesite=none|domain=.*")
 """Attributes with which a client does not keep a cookie for http on loopback."""
 
@@ -58,7 +63,7 @@ class RecordingProxy:
     """What was recorded, in the order in which the requests came."""
     bodies_bytes: int = 0
     unrecorded: int = 0
-    """Number of requests beyond the limits: they pass, and are not recorded."""
+    """Number of requests that are not recorded: beyond the limits, or not to be read."""
 
     @property
     def origin(self) -> str:
@@ -86,7 +91,9 @@ class RecordingProxy:
 
             app = web.Application(client_max_size=BODY_BYTES_MAX)
             app.router.add_route("*", "/{path:.*}", handle)
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECS)
+            runner = web.AppRunner(
+                app, access_log=None, shutdown_timeout=END_SECS, auto_decompress=False
+            )
             await runner.setup()
             try:
                 site = web.TCPSite(runner, LOOPBACK, self.port)
@@ -106,7 +113,8 @@ class RecordingProxy:
             self.tell(f"{request.method} {request.path}: WebSockets are not recorded")
             return web.Response(status=501, text="loadpilot record does not pass on WebSockets\n")
         content = await request.read()
-        exchange = self._exchange(request, content)
+        plain = self._plain(request, content)
+        exchange = self._exchange(request, plain or b"")
         exchange.started_s = asyncio.get_running_loop().time()
         url = URL(self.target + request.raw_path, encoded=True)
         headers = _passed_on(request.headers)
@@ -125,7 +133,7 @@ class RecordingProxy:
             exchange.status = answer.status
             exchange.resource = answer.headers.get("Content-Type", "")
             exchange.set_cookies = frozenset(answer.cookies)
-            self._keep(exchange, len(content))
+            self._keep(exchange, plain)
             passed = await self._pass_back(request, answer)
         exchange.ended_s = asyncio.get_running_loop().time()
         return passed
@@ -147,21 +155,39 @@ class RecordingProxy:
         await passed.write_eof()
         return passed
 
+    def _plain(self, request: web.Request, content: bytes) -> bytes | None:
+        """Return a body without its content coding; None where that cannot be read."""
+        if not content or not _is_coded(request):
+            return content
+        reader = zlib.decompressobj(ZLIB_OR_GZIP)
+        try:
+            plain = reader.decompress(content, BODY_BYTES_MAX)
+        except zlib.error:
+            plain = b""
+        if reader.eof and not reader.unused_data:
+            return plain
+        coding = request.headers["Content-Encoding"]
+        what = f"is not recorded: its content coding, {coding}, cannot be read"
+        self.tell(f"{request.method} {request.path}: {what}")
+        return None
+
     def _exchange(self, request: web.Request, content: bytes) -> Exchange:
+        left_out = {b"content-encoding"} if _is_coded(request) else set()
         headers: Pairs = [
             ((name.decode("latin-1"),), (value.decode("latin-1"),))
             for name, value in request.raw_headers
+            if name.lower() not in left_out
         ]
         recorded = Request("", request.method, (self.target + request.raw_path,), headers)
         recorded.body = body_of_bytes(content, request.headers.get("Content-Type"))
         return Exchange(recorded, 0.0, 0.0)
 
-    def _keep(self, exchange: Exchange, size: int) -> None:
-        is_full = len(self.exchanges) >= REQUESTS_MAX or self.bodies_bytes + size > FILE_BYTES_MAX
-        if is_full:
+    def _keep(self, exchange: Exchange, content: bytes | None) -> None:
+        size = self.bodies_bytes + len(content or b"")
+        if content is None or len(self.exchanges) >= REQUESTS_MAX or size > FILE_BYTES_MAX:
             self.unrecorded += 1
             return
-        self.bodies_bytes += size
+        self.bodies_bytes = size
         self.exchanges.append(exchange)
         exchange.request.place = f"request {len(self.exchanges)}"
 
@@ -169,6 +195,12 @@ class RecordingProxy:
 def _seen_origin(request: web.Request) -> str:
     """Return the origin by which the client knows the proxy, such as http://localhost:9000."""
     return f"http://{request.host}"
+
+
+def _is_coded(request: web.Request) -> bool:
+    """Whether the body has a content coding; other texts in that header are none."""
+    coding = request.headers.get("Content-Encoding", "").lower()
+    return not CODINGS.isdisjoint(re.split(r"[\s,]+", coding))
 
 
 def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:

@@ -64,7 +64,8 @@ def _recorded(proxy: RecordingProxy, interruptions: Interruptions, with_assets: 
         raise Refused([Problem(COMMAND, str(missing))]) from None
     note(f"{len(proxy.exchanges):,} requests were recorded")
     if proxy.unrecorded:
-        note(f"{proxy.unrecorded:,} requests beyond the limits of a scenario were not recorded")
+        why = "beyond the limits of a scenario, or said above"
+        note(f"{proxy.unrecorded:,} requests were not recorded: {why}")
     return _scenario(proxy.target, proxy.exchanges, with_assets=with_assets)
 
 
