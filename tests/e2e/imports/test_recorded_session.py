@@ -128,6 +128,26 @@ def test_a_compressed_body_reaches_the_target_as_it_came(loadpilot: Loadpilot) -
     assert "1 requests were not recorded" in finished.stderr
 
 
+def test_an_offer_of_another_protocol_is_answered_in_this_one(
+    loadpilot: Loadpilot, tmp_path: Path
+) -> None:
+    """Broken if clients that offer HTTP/2 without TLS are refused as WebSockets. 2 s."""
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAAB"}
+    socket_of_web = {"Connection": "keep-alive, Upgrade", "Upgrade": "websocket"}
+    with Oracle(built_binary(), tmp_path / "o.jsonl", log_headers=True) as oracle:
+        recording, url = begun(loadpilot, oracle.url)
+        with recording:
+            assert httpx.get(f"{url}/a", headers=offer).status_code == 200
+            assert httpx.post(f"{url}/b", headers=offer, content=b"x").status_code == 200
+            assert httpx.get(f"{url}/c", headers=socket_of_web).status_code == 501
+            finished = ended(recording)
+        requests = oracle.requests()
+    assert [one.path for one in requests] == ["/a", "/b"]
+    assert not {"upgrade", "http2-settings"} & {name for name, _ in requests[1].headers or ()}
+    assert "2 requests were recorded" in finished.stderr
+    assert "http2" not in finished.stdout.lower()
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

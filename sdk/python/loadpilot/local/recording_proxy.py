@@ -109,7 +109,8 @@ class RecordingProxy:
         from aiohttp import ClientError, web  # noqa: PLC0415  (an optional package)
         from yarl import URL  # noqa: PLC0415
 
-        if "upgrade" in request.headers.get("Connection", "").lower():
+        # Other upgrades are offers, such as that of HTTP/2 without TLS: HTTP/1.1 may answer.
+        if "websocket" in request.headers.get("Upgrade", "").lower():
             self.tell(f"{request.method} {request.path}: WebSockets are not recorded")
             return web.Response(status=501, text="loadpilot record does not pass on WebSockets\n")
         content = await request.read()
@@ -172,11 +173,14 @@ class RecordingProxy:
         return None
 
     def _exchange(self, request: web.Request, content: bytes) -> Exchange:
-        left_out = {b"content-encoding"} if _is_coded(request) else set()
+        left_out = _hop_by_hop(request.headers)
+        if _is_coded(request):
+            left_out.add("content-encoding")
+        decoded = (
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers
+        )
         headers: Pairs = [
-            ((name.decode("latin-1"),), (value.decode("latin-1"),))
-            for name, value in request.raw_headers
-            if name.lower() not in left_out
+            ((name,), (value,)) for name, value in decoded if name.lower() not in left_out
         ]
         recorded = Request("", request.method, (self.target + request.raw_path,), headers)
         recorded.body = body_of_bytes(content, request.headers.get("Content-Type"))
@@ -205,11 +209,16 @@ def _is_coded(request: web.Request) -> bool:
 
 def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """Return the headers without those of one connection."""
-    named = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
     kept = headers.copy()
-    for name in {*HOP_BY_HOP, *named} - {""}:
+    for name in _hop_by_hop(headers):
         kept.popall(name, None)
     return kept
+
+
+def _hop_by_hop(headers: CIMultiDictProxy[str]) -> set[str]:
+    """Return the names of the headers of one connection, in lower case."""
+    named = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
+    return {*HOP_BY_HOP, *named} - {""}
 
 
 def _of_loopback(cookie: str) -> str:
