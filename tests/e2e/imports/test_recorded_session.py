@@ -148,6 +148,19 @@ def test_an_offer_of_another_protocol_is_answered_in_this_one(
     assert "http2" not in finished.stdout.lower()
 
 
+def test_a_body_above_the_limit_is_said_and_counted(loadpilot: Loadpilot) -> None:
+    """Broken if a request is missing from the scenario and nothing says so. 2 s."""
+    with echo() as (target, received):
+        recording, url = begun(loadpilot, target)
+        with recording:
+            assert httpx.post(f"{url}/large", content=bytes((16 << 20) + 1)).status_code == 413
+            assert httpx.get(f"{url}/a").status_code == 200
+            finished = ended(recording)
+    assert [path for _, path, _, _ in received] == ["/a"]
+    assert "POST /large: a body of more than 16 MiB is not passed on" in finished.stderr
+    assert "1 requests were not recorded" in finished.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

@@ -113,7 +113,13 @@ class RecordingProxy:
         if "websocket" in request.headers.get("Upgrade", "").lower():
             self.tell(f"{request.method} {request.path}: WebSockets are not recorded")
             return web.Response(status=501, text="loadpilot record does not pass on WebSockets\n")
-        content = await request.read()
+        try:
+            content = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            what = f"a body of more than {BODY_BYTES_MAX >> 20} MiB is not passed on"
+            self.tell(f"{request.method} {request.path}: {what}")
+            self.unrecorded += 1
+            return web.Response(status=413, text=f"{what}\n")
         plain = self._plain(request, content)
         exchange = self._exchange(request, plain or b"")
         exchange.started_s = asyncio.get_running_loop().time()
