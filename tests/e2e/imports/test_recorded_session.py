@@ -6,6 +6,7 @@ import gzip
 import signal
 import socket
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -159,6 +160,23 @@ def test_a_body_above_the_limit_is_said_and_counted(loadpilot: Loadpilot) -> Non
     assert [path for _, path, _, _ in received] == ["/a"]
     assert "POST /large: a body of more than 16 MiB is not passed on" in finished.stderr
     assert "1 requests were not recorded" in finished.stderr
+
+
+def test_only_redirects_to_the_target_lead_back(loadpilot: Loadpilot) -> None:
+    """Broken if a redirect to another port becomes an address that is none. 1 s."""
+    with echo() as (target, _):
+        recording, url = begun(loadpilot, target)
+        with recording:
+
+            def led(location: str) -> str:
+                path = f"/redirect-to/{quote(location, safe='')}"
+                return httpx.get(url + path).headers["location"]
+
+            for rest in ("", "/x", "?x=1", "#x"):
+                assert led(target + rest) == url + rest
+            for other in (f"{target}0/x", "/x", "https://shop.example/x"):
+                assert led(other) == other
+            assert led(target.replace("http", "HTTP") + "/x") == f"{url}/x"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ..scenario_file.imports.bodies import body_of_bytes
 from ..scenario_file.imports.imported_scenario import Request
 from ..scenario_file.imports.recorded_exchanges import Exchange
 from ..scenario_file.imports.source import FILE_BYTES_MAX, REQUESTS_MAX
+from ..scenario_file.imports.urls import ABSOLUTE, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,8 +152,9 @@ class RecordingProxy:
 
         headers = _passed_on(answer.headers)
         location = headers.get("Location", "")
-        if location.startswith(self.target):
-            headers["Location"] = _seen_origin(request) + location[len(self.target) :]
+        absolute = ABSOLUTE.match(location)
+        if absolute is not None and origin_of(absolute[0]) == self.target:
+            headers["Location"] = _seen_origin(request) + location[absolute.end() :]
         cookies = [_of_loopback(line) for line in headers.popall("Set-Cookie", [])]
         headers.extend([("Set-Cookie", line) for line in cookies])
         passed = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
