@@ -179,6 +179,19 @@ def test_only_redirects_to_the_target_lead_back(loadpilot: Loadpilot) -> None:
             assert led(target.replace("http", "HTTP") + "/x") == f"{url}/x"
 
 
+def test_a_download_that_the_client_ends_is_no_think_time(loadpilot: Loadpilot) -> None:
+    """Broken if an aborted response makes each user wait for a minute. 2 s."""
+    with echo(answers={"/large": ("identity", bytes(32 << 20))}) as (target, _):
+        recording, url = begun(loadpilot, target)
+        with recording:
+            with httpx.stream("GET", f"{url}/large") as answer:
+                assert next(answer.iter_raw(1))
+            assert httpx.get(f"{url}/a").status_code == 200
+            finished = ended(recording)
+    assert "2 requests were recorded" in finished.stderr
+    assert "think times" not in finished.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

@@ -137,14 +137,15 @@ class RecordingProxy:
         except (ClientError, TimeoutError, OSError) as error:
             self.tell(f"{request.method} {request.path}: the target does not answer: {error}")
             return web.Response(status=502, text=f"the target does not answer: {error}\n")
-        async with answer:
-            exchange.status = answer.status
-            exchange.resource = answer.headers.get("Content-Type", "")
-            exchange.set_cookies = frozenset(answer.cookies)
-            self._keep(exchange, plain)
-            passed = await self._pass_back(request, answer)
-        exchange.ended_s = asyncio.get_running_loop().time()
-        return passed
+        try:
+            async with answer:
+                exchange.status = answer.status
+                exchange.resource = answer.headers.get("Content-Type", "")
+                exchange.set_cookies = frozenset(answer.cookies)
+                self._keep(exchange, plain)
+                return await self._pass_back(request, answer)
+        finally:  # also where the client ends the response
+            exchange.ended_s = asyncio.get_running_loop().time()
 
     async def _pass_back(self, request: web.Request, answer: ClientResponse) -> web.StreamResponse:
         """Send the response of the target to the client."""
