@@ -192,6 +192,27 @@ def test_a_download_that_the_client_ends_is_no_think_time(loadpilot: Loadpilot) 
     assert "think times" not in finished.stderr
 
 
+def test_cookies_whose_names_need_tls_are_kept(loadpilot: Loadpilot) -> None:
+    """Broken if a browser refuses __Host- and __Secure- cookies, or if target or scenario get them
+    under another name. 1 s."""
+    with echo() as (target, received):
+        recording, url = begun(loadpilot, target)
+        with recording, httpx.Client(base_url=url) as client:
+            client.get("/set-prefixed-cookies")
+            kept = {cookie.name: (cookie.value, cookie.secure) for cookie in client.cookies.jar}
+            client.get("/a")
+            client.get("/b", headers={"Cookie": "a__Host-x=1; recorded__Host-other=o-1"})
+            finished = ended(recording)
+    assert kept == {"recorded__Host-sid": ("h-1", False), "recorded__Secure-id": ("s-1", False)}
+    cookies = [dict(headers).get("cookie") for _, _, headers, _ in received]
+    assert cookies[1] is not None
+    assert {*cookies[1].split("; ")} == {"__Host-sid=h-1", "__Secure-id=s-1"}
+    assert cookies[2] == "a__Host-x=1; __Host-other=o-1"
+    assert "cookies that the target sets are left to each user" in finished.stderr
+    assert '"__Host-other"' in finished.stdout
+    assert "recorded__" not in finished.stdout
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

@@ -51,6 +51,11 @@ class Echo(BaseHTTPRequestHandler):
                 ("Set-Cookie", "gone=g; Max-Age=0"),
                 ("Set-Cookie", "safe=x; Secure"),
             ]
+        elif path == "/set-prefixed-cookies":
+            headers += [
+                ("Set-Cookie", "__Host-sid=h-1; Path=/; Secure; HttpOnly"),
+                ("Set-Cookie", "__Secure-id=s-1; secure; Path=/"),
+            ]
         elif path.startswith("/redirect/"):
             status = int(path.split("/")[2])
             headers.append(("Location", "/landed?from=" + path.split("/")[3]))

@@ -1,7 +1,8 @@
 """A reverse proxy on loopback that records what passes through it, for ``loadpilot record``.
 
 It sends each request on as it came, but for what names the proxy itself, and notes request and
-response for the scenario. Bodies of responses are passed on piece by piece and not kept.
+response for the scenario: bodies without their content coding, so that secrets in them are found.
+Bodies of responses are passed on piece by piece and not kept.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ ZLIB_OR_GZIP = 47
 """Window bits with which zlib detects which of the two a body is."""
 UNKEPT = re.compile(r"(?i)secure|samesite=none|domain=.*")
 """Attributes with which a client does not keep a cookie for http on loopback."""
+NAMED_FOR_TLS = re.compile(r"(?i)__(?:host|http|secure)-")
+"""Beginning of the names of cookies that clients keep with Secure only."""
+RENAMED = "recorded"
+"""Prefix of such a name between client and proxy."""
+RENAMED_COOKIE = re.compile(rf"(?i)(^|;\s*){RENAMED}(?=__(?:host|http|secure)-)")
 
 
 @dataclass(slots=True)
@@ -127,6 +133,8 @@ class RecordingProxy:
         url = URL(self.target + request.raw_path, encoded=True)
         headers = _passed_on(request.headers)
         headers["Host"] = URL(self.target).authority
+        if "Cookie" in headers:
+            headers["Cookie"] = _of_target("; ".join(headers.getall("Cookie")))
         for name in ("Origin", "Referer"):
             if name in headers:
                 headers[name] = headers[name].replace(_seen_origin(request), self.target, 1)
@@ -189,7 +197,9 @@ class RecordingProxy:
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers
         )
         headers: Pairs = [
-            ((name,), (value,)) for name, value in decoded if name.lower() not in left_out
+            ((name,), (_of_target(value) if name.lower() == "cookie" else value,))
+            for name, value in decoded
+            if name.lower() not in left_out
         ]
         recorded = Request("", request.method, (self.target + request.raw_path,), headers)
         recorded.body = body_of_bytes(content, request.headers.get("Content-Type"))
@@ -235,4 +245,10 @@ def _of_loopback(cookie: str) -> str:
     pair, *attributes = cookie.split(";")
     # Without Secure a client refuses a cookie for all sites, SameSite=None.
     kept = [one for one in attributes if not UNKEPT.fullmatch(one.strip())]
-    return ";".join([pair, *kept])
+    pair = pair.lstrip()
+    return ";".join([f"{RENAMED}{pair}" if NAMED_FOR_TLS.match(pair) else pair, *kept])
+
+
+def _of_target(cookies: str) -> str:
+    """Return a Cookie header with the names that the target gave."""
+    return RENAMED_COOKIE.sub(r"\1", cookies)
