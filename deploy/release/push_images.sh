@@ -4,6 +4,7 @@
 #     push_images.sh build VERSION amd64|arm64   on a machine of that kind: REGISTRY/NAME:VERSION-ARCH
 #     push_images.sh join VERSION                one image of both kinds: VERSION, MINOR and latest
 #
+# MINOR and latest stay where a newer release has them.
 # REGISTRY: registry and folder, such as ghcr.io/owner. Docker is logged in there.
 set -eu
 
@@ -26,13 +27,18 @@ build() { # version, architecture
 }
 
 join() { # version
-    version="$1"
+    version="$1" minor="${1%.*}"
+    newest="$(deploy/release/newest.sh "$version")"
+    newest_fix="$(deploy/release/newest.sh "$version" "$minor.")"
     for role in $ROLES; do
         image="$REGISTRY/loadpilot-$role"
         set -- --tag "$image:$version"
         case "$version" in
             *-*) ;; # a pre-release is pulled by its name only
-            *) set -- "$@" --tag "$image:${version%.*}" --tag "$image:latest" ;;
+            *)
+                [ "$newest_fix" != "$version" ] || set -- "$@" --tag "$image:$minor"
+                [ "$newest" != "$version" ] || set -- "$@" --tag "$image:latest"
+                ;;
         esac
         docker buildx imagetools create "$@" "$image:$version-amd64" "$image:$version-arm64"
     done

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,13 @@ class Checkout:
             [GIT, *plain, *words], cwd=self.root, capture_output=True, text=True, check=True
         )
         return ran.stdout.strip()
+
+    def tag(self, *names: str) -> None:
+        """Make it a clone with the tags of these releases."""
+        self.git("init", "-q")
+        self.git("commit", "-q", "--allow-empty", "-m", "first")
+        for name in names:
+            self.git("tag", name)
 
 
 @pytest.fixture
@@ -157,6 +165,7 @@ def test_images_are_built_for_each_architecture_and_joined(checkout: Checkout) -
     """Broken if an image of a fleet is missing, lacks an architecture, does not name its commit, if
     a pre-release becomes what `latest` is, or if an owner with capitals cannot publish."""
     checkout.stub("docker")
+    checkout.tag()
     settings = {"REGISTRY": "ghcr.io/Made", "LOADPILOT_COMMIT": "b" * 40}
     script = f"{SCRIPTS}/push_images.sh"
     assert checkout.run(script, "build", "1.2.3", "arm64", **settings).returncode == 0
@@ -179,6 +188,43 @@ def test_images_are_built_for_each_architecture_and_joined(checkout: Checkout) -
     assert checkout.run(script, "join", "1.3.0-rc.1", **settings).returncode == 0
     assert [call for call in checkout.called()[8:] if "latest" in call or ":1.3 " in call] == []
     assert len(checkout.called()) == 12
+
+
+@pytest.mark.parametrize(
+    ("version", "moved"),
+    [
+        ("0.1.5", ["0.1"]),
+        ("0.1.3", []),
+        ("0.10.2", ["0.10", "latest"]),
+        ("0.9.9", ["0.9"]),
+    ],
+)
+def test_latest_is_the_newest_release(checkout: Checkout, version: str, moved: list[str]) -> None:
+    """Broken if a fix of an older version takes `latest`, or one of its minor version, back."""
+    checkout.stub("docker")
+    checkout.tag("v0.1.4", "v0.2.0", "v0.10.1", "v0.11.0-rc.1", "v1", f"v{version}")
+    script = f"{SCRIPTS}/push_images.sh"
+    ran = checkout.run(script, "join", version, REGISTRY="ghcr.io/made")
+    assert ran.returncode == 0, ran.stderr
+    for role, call in zip(ROLES, checkout.called(), strict=True):
+        words = call.split()
+        tags = [word for before, word in pairwise(words) if before == "--tag"]
+        assert tags == [f"ghcr.io/made/loadpilot-{role}:{one}" for one in [version, *moved]]
+
+
+def test_a_clone_without_tags_moves_nothing(checkout: Checkout, tmp_path: Path) -> None:
+    """Broken if a shallow clone, which does not know newer releases, takes `latest` back."""
+    checkout.stub("docker")
+    checkout.git("init", "-q")
+    checkout.git("add", "-A")
+    checkout.git("commit", "-qm", "first")
+    whole = checkout.root.rename(tmp_path / "whole")
+    address = f"file://{whole}"
+    subprocess.run([GIT, "clone", "-q", "--depth", "1", address, checkout.root], check=True)
+    ran = checkout.run(f"{SCRIPTS}/push_images.sh", "join", "1.2.3", REGISTRY="ghcr.io/made")
+    assert ran.returncode != 0
+    assert "needs all tags" in ran.stderr
+    assert checkout.called() == []
 
 
 def test_a_role_that_is_pushed_is_a_stage_of_the_dockerfile() -> None:
