@@ -179,8 +179,9 @@ def cluster(folder: Path, objects: Mapping[str, dict[str, Any]] | None = None) -
             thread.join()
 
 
-CLOSED, GRAFANA = "Agents may connect to no target yet", "svc/loadpilot-grafana"
-"""Notes of the chart: without targets, and with monitoring."""
+CLOSED, GRAFANA = "The network policy closes all targets so far", "svc/loadpilot-grafana"
+PUBLIC = "Agents may connect to public addresses only"
+"""Notes of the chart: without targets, with monitoring, and without targets and policies."""
 INSTALLED = {"targets": {"public": True}, "monitoring": {"enabled": False}}
 
 
@@ -188,6 +189,7 @@ INSTALLED = {"targets": {"public": True}, "monitoring": {"enabled": False}}
     ("installed", "words", "notes"),
     [
         (None, [], {CLOSED, GRAFANA}),
+        (None, ["--set", "networkPolicy.enabled=false"], {PUBLIC, GRAFANA}),
         (INSTALLED, [], set()),
         (INSTALLED, ["-a", "5"], set()),
         (INSTALLED, ["--set", "agent.tag=9.9"], set()),
@@ -221,7 +223,7 @@ def test_an_upgrade_keeps_the_values_of_earlier_ones(
         ran = loadpilot("deploy", "-n", "perf", *words, path=with_helm, environ=environ)
     assert ran.returncode == PASSED, ran.stderr
     assert f"LoadPilot {VERSION} is in namespace perf" in ran.stdout
-    assert {note for note in (CLOSED, GRAFANA) if note in ran.stdout} == notes
+    assert {note for note in (CLOSED, PUBLIC, GRAFANA) if note in ran.stdout} == notes
 
 
 MADE = {"meta.helm.sh/release-name": RELEASE}

@@ -1,4 +1,4 @@
-{{/* What agents open beside public addresses, as a list in JSON. */}}
+{{/* What agents open beside public addresses, which they always open: a list in JSON. */}}
 {{- define "loadpilot.openTargets" -}}
 {{- $open := .Values.targets.networks -}}
 {{- range .Values.targets.services }}{{ $open = append $open .host }}{{ end -}}
