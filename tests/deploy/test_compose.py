@@ -258,6 +258,25 @@ def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
         assert held == {role, "nats"}
 
 
+def test_new_keys_need_one_volume_to_be_deleted(tmp_path: Path) -> None:
+    """Broken if certificates that end leave a fleet with parts that do not trust each other."""
+    place = keys(tmp_path / "keys")
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    shutil.rmtree(place / "nats")
+    keys(place)
+    stay = {path for path, content in before.items() if path.read_bytes() == content}
+    assert {str(path.relative_to(place)) for path in stay} == {
+        "gateway/metrics-token",
+        "grafana/password",
+        "nats/complete",
+        "prometheus/metrics-token",
+    }
+    for role in (*ROLES, "prometheus"):
+        for part in ("nats", "gateway"):
+            judge = ["openssl", "verify", "-CAfile", place / role / "ca.pem"]
+            subprocess.run([*judge, place / part / f"{part}.pem"], check=True, capture_output=True)
+
+
 def test_monitoring_of_an_older_fleet_gets_its_keys(tmp_path: Path) -> None:
     """Broken if a fleet whose keys were made before needs new ones, to be monitored."""
     place = keys(tmp_path / "keys")
