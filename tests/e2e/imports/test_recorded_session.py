@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import signal
 import socket
+import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import httpx
 import pytest
 from tests.e2e.imports.request_comparison import seen
-from tests.oracle.oracle import Oracle, built_binary
-
+from tests.e2e.support.certificates import identity
 from tests.e2e.support.echo import echo
+from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,19 +180,6 @@ def test_only_redirects_to_the_target_lead_back(loadpilot: Loadpilot) -> None:
             assert led(target.replace("http", "HTTP") + "/x") == f"{url}/x"
 
 
-def test_a_download_that_the_client_ends_is_no_think_time(loadpilot: Loadpilot) -> None:
-    """Broken if an aborted response makes each user wait for a minute. 2 s."""
-    with echo(answers={"/large": ("identity", bytes(32 << 20))}) as (target, _):
-        recording, url = begun(loadpilot, target)
-        with recording:
-            with httpx.stream("GET", f"{url}/large") as answer:
-                assert next(answer.iter_raw(1))
-            assert httpx.get(f"{url}/a").status_code == 200
-            finished = ended(recording)
-    assert "2 requests were recorded" in finished.stderr
-    assert "think times" not in finished.stderr
-
-
 def test_cookies_whose_names_need_tls_are_kept(loadpilot: Loadpilot) -> None:
     """Broken if a browser refuses __Host- and __Secure- cookies, or if target or scenario get them
     under another name. 1 s."""
@@ -211,6 +199,35 @@ def test_cookies_whose_names_need_tls_are_kept(loadpilot: Loadpilot) -> None:
     assert "cookies that the target sets are left to each user" in finished.stderr
     assert '"__Host-other"' in finished.stdout
     assert "recorded__" not in finished.stdout
+
+
+def test_a_download_that_the_client_ends_is_no_think_time(loadpilot: Loadpilot) -> None:
+    """Broken if an aborted response makes each user wait for a minute. 2 s."""
+    with echo(answers={"/large": ("identity", bytes(32 << 20))}) as (target, _):
+        recording, url = begun(loadpilot, target)
+        with recording:
+            with httpx.stream("GET", f"{url}/large") as answer:
+                assert next(answer.iter_raw(1))
+            assert httpx.get(f"{url}/a").status_code == 200
+            finished = ended(recording)
+    assert "2 requests were recorded" in finished.stderr
+    assert "think times" not in finished.stderr
+
+
+def test_an_authority_of_ones_own_is_named_by_the_environment(
+    loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a target is reached whose certificate nothing vouches for, or none with an
+    authority of its own. 2 s."""
+    own = identity(tmp_path / "tls", "IP:127.0.0.1")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(own.cert, own.key)
+    with echo(tls) as (target, _):
+        for status in (502, 200):
+            recording, url = begun(loadpilot, target)
+            with recording:
+                assert httpx.get(f"{url}/a").status_code == status
+            monkeypatch.setenv("SSL_CERT_FILE", str(own.authority))
 
 
 @pytest.mark.parametrize(
