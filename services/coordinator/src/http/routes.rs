@@ -15,6 +15,7 @@ use loadpilot_events::refusal::Problem;
 use loadpilot_events::{OwnerId, RunId, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::api::Api;
 use super::error::HttpError;
@@ -108,15 +109,21 @@ async fn run(
     if let Some(reason) = api.status.unready() {
         return Err(HttpError::Unavailable(reason.to_owned()));
     }
-    let permit = api.follow_permits.clone().try_acquire_owned();
-    let permit =
-        permit.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))?;
+    let permit = match query.detach {
+        true => None,
+        false => Some(follow_permit(&api)?),
+    };
     let posted = read(&api, request).await?;
     let (attached, run) = submit(&api, posted, query.detach).await?;
-    let Some(attached) = attached else {
+    let Some((attached, permit)) = attached.zip(permit) else {
         return Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response());
     };
     follow::answer(api, attached, permit, query.events).await
+}
+
+fn follow_permit(api: &Api) -> Result<OwnedSemaphorePermit, HttpError> {
+    let permit = api.follow_permits.clone().try_acquire_owned();
+    permit.map_err(|_| HttpError::Unavailable("too many runs are followed here".to_owned()))
 }
 
 async fn read(api: &Api, request: Request) -> Result<PostedRun, HttpError> {
@@ -174,4 +181,64 @@ async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Respons
     // The kill switch is no event: this request stores its author.
     session.stop(&run, BY_HALT).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::body::Body;
+    use loadpilot_bus::Bus;
+    use loadpilot_events::wire::subject::Subjects;
+    use tokio::sync::{Semaphore, watch};
+
+    use super::super::status::{Facts, Status};
+    use super::*;
+
+    /// The interface of a coordinator that follows as many runs as it can.
+    async fn busy_api() -> Api {
+        let bus = Bus::memory();
+        bus.open_log().await.expect("streams");
+        let status = Status::default();
+        status.set(Facts {
+            caught_up: true,
+            linked: true,
+            runs_open: 0,
+            agents_heard: 0,
+            agents_wanted: 0,
+        });
+        Api {
+            bus,
+            subjects: Subjects::new("lp", "local").expect("tokens"),
+            status,
+            token: None,
+            is_tls: false,
+            body_permits: Arc::new(Semaphore::new(1)),
+            follow_permits: Arc::new(Semaphore::new(0)),
+            ending: watch::channel(false).1,
+            exported_runs: None,
+        }
+    }
+
+    /// Broken if a run that no caller follows is refused since others are followed.
+    #[tokio::test]
+    async fn a_detached_run_needs_no_room_to_follow_it() {
+        let api = busy_api().await;
+        for detach in [true, false] {
+            let query = Query(RunQuery {
+                detach,
+                events: false,
+            });
+            let plan = include_str!("../../../../proto/golden/plan-closed.v1.json");
+            let posted = Request::builder()
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(Body::from(plan))
+                .expect("a request");
+            match run(State(api.clone()), Ok(query), posted).await {
+                Ok(answer) => assert!(detach && answer.status() == StatusCode::ACCEPTED),
+                Err(HttpError::Unavailable(_)) => assert!(!detach),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
 }
