@@ -173,9 +173,9 @@ impl OpenRun {
         state.requested.is_some() && state.created.is_none() && !state.over
     }
 
-    /// Whether nothing is being decided about it.
-    pub(crate) fn is_undecided(&self) -> bool {
-        self.activity == Activity::Idle && !self.has_newer_decision
+    /// Whether something is being decided about it.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.activity != Activity::Idle
     }
 
     /// What its admission depends on.

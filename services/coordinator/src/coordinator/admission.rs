@@ -107,17 +107,25 @@ impl AdmissionQueue {
         if self.activity != Activity::Idle || !is_due {
             return None;
         }
-        self.is_stale = false;
         let waiting = self.waiting(open_runs);
-        // A run about which something is being decided already may be on its way to a refusal.
-        let waiting = waiting.filter(|(_, open_run)| open_run.is_undecided());
+        // Coordinators of a later version admit the others.
+        let waiting = waiting.filter(|(_, open_run)| !open_run.has_newer_decision);
         let waiting: Vec<Waiting> = waiting
             .map(|(run, open_run)| open_run.waiting(run))
             .collect();
         self.recheck_at = (!waiting.is_empty() && tenants.max_runs_per_agent.is_some())
             .then(|| now.plus_us(RECHECK_US));
         let is_open = |run: &RunId| open_runs.contains_key(run);
-        let Some(decision) = admit(&self.state, &waiting, is_open, tenants, agents) else {
+        let decision = admit(&self.state, &waiting, is_open, tenants, agents);
+        // A run about which something is being decided may be on its way to a refusal. It keeps its
+        // turn until that is known: the decision stays due.
+        let chosen = decision.as_ref().map(AdmissionDecision::run);
+        let chosen = chosen.and_then(|run| open_runs.get(run));
+        self.is_stale = chosen.is_some_and(OpenRun::is_busy);
+        if self.is_stale {
+            return None;
+        }
+        let Some(decision) = decision else {
             for (run, found) in self.places(open_runs, tenants, agents, now) {
                 if let Some(open_run) = open_runs.get_mut(&run) {
                     open_run.hold_back(NotAdmitted {

@@ -8,7 +8,7 @@ use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{OwnerId, TenantId};
 use serde_json::json;
 
-use super::world::{SECOND, T0, World, request, run, settings, subjects};
+use super::world::{SECOND, T0, World, agent, beat, request, run, settings, subjects};
 use crate::append::{Outcome, PendingAppend};
 use crate::coordinator::Coordinator;
 use crate::run_state::Effect;
@@ -23,6 +23,11 @@ fn of_shop() -> Subjects {
 
 /// A coordinator of a fleet whose only tenant has these limits.
 fn limited(admission: AdmissionRules) -> World {
+    fleet(admission, None)
+}
+
+/// The same of a fleet whose agents serve this number of runs at a time.
+fn fleet(admission: AdmissionRules, max_runs_per_agent: Option<u32>) -> World {
     let mut settings = settings(false);
     let rules = TenantRules {
         admission,
@@ -31,7 +36,7 @@ fn limited(admission: AdmissionRules) -> World {
     settings.policy.tenants = Some(Tenants {
         file: "fleet.toml".to_owned(),
         rules: [(shop(), rules)].into(),
-        max_runs_per_agent: None,
+        max_runs_per_agent,
         ownership_key: None,
     });
     let mut world = World::new(false);
@@ -293,4 +298,56 @@ fn runs_that_may_not_wait_are_refused() {
         let problems: Vec<String> = refused.problems.iter().map(ToString::to_string).collect();
         assert_eq!(problems, [problem]);
     }
+}
+
+/// A fleet of two agents where r1 uses one, r2 has a reservation for both, and the place of r2 is
+/// being stored.
+fn with_a_reservation() -> (World, PendingAppend) {
+    let mut world = fleet(AdmissionRules::default(), Some(1));
+    for name in ["a", "b"] {
+        let now = world.now;
+        world.coordinator.heard_agent(agent(name), &beat(&[]), now);
+    }
+    ask(&mut world, "r1");
+    decide(&mut world, "RunAdmitted", "r1");
+    create(&mut world);
+    let mut large = request();
+    large["agents"]["want"] = json!(2);
+    world.tell(&of_shop().req(&run("r2")), &large);
+    decide(&mut world, "AgentsReserved", "r2");
+    let place = world.pending();
+    assert!(matches!(place.decision, Decision::RunQueued(_)));
+    (world, place)
+}
+
+/// Broken if a run is admitted past a reservation, or takes it over, while something about the
+/// reserved run is being stored: the tail may be faster than the acknowledgement.
+#[test]
+fn a_reservation_holds_while_the_place_of_its_run_is_stored() {
+    let (mut world, place) = with_a_reservation();
+    let decision = serde_json::to_value(&place.decision).expect("JSON");
+    let seq = world.tell(&place.subject, &decision);
+    ask(&mut world, "r3");
+    let found = places(&mut world);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("r3: waiting: place 2 of 2"),
+        "{found:?}"
+    );
+    world.none();
+
+    // No agent offers capacity to r1: it is over, and both agents are free.
+    world.now = world.now.plus_us(5 * SECOND);
+    let over = store(&mut world);
+    assert!(matches!(over, Decision::RunRefused(_)), "{over:?}");
+    let effects = world.coordinator.next(world.now);
+    let [Effect::Shred(..), Effect::Admit(released)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    win_admission(&mut world, released);
+    assert_eq!(released.decision.name(), "RunReleased");
+    world.none();
+    let outcome = Outcome::Stored { seq };
+    world.coordinator.appended(&place.run, &outcome, world.now);
+    decide(&mut world, "RunAdmitted", "r2");
 }
