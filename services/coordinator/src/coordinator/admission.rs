@@ -194,6 +194,22 @@ impl AdmissionQueue {
         self.settle();
     }
 
+    /// Shortens waits that a clock set back has made too long.
+    pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
+        let most = now.plus_us(FULL_RETRY_DELAY_US);
+        match &mut self.activity {
+            Activity::AwaitingTail {
+                ask_at: instant, ..
+            }
+            | Activity::BackingOff { until: instant } => {
+                *instant = (*instant).min(most);
+            }
+            Activity::Idle | Activity::Appending { .. } | Activity::ReadingLast => {}
+        }
+        // The number of agents is looked at now.
+        self.is_stale = true;
+    }
+
     /// The next time at which it may have an effect without an event.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
         match self.activity {

@@ -263,6 +263,9 @@ impl Coordinator {
         self.open_runs
             .values_mut()
             .for_each(|open_run| open_run.clock_was_set(now));
+        self.admission
+            .iter_mut()
+            .for_each(|admission| admission.clock_was_set(now));
     }
 
     /// Sets whether the bus is connected; nothing is decided while it is not.

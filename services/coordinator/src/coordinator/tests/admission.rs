@@ -351,3 +351,23 @@ fn a_reservation_holds_while_the_place_of_its_run_is_stored() {
     world.coordinator.appended(&place.run, &outcome, world.now);
     decide(&mut world, "RunAdmitted", "r2");
 }
+
+/// Broken if a clock that is set back delays the next admission by as much.
+#[test]
+fn a_clock_set_back_does_not_delay_an_admission() {
+    let mut world = limited(one_at_a_time());
+    world.now = T0.plus_us(3_600 * SECOND);
+    ask(&mut world, "r1");
+    admission(&mut world);
+    let fault = loadpilot_bus::Fault::Disconnected;
+    let outcome = Outcome::Fault(fault);
+    world.coordinator.admission_appended(&outcome, world.now);
+    world.none();
+    world.now = T0;
+    world.coordinator.listen_again(world.now);
+    world.none();
+    let retried_at = world.coordinator.wake_at().expect("it tries again");
+    assert!(retried_at <= T0.plus_us(5 * SECOND), "{retried_at:?}");
+    world.now = retried_at;
+    decide(&mut world, "RunAdmitted", "r1");
+}
