@@ -167,6 +167,12 @@ impl OpenRun {
         }
     }
 
+    /// Whether its log has the request for it, or a decision. A setup whose run was stopped before
+    /// its request has neither.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.state.requested.is_some() || self.ctl_last > 0
+    }
+
     /// Whether it was requested and is neither created nor over.
     pub(crate) fn is_requested_only(&self) -> bool {
         let state = &self.state;

@@ -319,7 +319,7 @@ impl Coordinator {
     /// Whether no run is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.open_runs.is_empty()
+        !self.open_runs.values().any(OpenRun::is_requested)
     }
 
     /// The next time at which an effect may be due without an event.
@@ -335,10 +335,11 @@ impl Coordinator {
     pub(crate) fn facts(&self, now: Timestamp) -> Facts {
         let lost_us = self.settings.policy.lost_us;
         let processes = self.observations.agents.values();
+        let open_runs = self.open_runs.values();
         Facts {
             caught_up: self.caught_up,
             linked: self.linked,
-            runs_open: self.open_runs.len(),
+            runs_open: open_runs.filter(|run| run.is_requested()).count(),
             agents_heard: processes
                 .filter(|process| now < process.at.plus_us(lost_us))
                 .count(),
