@@ -318,6 +318,10 @@ impl OpenRun {
         let Activity::Appending { expected, ends } = self.activity else {
             return;
         };
+        if !matches!(outcome, Outcome::Stored { .. }) {
+            // Deltas may be stored before the next attempt.
+            self.data_head = None;
+        }
         let ask_at = now.plus_us(TAIL_TIMEOUT_US);
         self.activity = match outcome {
             Outcome::Stored { seq } => Activity::AwaitingTail { seq: *seq, ask_at },

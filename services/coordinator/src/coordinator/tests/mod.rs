@@ -263,7 +263,8 @@ fn news_of_a_finished_run_go_to_agents_that_name_it() {
     world.none();
 }
 
-/// Broken if a run goes on, or ends without that reason, when the log is full.
+/// Broken if a run goes on, or ends without that reason, when the log is full, or if its seal
+/// leaves out deltas that were stored before it.
 #[test]
 fn a_full_log_ends_the_run() {
     let mut world = World::caught_up();
@@ -283,8 +284,10 @@ fn a_full_log_ends_the_run() {
         .appended(&pending.run, &Outcome::Full, world.now);
     world.none();
     world.now = world.coordinator.wake_at().expect("it tries again");
+    // Agents stored deltas meanwhile.
+    world.head(5);
     let seal = world.seal();
-    assert_eq!((seal.ending, seal.data_seq), (Ending::LogFull, 3));
+    assert_eq!((seal.ending, seal.data_seq), (Ending::LogFull, 5));
 
     // A run whose creation does not fit is refused.
     let (bytes, limit) = (2_000_000, 1_048_576);
