@@ -22,10 +22,12 @@ impl Run<'_> {
         let (&request, (wanted, by)) = steering.unanswered.first_key_value()?;
         let (by, now) = (by.clone(), self.now);
         let refused = |why| refused(request, &by, why, None);
-        if steering.answered >= STEERED_MAX {
+        let is_paused = steering.paused_at.is_some();
+        // Without an exception a run could stay paused until its end.
+        let ends_a_pause = is_paused && matches!(wanted, SteeringRequest::Resume);
+        if steering.answered >= STEERED_MAX && !ends_a_pause {
             return Some(refused(NotSteered::TooOften));
         }
-        let is_paused = steering.paused_at.is_some();
         Some(match *wanted {
             SteeringRequest::Pause if is_paused => refused(NotSteered::AlreadyPaused),
             SteeringRequest::Pause => Decision::Paused(Paused {

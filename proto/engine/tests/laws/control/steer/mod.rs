@@ -18,6 +18,7 @@ use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Envelope;
 use loadpilot_events::id::{EventId, Holder, RunId, TenantId};
+use loadpilot_events::limits::STEERED_MAX;
 use loadpilot_events::log::assign::Holding;
 use loadpilot_events::log::ctl::{
     Decision, RunCreated, ShardsAssigned, ShardsReassigned, StartScheduled, StopReason,
@@ -436,6 +437,27 @@ fn a_pause_is_one_pause() {
         Some(NotSteered::NotPaused)
     );
     assert!(matches!(story.ask(14, pause()), Some(Decision::Paused(_))));
+}
+
+/// Broken if a run that is paused when it was steered too often can never be resumed, or if more
+/// than that resume is stored.
+#[test]
+fn a_run_that_was_steered_too_often_can_still_be_resumed() {
+    let mut story = Story::new(None);
+    for _ in 1..STEERED_MAX {
+        assert_eq!(refusal(story.ask(1, resume())), Some(NotSteered::NotPaused));
+    }
+    assert!(matches!(story.ask(2, pause()), Some(Decision::Paused(_))));
+    for request in [pause(), rate(5)] {
+        let refused = refusal(story.ask(3, request));
+        assert_eq!(refused, Some(NotSteered::TooOften));
+    }
+    let resumed = story.ask(4, resume());
+    assert!(matches!(resumed, Some(Decision::Resumed(_))), "{resumed:?}");
+    for request in [resume(), pause(), rate(5)] {
+        let refused = refusal(story.ask(5, request));
+        assert_eq!(refused, Some(NotSteered::TooOften));
+    }
 }
 
 /// A request before the start is answered at the start; after a stop there is no answer.
