@@ -89,6 +89,8 @@ pub struct RunState {
     pub evt_seq: u64,
     /// The first tick of the current map.
     pub takeover_tick: u32,
+    /// The first tick of each holder: of the map since which it holds shards.
+    pub held_from: BTreeMap<Holder, u32>,
     /// The latest time of a decision: `now` never runs behind it. Clocks of agents and users do not
     /// count: a clock that is hours ahead must not make every holder look silent.
     pub latest_at: Timestamp,
@@ -226,6 +228,13 @@ impl RunState {
     }
 
     fn hand_over(&mut self, generation: Generation, holdings: &[Holding]) {
+        let takeover_tick = self.takeover_tick;
+        let mut before = std::mem::take(&mut self.held_from);
+        let first_tick = |Holding { holder, .. }: &Holding| {
+            let tick = before.remove(holder).unwrap_or(takeover_tick);
+            (holder.clone(), tick)
+        };
+        self.held_from = holdings.iter().map(first_tick).collect();
         self.generation = generation;
         self.holdings = holdings.to_vec();
         self.ever_held

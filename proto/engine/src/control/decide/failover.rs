@@ -234,7 +234,8 @@ impl Run<'_> {
     /// Whether it took shards over in a started run and did not get ready in time.
     fn is_unready(&self, holder: &Holder) -> bool {
         let started = self.state.start.is_some();
-        started && !self.state.ready.contains_key(holder) && self.now >= self.ready_deadline()
+        let is_ready = self.state.ready.contains_key(holder);
+        started && !is_ready && self.now >= self.ready_deadline(holder)
     }
 
     fn predecessor_is_dead(&self, holder: &Holder) -> bool {

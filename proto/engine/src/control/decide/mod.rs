@@ -158,7 +158,10 @@ pub fn deadline(
         None if state.generation == 0 => instants.push(created.gather_by),
         None => instants.extend(state.ready_by),
         Some(_) => {
-            instants.extend([run.takeover_at(), run.ready_deadline()]);
+            let holders = state.holdings.iter().map(|holding| &holding.holder);
+            let unready = holders.filter(|holder| !state.ready.contains_key(*holder));
+            instants.extend(unready.map(|holder| run.ready_deadline(holder)));
+            instants.push(run.takeover_at());
             instants.push(run.offered_until());
             instants.push(run.finish_by());
         }

@@ -141,14 +141,20 @@ impl Run<'_> {
 
     /// When the current map takes effect.
     pub(crate) fn takeover_at(&self) -> Timestamp {
-        let begins_us = u64::from(self.state.takeover_tick) * self.created.plan.tick_us;
-        self.start_at().plus_us(begins_us)
+        self.begin_of(self.state.takeover_tick)
     }
 
     /// Deadline for a holder that took shards over to get ready; after it the shards go to others.
-    pub(crate) fn ready_deadline(&self) -> Timestamp {
-        self.takeover_at()
+    /// No later map moves it.
+    pub(crate) fn ready_deadline(&self, holder: &Holder) -> Timestamp {
+        let held_from = self.state.held_from.get(holder).copied();
+        self.begin_of(held_from.unwrap_or(self.state.takeover_tick))
             .plus_us(readiness_us(&self.created.plan, self.policy.ready_us))
+    }
+
+    fn begin_of(&self, tick: u32) -> Timestamp {
+        let begins_us = u64::from(tick) * self.created.plan.tick_us;
+        self.start_at().plus_us(begins_us)
     }
 
     fn takeover_is_ahead(&self) -> bool {

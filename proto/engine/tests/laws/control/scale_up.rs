@@ -16,6 +16,7 @@ use loadpilot_events::log::evt::{
 };
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::start::ClockEstimate;
+use loadpilot_events::log::steer::RateChangeRequested;
 use loadpilot_events::units::{Rate, Timestamp};
 use proptest::prelude::*;
 
@@ -311,6 +312,37 @@ fn who_does_not_get_ready_gives_way() {
     let safe = story.now.plus_us(story.policy.fence_us);
     assert!(story.begins(&back) >= safe, "it may get ready this moment");
     assert!(story.decide().is_none(), "it gets no second chance");
+}
+
+/// Broken if a change of the rate gives a newcomer that is not ready more time: with a change now
+/// and then its shards would never be served.
+#[test]
+fn a_later_map_gives_no_more_time_to_get_ready() {
+    let mut story = Story::started(2, 1);
+    story.beat(1);
+    let next = story.reassigned();
+    story.now = story.begins(&next);
+    let ready_by = story.now.plus_us(story.policy.ready_us);
+    [0, 1].into_iter().for_each(|number| story.beat(number));
+    let request = Request::RateChangeRequested(RateChangeRequested {
+        by: "ann@host".to_owned(),
+        rate: Rate::per_second(5),
+        hold: None,
+    });
+    story.record(Record::Request(&request));
+    let Decision::RateChanged(changed) = story.decided() else {
+        panic!("the rate was not changed")
+    };
+    assert!(changed.from_tick > next.takeover_tick);
+    story.now = Timestamp(ready_by.0 - 1);
+    [0, 1].into_iter().for_each(|number| story.beat(number));
+    assert!(story.decide().is_none(), "it has time until then");
+    let wakes = deadline(&story.state, &story.hearing, &story.policy, story.now);
+    assert_eq!(wakes, Some(ready_by));
+    story.now = ready_by;
+    let back = story.reassigned();
+    assert_eq!(back.losses[0].reason, LossReason::NotReady);
+    assert_eq!(sizes(&back), [256]);
 }
 
 /// An agent that leaves keeps its shards until a planned move gives them to the others, and not
