@@ -36,8 +36,9 @@ CLASS = """
 @scenario(rps=5)
 class Shop:
     @task
-    def browse(self, client):
-        client.get(path(j.dumps("x")))
+    def browse(self, client, other=0):
+        result = client.get(path(j.dumps("x")))
+        assert [pandas for pandas in (lambda UNUSED: UNUSED)(result.headers)]
 result = run(Shop)
 Shop.extra = 1
 """
@@ -88,7 +89,7 @@ def test_a_class_of_a_session_gets_a_file_for_the_run(
         assert source.arguments() == ["--scenario=Shop", file.name]
         assert file.read_text().startswith("from loadpilot import scenario, task\n@scenario")
         message = source.explained(f"{file.name}:5: `name` is not a constant")
-    assert message == "notebook, line `def browse(self, client):`: `name` is not a constant"
+    assert message == "notebook, line `def browse(self, client, other=0):`: `name` is not a constant"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,6 +12,7 @@ import re
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from symtable import symtable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,17 +38,20 @@ def source_of(scenario: type, cell: str | None) -> str | None:
 def gathered(name: str, cells: list[str]) -> str:
     """Pick the statements that bind ``name`` and what they use in turn, in the cells' order."""
     statements: list[tuple[ast.stmt, str]] = []
+    names: list[tuple[set[str], set[str]]] = []
     for cell in cells:
         with suppress(SyntaxError):  # a cell of magic commands
-            statements += [(one, cell) for one in ast.parse(cell).body]
+            body = ast.parse(cell).body
+            names += [_names(one) for one in body]
+            statements += [(one, cell) for one in body]
     needed, taken = {name}, set[int]()
     is_complete = False
     while not is_complete:
         is_complete = True
-        for place, (statement, _) in enumerate(statements):
-            if place not in taken and _bound(statement) & needed:
+        for place, (bound, used) in enumerate(names):
+            if place not in taken and bound & needed:
                 taken.add(place)
-                needed |= _used(statement)
+                needed |= used
                 is_complete = False
     picked = [statements[place] for place in sorted(taken)]
     future = [_text(one, cell) for one, cell in statements if _is_future(one)]
@@ -77,25 +81,27 @@ def explained(message: str, file: str, text: str) -> str:
     return re.sub(rf"\S*{re.escape(file)}:(\d+)", line, message)
 
 
-def _bound(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds in its module; an import of all names counts as ``*``."""
-    if isinstance(statement, DEFINITIONS):
-        return {statement.name}
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(one.asname or one.name).partition(".")[0] for one in node.names}
-        elif isinstance(node, DEFINITIONS):
-            found.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-    return found
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """The names that a statement binds in its module, and those that it may read there.
 
-
-def _used(statement: ast.stmt) -> set[str]:
-    """The names that a statement may read, and those that come by imports of all names."""
-    names = (one.id for one in ast.walk(statement) if isinstance(one, ast.Name))
-    return {*names, "*"}
+    An import of all names binds ``*``, which every statement may read. Raises SyntaxError.
+    """
+    module = symtable(ast.unparse(statement), "cell", "exec")
+    bound = {one.get_name() for one in module.get_symbols() if one.is_local()}
+    if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+        bound.add("*")
+    used, scopes = {"*"}, [module]
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        # A class reads a name of its own from the module until it has bound it.
+        is_read_outside = scope.get_type() in {"module", "class"}
+        used |= {
+            one.get_name()
+            for one in scope.get_symbols()
+            if (one.is_referenced() if is_read_outside else one.is_global())
+        }
+    return bound, used
 
 
 def _is_future(statement: ast.stmt) -> bool:
