@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import linecache
-from itertools import count
+import sys
+from hashlib import sha256
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import loadpilot
+from loadpilot.dsl import spec_of
 from loadpilot.library.notebook import explained, gathered
 from loadpilot.library.scenario_source import source_of
 
@@ -46,19 +49,23 @@ TWICE = """
 def path(name):
     return "/" + name
 """
-numbers = count()
 
 
 def cell(text: str, names: dict[str, Any]) -> None:
-    """Execute a cell as an interactive session does: its source is known to linecache alone."""
-    name = f"<pyapi-cell-{next(numbers):x}>"
+    """Execute a cell as a kernel does: linecache alone has its source, under a name of its text."""
+    name = f"<pyapi-cell-{sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     exec(compile(text, name, "exec"), names)  # noqa: S102  (a cell of this test)
 
 
+def text_of(name: str, *cells: str) -> str:
+    """The statements that a name needs, of cells of which nothing was executed."""
+    return gathered(name, {str(number): text for number, text in enumerate(cells)}, {})
+
+
 def test_a_class_is_gathered_with_what_it_uses_alone() -> None:
     """Broken if loading a class runs cells that it does not need, or misses one that it does."""
-    text = gathered("Shop", [IMPORTS, DEFINED, "%timeit pass", CLASS])
+    text = text_of("Shop", IMPORTS, DEFINED, "%timeit pass", CLASS)
     assert [ast.unparse(one).split("\n")[0] for one in ast.parse(text).body] == [
         "from __future__ import annotations",
         "import random, json as j",
@@ -67,12 +74,12 @@ def test_a_class_is_gathered_with_what_it_uses_alone() -> None:
         "def path(name):",
         "@scenario(rps=5)",
     ]
-    assert "# kept" in gathered("a", ["a = [  # kept\n1]"])
+    assert "# kept" in text_of("a", "a = [  # kept\n1]")
 
 
 def test_the_last_definition_of_a_name_counts() -> None:
     """Broken if a cell that was corrected and executed again has no effect."""
-    text = gathered("Shop", [DEFINED, CLASS, TWICE])
+    text = text_of("Shop", DEFINED, CLASS, TWICE)
     assert text.index("return f") < text.index('return "/"')
 
 
@@ -89,8 +96,47 @@ def test_a_class_of_a_session_gets_a_file_for_the_run(
         assert source.arguments() == ["--scenario=Shop", file.name]
         assert file.read_text().startswith("from loadpilot import scenario, task\n@scenario")
         message = source.explained(f"{file.name}:5: `name` is not a constant")
-    assert message == "notebook, line `def browse(self, client, other=0):`: `name` is not a constant"
+    assert (
+        message == "notebook, line `def browse(self, client, other=0):`: `name` is not a constant"
+    )
     assert list(tmp_path.iterdir()) == []
+
+
+EDITED = {
+    'def path(name):\n    return "/old"': 'def path(name):\n    return "/new"',
+    "RPS: int = 5": "RPS: int = 6",
+    """@scenario(rps=RPS)
+class Edited:
+    @task
+    def browse(self, client):
+        client.get(path("x"))""": """@scenario(rps=RPS)
+class Edited:
+    @task
+    def other(self, client):
+        client.get(path("y"))""",
+}
+
+
+def test_a_cell_that_was_edited_back_counts_as_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a function, a constant or a class runs as it was before its last edit: the name of
+    a cell with a text of before keeps its place among the cells."""
+    monkeypatch.chdir(tmp_path)
+    session = ModuleType("edited")
+    monkeypatch.setitem(sys.modules, "edited", session)
+    names = session.__dict__
+    cell("from loadpilot import scenario, task", names)
+    for texts in (EDITED, EDITED.values(), EDITED):
+        for text in texts:
+            cell(text, names)
+    with source_of(names["Edited"]) as source:
+        loaded: dict[str, Any] = {"__name__": "loaded"}
+        exec((tmp_path / source.path).read_text(), loaded)  # noqa: S102  (cells of this test)
+    assert loaded["path"]("x") == "/old"
+    assert loaded["RPS"] == 5
+    assert "browse" in vars(loaded["Edited"])
+    assert spec_of(loaded["Edited"]) == spec_of(names["Edited"])
 
 
 def test_a_line_that_is_not_there_keeps_its_message() -> None:

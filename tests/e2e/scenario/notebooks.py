@@ -12,6 +12,7 @@ import ast
 import json
 import linecache
 import sys
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,9 +24,10 @@ def cells(notebook: Path) -> list[str]:
     return ["".join(one["source"]) for one in content["cells"] if one["cell_type"] == "code"]
 
 
-def execute(number: int, text: str, names: dict[str, Any]) -> None:
-    """Executes one cell."""
-    name = f"/tmp/kernel_0/{number:08x}.py"  # noqa: S108  (a name as kernels have it, no file)
+def execute(text: str, names: dict[str, Any]) -> None:
+    """Executes one cell. Kernels name it by its text, also when that was executed before."""
+    digest = sha256(text.encode()).hexdigest()
+    name = f"/tmp/kernel_0/{digest[:8]}.py"  # noqa: S108  (a name as kernels have it, no file)
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     tree = ast.parse(text)
     shown = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
@@ -39,8 +41,8 @@ def execute(number: int, text: str, names: dict[str, Any]) -> None:
 def main() -> None:
     session = ModuleType("__main__")
     sys.modules["__main__"] = session
-    for number, text in enumerate(cells(Path(sys.argv[1]))):
-        execute(number, text, session.__dict__)
+    for text in cells(Path(sys.argv[1])):
+        execute(text, session.__dict__)
 
 
 if __name__ == "__main__":

@@ -9,53 +9,73 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import sys
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from symtable import symtable
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 HEX = re.compile(r"[0-9a-f]+")
 
 
-def source_of(scenario: type, cell: str | None) -> str | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A statement of a cell."""
+
+    tree: ast.stmt
+    text: str
+    """Its lines, with its decorators."""
+    file: str
+    """File name of its cell."""
+    bound: set[str]
+    """The names that it binds in its module."""
+    used: set[str]
+    """The names that it may read there."""
+
+
+def source_of(scenario: type) -> str | None:
     """Gather the statements that a class needs; None when its cell has no source.
 
-    ``cell`` is the file name in the code of the class. The other cells are the sources that Python
-    keeps under names of the same form.
+    The other cells are the sources that Python keeps under names of the same form.
     """
+    cell = _made_in(scenario)
     if cell is None or not linecache.getlines(cell):
         return None
     form = HEX.sub("", cell)
-    cells = [name for name in linecache.cache if HEX.sub("", name) == form]
-    return gathered(scenario.__name__, ["".join(linecache.getlines(name)) for name in cells])
+    names = [name for name in list(linecache.cache) if HEX.sub("", name) == form]
+    cells = {name: "".join(linecache.getlines(name)) for name in names}
+    session = sys.modules.get(scenario.__module__)
+    values = {} if session is None else vars(session)
+    return gathered(scenario.__name__, cells, {**values, scenario.__name__: scenario})
 
 
-def gathered(name: str, cells: list[str]) -> str:
-    """Pick the statements that bind ``name`` and what they use in turn, in the cells' order."""
-    statements: list[tuple[ast.stmt, str]] = []
-    names: list[tuple[set[str], set[str]]] = []
-    for cell in cells:
-        with suppress(SyntaxError):  # a cell of magic commands
-            body = ast.parse(cell).body
-            names += [_names(one) for one in body]
-            statements += [(one, cell) for one in body]
+def gathered(name: str, cells: Mapping[str, str], values: Mapping[str, object]) -> str:
+    """Pick the statements that bind ``name`` and what they use in turn, in the cells' order.
+
+    ``cells`` are texts by file name, ``values`` what each name has now.
+    """
+    statements = [one for file, text in cells.items() for one in _statements(file, text)]
     needed, taken = {name}, set[int]()
     is_complete = False
     while not is_complete:
         is_complete = True
-        for place, (bound, used) in enumerate(names):
-            if place not in taken and bound & needed:
+        for place, one in enumerate(statements):
+            if place not in taken and one.bound & needed:
                 taken.add(place)
-                needed |= used
+                needed |= one.used
                 is_complete = False
     picked = [statements[place] for place in sorted(taken)]
-    future = [_text(one, cell) for one, cell in statements if _is_future(one)]
-    return "\n".join([*dict.fromkeys(future), *(_text(one, cell) for one, cell in picked), ""])
+    for needed_name in sorted(needed & values.keys()):
+        _restore(needed_name, values[needed_name], picked)
+    future = [one.text for one in statements if _is_future(one.tree)]
+    return "\n".join([*dict.fromkeys(future), *(one.text for one in picked), ""])
 
 
 @contextmanager
@@ -81,6 +101,16 @@ def explained(message: str, file: str, text: str) -> str:
     return re.sub(rf"\S*{re.escape(file)}:(\d+)", line, message)
 
 
+def _statements(file: str, cell: str) -> list[Statement]:
+    """Read the statements of a cell; empty for one that Python cannot read."""
+    try:
+        return [
+            Statement(tree, _text(tree, cell), file, *_names(tree)) for tree in ast.parse(cell).body
+        ]
+    except SyntaxError:  # a cell of magic commands
+        return []
+
+
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
     """The names that a statement binds in its module, and those that it may read there.
 
@@ -102,6 +132,40 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
             if (one.is_referenced() if is_read_outside else one.is_global())
         }
     return bound, used
+
+
+def _restore(name: str, value: object, picked: list[Statement]) -> None:
+    """Repeat the statement that made the value of a name, if a later one would replace it.
+
+    A kernel names a cell by its text: a cell that is edited back to an earlier text keeps the place
+    of that, before the cells which it has replaced.
+    """
+    binding = [one for one in picked if name in one.bound]
+    if binding and _has_made(binding[-1], value) is False:
+        made = next((one for one in reversed(binding) if _has_made(one, value)), None)
+        if made is not None:
+            picked.insert(picked.index(binding[-1]) + 1, made)
+
+
+def _has_made(statement: Statement, value: object) -> bool | None:
+    """Whether a value is from this statement; None where that cannot be seen."""
+    if isinstance(statement.tree, DEFINITIONS):
+        file = _made_in(value)
+        return None if file is None else file == statement.file
+    if isinstance(statement.tree, ast.Assign | ast.AnnAssign) and statement.tree.value is not None:
+        with suppress(ValueError):
+            # Not compared: objects in a list may have an equality of their own.
+            return repr(ast.literal_eval(statement.tree.value)) == repr(value)
+    return None
+
+
+def _made_in(value: object) -> str | None:
+    """The file name in the code of a function, or of the own functions of a class."""
+    if isinstance(value, type):
+        functions = (one for one in vars(value).values() if isinstance(one, FunctionType))
+        own = (one for one in functions if one.__module__ == value.__module__)
+        return next((one.__code__.co_filename for one in own), None)
+    return value.__code__.co_filename if isinstance(value, FunctionType) else None
 
 
 def _is_future(statement: ast.stmt) -> bool:

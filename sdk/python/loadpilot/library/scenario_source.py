@@ -10,7 +10,6 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING
 
 from ..dsl import spec_of
@@ -67,16 +66,9 @@ def source_of(scenario: object) -> Iterator[ScenarioSource]:
     if path is not None and Path(path).is_file():
         yield ScenarioSource(path, name)
         return
-    text = notebook.source_of(scenario, _code_file(scenario))
+    text = notebook.source_of(scenario)
     if text is None:
         what = "write it to a file, and give its path or import the class from there"
         raise RunRefused([f"{name}: its source is not available; {what}"])
     with notebook.written(text) as file:
         yield ScenarioSource(file, name, text)
-
-
-def _code_file(scenario: type) -> str | None:
-    """The file name in the code of the class's own functions."""
-    functions = (one for one in vars(scenario).values() if isinstance(one, FunctionType))
-    own = (one for one in functions if one.__module__ == scenario.__module__)
-    return next((one.__code__.co_filename for one in own), None)
