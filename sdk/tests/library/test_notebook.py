@@ -13,7 +13,7 @@ import pytest
 
 import loadpilot
 from loadpilot.dsl import spec_of
-from loadpilot.library.notebook import explained, gathered
+from loadpilot.library.notebook import explained, gathered, written
 from loadpilot.library.scenario_source import source_of
 
 if TYPE_CHECKING:
@@ -137,6 +137,19 @@ def test_a_cell_that_was_edited_back_counts_as_it_is_now(
     assert loaded["RPS"] == 5
     assert "browse" in vars(loaded["Edited"])
     assert spec_of(loaded["Edited"]) == spec_of(names["Edited"])
+
+
+def test_runs_of_one_text_share_its_file_until_the_last_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a run deletes the file of another one, or the file stays after both."""
+    monkeypatch.chdir(tmp_path)
+    with written("one = 1\n") as first:
+        with written("one = 1\n") as second, written("two = 2\n"):
+            assert first == second
+        assert (tmp_path / first).read_text() == "one = 1\n"
+        monkeypatch.chdir("/")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_line_that_is_not_there_keeps_its_message() -> None:

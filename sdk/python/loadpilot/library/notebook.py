@@ -10,6 +10,8 @@ import ast
 import linecache
 import re
 import sys
+import threading
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 HEX = re.compile(r"[0-9a-f]+")
+
+_users: Counter[Path] = Counter()
+"""Number of runs that use each file now."""
+_counts_users = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,14 +86,25 @@ def gathered(name: str, cells: Mapping[str, str], values: Mapping[str, object]) 
 
 @contextmanager
 def written(text: str) -> Iterator[str]:
-    """Write a scenario beside the files that it names: into the working directory, for a run."""
+    """Write a scenario beside the files that it names: into the working directory, for a run.
+
+    Runs of one text at the same time share a file, since its name is part of the plan.
+    """
     digest = sha256(text.encode()).hexdigest()
     file = Path(f"cell_{digest[:12]}.py")
-    file.write_text(text, encoding="utf-8")
+    path = file.absolute()
+    with _counts_users:
+        if not _users[path]:
+            path.write_text(text, encoding="utf-8")
+        _users[path] += 1
     try:
         yield str(file)
     finally:
-        file.unlink(missing_ok=True)
+        with _counts_users:
+            _users[path] -= 1
+            if not _users[path]:
+                del _users[path]
+                path.unlink(missing_ok=True)
 
 
 def explained(message: str, file: str, text: str) -> str:
