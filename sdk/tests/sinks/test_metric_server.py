@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -32,8 +32,18 @@ RUN = cast(
 class Server:
     """Answers each request with the next bytes of a list, the last ones again and again."""
 
-    def __init__(self, *answers: bytes, closes: bool = False, drop_secs: float = 0.0) -> None:
+    def __init__(
+        self,
+        *answers: bytes,
+        closes: bool = False,
+        drop_secs: float = 0.0,
+        holds: bool = False,
+    ) -> None:
         self.requests: list[bytes] = []
+        self.may_answer = threading.Event()
+        """Set unless it ``holds`` its answers until a test sets it."""
+        if not holds:
+            self.may_answer.set()
         self._answers = list(answers)
         self._closes = closes
         self._drop_secs = drop_secs
@@ -62,6 +72,7 @@ class Server:
                 return False
             request += read
         self.requests.append(request)
+        self.may_answer.wait()
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if not self._drop_secs:
             connection.sendall(answer)
@@ -81,8 +92,8 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
     monkeypatch.setattr(metric_server, "RETRY_SECS", 0.01)
     servers: list[Server] = []
 
-    def start(*answers: bytes, closes: bool = False, drop_secs: float = 0.0) -> Server:
-        servers.append(Server(*answers, closes=closes, drop_secs=drop_secs))
+    def start(*answers: bytes, **how: Any) -> Server:
+        servers.append(Server(*answers, **how))
         return servers[-1]
 
     yield start
@@ -148,6 +159,23 @@ def test_an_answer_in_drops_holds_up_nothing(serve: Callable[..., Server]) -> No
     sink = sent(serve(OK, drop_secs=0.5), 1)
     assert time.monotonic() - begun < 5
     assert sink.trouble() == "it took too long to respond; it misses 6 of 6 points"
+
+
+def test_the_last_message_overtakes_those_that_wait(serve: Callable[..., Server]) -> None:
+    """Broken if a slow server gets the final counts too late, behind old ones; or if those that it
+    never got are not counted."""
+    server = serve(OK, holds=True)
+    sink = MetricServer(server.out)
+    for _ in range(5):
+        sink.take(RUN)
+    give_up = time.monotonic() + 5
+    while not server.requests and time.monotonic() < give_up:
+        time.sleep(0.01)
+    sink.finish(RUN)
+    server.may_answer.set()
+    sink.wait(time.monotonic() + 5)
+    assert len(server.requests) == 2
+    assert sink.trouble() == "it was too slow; it misses 12 of 18 points"
 
 
 ADDRESSES = ["http://a..b:9/", f"http://{'a' * 64}.example/", "http://127.0.0.1:9/\u00fc"]

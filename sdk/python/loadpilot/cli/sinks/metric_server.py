@@ -163,8 +163,9 @@ class MetricServer:
             self._worker.offer(lambda: self._send(body, points))
 
     def finish(self, live_run: LiveRun | None) -> None:
-        """Send the figures of the whole run."""
+        """Send the figures of the whole run next: what waits has the counts of before."""
         self._is_closing.set()
+        self._worker.drop()
         message = None if live_run is None else self._message(live_run)
         self._has_last = live_run is not None
         body, points = message or (b"", 0)

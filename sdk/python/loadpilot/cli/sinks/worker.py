@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,12 @@ class Worker:
         if has_room:
             self._items.put(item)
         return has_room
+
+    def drop(self) -> None:
+        """Drop the work that waits; what is being done goes on."""
+        with suppress(queue.Empty):
+            while True:
+                self._items.get_nowait()
 
     def end(self, last: Callable[[], None]) -> None:
         """Add the last work, after which the thread ends."""
