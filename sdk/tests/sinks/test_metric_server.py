@@ -178,6 +178,21 @@ def test_the_last_message_overtakes_those_that_wait(serve: Callable[..., Server]
     assert sink.trouble() == "it was too slow; it misses 12 of 18 points"
 
 
+@pytest.mark.parametrize("name", ["p", "password", "token", "key", "authkey", "Access_Token"])
+def test_a_password_in_a_query_is_sent_over_https_only(name: str) -> None:
+    """Broken if such a password crosses a network unencrypted, while ann:password@ may not."""
+    for address, is_taken in (
+        (f"http://example.com/w?a=b&{name}=hunter2", False),
+        (f"https://example.com/w?a=b&{name}=hunter2", True),
+        (f"http://localhost/w?a=b&{name}=hunter2", True),
+        ("http://example.com/w?db=shop", True),
+    ):
+        problems: list[Problem] = []
+        stdout = StandardOutput(quiet=True, product=None)
+        assert bool(read_outs([f"otlp={address}"], {}, stdout, problems)) == is_taken
+        assert is_taken or "otlp must be https where it has" in problems[0].what
+
+
 ADDRESSES = ["http://a..b:9/", f"http://{'a' * 64}.example/", "http://127.0.0.1:9/\u00fc"]
 
 

@@ -143,14 +143,19 @@ def test_outputs_are_configured(
     assert read_outs[4:] == [b]
 
 
+LOGINS = ["https://ann:hunter2@example.com/w", "https://example.com/w?u=ann&p=hunter2&hunter2"]
+
+
+@pytest.mark.parametrize("address", LOGINS)
 def test_a_file_holds_no_password(
+    address: str,
     scene: Scene,
     read_outs: list[Out],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Broken if a password may be committed with a project, or a dry run prints one."""
-    out = "otlp=https://ann:hunter2@example.com"
+    out = f"otlp={address}"
     Path("loadpilot.toml").write_text(f'out = ["{out}"]\n', encoding="utf-8")
     assert scene.run() == 2
     assert "otlp must have no password in a file; set LOADPILOT_OUT" in capsys.readouterr().err
@@ -159,8 +164,8 @@ def test_a_file_holds_no_password(
     assert read_outs == [Out("otlp", out.removeprefix("otlp="))]
     assert scene.run("--dry-run", "-v") == 0
     written = capsys.readouterr()
-    assert "otlp=https://example.com" in written.err
-    assert "hunter2" not in written.err + written.out
+    assert "otlp=https://example.com/w" in written.err
+    assert "hunter2" not in written.err + written.out + Out("otlp", address).label
 
 
 def test_a_detached_run_has_no_outputs(

@@ -114,8 +114,15 @@ def _shown(option: Option, text: str) -> str:
     if option.key == "header":
         return f"{text.partition(':')[0]}: …"
     if option.key == "out":
-        return shown(text) if "://" in text else text
+        address, mark, query = text.partition("?")
+        return f"{shown(address)}{mark}{without_values(query)}" if "://" in text else text
     return ",".join(map(shown, text.split(","))) if option.key.endswith("_url") else text
+
+
+def without_values(query: str) -> str:
+    """Hide the values in the query of an address, any of which may be a password."""
+    parts = (part.partition("=") for part in query.split("&"))
+    return "&".join(f"{name}=…" if equals else "…" for name, equals, _ in parts) if query else ""
 
 
 _CURRENT = [Sources()]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from ...control.coordinator_address import shown
 from ...problem import Problem, nearest, rule
-from ..configuration.sources import current
+from ..configuration.sources import current, without_values
 from ..flags.run_flags import JSON
 from ..output import results
 
@@ -34,6 +35,10 @@ KINDS = (*FORMATS, *PATHS)
 STANDARD_OUTPUT = "-"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Hosts to which a password may be sent unencrypted."""
+PASSWORD = re.compile(
+    r"p|pass(wd|word)?|pwd|.*(token|key|secret|signature)|sig|auth", re.IGNORECASE
+)
+"""Names of parameters of a query that are passwords, such as ``authkey`` and ``access_token``."""
 PORT_MAX = 65_535
 OUTS_MAX = 8
 """Maximum number of outputs: each has a thread."""
@@ -66,11 +71,12 @@ class Out:
 
     @property
     def label(self) -> str:
-        """Its name in messages, without user and password."""
+        """Its name in messages, without user, password and the values of its query."""
         place = self.place
         if self.kind in PATHS:
             url = self.url
-            place = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+            host = url.netloc.rpartition("@")[2]
+            place = url._replace(netloc=host, query=without_values(url.query)).geturl()
         return f"{self.kind}={place}"
 
 
@@ -188,10 +194,12 @@ def _of_address(kind: str, text: str) -> Problem | None:
         return wrong
     if not is_address or url.fragment or any(not c.isprintable() or c == " " for c in text):
         return wrong
-    if url.username is not None and url.scheme == "http" and url.hostname not in LOOPBACK:
-        return Problem(FLAG, f"{kind} must be https where it has a user and a password")
+    names = [name for name, _ in parse_qsl(url.query, keep_blank_values=True)]
+    has_password = url.username is not None or any(map(PASSWORD.fullmatch, names))
+    if has_password and url.scheme == "http" and url.hostname not in LOOPBACK:
+        return Problem(FLAG, f"{kind} must be https where it has a user or a password")
     place = current().place(FLAG)
-    if url.username is not None and place != FLAG and VARIABLE not in place:
+    if has_password and place != FLAG and VARIABLE not in place:
         return Problem(FLAG, f"{kind} must have no password in a file; set {VARIABLE}")
     return None
 
