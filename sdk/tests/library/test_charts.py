@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loadpilot.library.tables.charts import draw_levels, levels_by_rate
+from loadpilot.library.tables.charts import _title, draw_levels, levels_by_rate
 
 
 def level(rate: float, from_us: int, p99_us: int | None, *exceeded: str) -> dict[str, Any]:
@@ -48,3 +48,22 @@ def test_few_rates_are_no_curve(curve: Any) -> None:
     """Broken if the plot of a constant rate ends in an empty chart."""
     report: Any = {"load_curve": curve}
     assert levels_by_rate(report) == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "grade", "verdict"),
+    [
+        ("completed", "DEGRADED", "PASS"),
+        ("stopped", "VALID", "STOPPED"),
+        ("completed", "INVALID", "VOID"),
+    ],
+)
+def test_the_title_has_the_verdict_of_the_report(ending: str, grade: str, verdict: str) -> None:
+    """Broken if the picture of a run that proves nothing, or was cut short, says PASS."""
+    report: Any = {
+        "scenario": "Shop",
+        "run": {"id": "abc", "ending": ending},
+        "verdict": {"passed": True},
+        "certificate": {"grade": grade},
+    }
+    assert _title(report) == f"Shop · abc · {verdict} · {grade}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ...control import outcome
 from .extras import extra
 from .series_table import series_columns
 from .slice_query import SliceQuery
@@ -73,9 +74,8 @@ def undated(form: str) -> dict[str, Any]:
 
 
 def _title(report: Report) -> str:
-    verdict = "PASS" if report["verdict"]["passed"] else "FAIL"
     grade = report["certificate"]["grade"]
-    return f"{report['scenario']} · {report['run']['id']} · {verdict} · {grade}"
+    return f"{report['scenario']} · {report['run']['id']} · {outcome.verdict(report)} · {grade}"
 
 
 def _rate(chart: Any, secs: list[float], columns: dict[str, list[Any]], every: float) -> None:
