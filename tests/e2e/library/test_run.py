@@ -113,8 +113,10 @@ def test_the_log_of_a_fleet_is_opened_with_the_credentials_of_the_run(
 
 
 def test_a_gate_that_fails_raises_only_on_request(folder: Path, oracle: Oracle) -> None:
-    """Broken if a gate's failure is lost, or its message has neither figure nor limit."""
+    """Broken if a gate's failure is lost, its message has neither figure nor limit, or a folder
+    that is configured for dry runs has no results."""
     (folder / "shop.py").write_text(SCENARIO)
+    (folder / "loadpilot.toml").write_text("dry_run = true\njson = true\ndetach = true\n")
     result = lp.run(Path("shop.py"), target=oracle.url, thresholds={"p99_ms": 0.0001})
     assert not result.passed
     assert result.verdict == "FAIL"

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .tables.run import Run
 
 ERROR = "error: "
+OWN = ("--output=json", "--json=false", "--dry-run=false", "--detach=false")
+"""Flags by which a command has a result here, whatever is configured."""
 GUARD = (
     "loadpilot.run() was called while this file was loaded for a run; call it below "
     '`if __name__ == "__main__":`'
@@ -74,7 +76,7 @@ def run(
     flags = arguments(keywords)
     with source_of(scenario) as source:
         tell = None if quiet and not verbose else _tell
-        words = ["run", "--output=json", *shown, *flags, *source.arguments()]
+        words = ["run", *OWN, *shown, *flags, *source.arguments()]
         place = _fleet(words) or ROOT.absolute()
         ended = execute(words, tell)
     return _result(ended, source, place)
