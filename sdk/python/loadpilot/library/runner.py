@@ -126,7 +126,8 @@ def _result(ended: Ended, source: ScenarioSource, place: Server | Api | Path) ->
     if ended.product.strip() and ended.code in list(ExitCode):
         report = json.loads(ended.product)
         result = RunResult(report, ExitCode(ended.code), _opener(report["run"]["id"], place))
-    if ended.is_interrupted:
+    # Once the run is over, Ctrl-C ends the wait for a last scrape only.
+    if ended.is_interrupted and (result is None or ended.code == ExitCode.INTERRUPTED):
         raise RunInterrupted(result)
     messages = [source.explained(message) for message in _messages(ended.lines)]
     if result is not None and (ended.code != ExitCode.INFRASTRUCTURE or not messages):
