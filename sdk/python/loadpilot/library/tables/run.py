@@ -14,27 +14,28 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from ... import _native
-from ...control.nats_settings import ServerFlags, read_server
+from ...control.nats_settings import Server, ServerFlags, read_server
 from ...control.run_list import OpenLogs, find_run, indexed, open_log, run_of
 from ...control.signals import Interruptions
 from ...inputs.units import duration_us
+from ...local.stack import StackFault
 from ...problem import Problem, Refused, rule
 from .sample_table import sample_arrow
 from .series_table import series_arrow, series_columns
 from .slice_query import GROUPS, PERCENTILES, By, SliceQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from ..._generated.comparison import Comparison
     from ..._generated.report import Report
-    from ...control.nats_settings import Server
     from ...control.run_list import PastRun
 
 Duration = str | float
@@ -50,15 +51,14 @@ def open(  # noqa: A001  (as users call it: loadpilot.open)
     whose credentials are in the environment as for the command. The whole log is read and indexed
     here, once; a run that goes on is opened as it stands.
 
-    Raises LookupError for an unknown run, ValueError for a damaged file, RuntimeError when the log
-    cannot be reached.
+    Raises LookupError for an unknown run, ValueError for a damaged file or a wrong address,
+    RuntimeError when the log cannot be reached.
     """
     problems: list[Problem] = []
     server = read_server(ServerFlags(nats_url=nats_url), os.environ, problems)
     if problems:
-        raise Refused(problems)
-    with OpenLogs(Interruptions()) as logs:
-        return _indexed(find_run(os.fspath(name), logs, server), logs)
+        raise ValueError(str(Refused(problems)))
+    return _found(name, server)
 
 
 def open_ended(run: str, place: Server | Path) -> Run:
@@ -66,8 +66,22 @@ def open_ended(run: str, place: Server | Path) -> Run:
 
     Raises LookupError, RuntimeError as :func:`open` does.
     """
-    with OpenLogs(Interruptions()) as logs:
+    with _builtin_errors(), OpenLogs(Interruptions()) as logs:
         return _indexed(run_of(run, logs, place), logs)
+
+
+def _found(name: str | os.PathLike[str], server: Server | None) -> Run:
+    with _builtin_errors(), OpenLogs(Interruptions()) as logs:
+        return _indexed(find_run(os.fspath(name), logs, server), logs)
+
+
+@contextmanager
+def _builtin_errors() -> Iterator[None]:
+    """Raise the fault of a stack that reads a log as RuntimeError, like that of a fleet."""
+    try:
+        yield
+    except StackFault as fault:
+        raise RuntimeError(str(fault)) from fault
 
 
 def _indexed(past: PastRun, logs: OpenLogs) -> Run:
@@ -147,14 +161,15 @@ class Run:
         due), ``service_us`` (from dispatch), ``first_byte_us``, ``bytes_out``, ``bytes_in``,
         ``reused``. The whole table is in memory.
 
-        Raises ValueError for a run without samples, ImportError without pyarrow.
+        Raises ValueError for a run without samples, ImportError without pyarrow, RuntimeError when
+        the log cannot be reached.
         """
         query = SliceQuery(
             from_us=_us("start", start),
             to_us=_us("end", end),
             tasks=None if tasks is None else tuple(tasks),
         )
-        with open_log(self._past.log, Interruptions()) as session:
+        with _builtin_errors(), open_log(self._past.log, Interruptions()) as session:
             return sample_arrow(session.read_samples(self.id, query.text()))
 
     def compare(
@@ -163,11 +178,13 @@ class Run:
         """Compare it with one or more earlier runs, as ``loadpilot compare`` does.
 
         ``["regressed"]`` says whether a figure is worse by more than ``threshold_pct`` percent and
-        by more than chance; ``["figures"]`` has each. Raises LookupError for an unknown run.
+        by more than chance; ``["figures"]`` has each. Names are those of :func:`loadpilot.open`, of
+        runs of the same fleet if this is one of a fleet. Raises LookupError for an unknown run.
         """
         if not baseline:
             raise ValueError("compare: name at least one run to compare with")
-        runs = [one if isinstance(one, Run) else open(one) for one in baseline]
+        server = self._past.log if isinstance(self._past.log, Server) else None
+        runs = [one if isinstance(one, Run) else _found(one, server) for one in baseline]
         theirs = ",".join(one.parts() for one in runs)
         found = _native.compare(self.parts(), f"[{theirs}]", threshold_pct)
         return cast("Comparison", json.loads(found))
