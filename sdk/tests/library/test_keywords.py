@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,17 @@ def test_values_become_arguments(given: dict[str, Any], expected: list[str]) -> 
     assert written[: len(expected)] == expected
     assert len(written) == sum(map(_texts, given.values()))
     app["run"].parse_args(["scene.py", *written], print_error=False, exit_on_error=False)
+
+
+def test_numbers_of_other_packages_are_numbers() -> None:
+    """Broken if a number of an array has to be converted, or is written as no flag can read it."""
+    assert arguments({"rps": Fraction(5, 2)}) == ["--rps=2.5"]
+    numpy = pytest.importorskip("numpy")
+    assert arguments({"rps": numpy.int64(50), "agents": numpy.uint8(2)}) == [
+        "--rps=50",
+        "--agents=2",
+    ]
+    assert arguments({"duration": numpy.float32(0.5)}) == ["--duration=0.5"]
 
 
 def _texts(value: object) -> int:

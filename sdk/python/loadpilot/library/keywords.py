@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import get_origin
 
 from ..problem import nearest, shown
@@ -62,6 +63,8 @@ class Keyword:
         return f"{self._text(stage[0])}:{self._text(stage[1])}"
 
     def _text(self, value: object) -> str:
+        if not isinstance(value, str | int | float | os.PathLike):
+            value = _builtin(value)
         if isinstance(value, bool) or not isinstance(value, str | int | float | os.PathLike):
             also = ", or a dict or list of them" if self.is_repeatable else ""
             raise self._wrong(f"text or a number{also}", value)
@@ -69,6 +72,13 @@ class Keyword:
 
     def _wrong(self, must: str, value: object) -> TypeError:
         return TypeError(f"run(): {self.name} must be {must} (got {shown(value)})")
+
+
+def _builtin(value: object) -> object:
+    """Convert a number of another package, such as numpy, to one of Python."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def keywords() -> dict[str, Keyword]:
