@@ -278,6 +278,10 @@ def scenario(cls: Any = None, /, **arguments: Any) -> Any:
     ``compile`` (True)
         False runs all tasks in Python, also those that could be compiled.
     """
+    names = arguments.get("secret_headers")
+    if isinstance(names, Iterable) and not isinstance(names, str):
+        # An iterator is empty after its first reader, and the values would be written out.
+        arguments["secret_headers"] = list(names)
     spec = ScenarioSpec({name: value for name, value in arguments.items() if value is not None})
     unknown = [name for name in arguments if name not in SETTINGS]
     if unknown:

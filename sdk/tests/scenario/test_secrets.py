@@ -12,7 +12,7 @@ from loadpilot import _native
 from loadpilot.request.headers import is_secret_name
 
 if TYPE_CHECKING:
-    from sdk.tests.conftest import Compile
+    from sdk.tests.conftest import Compile, Refuse
 
 SCENE = """
 TOKEN = "hunter2"
@@ -42,6 +42,31 @@ def test_values_of_secret_headers_are_kept_apart(compile_text: Compile) -> None:
         "cookie-2": "sid=hunter2",
         "x-session-3": "hunter2",
     }
+
+
+LISTED = '["X-Session"]'
+ITERATORS = (
+    "(name for name in ['X-Plain'])",
+    "map(str.title, ['x-plain'])",
+    "filter(None, ['X-Plain', ''])",
+    "{'X-Plain': 1}.keys()",
+    "('X-Plain',)",
+)
+
+
+@pytest.mark.parametrize("names", ITERATORS)
+def test_names_of_secret_headers_may_be_any_iterable(compile_text: Compile, names: str) -> None:
+    """Broken if the names of an iterator are read once too often, and the values are stored."""
+    compiled = compile_text(SCENE.replace(LISTED, names).replace("x-session", "x-plain"))
+    assert "hunter2" not in compiled.plan_json()
+    assert "hunter2" in compiled.secrets.values()
+
+
+@pytest.mark.parametrize("names", ["'X-Session'", "7", "[b'X-Session']", "False", "b'X-Session'"])
+def test_names_of_secret_headers_are_texts(refuse_text: Refuse, names: str) -> None:
+    """Broken if a wrong type of the setting is an internal error, or leaves a value in the log."""
+    (problem,) = refuse_text(SCENE.replace(LISTED, names))
+    assert "secret_headers: must be a list of header names" in str(problem)
 
 
 def test_the_plan_does_not_depend_on_the_values_of_secrets(compile_text: Compile) -> None:

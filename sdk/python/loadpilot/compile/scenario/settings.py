@@ -469,8 +469,8 @@ class Settings:
 
     def secret_headers(self) -> list[str]:
         """Read the names of further secret headers."""
-        names = self.spec.get("secret_headers") or ()
-        sound = not isinstance(names, str) and all(isinstance(name, str) for name in names)
+        names = self.spec.arguments.get("secret_headers", [])
+        sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
         if not sound:
             must = 'must be a list of header names such as ["X-Session"]'
             self.problems.append(rule(self.place("secret_headers"), must, names))
