@@ -122,6 +122,9 @@ HOOK_REASONS = {
     "def on_start(self, client): pass": "defines on_start()",
     "def on_stop(self, client): pass": "defines on_stop()",
     "def check_t(self, status_code, body): pass": "defines check_t()",
+    "def check_t(self, response): pass": "defines check_t()",
+    "def check_t(*given): pass": "defines check_t()",
+    "def on_start(self, client, more=1): pass": "defines on_start()",
     "@task\n    async def u(self, client): await client.get('/')": "is an async def",
     "@task\n    @helper2\n    def u(self, client): client.get('/')": "is decorated with @helper2",
 }
@@ -137,6 +140,17 @@ def test_hooks_and_checks_are_not_recorded(hooks: str, reasons_of: Reasons) -> N
 
 HOOKS = {
     "def check_x(self, status_code, body): pass": "belongs to no task",
+    "def check_t(self): pass": "check_t() must take (self, status_code, body) or (self, response)",
+    "def check_t(self, status, body, more): pass": "check_t() must take (self, status_code, body)",
+    "def check_t(self, status, *, body): pass": "check_t() must take (self, status_code, body)",
+    "@staticmethod\n    def check_t(response): pass": "check_t() must take (self, status_code, body)",
+    "async def check_t(self, response): pass": "check_t() must be a plain def, not an async def",
+    "def check_t(self, response): yield": "check_t() contains a yield",
+    "check_t = 5": "check_t must be a method, not int",
+    "def on_start(self): pass": "on_start() must take (self, client) (got (self))",
+    "def on_start(self, client, more): pass": "on_start() must take (self, client) (got (self, ",
+    "async def on_stop(): pass": "on_stop() must take (self, client) (got ())",
+    "def on_stop(self, client): yield": "on_stop() contains a yield",
     "@task\n    def u(self): pass": "must take exactly (self, client)",
     "@task\n    def u(self, client, more=1): client.get('/')": "must take exactly (self, client)",
     "@task\n    @staticmethod\n    def u(client): client.get('/')": "must be a plain method",

@@ -92,14 +92,15 @@ class Tasks:
         for name in attribute_names(cls):
             what = f"{cls.__name__} defines {name}()"
             line = self.sources.place_of(getattr(cls, name), at)
-            if name in HOOKS and getattr(cls, name) is not getattr(VUser, name):
-                problems.append(Reason(line, what))
-            elif name.startswith("check_"):
-                if name.removeprefix("check_") in names:
-                    problems.append(Reason(line, what))
-                else:
-                    what += "; it belongs to no task, so it would never be called"
-                    problems.append(Problem(line, what))
+            is_check = name.startswith("check_")
+            if is_check and name.removeprefix("check_") not in names:
+                what += "; it belongs to no task, so it would never be called"
+                problems.append(Problem(line, what))
+            elif is_check or (
+                name in HOOKS and getattr(cls, name) is not getattr(VUser, name, None)
+            ):
+                flaw = _flaw(name, getattr(cls, name))
+                problems.append(Reason(line, what) if flaw is None else Problem(line, flaw))
         return problems
 
     def task(self, name: str, function: object, at: str) -> None:
@@ -223,6 +224,33 @@ def task_names(cls: type) -> list[str]:
     """Return the tasks of a class in the order of the first definitions of their names."""
     names = attribute_names(cls)
     return [name for name in names if _is_marked(inspect.getattr_static(cls, name))]
+
+
+def _flaw(name: str, function: Any) -> str | None:
+    """Return the mistake of a hook or check with which each of its calls would fail, or None."""
+    is_check = name.startswith("check_")
+    if not callable(function):
+        return f"{name} must be a method, not {type(function).__name__}"
+    if is_check and inspect.iscoroutinefunction(function):
+        return f"{name}() must be a plain def, not an async def"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return f"{name}() contains a yield, so that calling it does nothing"
+    try:
+        count = len(inspect.signature(function).parameters)
+        # A decorator may take other arguments than the function that it wraps.
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return None
+    takes, must = ("self", "client"), "(self, client)"
+    if is_check:
+        # The player decides by the same count what a check gets.
+        takes = ("self", "response") if count == 2 else ("self", "status_code", "body")
+        must = "(self, status_code, body) or (self, response)"
+    try:
+        signature.bind(*takes)
+    except TypeError:
+        return f"{name}() must take {must} (got {signature})"
+    return None
 
 
 def step_name(sent: str, path: object) -> str:
