@@ -51,6 +51,9 @@ SAID: dict[tuple[str, Overrides], list[tuple[float, float, float]]] = {
         (3, 5, 5),
     ],
     ("rps=5, mode='constant', duration='3s', idle='60s'", Overrides(idle="0")): [(3, 5, 5)],
+    (f"{BURST}, burst='4s', baseline=9", Overrides(mode="constant")): [(10, 100, 100)],
+    ("rps=5, mode='constant', duration='3s', ramp_up='2s'", Overrides()): [(3, 5, 5)],
+    ("stages=[('3s', 60)], ramp_up='2s'", Overrides()): [(3, 0, 60)],
     ("stages=[('3s', 60)]", Overrides(idle="1m")): [(60, 0, 0), (3, 0, 60)],
     ("stages=[('1s', '60/m'), ('1s', '120/1m')]", Overrides()): [(1, 0, 1), (1, 1, 2)],
 }
@@ -120,6 +123,13 @@ WRONG = {
     "mode='sine', period='0s'": "period: must be longer than 0",
     "mode='sine', period='1ms'": "period: must be long enough for at most 300 waves (got '1ms')",
     "idle='soon'": "idle: must be a duration",
+    "steps=10": "steps: is for mode step, and the mode is ramp; drop one",
+    "mode='constant', burst='5s'": "burst: is for mode burst, and the mode is constant; drop one",
+    "mode='step', baseline=1": "baseline: is for mode burst and sine, and the mode is step",
+    "stages=[('1m', 5)], steps=2": "stages: stages say it all; drop steps=",
+    "stages=[('1m', 5)], baseline=1": "stages: stages say it all; drop baseline=",
+    "stages=[('1m', 5)], burst='5s'": "stages: stages say it all; drop burst=",
+    "stages=[('1m', 5)], period='5s'": "stages: stages say it all; drop period=",
     "users=5, idle='5s'": "idle: cannot be used with users=: it has no schedule",
 }
 

@@ -25,6 +25,7 @@ OF_MODES = {
     "baseline": ("burst", "sine"),
     "burst": ("burst",),
     "period": ("sine",),
+    "steps": ("step",),
 }
 """Settings that only some modes have."""
 
@@ -33,7 +34,7 @@ def pieces_of(settings: Settings, mode: str) -> Pieces:
     """Build the pieces of a mode."""
     urps, us = settings.rate_urps(), settings.duration_us("duration", least_us=1)
     for name, modes in OF_MODES.items():
-        if getattr(settings.overrides, name) is not None and mode not in modes:
+        if mode not in modes and _is_set(settings, name):
             what = f"is for mode {' and '.join(modes)}, and the mode is {mode}; drop one"
             settings.problems.append(Problem(settings.place(name), what))
     match mode:
@@ -56,6 +57,18 @@ def pieces_of(settings: Settings, mode: str) -> Pieces:
             return profile.sine(us, period_us, _baseline(settings, urps, 0), urps)
         case _:
             return profile.constant(us, urps)
+
+
+def _is_set(settings: Settings, name: str) -> bool:
+    """Whether a setting of other modes is a mistake: a flag, or beside the scenario's own mode.
+
+    A flag for the mode replaces the scenario's settings of its own mode. ``ramp_up`` of a scenario
+    may stand beside any mode.
+    """
+    flags = settings.overrides
+    if getattr(flags, name, None) is not None:
+        return True
+    return flags.mode is None and name != "ramp_up" and name in settings.spec.arguments
 
 
 def idle_first(settings: Settings, pieces: Pieces) -> Pieces:

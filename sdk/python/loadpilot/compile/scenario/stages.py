@@ -52,7 +52,7 @@ RATE = Kind(
     'must be a list such as [("1m", 3000), ("10s", 90000)]',
     "must be DURATION:RATE pairs such as 30s:50,1m:50",
     'must be a pair such as ("1m", 3000), or {"duration": …, "target": …}',
-    ("rps", "duration"),
+    ("rps", "duration", "steps", "baseline", "burst", "period"),
     ("rps", "duration", "mode", "ramp_up", "baseline", "burst", "period"),
 )
 USERS = Kind(
@@ -109,7 +109,7 @@ def _read(settings: Settings, kind: Kind, flag: str | None) -> Pieces:
             return profile.constant(1, 1)
         return _joined(settings, kind, pairs, flag)
     for name in kind.replaced:
-        if getattr(settings.overrides, name) is None and name in settings.spec.arguments:
+        if getattr(settings.overrides, name, None) is None and name in settings.spec.arguments:
             what = f"{kind.setting} say it all; drop {name}="
             settings.problems.append(Problem(place, what))
     stages = settings.spec.get(kind.setting)
