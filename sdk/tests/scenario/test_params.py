@@ -94,6 +94,30 @@ def test_a_secret_beyond_headers_runs_in_python(compile_text: Compile, how: str)
     )
 
 
+def test_code_that_would_hold_a_secret_is_named(compile_text: Compile) -> None:
+    """Broken if a loop is said to need Python, where it is the secret in it that does."""
+    text = """
+        from loadpilot import env
+        TOKEN = env("TOKEN", secret=True)
+        @scenario(mode="constant")
+        class S(VUser):
+            @task
+            def first(self, client):
+                for number in range(2):
+                    client.get(f"/{number}")
+            @task
+            def second(self, client):
+                for _ in range(2):
+                    client.get(f"/{TOKEN}")
+    """
+    compiled = compile_text(text)
+    assert "hunter2" not in compiled.plan_json()
+    (reason,) = compiled.reasons
+    assert reason.place.endswith("scene.py:12")
+    assert reason.what.startswith("task second: uses the value of a secret parameter")
+    assert "code" in compile_text(text.replace("TOKEN}", "7}")).plan
+
+
 def asking(line: str, in_task: str = "client.get('/')") -> str:
     return f"""
         from loadpilot import env

@@ -21,7 +21,7 @@ from ..scenario_file.bundle import Bundle, bundle
 from ..scenario_file.feed_usage import feeds_of, plan_feeds
 from .code.literals import NotCompiledError
 from .code.rows import object_reference, rows_of
-from .recorded.tasks import Tasks, task_names
+from .recorded.tasks import SENT, Tasks, task_names
 from .scenario import replay
 from .scenario import stages as stages_of
 from .scenario.connections import connections
@@ -76,6 +76,8 @@ FLAGS = {
     "parameters": "the parameters",
 }
 """The flag behind a field of the plan that only flags set."""
+HELD = "uses the value of a secret parameter elsewhere than in a secret header"
+"""Reason for Python of code whose literals hold the value of a secret."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 
 
@@ -192,7 +194,7 @@ def _with_logic(
     # State that the submitter prepares has to reach the users, and only Python has attributes.
     is_prepared = hooks is not None and (hooks.start is not None or bool(hooks.setups))
     if settings.may_compile() and not is_prepared:
-        compiled = _encode(compiled, compiler, more, secrets, at)
+        compiled = _encode(compiled, compiler, more, tasks, at)
     compiled = replace(compiled, parts=tuple(compiler.compiled))
     if "code" not in plan:
         compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
@@ -218,7 +220,7 @@ def feeds_in(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _encode(
-    compiled: Compiled, compiler: CodeCompiler, more: dict[str, Any], secrets: Secrets, at: str
+    compiled: Compiled, compiler: CodeCompiler, more: dict[str, Any], tasks: Tasks, at: str
 ) -> Compiled:
     """Put the scenario's code into the plan, if all of it compiles and holds no secret."""
     plan = compiled.plan
@@ -239,11 +241,25 @@ def _encode(
     problem = _code_problem(compiled)
     if problem is not None:
         compiler.reasons.append(Reason(at, problem))
-    # A secret in the code is a problem of the task that sends it, which has its own reason.
-    if problem is not None or secrets.found_in(plan["code"]):
+    compiler.reasons += _secrets_in(plan, tasks, at)
+    if compiler.reasons:
         del plan["code"]
         return compiled
     return replace(compiled, bodies=bodies)
+
+
+def _secrets_in(plan: dict[str, Any], tasks: Tasks, at: str) -> list[Reason]:
+    """Return the reasons why code that holds the value of a secret stays in Python, by task."""
+    if not tasks.secrets.found_in(plan["code"]):
+        return []
+    reasons = [one for one in tasks.reasons if one.what.endswith(SENT)]
+    for number, task in enumerate(plan["tasks"]):
+        what = f"task {task['name']}: {HELD}"
+        place = tasks.lines.get(f"tasks[{number}]", at)
+        known = any(one.what == f"task {task['name']}: {SENT}" for one in reasons)
+        if not known and tasks.secrets.found_in(plan["code"]["tasks"][number]):
+            reasons.append(Reason(place, what))
+    return reasons or [Reason(at, HELD)]
 
 
 def _checked(cls: type) -> dict[str, list[int]]:

@@ -38,6 +38,8 @@ STEPS_MAX = 100
 CALLS_MAX = 2_000
 """Maximum number of recorded calls of all tasks."""
 HOOKS = ("on_start", "on_stop")
+SENT = "sends the value of a secret elsewhere than in a header"
+"""Reason for Python of a request that holds the value of a secret."""
 KEPT_APART = frozenset({"headers", "auth", "cookies"})
 """Keywords whose secret values are kept apart from the plan."""
 
@@ -165,7 +167,7 @@ class Tasks:
             self.lines[f"{place}.steps[{number}]"] = file.at(call)
             shown = [v for k, v in request.extras.items() if k not in KEPT_APART]
             if self.secrets.found_in([request.path, *shown]):
-                what = f"task {name}: sends the value of a secret elsewhere than in a header"
+                what = f"task {name}: {SENT}"
                 self.reasons.append(Reason(file.at(call), what))
             steps.append(self.step(name, request, file.at(call)))
         return steps
