@@ -91,6 +91,8 @@ MISTAKES = {
     "client.get('/', extensions={})": "takes no extensions=; give timeout=",
     "client.post('/', jsn={})": "takes no jsn=; did you mean json=?",
     "client.get('/', {'a': 1})": "takes only the path by position",
+    "client.get('/', proxy='x')": "takes no proxy=; it holds for the whole run: --proxy",
+    "client.get('/', proxies={})": "takes no proxies=; it holds for the whole run: --proxy",
     "client.get()": "client.get() needs a path",
     "yield client.get('/')": "contains a yield",
     "'only a docstring'": "makes no request",

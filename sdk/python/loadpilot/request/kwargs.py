@@ -30,8 +30,8 @@ REPLACEMENTS = {
     "extensions": "give timeout= for a time-out; there are no other extensions",
     "verify": "it holds for the whole run: --insecure or --cacert",
     "cert": "it holds for the whole run: --cert and --key",
-    "proxy": "proxies are not supported; --connect-to leads elsewhere",
-    "proxies": "proxies are not supported; --connect-to leads elsewhere",
+    "proxy": "it holds for the whole run: --proxy",
+    "proxies": "it holds for the whole run: --proxy",
     "url": "give the path by position, relative to the target",
     "body": "give content=, json= or data=",
 }
