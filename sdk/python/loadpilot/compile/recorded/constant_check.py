@@ -34,6 +34,7 @@ CONSTANTS_ONLY = (
     "compiled are literals, constants of the module, file(…), env(…), and f-strings, sums and "
     "products of those"
 )
+MARKS = frozenset({"loadpilot.task", "loadpilot.dsl.task"})
 BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -139,10 +140,15 @@ class _Checker:
         more = arguments.kwonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults
         if len(positional) != 2 or more:
             yield self.problem(self.node, "must take exactly (self, client)")
-        if len(self.node.decorator_list) > 1:
-            extra = next(d for d in self.node.decorator_list if "task" not in ast.unparse(d))
-            what = f"is decorated with @{ast.unparse(extra)}, which may replace it"
-            yield self.reason(extra, what)
+        others = [one for one in self.node.decorator_list if not self.is_mark(one)]
+        if others and len(self.node.decorator_list) > 1:
+            what = f"is decorated with @{ast.unparse(others[0])}, which may replace it"
+            yield self.reason(others[0], what)
+
+    def is_mark(self, decorator: ast.expr) -> bool:
+        """Whether a decorator is ``@task``, under any imported name."""
+        marked = decorator.func if isinstance(decorator, ast.Call) else decorator
+        return self.file.bindings.origin_of(marked) in MARKS
 
     def request(self, statement: ast.stmt) -> ast.Call | None:
         """Return the call if a statement is one request; else None."""

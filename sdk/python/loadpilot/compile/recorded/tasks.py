@@ -108,9 +108,12 @@ class Tasks:
     def task(self, name: str, function: object, at: str) -> None:
         """Compile one task."""
         place = f"tasks[{self.first + len(self.tasks)}]"
-        if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        if not isinstance(function, FunctionType):
             what = f"task {name}: must be a plain method, not {type(function).__name__}"
             self.problems.append(Problem(at, what))
+            return
+        if hasattr(function, "__wrapped__"):
+            self.wrapped(name, function, self.sources.place_of(inspect.unwrap(function), at))
             return
         file = self.sources.of(function)
         node = file.function(function) if file else None
@@ -131,6 +134,17 @@ class Tasks:
             what = f"task {name}: {len(steps):,} constant calls are more than {STEPS_MAX}"
             self.reasons.append(Reason(file.at(node), what))
         self.tasks.append({"name": name, "weight": weight, "steps": steps})
+
+    def wrapped(self, name: str, function: FunctionType, at: str) -> None:
+        """Note a task in a wrapper of ``functools.wraps``, which is played in Python."""
+        if any(map(inspect.iscoroutinefunction, (function, inspect.unwrap(function)))):
+            what = "has a decorator that wraps a coroutine; leave it out, or make it a plain def"
+            self.problems.append(Problem(at, f"task {name}: {what}"))
+            return
+        self.reasons.append(Reason(at, f"task {name}: is wrapped by a decorator"))
+        self.lines[f"tasks[{self.first + len(self.tasks)}]"] = at
+        weight = self.weight(name, function, at)
+        self.tasks.append({"name": name, "weight": weight, "steps": []})
 
     def weight(self, name: str, function: FunctionType, at: str) -> int:
         """Read a task's weight; returns 1 for an invalid one and adds a problem."""
