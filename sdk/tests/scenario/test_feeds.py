@@ -64,6 +64,54 @@ def test_who_takes_rows_is_read_from_the_source(compile_text: Compile, tmp_path:
     assert compiled.files == ("data/users.csv", "scene.py")
 
 
+@pytest.mark.parametrize(
+    ("body", "tasks"),
+    [
+        ("data = client.get('/'); print(data)", [0]),
+        ("client.get('/', json=[data for data in range(3)])", [0]),
+        ("answer = client.get('/'); print(answer.data, client.get('/').data)", [0]),
+        ("self.parse(client.get('/'))", [0]),
+        ("me = self; client.get('/', json=next(me.data))", [0, 1]),
+        ("client.get('/', json=next(Shop.data))", [0, 1]),
+        ("client.get('/', json=next(type(self).data))", [0, 1]),
+        ("client.get('/', json=next(super().data))", [0, 1]),
+        ("client.get('/', json=(lambda user: next(user.data))(self))", [0, 1]),
+        ("client.get('/', json=pick(client, self))", [0, 1]),
+        ("client.get('/', json=self.other(client, self))", [0, 1]),
+        ("client.get('/', json=[next(self.data) for _ in range(2)])", [0, 1]),
+    ],
+)
+def test_another_thing_of_the_name_of_a_feed_takes_no_row(
+    compile_text: Compile, body: str, tasks: list[int]
+) -> None:
+    """Broken if rows are skipped for arrivals that take none, or are missing for those that do."""
+    compiled = compile_text(f"""
+        from loadpilot import feed
+
+        def pick(client, user):
+            return next(user.data)
+
+        @scenario(mode="constant", compile=False)
+        class Shop(VUser):
+            data = feed([1, 2, 3])
+
+            def parse(self, response):
+                return response.data
+
+            @staticmethod
+            def other(client, user):
+                return next(user.data)
+
+            @task
+            def taking(self, client): client.get("/", json=next(self.data))
+
+            @task
+            def browse(self, client): {body}
+    """)
+    (planned,) = compiled.plan["script"]["feeds"]
+    assert planned["tasks"] == tasks
+
+
 TAKING = """
 from loadpilot import feed
 

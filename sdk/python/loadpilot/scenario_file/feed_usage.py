@@ -1,8 +1,9 @@
 """The feeds of a scenario, and which of its tasks take their rows.
 
 Which arrival gets which row is fixed before the run, so the tasks that take rows are found in the
-source: a task takes rows if it names the feed, or a method or function of the file that does. No
-code of the user is executed.
+source: a task takes rows if it names the feed, or a method or function of the file that does. A
+local variable of the feed's name and an attribute of another object are not the feed. No code of
+the user is executed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import inspect
 import sys
 from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -24,8 +26,43 @@ if TYPE_CHECKING:
     from .load import Loaded
 
 HOOKS = ("on_start", "on_stop")
-NamesByFunction = dict[str, set[str]]
-"""The names that each method or function mentions."""
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass
+class Mentioned:
+    """What a method or function mentions."""
+
+    names: set[str] = field(default_factory=set)
+    """All names and attributes: those of methods and functions are followed."""
+    own: set[str] = field(default_factory=set)
+    """Names that are not local, and attributes of the user or its class: feeds are among them."""
+
+    def add(self, node: ast.AST, classes: set[str], *, is_method: bool) -> None:
+        """Add what a definition mentions; ``classes`` names the user's class and its bases."""
+        walked = list(ast.walk(node))
+        parameters = [one.arg for one in walked if isinstance(one, ast.arg)]
+        users = set(parameters[:1] if is_method else parameters)
+        bound = {*parameters, *(name for one in walked for name in _bound(one))}
+        bound -= {name for one in walked if isinstance(one, ast.Global) for name in one.names}
+        for one in walked:
+            match one:
+                case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
+                    users |= {alias} if name in users else set()
+                case ast.Lambda(args=arguments):
+                    users |= {argument.arg for argument in arguments.args}
+        for one in walked:
+            match one:
+                case ast.Name(id=name):
+                    self.names.add(name)
+                    self.own |= {name} - bound
+                case ast.Attribute(value=value, attr=name):
+                    self.names.add(name)
+                    self.own |= {name} if _is_user(value, users, classes) else set()
+
+
+NamesByFunction = dict[str, Mentioned]
+"""What each method or function mentions."""
 
 
 def feeds_of(cls: type) -> dict[str, Feed]:
@@ -95,35 +132,38 @@ def _unowned(loaded: Loaded, cls: type) -> list[Problem]:
     ]
 
 
-def _mentions(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
+def _mentions(mentioned: Mapping[str, Mentioned], feed: str, function: str) -> bool:
     """Whether a function mentions a feed, directly or through functions that it mentions."""
     seen: set[str] = set()
     open_names = [function, f"check_{function}"]
     while open_names:
         name = open_names.pop()
-        if name in seen:
+        if name in seen or name not in mentioned:
             continue
         seen.add(name)
-        names = mentioned.get(name, set())
-        if feed in names:
+        if feed in mentioned[name].own:
             return True
-        open_names += names & mentioned.keys()
+        open_names += mentioned[name].names & mentioned.keys()
     return False
 
 
 def _names_by_function(loaded: Loaded, cls: type) -> NamesByFunction:
     """Collect the names that the methods of a class and the functions of its file mention."""
-    mentioned: NamesByFunction = defaultdict(set)
+    mentioned: NamesByFunction = defaultdict(Mentioned)
+    classes = {base.__name__ for base in cls.__mro__}
     for node in loaded.file.tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            mentioned[node.name] |= _names(node)
+        if isinstance(node, DEFINITIONS):
+            mentioned[node.name].add(node, classes, is_method=False)
     for base in cls.__mro__:
         for name, value in vars(base).items():
             function = getattr(value, "__func__", value)
             function = getattr(function, "fget", function)
-            if isinstance(function, FunctionType):
+            while isinstance(function, FunctionType):
                 source = _source(loaded, function)
-                mentioned[name] |= _names(source) if source is not None else set()
+                if source is not None:
+                    is_method = not isinstance(value, staticmethod)
+                    mentioned[name].add(source, classes, is_method=is_method)
+                function = getattr(function, "__wrapped__", None)
     return mentioned
 
 
@@ -132,6 +172,27 @@ def _source(loaded: Loaded, function: FunctionType) -> ast.AST | None:
     return file.function(function) if file is not None else None
 
 
-def _names(function: ast.AST) -> set[str]:
-    names = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
-    return names | {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+def _bound(node: ast.AST) -> list[str]:
+    """Return the names that a part of a function makes local."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return [name]
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return [name]
+        case ast.MatchMapping(rest=str(name)) | ast.ExceptHandler(name=str(name)):
+            return [name]
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return [(one.asname or one.name).split(".")[0] for one in aliases]
+    return []
+
+
+def _is_user(node: ast.expr, users: set[str], classes: set[str]) -> bool:
+    """Whether an expression is the user or its class."""
+    match node:
+        case ast.Name(id=name):
+            return name in users or name in classes
+        case ast.Call(func=ast.Name(id="type" | "super")):
+            return True
+        case ast.Attribute(attr=name):
+            return name == "__class__" or name in classes
+    return False
