@@ -3,10 +3,13 @@ else is a reason to run in Python, named with its line."""
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
+
+from loadpilot.scenario_file.constants import literal_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,11 +91,11 @@ MISTAKES = {
     "client.request(path='/')": "client.request() needs a method",
     "client.request('GET', '/', {'a': 1})": "takes only the method and path by position",
     "client.get('/', verify=False)": "client.get() takes no verify=; it holds for the whole run",
+    "client.get('/', proxy='x')": "takes no proxy=; it holds for the whole run: --proxy",
+    "client.get('/', proxies={})": "takes no proxies=; it holds for the whole run: --proxy",
     "client.get('/', extensions={})": "takes no extensions=; give timeout=",
     "client.post('/', jsn={})": "takes no jsn=; did you mean json=?",
     "client.get('/', {'a': 1})": "takes only the path by position",
-    "client.get('/', proxy='x')": "takes no proxy=; it holds for the whole run: --proxy",
-    "client.get('/', proxies={})": "takes no proxies=; it holds for the whole run: --proxy",
     "client.get()": "client.get() needs a path",
     "yield client.get('/')": "contains a yield",
     "'only a docstring'": "makes no request",
@@ -129,13 +132,10 @@ HOOK_REASONS = {
     "def on_start(self, client, more=1): pass": "defines on_start()",
     "@task\n    async def u(self, client): await client.get('/')": "is an async def",
     "@task\n    @helper2\n    def u(self, client): client.get('/')": "is decorated with @helper2",
-}
-
-
     "@task\n    @tasks.traced\n    def u(self, client): client.get('/')": "with @tasks.traced",
     "@task\n    @wrapped\n    def u(self, client): client.get('/')": "wrapped by a decorator",
     "@wrapped\n    @task\n    def u(self, client): client.get('/')": "wrapped by a decorator",
-@pytest.mark.parametrize("hooks", HOOK_REASONS)
+}
 DECORATORS = """
 import functools
 def helper2(f): return f
@@ -145,6 +145,9 @@ def wrapped(f):
     def inner(*args): return f(*args)
     return inner
 """
+
+
+@pytest.mark.parametrize("hooks", HOOK_REASONS)
 def test_hooks_and_checks_are_not_recorded(hooks: str, reasons_of: Reasons) -> None:
     """Broken if a check or a hook is left out in silence, or part of the scenario is compiled."""
     reasons = reasons_of(SCENE.format(body="client.get('/')", hooks=hooks, extra=DECORATORS))
@@ -167,10 +170,10 @@ HOOKS = {
     "@task\n    def u(self): pass": "must take exactly (self, client)",
     "@task\n    def u(self, client, more=1): client.get('/')": "must take exactly (self, client)",
     "@task\n    @staticmethod\n    def u(client): client.get('/')": "must be a plain method",
+    "@task\n    @wrapped\n    async def u(self, client): pass": "wraps a coroutine",
     "u = task(lambda self, client: client.get('/'))": "its source was not found",
     "@task(weight=0)\n    def u(self, client): client.get('/')": "weight must be a whole number",
     "@task(weight='5')\n    def u(self, client): client.get('/')": "weight must be a whole number",
-    "@task\n    @wrapped\n    async def u(self, client): pass": "wraps a coroutine",
     "@task(weight=True)\n    def u(self, client): client.get('/')": "weight must be a whole number",
     "@task(weight=1.5)\n    def u(self, client): client.get('/')": "weight must be a whole number",
 }
@@ -342,6 +345,27 @@ class S(VUser):
 {rebinding}
 """
     assert "bound" in reasons_of(scene)[0].what
+
+
+def test_a_sum_of_many_texts_is_compiled_or_a_reason(compile_text: Compile) -> None:
+    """Broken if a long sum is an internal error."""
+    text = """
+        PATH = {constant}
+        @scenario(mode="constant")
+        class S(VUser):
+            x = "/a"
+            @task
+            def t(self, client): client.get({path})
+    """
+    constant, attributes = " + ".join(["'/a'"] * 900), " + ".join(["self.x"] * 900)
+    (step,) = compile_text(text.format(constant=constant, path="PATH")).plan["tasks"][0]["steps"]
+    assert step["path"] == "/a" * 900
+    compiled = compile_text(text.format(constant=0, path=attributes))
+    assert compiled.reasons[0].what == "task t: contains an expression that is nested too deep"
+    total: ast.expr = ast.Name("PATH")
+    for _ in range(5_000):
+        total = ast.BinOp(total, ast.Add(), ast.Constant("/a"))
+    assert [what for _, what in literal_parts(total)] == [None]
 
 
 def test_a_sound_scenario_with_every_allowed_form_compiles(compile_text: Compile) -> None:

@@ -168,6 +168,8 @@ class Feed:
             raise FeedError(f"{self!r}: {path} cannot be read: {why}") from None
         except ValueError as error:
             raise FeedError(f"{self!r}: {error}") from None
+        except RecursionError:
+            raise FeedError(f"{self!r}: {path} has a row that is nested too deep") from None
 
 
 def file_rows(feed: Feed) -> FileRows | None:

@@ -143,13 +143,22 @@ def literal_parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to 
         case ast.JoinedStr(values=values):
             for value in values:
                 yield from literal_parts(value)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-            yield from literal_parts(left)
-            yield from literal_parts(right)
+        case ast.BinOp(op=ast.Add() | ast.Mult()):
+            for operand in _operands(node):
+                yield from literal_parts(operand)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
             return
         case _:
             yield node, describe(node)
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    """Return the operands of a sum or product in order; it may have too many for a recursion."""
+    found = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        found.append(node.right)
+        node = node.left
+    return [node, *reversed(found)]
 
 
 def describe(node: ast.AST) -> str:

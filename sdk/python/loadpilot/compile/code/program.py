@@ -153,11 +153,13 @@ class CodeCompiler:
         try:
             hook = name if label == name and takes == ("client",) else None
             made, lines = routine(function, node, self.file, context, takes, hook)
-        except NotCompiledError as refused:
-            self.add_reason(refused.node or node, f"{label}: {refused.what}")
+            self.literal_attributes = literal_attributes(made, self.literal_attributes)
+            header = exposed_header(made, self.secret_headers, self.literal_attributes)
+        except (NotCompiledError, RecursionError) as refused:
+            is_deep = isinstance(refused, RecursionError)
+            what = "contains an expression that is nested too deep" if is_deep else refused.what
+            self.add_reason(getattr(refused, "node", None) or node, f"{label}: {what}")
             return None
-        self.literal_attributes = literal_attributes(made, self.literal_attributes)
-        header = exposed_header(made, self.secret_headers, self.literal_attributes)
         if header is not None:
             self.add_reason(node, f"{label}: writes the secret value of {header} into the code")
             return None

@@ -39,12 +39,12 @@ def rows_of(feeds: Mapping[str, Feed]) -> bytes:
         # A row of CSV is a dict of text to text.
         if feed.path is None or feed.path.suffix.lower() != ".csv":
             for row in feed.rows:
+                if _is_deep(row):
+                    reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
                 try:
                     literal(None, row)
                 except NotCompiledError as refused:
                     reject(None, f"a row of self.{name} {refused.what}")
-                if _depth(row) > DEPTH_MAX:
-                    reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
     rows = [[] if file_rows(feed) else feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
@@ -57,11 +57,12 @@ def object_reference(content: bytes) -> dict[str, Any]:
     return {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
 
 
-def _depth(value: Any) -> int:
-    match value:
-        case dict():
-            return 1 + max(map(_depth, value.values()), default=0)
-        case list():
-            return 1 + max(map(_depth, value), default=0)
-        case _:
-            return 0
+def _is_deep(row: Any) -> bool:
+    """Whether a row is nested deeper than code may be; it may be too deep for a recursion."""
+    level = [row]
+    for _ in range(DEPTH_MAX):
+        outer, level = level, []
+        for one in outer:
+            if isinstance(one, dict | list):
+                level += one.values() if isinstance(one, dict) else one
+    return any(isinstance(one, dict | list) for one in level)
