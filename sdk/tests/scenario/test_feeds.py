@@ -176,7 +176,10 @@ def test_rows_are_read(tmp_path: Path, name: str, text: str) -> None:
         ("rows.csv", b'a,b\r\n1,2\r\n"3\r\n\0",4', "line 4, column 1: has a NUL character"),
         ("rows.json", b'{"a": 1}', "must be a list of rows, not dict"),
         ("rows.json", b"[]", "has no rows"),
-        ("rows.json", b"[1,\n2", "line 2: is not JSON"),
+        ("rows.json", b"[1,\n2", "line 2, column 2: is not JSON: Expecting ',' delim"),
+        ("rows.json", b'\xef\xbb\xbf["\xc3\xa9\xff"]', "line 1, column 4: is not UTF-8"),
+        ("rows.json", b'[1,\n"\xff"]', "line 2, column 2: is not UTF-8"),
+        ("rows.json", b"[" * 100_000 + b"]" * 100_000, "has a row that is nested too deep"),
         ("rows.ndjson", b"1\n\n{\n", "line 3, column 2: is not JSON: Expecting property name"),
         ("rows.ndjson", b'"\xc3\xa9", 1\n', "line 1, column 4: is not JSON: Extra data"),
         ("rows.ndjson", b'["\\ud800\\ud800", x]\n', "line 1, column 18: is not JSON"),
@@ -194,6 +197,29 @@ def test_a_wrong_file_is_refused_at_the_line_that_names_it(
     assert problem.place.endswith("scene.py:6")
     assert problem.what.startswith(f"feed({name!r}): ")
     assert what in problem.what
+
+
+def test_a_change_of_a_row_reaches_no_other_arrival(tmp_path: Path) -> None:
+    """Broken if a nested dict or list of a row is the same object in two arrivals."""
+    (tmp_path / "rows.json").write_text('[{"cart": {"items": [1]}}, [[1]]]', encoding="utf-8")
+    for source in ("rows.json", [{"cart": {"items": [1]}}, [[1]]]):
+        feed = Feed(source, tmp_path, "here")
+        feed.row_index = lambda: 0
+        next(feed)["cart"]["items"].append(2)
+        assert next(feed) == {"cart": {"items": [1]}}
+        feed.row_index = lambda: 1
+        next(feed)[0].append(2)
+        assert next(feed) == [[1]]
+
+
+def test_a_row_that_nests_as_deep_as_json_can_stays_in_python(
+    compile_text: Compile, tmp_path: Path
+) -> None:
+    """Broken if deep rows of a file are an internal error."""
+    (tmp_path / "rows.json").write_text(f"[{'[' * 900}{']' * 900}]", encoding="utf-8")
+    compiled = compile_text(TAKING.format(rows='"rows.json"'))
+    assert "script" in compiled.plan
+    assert compiled.reasons[-1].what == "a row of self.rows nests deeper than 20"
 
 
 def taking(feed: str, in_task: str = "next(self.users)") -> str:

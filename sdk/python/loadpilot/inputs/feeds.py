@@ -1,8 +1,8 @@
 """Feeds: data of which each arrival takes a row, ``users = feed("users.csv")``.
 
 The engine chooses the row of an arrival; this module reads the rows. ``feed()`` only records its
-arguments: the compiler and the agent read the rows. Each arrival gets a copy of a dict row, so that
-a change does not reach other arrivals.
+arguments: the compiler and the agent read the rows. Each arrival gets a copy of the dicts and lists
+of its row, so that a change does not reach other arrivals.
 
 Rows of CSV and of JSON lines are checked and read by the native module. Those of a large file stay
 there: each is read when an arrival takes it.
@@ -94,7 +94,7 @@ class Feed:
         except LookupError:
             raise FeedError(f"{self!r}: {USE_NOT_SEEN}") from None
         row = self.rows[number]
-        return dict(row) if isinstance(row, dict) else row
+        return row if isinstance(self.rows, FileRows) else _copied(row)
 
     @property
     def cycles(self) -> bool:
@@ -239,9 +239,17 @@ class AbsentRows(Sequence[Any]):
         raise FeedError("the file of rows is not kept for a teardown by another command")
 
 
+def _copied(row: Any) -> Any:
+    """Copy the dicts and lists of a row, which may be nested."""
+    if type(row) is dict:
+        return {key: _copied(value) for key, value in row.items()}
+    return [_copied(value) for value in row] if type(row) is list else row
+
+
 def _json(path: Path) -> list[Any]:
-    """Read a JSON list; raises OSError, and ValueError that names the line."""
+    """Read a JSON list; raises OSError, and ValueError that names line and column."""
     import json
+    from codecs import BOM_UTF8
 
     with path.open("rb") as file:
         content = file.read(FEED_BYTES_MAX + 1)
@@ -249,17 +257,21 @@ def _json(path: Path) -> list[Any]:
         limit = f"{FEED_BYTES_MAX // 1024 // 1024} MiB"
         advice = "write a JSON value on each line of a .jsonl file, which agents read row by row"
         raise ValueError(f"{path} is larger than {limit}; {advice}")
+    content = content.removeprefix(BOM_UTF8)
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"line {line}: is not UTF-8; save the file as UTF-8") from None
+        before = content[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        at = f"line {line}, column {column}"
+        raise ValueError(f"{at}: is not UTF-8; save the file as UTF-8") from None
     if not text.strip():
         raise ValueError(f"{path} is empty")
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {error.lineno}: is not JSON: {error.msg}") from None
+        at = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"{at}: is not JSON: {error.msg}") from None
     if not isinstance(rows, list):
         kind = type(rows).__name__
         raise ValueError(f"must be a list of rows, not {kind}")  # noqa: TRY004  (a refusal)
