@@ -118,6 +118,25 @@ def test_code_that_would_hold_a_secret_is_named(compile_text: Compile) -> None:
     assert "code" in compile_text(text.replace("TOKEN}", "7}")).plan
 
 
+def test_a_parameter_may_be_an_attribute_of_compiled_code(compile_text: Compile) -> None:
+    """Broken if a parameter in the class keeps a scenario in Python, or a secret is in its code."""
+    text = """
+        from loadpilot import env
+        @scenario(mode="constant")
+        class S(VUser):
+            SIZE = env("SIZE")
+            BASE = f"/{env('PART', 'api')}"
+            @task
+            def t(self, client): client.get(f"{self.BASE}/{self.SIZE}")
+    """
+    compiled = compile_text(text)
+    assert compiled.plan["code"]["constants"] == {"BASE": {"text": "/api"}, "SIZE": {"text": "7"}}
+    for secret in ("env('TOKEN', secret=True)", "f\"{env('TOKEN', secret=True):.4}\""):
+        compiled = compile_text(text.replace('env("SIZE")', secret))
+        assert "script" in compiled.plan
+        assert "hunt" not in compiled.plan_json()
+
+
 def asking(line: str, in_task: str = "client.get('/')") -> str:
     return f"""
         from loadpilot import env

@@ -23,10 +23,11 @@ from .expressions import ScenarioContext
 from .import_safety import import_effects
 from .literals import NotCompiledError, literal
 from .secret_flow import exposed_header, holds_literal_text, literal_attributes
+from .signatures import root
 from .statements import routine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from ...inputs.params import Parameter
     from ...scenario_file.source import SourceFile, Sources
@@ -204,7 +205,7 @@ class CodeCompiler:
             if base in (object, VUser):
                 continue
             for name, value in _class_assignments(self.file, base.__name__).items():
-                if name in vars(base) and self.is_literal(value):
+                if name in vars(base) and self.is_literal(value, vars(base)):
                     found[name] = vars(base)[name]
                 else:
                     found.pop(name, None)
@@ -213,9 +214,23 @@ class CodeCompiler:
                     found.pop(name, None)
         return {name: value for name, value in found.items() if _has_form(value)}
 
-    def is_literal(self, value: ast.expr) -> bool:
-        """Whether a value consists of literals and constants of the module."""
+    def is_open_parameter(self, call: ast.Call, own: Container[str]) -> bool:
+        """Whether a call is ``env()`` of a parameter that is not secret.
+
+        A part of a secret, ``f"{…:.3}"``, could not be found in the code.
+        """
+        arguments = {keyword.arg for keyword in call.keywords}
+        is_env = self.file.bindings.origin_of(call.func) == "loadpilot.env"
+        return is_env and root(call.func) not in own and arguments <= {"name", "default"}
+
+    def is_literal(self, value: ast.expr, own: Container[str]) -> bool:
+        """Whether a value consists of literals, parameters and constants of the module.
+
+        ``own`` holds the names that the class defines.
+        """
         for part, problem in literal_parts(value):
+            if isinstance(part, ast.Call) and self.is_open_parameter(part, own):
+                continue
             name = part.id if isinstance(part, ast.Name) else ""
             if problem is not None or self.file.bindings.why_not_constant(name) is not None:
                 return False
