@@ -1,5 +1,6 @@
-//! Leaves out of a run what it says about the target and its data: target, addresses, tags,
-//! parameters, request bodies, header values, code, exchanges, notes and the words of errors.
+//! Leaves out of a run what it says about the target and its data: target, addresses, proof of
+//! ownership, tags, parameters, request bodies, header values, code, exchanges, notes and the words
+//! of errors.
 //!
 //! Names stay, since reports are about them: those of scenario, tasks, calls, agents and metrics.
 //! The hash of the plan stays that of the whole plan, so that runs of one plan can be compared.
@@ -52,11 +53,15 @@ impl Redaction {
             Value::Object(fields) => {
                 fields.remove("exchanges");
                 fields.remove("failures");
-                if fields
-                    .get("type")
-                    .is_some_and(|kind| kind == "RunAnnotated")
-                {
-                    fields.remove("text");
+                match fields.get("type").and_then(Value::as_str) {
+                    Some("RunAnnotated") => {
+                        fields.remove("text");
+                    }
+                    Some("RunCreated") => {
+                        fields.remove("targets");
+                        fields.remove("proof");
+                    }
+                    _ => {}
                 }
                 for (name, value) in fields {
                     match (name.as_str(), value) {
@@ -64,8 +69,7 @@ impl Redaction {
                         ("raised", Value::Array(rows)) => rows.iter_mut().for_each(redact_raised),
                         ("problems", Value::Array(problems)) => {
                             for problem in problems {
-                                problem["value"] = json!(REDACTED);
-                                self.redact(problem);
+                                self.redact_problem(problem);
                             }
                         }
                         (name, Value::String(text)) if SENTENCES.contains(&name) => {
@@ -80,6 +84,16 @@ impl Redaction {
         }
     }
 
+    fn redact_problem(&self, problem: &mut Value) {
+        match problem.as_object_mut() {
+            Some(fields) => {
+                fields.insert("value".to_owned(), json!(REDACTED));
+                self.redact(problem);
+            }
+            None => *problem = json!(REDACTED),
+        }
+    }
+
     fn redact_sentence(&self, text: &mut String) {
         for hidden in self.hidden.iter().filter(|hidden| !hidden.is_empty()) {
             *text = text.replace(hidden, REDACTED);
@@ -89,12 +103,15 @@ impl Redaction {
 
 /// Keeps the type of an error: its message and source lines are the user's.
 fn redact_raised(row: &mut Value) {
-    let text = row["text"].as_str().unwrap_or_default();
-    let kind = text.split(':').next().unwrap_or_default().to_owned();
-    row["text"] = json!(kind);
-    if let Value::Object(fields) = row {
-        fields.remove("trace");
-    }
+    let Value::Object(fields) = row else {
+        *row = json!(REDACTED);
+        return;
+    };
+    let text = fields.get("text").and_then(Value::as_str);
+    let kind = text.and_then(|text| text.split(':').next());
+    let kind = json!(kind.unwrap_or_default());
+    fields.insert("text".to_owned(), kind);
+    fields.remove("trace");
 }
 
 /// Leaves out a literal; the handle of a secret says nothing.
@@ -149,6 +166,8 @@ fn redacted_plan(plan: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use loadpilot_engine::check;
+    use loadpilot_events::Envelope;
+    use loadpilot_events::log::ctl::Decision;
 
     use super::*;
 
@@ -173,5 +192,43 @@ mod tests {
             checked += 1;
         }
         assert!(checked > 10, "{checked} plans");
+    }
+
+    /// The record without what is left out of a run of a golden plan.
+    fn redacted(record: &Value) -> Value {
+        let plan = include_str!("../../../../proto/golden/plan.v1.json");
+        let plan: Plan = serde_json::from_str(plan).expect("a plan");
+        let record = Redaction::of(&plan).record(record.to_string().as_bytes());
+        serde_json::from_slice(&record).expect("JSON")
+    }
+
+    /// Broken if a file that is passed on names the hosts that the tenant may load.
+    #[test]
+    fn a_created_run_names_no_host() {
+        let golden = include_str!("../../../../proto/golden/run-created.v1.json");
+        let mut record: Value = serde_json::from_str(golden).expect("an event");
+        record["event"]["targets"] = json!(["shop.example", "192.0.2.0/24"]);
+        record["event"]["proof"] = json!({
+            "tenant": "shop",
+            "excess": {"type": "users", "requested": 9, "limit": 5},
+            "tokens": {"shop.example": "lp-1"},
+        });
+        let redacted = redacted(&record);
+        let text = redacted.to_string();
+        assert!(
+            !text.contains("shop.example") && !text.contains("192.0.2"),
+            "{text}"
+        );
+        let event: Envelope<Decision> = serde_json::from_value(redacted).expect("an event");
+        assert!(matches!(event.event, Decision::RunCreated(_)));
+    }
+
+    /// Broken if a forged event ends an export, or is left in the file as it is.
+    #[test]
+    fn elements_of_other_types_are_left_out() {
+        let forged = json!({"problems": ["far", 1, ["far"]], "raised": ["far", null]});
+        let redacted = redacted(&forged);
+        let wanted = json!({"problems": vec![REDACTED; 3], "raised": vec![REDACTED; 2]});
+        assert_eq!(redacted, wanted);
     }
 }
