@@ -39,9 +39,11 @@ const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Minimum gap between two faults that makes the second one the start of a new streak. A failing
 /// tail reports a fault every 10 s, so it was sound in a longer gap even if it brought no record.
 const SOUND_GAP_MIN: Duration = Duration::from_secs(25);
-/// Time without a stored record of a running run after which the server's storage is probed: its
-/// agents report every second. A server that is frozen or gone shows as a fault of the tail.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Minimum time without a stored record of a running run after which the server's storage is
+/// probed. A server that is frozen or gone shows as a fault of the tail.
+const SILENCE_TIMEOUT_MIN: Duration = Duration::from_secs(15);
+/// Number of ticks without a stored record that are silence: agents report after each.
+const SILENT_TICKS: u32 = 3;
 /// Timeout of the last read of a run that is over: its view must not keep its report waiting.
 const LAST_READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
@@ -149,6 +151,11 @@ fn is_no_storage(fault: &Fault) -> bool {
         fault,
         Fault::TimedOut { .. } | Fault::Server { .. } | Fault::Full { .. }
     )
+}
+
+/// Time without a stored record after which the server's storage is probed.
+fn silence_timeout(tick_us: u64) -> Duration {
+    SILENCE_TIMEOUT_MIN.max(Duration::from_micros(tick_us) * SILENT_TICKS)
 }
 
 struct Follower {
@@ -347,7 +354,9 @@ impl Follower {
     fn probe(&mut self) {
         let start = self.control.state.start.as_ref();
         let has_begun = start.is_some_and(|start| start.start_at < now());
-        if !has_begun || self.stored_at.elapsed() < SILENCE_TIMEOUT || !self.probes.is_empty() {
+        let created = self.control.state.created.as_ref();
+        let silence = silence_timeout(created.map_or(0, |created| created.plan.tick_us));
+        if !has_begun || self.stored_at.elapsed() < silence || !self.probes.is_empty() {
             return;
         }
         let (bus, key) = (self.bus.clone(), self.subjects.probe_key(&self.control.run));
@@ -419,5 +428,12 @@ mod tests {
             stream: "LP_CTL".to_owned(),
         });
         assert!(step_or_retry(gone, &mut None, begin).is_err());
+    }
+
+    /// Broken if a run whose agents report once a minute is probed between two reports.
+    #[test]
+    fn silence_is_longer_than_a_tick() {
+        assert_eq!(silence_timeout(1_000_000), Duration::from_secs(15));
+        assert_eq!(silence_timeout(60_000_000), Duration::from_secs(180));
     }
 }
