@@ -128,6 +128,12 @@ pub enum Fault {
         /// Name on the server.
         stream: String,
     },
+    /// No server answers for the stream, which may exist. Nothing was stored; it may recover.
+    #[error("no server of NATS answers for stream {stream}: it has no leader now, or is gone")]
+    Unanswered {
+        /// Name on the server.
+        stream: String,
+    },
     /// An asset exists with settings under which the log could lose or forge events. The bus does
     /// not change it: an operator must decide.
     #[error("{asset} has {field} = {found}, but {wanted} is needed; it was left untouched")]

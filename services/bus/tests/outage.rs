@@ -177,6 +177,31 @@ async fn an_append_without_answer_is_unknown() {
     assert_eq!(repeat, Err(AppendError::Conflict));
 }
 
+/// Broken if a stream without a leader, which has one again soon, is reported as absent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_nobody_answers_for_is_not_missing() {
+    let Some(server) = TestServer::start_or_skip("a_stream_that_nobody_answers_for") else {
+        return;
+    };
+    let bus = connect(&server.options()).await;
+    bus.open_log().await.unwrap();
+    let raw = raw(&server).await;
+    let mut stream = raw.get_stream("LP_CTL").await.unwrap();
+    let config = stream.info().await.unwrap().config.clone();
+    // Nothing listens on the subjects of the log, as while a cluster elects a leader.
+    let elsewhere = stream::Config {
+        subjects: vec!["elsewhere".to_owned()],
+        ..config.clone()
+    };
+    raw.update_stream(elsewhere).await.unwrap();
+    let stream = "LP_CTL".to_owned();
+    let refused = bus.append(Stream::Ctl, &ctl("R"), "a", text("x")).await;
+    assert_eq!(refused, Err(Fault::Unanswered { stream }.into()));
+    raw.update_stream(config).await.unwrap();
+    let stored = bus.append(Stream::Ctl, &ctl("R"), "a", text("x")).await;
+    assert_eq!(stored.map(|stored| stored.seq), Ok(1));
+}
+
 /// Broken if a restarted server stores a repeated event again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeat_after_a_crash_is_still_recognised() {
@@ -393,13 +418,18 @@ async fn a_missing_permission_is_named() {
     let (subject, hidden) = (delta("R", "a"), "lp.local.clock");
     let append = bus.append(Stream::Data, &subject, "id", text("x"));
     let request = bus.request(hidden, text("?"), Duration::from_secs(5));
-    let (append, request) = tokio::join!(append, request);
+    let put = bus.kv_put("run", text("x"), TIMEOUT);
+    let (append, request, put) = tokio::join!(append, request, put);
     match append {
         Err(AppendError::Fault(Fault::Denied { what, .. })) => assert_eq!(what, subject),
         other => panic!("{other:?}"),
     }
     match request {
         Err(RequestError::Fault(Fault::Denied { what, .. })) => assert_eq!(what, hidden),
+        other => panic!("{other:?}"),
+    }
+    match put {
+        Err(Fault::Denied { what, .. }) => assert_eq!(what, "$KV.LP.run"),
         other => panic!("{other:?}"),
     }
     let allowed = bus.request("lp.local.hb.a", text("?"), TIMEOUT).await;

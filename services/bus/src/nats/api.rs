@@ -22,8 +22,9 @@ pub(super) fn append_error(
         PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => AppendError::Unknown,
         PublishErrorKind::MaxPayloadExceeded => AppendError::TooLarge { limit },
         PublishErrorKind::StreamNotFound => {
+            // The client library says so when nothing listens on the subject.
             let stream = asset.to_owned();
-            Fault::Missing { stream }.into()
+            Fault::Unanswered { stream }.into()
         }
         _ => match api_error(err) {
             Some(reason) => refusal(stream, asset, limit, reason),
@@ -86,15 +87,6 @@ pub(super) fn fault(what: &str, err: &(dyn Error + 'static)) -> Fault {
             why: err.to_string(),
         }
     }
-}
-
-/// Whether nothing listens on the subject of a request: for a stream's subjects, it is absent.
-pub(super) fn is_unanswered(err: &(dyn Error + 'static)) -> bool {
-    chain(err).any(|cause| {
-        cause
-            .downcast_ref::<async_nats::RequestError>()
-            .is_some_and(|err| err.kind() == async_nats::RequestErrorKind::NoResponders)
-    })
 }
 
 fn chain<'a>(

@@ -76,7 +76,22 @@ impl Nats {
         };
         match (error, self.line.denial(subject, sent_at)) {
             (AppendError::Unknown, Some(denied)) => Err(denied.into()),
+            (AppendError::Fault(Fault::Unanswered { .. }), _) => {
+                Err(self.unanswered(asset).await.into())
+            }
             (error, _) => Err(error),
+        }
+    }
+
+    /// Why nothing answers for a stream: it does not exist, or it has no leader. A confined user
+    /// cannot ask which.
+    async fn unanswered(&self, asset: &str) -> Fault {
+        let stream = asset.to_owned();
+        let is_missing = self.within.is_none()
+            && matches!(self.stream_info(asset).await, Err(Fault::Missing { .. }));
+        match is_missing {
+            true => Fault::Missing { stream },
+            false => Fault::Unanswered { stream },
         }
     }
 

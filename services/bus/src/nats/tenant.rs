@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::StatusCode;
 use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
 use async_nats::jetstream::message::StreamMessage;
@@ -122,7 +123,7 @@ impl Nats {
         match found {
             Ok(found) => Ok(Some(found)),
             Err(err) if matches!(err.kind(), DirectGetErrorKind::NotFound) => Ok(None),
-            Err(err) if api::is_unanswered(&err) => Err(Fault::Missing {
+            Err(err) if is_unanswered(&err.kind()) => Err(Fault::Unanswered {
                 stream: asset.to_owned(),
             }),
             Err(err) => Err(api::fault(&what(), &err)),
@@ -186,4 +187,10 @@ impl Nats {
         let names = &self.options.names;
         format!("$KV.{}.{CREATED_KEY}.{}", names.kv, names.of(stream))
     }
+}
+
+/// Whether nothing listens on the subject of a read.
+fn is_unanswered(kind: &DirectGetErrorKind) -> bool {
+    matches!(kind, DirectGetErrorKind::ErrorResponse(status, _)
+        if *status == StatusCode::NO_RESPONDERS)
 }

@@ -9,7 +9,7 @@ use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::DeleteMessageErrorKind;
 use bytes::Bytes;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::Fault;
@@ -30,23 +30,33 @@ impl Nats {
             self.open_bucket().await?;
             self.kv_shred(key).await?;
         }
-        let what = || format!("put key {key}");
         let whole_seconds = Duration::from_secs(ttl.as_secs_f64().ceil().max(1.0) as u64);
         let message = PublishMessage::build()
             .payload(value)
             .ttl(whole_seconds)
             .expected_stream(self.bucket_asset());
-        let acked = async {
-            self.jetstream
-                .send_publish(self.kv_target(&self.kv_subject(key)), message)
-                .await?
-                .await
+        self.kv_write(&self.kv_subject(key), message, &format!("put key {key}"))
+            .await
+    }
+
+    /// Publishes a value or a mark, and waits for its acknowledgement.
+    async fn kv_write(
+        &self,
+        subject: &str,
+        message: PublishMessage,
+        what: &str,
+    ) -> Result<(), Fault> {
+        let (to, sent_at) = (self.kv_target(subject), Instant::now());
+        let sent = self.jetstream.send_publish(to.clone(), message);
+        let acked = async { sent.await?.await };
+        let fault = match timeout(ACK_TIMEOUT, acked).await {
+            Ok(Ok(_ack)) => return Ok(()),
+            Ok(Err(err)) => api::fault(what, &err),
+            Err(_elapsed) => Fault::TimedOut {
+                what: what.to_owned(),
+            },
         };
-        match timeout(ACK_TIMEOUT, acked).await {
-            Ok(Ok(_ack)) => Ok(()),
-            Ok(Err(err)) => Err(api::fault(&what(), &err)),
-            Err(_elapsed) => Err(Fault::TimedOut { what: what() }),
-        }
+        Err(self.line.denial(&to, sent_at).unwrap_or(fault))
     }
 
     pub(crate) async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
@@ -102,15 +112,7 @@ impl Nats {
             .header(OPERATION, "PURGE")
             .ttl(MARK_TTL)
             .expected_stream(asset);
-        let to = self.kv_target(&subject);
-        let acked = async { self.jetstream.send_publish(to, mark).await?.await };
-        match timeout(ACK_TIMEOUT, acked).await {
-            Ok(Ok(_ack)) => Ok(()),
-            Ok(Err(err)) => Err(api::fault(what, &err)),
-            Err(_elapsed) => Err(Fault::TimedOut {
-                what: what.to_owned(),
-            }),
-        }
+        self.kv_write(&subject, mark, what).await
     }
 
     /// Where a write of the bucket's `subject` is published. Servers keep `$KV` to themselves on a
