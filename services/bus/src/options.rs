@@ -222,17 +222,26 @@ pub fn domain_prefix(domain: &str) -> String {
     format!("$JS.{domain}.API")
 }
 
-/// The addresses without `user:password@`, for logs and errors.
+/// The addresses without `user:password@`, for logs and errors. An address without `://` is hidden
+/// if one behind it has an `@`: it may be a part of a password with a comma.
 pub fn without_userinfo(url: &str) -> String {
     let cut = |address: &str| match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         (None, Some((_, host))) => host.to_owned(),
         (_, None) => address.to_owned(),
     };
-    url.split(',')
-        .map(|address| cut(address.trim()))
-        .collect::<Vec<_>>()
-        .join(",")
+    let mut groups: Vec<String> = Vec::new();
+    for address in url.split(',').map(str::trim) {
+        match groups.last_mut() {
+            Some(group) if !address.contains("://") => {
+                group.push(',');
+                group.push_str(address);
+            }
+            _ => groups.push(address.to_owned()),
+        }
+    }
+    let shown: Vec<String> = groups.iter().map(|group| cut(group)).collect();
+    shown.join(",")
 }
 
 /// The first host to which a token, or the password of an address, would travel unencrypted; `None`
@@ -299,5 +308,17 @@ mod tests {
             assert!(!shown.contains(secret), "{secret} shows in {shown}");
         }
         assert!(shown.contains("nats://one:4222,tls://two"), "{shown}");
+    }
+
+    /// Broken if the beginning of a password shows because the password holds a comma.
+    #[test]
+    fn a_password_with_a_comma_stays_hidden() {
+        for (url, shown) in [
+            ("nats://bob:hun,ter2@one:4222", "nats://one:4222"),
+            ("bob:h,u,n@one, tls://two,three", "one,tls://two,three"),
+            ("nats://one,two:4222", "nats://one,two:4222"),
+        ] {
+            assert_eq!(without_userinfo(url), shown);
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "outage/discovery.rs"]
+mod discovery;
 #[path = "outage/objects.rs"]
 mod objects;
 #[path = "rig/mod.rs"]
@@ -397,6 +399,11 @@ async fn a_failed_connection_says_why_without_secrets() {
         .unwrap_err();
     assert!(matches!(&nonsense, Fault::Address { .. }), "{nonsense:?}");
     assert!(!format!("{nonsense:?} {nonsense}").contains("tok@"));
+    let comma = Bus::connect(&Options::new("nats://bob:hun,ter2@ho st"))
+        .await
+        .unwrap_err();
+    let url = "nats://ho st".to_owned();
+    assert_eq!(comma, Fault::Address { url });
 }
 
 /// Broken if a missing permission, to which the server does not reply, looks like a timeout.

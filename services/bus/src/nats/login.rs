@@ -115,6 +115,15 @@ fn source(options: &Options, addresses: &[ServerAddr]) -> Source {
     }
 }
 
+/// Whether a login sends its secret, so that whoever can read the connection has it. A credentials
+/// file signs a challenge instead.
+pub(super) fn sends_secret(options: &Options, addresses: &[ServerAddr]) -> bool {
+    match source(options, addresses) {
+        Source::TokenFile(_) | Source::Token(_) | Source::User(..) => true,
+        Source::Creds(_) | Source::Nothing => false,
+    }
+}
+
 impl Source {
     fn read(&self) -> Result<Proof, Fault> {
         Ok(match self {

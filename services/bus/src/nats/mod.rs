@@ -28,7 +28,7 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::options::without_userinfo;
+use crate::options::{token_exposed_to, without_userinfo};
 use crate::{Fault, Link, Message, Options, RequestError};
 use line::Line;
 pub(crate) use tail::NatsTail;
@@ -217,7 +217,11 @@ fn settings(
     line: Arc<Line>,
 ) -> Result<ConnectOptions, Fault> {
     let mut settings = login::connect_options(options, addresses)?;
-    if addresses.iter().any(ServerAddr::tls_required) {
+    let is_encrypted = addresses.iter().any(ServerAddr::tls_required);
+    // An address that exposes the secret was given on purpose.
+    let keeps_secret =
+        login::sends_secret(options, addresses) && token_exposed_to(&options.url, true).is_none();
+    if is_encrypted || keeps_secret {
         // A server names others before the connection is encrypted. Their names may be of an
         // attacker, and the client library connects to them without TLS.
         settings = settings.ignore_discovered_servers();
@@ -237,7 +241,8 @@ fn settings(
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, Fault> {
     let parse = |address: &str| {
         address.trim().parse().map_err(|_| Fault::Address {
-            url: without_userinfo(address.trim()),
+            // A part of it may be a part of a password.
+            url: without_userinfo(url),
         })
     };
     url.split(',').map(parse).collect()
