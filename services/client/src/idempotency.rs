@@ -120,21 +120,38 @@ impl Session {
         let (bus, subjects) = self.parts();
         bodies::store(&bus, &subjects, &request.plan, bodies).await?;
         let run = RunId::from_ulid(Ulid::from_parts(now().0 / 1_000, key.random));
-        self.store_secrets(&run, &request, secrets).await?;
+        let submitted = self.submit_as(&run, event, request, secrets, key).await;
+        if let Err(error) = &submitted {
+            self.shred_unrequested(&run, error).await;
+        }
+        submitted
+    }
+
+    /// Stores secrets and request under the id `run`, or finds the run of a caller that was first.
+    async fn submit_as(
+        &self,
+        run: &RunId,
+        event: EventId,
+        request: RunRequested,
+        secrets: &BTreeMap<String, String>,
+        key: IdempotencyKey,
+    ) -> Result<SubmittedRun, SessionError> {
+        let (bus, subjects) = self.parts();
+        self.store_secrets(run, &request, secrets).await?;
         let wanted = Request::RunRequested(Box::new(request.clone()));
-        if !self.store_as(event.clone(), &run, wanted).await?.duplicate {
+        if !self.store_as(event.clone(), run, wanted).await?.duplicate {
+            let run = run.clone();
             return Ok(SubmittedRun { run, is_new: true });
         }
         for _ in 0..LOOKS_MAX {
             if let Some(known) = self.find_request(key).await? {
                 // The same run id is this call's own append, whose first acknowledgement was lost.
-                if known.run != run {
-                    bus.kv_shred(&subjects.secret_key(&run)).await?;
+                if known.run != *run {
+                    bus.kv_shred(&subjects.secret_key(run)).await?;
                 }
                 return same(known, &request, &event);
             }
         }
-        bus.kv_shred(&subjects.secret_key(&run)).await?;
         let rule = "must be new: the key of a deleted run stays taken for ten minutes";
         Err(Problem::new(HEADER, rule, "not shown").into())
     }

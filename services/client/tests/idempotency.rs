@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use loadpilot_bus::testserver::TestServer;
-use loadpilot_bus::{Bus, Step, Stream};
+use loadpilot_bus::{AppendError, Bus, Limits, Step, Stream};
 use loadpilot_client::idempotency::{IdempotencyKey, SubmittedRun};
 use loadpilot_client::run_request::{self, RequestDefaults};
 use loadpilot_client::session::{Session, SessionError};
+use loadpilot_events::RunId;
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::wire::subject::Subjects;
 
@@ -146,4 +147,55 @@ async fn a_key_submits_once_on_a_server() {
         buses.push(Bus::connect(&server.options()).await.expect("it accepts"));
     }
     law(&buses).await;
+}
+
+/// Broken if the secrets of a run that never existed stay stored for a week.
+#[tokio::test]
+async fn a_failed_request_leaves_no_secret() {
+    let bus = Bus::memory_with(Limits {
+        ctl_bytes: 1,
+        ..Limits::default()
+    });
+    bus.open_log().await.expect("it is new");
+    let key = IdempotencyKey::of("key", "ann");
+    let full = ask(&bus, request(key), key).await.expect_err("no room");
+    assert!(is_full(&full), "{full}");
+    let run = RunId::parse("01run").expect("a token");
+    let mut session = Session::on(bus.clone(), subjects());
+    let (held, bodies) = (secrets("s3cret"), BTreeMap::<String, Bytes>::new());
+    let submission = session.submit(request(key), &held, &bodies, Some(run.clone()));
+    let full = submission.await.expect_err("no room");
+    assert!(is_full(&full), "{full}");
+    let Bus::Memory(memory) = &bus else {
+        unreachable!("a memory bus is one")
+    };
+    assert_eq!(memory.keys(), Vec::<String>::new());
+}
+
+fn is_full(error: &SessionError) -> bool {
+    matches!(error, SessionError::Append(AppendError::Full { .. }))
+}
+
+/// Broken if an id that was submitted before loses the secrets of its run to a request that fails.
+#[tokio::test]
+async fn a_failed_request_leaves_the_secrets_of_its_run() {
+    let key = IdempotencyKey::of("key", "ann");
+    let size = serde_json::to_vec(&request(key))
+        .expect("it has a form")
+        .len() as u64;
+    assert!(size > 500, "there is room for one request only");
+    let bus = Bus::memory_with(Limits {
+        ctl_bytes: size + 500,
+        ..Limits::default()
+    });
+    bus.open_log().await.expect("it is new");
+    let (held, bodies) = (secrets("s3cret"), BTreeMap::<String, Bytes>::new());
+    let mut session = Session::on(bus.clone(), subjects());
+    let submission = session.submit(request(key), &held, &bodies, None);
+    let run = submission.await.expect("it is stored");
+    let again = session.submit(request(key), &held, &bodies, Some(run.clone()));
+    let full = again.await.expect_err("no room");
+    assert!(is_full(&full), "{full}");
+    let held = bus.kv_get(&subjects().secret_key(&run)).await;
+    assert!(held.expect("it can be read").is_some());
 }

@@ -98,6 +98,13 @@ impl Memory {
         }
     }
 
+    /// The keys of the bucket, in order.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.state().values.keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
     /// Cuts this connection: calls are refused, core messages are lost, tails pause.
     pub fn cut(&self) {
         self.connection.link.send_replace(Link::Down {

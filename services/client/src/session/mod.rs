@@ -1,6 +1,7 @@
 //! An open connection to a log: submit, stop, halt, report.
 //!
 //! - `annotations`: notes about a run that is over
+//! - `append_attempts`: repeats of one append while the server is away
 //! - `session_error`: why a session could not do something
 //!
 //! A session keeps no state of a run: each answer is a fold of the log at the time of the call.
@@ -32,8 +33,10 @@ use super::delta_stream::DeltaStream;
 use super::{bodies, run_request};
 
 mod annotations;
+mod append_attempts;
 pub(crate) mod session_error;
 
+pub(crate) use append_attempts::AppendAttempts;
 pub use session_error::SessionError;
 
 /// Interval of the heartbeats of a run's owner.
@@ -93,21 +96,31 @@ impl Session {
         }
         bodies::store(&self.bus, &self.subjects, &request.plan, bodies).await?;
         let run = run.unwrap_or_else(|| RunId::from_ulid(ulid::Ulid::generate()));
-        self.store_secrets(&run, &request, secrets).await?;
         let owner = request.owner.clone();
-        let request = Request::RunRequested(Box::new(request));
-        match &self.set_up {
-            Some((prepared, claimant)) if *prepared == run => {
-                self.store_as_claimant(&run, claimant, request).await?;
-            }
-            _ => {
-                self.store(&run, request).await?;
-            }
+        if let Err(error) = self.store_with_secrets(&run, request, secrets).await {
+            self.shred_unrequested(&run, &error).await;
+            return Err(error);
         }
         if let Some(owner) = owner {
             self.start_owner_beat(&run, &owner);
         }
         Ok(run)
+    }
+
+    async fn store_with_secrets(
+        &self,
+        run: &RunId,
+        request: RunRequested,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<(), SessionError> {
+        self.store_secrets(run, &request, secrets).await?;
+        let request = Request::RunRequested(Box::new(request));
+        match &self.set_up {
+            Some((prepared, claimant)) if prepared == run => {
+                self.store_as_claimant(run, claimant, request).await
+            }
+            _ => self.store(run, request).await.map(|_seq| ()),
+        }
     }
 
     /// Requests a stop: no call is started any more, calls in flight finish. `by` names the
@@ -268,6 +281,40 @@ impl Session {
         Ok(self.bus.kv_put(&key, values, ttl).await?)
     }
 
+    /// Shreds the secrets of a run whose request failed with `error`; not of one that is in the log
+    /// or may be: its agents need them.
+    pub(crate) async fn shred_unrequested(&self, run: &RunId, error: &SessionError) {
+        let key = self.subjects.secret_key(run);
+        let is_request = |request: &Request| matches!(request, Request::RunRequested(_));
+        self.shred_unused(&key, run, error, is_request).await;
+    }
+
+    /// Shreds a secret after `error`, unless the log holds, or may hold, a request of the run that
+    /// needs it.
+    pub(crate) async fn shred_unused(
+        &self,
+        key: &str,
+        run: &RunId,
+        error: &SessionError,
+        needs: impl Fn(&Request) -> bool,
+    ) {
+        if matches!(error, SessionError::Append(AppendError::Unknown)) {
+            return;
+        }
+        let filters = vec![self.subjects.req(run)];
+        let Ok(stored) = self.bus.read(Stream::Ctl, filters, None).await else {
+            return;
+        };
+        let is_needed = stored.iter().any(|one| {
+            let known = serde_json::from_slice::<Envelope<Request>>(&one.payload);
+            known.is_ok_and(|known| needs(&known.event))
+        });
+        if !is_needed {
+            // What cannot be shredded now ends with its time to live.
+            let _ = self.bus.kv_shred(key).await;
+        }
+    }
+
     /// Appends a request and returns its sequence. An append without an acknowledgement is repeated
     /// under the same id.
     pub(crate) async fn store(&self, run: &RunId, request: Request) -> Result<u64, SessionError> {
@@ -285,7 +332,7 @@ impl Session {
         let payload = encoded("the request", &envelope)?;
         let subject = self.subjects.req(run);
         let id = envelope.id.as_str();
-        let deadline = Instant::now() + SERVER_TIMEOUT;
+        let mut attempts = AppendAttempts::begin();
         loop {
             let stored = self
                 .bus
@@ -293,12 +340,7 @@ impl Session {
                 .await;
             match stored {
                 Ok(stored) => return Ok(stored),
-                Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
-                    if Instant::now() < deadline =>
-                {
-                    tokio::time::sleep(RETRY_INTERVAL).await;
-                }
-                Err(error) => return Err(error.into()),
+                Err(error) => attempts.wait_after(error).await?,
             }
         }
     }

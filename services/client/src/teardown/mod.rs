@@ -17,11 +17,10 @@ use loadpilot_events::plan::Object;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::{Envelope, OwnerId, RunId};
 use serde::Serialize;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::session::{
-    RETRY_INTERVAL, SERVER_TIMEOUT, Session, SessionError, encoded, envelope, new_id,
-    retry_unreachable,
+    AppendAttempts, Session, SessionError, control_of, encoded, envelope, new_id, retry_unreachable,
 };
 
 /// Time that the inputs of a teardown outlive the planned end of the run: a long weekend and a day.
@@ -29,6 +28,8 @@ const INPUTS_AFTER_RUN: Duration = Duration::from_secs(5 * 24 * 3600);
 /// Timeout for a heartbeat of a command, which sends one every second; after it the command is
 /// gone.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of times that a claimant listens for heartbeats while its connection is lost.
+const LISTENS_MAX: usize = 3;
 /// Maximum number of appends of a request that lose to requests of other clients.
 const ATTEMPTS_MAX: usize = 64;
 
@@ -109,24 +110,50 @@ impl Session {
         if Object::of(&bundle) != claim.bundle {
             return Err(Problem::new("bundle", rule, &claim.bundle.sha256).into());
         }
+        let exists =
+            || SessionError::from(Problem::new("run", "must be new: it exists already", run));
+        // Before anything is stored: the inputs of a run's own teardown would be replaced.
+        let records = control_of(&subjects, run);
+        let known = retry_unreachable(|| bus.read(Stream::Ctl, records.clone(), Some(1)));
+        if !known.await?.is_empty() {
+            return Err(exists());
+        }
         let name = subjects.object(&claim.bundle.sha256);
         if bus.object_touch(&name).await.ok().flatten() != Some(claim.bundle.bytes) {
             bus.object_put(&name, bundle).await?;
         }
+        let claimant = claim.claimant.clone();
+        match self.append_claim(run, claim, secrets).await {
+            Ok(true) => {}
+            // Another claimant of this id was first: the secrets may be its own.
+            Ok(false) => return Err(exists()),
+            Err(error) => {
+                let key = subjects.owed_key(run);
+                self.shred_unused(&key, run, &error, |_| true).await;
+                return Err(error);
+            }
+        }
+        self.start_owner_beat(run, &claimant);
+        self.set_up = Some((run.clone(), claimant));
+        Ok(())
+    }
+
+    /// Stores the secrets of a teardown, then the claim that makes it owed; false when the run
+    /// exists already.
+    async fn append_claim(
+        &self,
+        run: &RunId,
+        claim: SetupClaimed,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<bool, SessionError> {
+        let (bus, subjects) = self.parts();
         if !secrets.is_empty() {
             let values = encoded("the secrets", secrets)?;
             let ttl = inputs_ttl(&claim);
             bus.kv_put(&subjects.owed_key(run), values, ttl).await?;
         }
-        let claimant = claim.claimant.clone();
         let event = envelope(new_id(), Request::SetupClaimed(Box::new(claim)));
-        if self.append_request(run, 0, &event).await?.is_none() {
-            let rule = "must be new: it exists already";
-            return Err(Problem::new("run", rule, run).into());
-        }
-        self.start_owner_beat(run, &claimant);
-        self.set_up = Some((run.clone(), claimant));
-        Ok(())
+        Ok(self.append_request(run, 0, &event).await?.is_some())
     }
 
     /// Stores the states that a setup has produced so far, sealed with `key`.
@@ -308,14 +335,26 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a command sends heartbeats; listens for [`HEARTBEAT_TIMEOUT`].
+    /// Whether a command sends heartbeats; listens for [`HEARTBEAT_TIMEOUT`], again if the own
+    /// connection was lost meanwhile: heartbeats were lost with it.
     async fn is_heard(&self, owner: &OwnerId) -> Result<bool, SessionError> {
         let (bus, subjects) = self.parts();
-        let mut beats = bus.subscribe(&subjects.owner_heartbeat(owner)).await?;
-        bus.flush().await?;
-        Ok(timeout(HEARTBEAT_TIMEOUT, beats.next())
-            .await
-            .is_ok_and(|beat| beat.is_some()))
+        let subject = subjects.owner_heartbeat(owner);
+        for _ in 0..LISTENS_MAX {
+            let mut beats = retry_unreachable(|| async {
+                let beats = bus.subscribe(&subject).await?;
+                bus.flush().await?;
+                Ok(beats)
+            })
+            .await?;
+            let link = bus.link();
+            match timeout(HEARTBEAT_TIMEOUT, beats.next()).await {
+                Ok(Some(_beat)) => return Ok(true),
+                Err(_elapsed) if link.is_up() && bus.link() == link => return Ok(false),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        Err(Fault::Disconnected.into())
     }
 
     /// Appends a request of `claimant` while it holds the teardown.
@@ -357,19 +396,13 @@ impl Session {
         let subject = subjects.req(run);
         let payload = encoded("the request", event)?;
         let id = event.id.as_str();
-        let mut again = SERVER_TIMEOUT.as_millis() / RETRY_INTERVAL.as_millis();
+        let mut attempts = AppendAttempts::begin();
         loop {
             match bus.append_at(&subject, last, id, payload.clone()).await {
                 Ok(seq) => return Ok(Some(seq)),
                 // The repeat of a stored append conflicts with itself.
                 Err(AppendError::Conflict) => return self.stored_as(run, last, event).await,
-                Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
-                    if again > 0 =>
-                {
-                    again -= 1;
-                    sleep(RETRY_INTERVAL).await;
-                }
-                Err(error) => return Err(error.into()),
+                Err(error) => attempts.wait_after(error).await?,
             }
         }
     }

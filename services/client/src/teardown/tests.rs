@@ -1,6 +1,6 @@
 //! Claims on a log in memory: which command gets the teardown, and what remains stored.
 
-use loadpilot_bus::Bus;
+use loadpilot_bus::{Bus, Limits};
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::wire::subject::Subjects;
 
@@ -23,10 +23,12 @@ fn owner(name: &str) -> OwnerId {
     OwnerId::parse(name).expect("a token")
 }
 
-/// A session that has begun the setup of a run.
-async fn set_up(bus: &Bus) -> Session {
-    let run = run();
-    bus.open_log().await.expect("a log");
+fn secrets(value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("key".to_owned(), value.to_owned())])
+}
+
+/// A claim of the run's setup, and the session that made it.
+async fn claim(bus: &Bus, secret: &str) -> (Result<(), SessionError>, Session) {
     let golden = include_str!("../../../../proto/golden/setup-claimed.v1.json");
     let golden: Envelope<Request> = serde_json::from_str(golden).expect("a request");
     let Request::SetupClaimed(claim) = golden.event else {
@@ -35,10 +37,70 @@ async fn set_up(bus: &Bus) -> Session {
     let bundle = Bytes::from_static(FILES);
     assert_eq!(claim.bundle, Object::of(&bundle));
     let mut session = session(bus);
-    let secrets = BTreeMap::from([("key".to_owned(), SECRET.to_owned())]);
-    let claimed = session.claim_setup(&run, *claim, bundle, &secrets);
-    claimed.await.expect("the run is new");
+    let (run, secrets) = (run(), secrets(secret));
+    let claimed = session.claim_setup(&run, *claim, bundle, &secrets).await;
+    (claimed, session)
+}
+
+/// A session that has begun the setup of a run.
+async fn set_up(bus: &Bus) -> Session {
+    bus.open_log().await.expect("a log");
+    let (claimed, session) = claim(bus, SECRET).await;
+    claimed.expect("the run is new");
     session
+}
+
+/// Broken if a claim with the id of another run replaces the secrets of that run's teardown.
+#[tokio::test]
+async fn a_claim_of_a_known_run_stores_nothing() {
+    let bus = Bus::memory();
+    let holder = set_up(&bus).await;
+    let (claimed, _session) = claim(&bus, "other").await;
+    let refused = claimed.expect_err("the run exists").to_string();
+    assert!(refused.contains("it exists already"), "{refused}");
+    let inputs = holder.teardown_inputs(&run()).await.expect("it answers");
+    assert_eq!(inputs.secrets, Some(secrets(SECRET)));
+}
+
+/// Broken if the secrets of a setup that never began stay stored.
+#[tokio::test]
+async fn a_claim_without_room_leaves_no_secret() {
+    let bus = Bus::memory_with(Limits {
+        ctl_bytes: 1,
+        ..Limits::default()
+    });
+    bus.open_log().await.expect("a log");
+    let (claimed, session) = claim(&bus, SECRET).await;
+    let full = claimed.expect_err("the log has no room");
+    assert!(
+        matches!(full, SessionError::Append(AppendError::Full { .. })),
+        "{full}"
+    );
+    let key = session.parts().1.owed_key(&run());
+    assert_eq!(bus.kv_get(&key).await, Ok(None));
+}
+
+/// Broken if a claimant that lost its own connection takes the silence for the holder's.
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_is_no_silence() {
+    let Bus::Memory(server) = Bus::memory() else {
+        unreachable!("a memory bus is one")
+    };
+    let _holder = set_up(&Bus::Memory(server.clone())).await;
+    let near = server.peer();
+    let mut heir = session(&Bus::Memory(near.clone()));
+    let claim = tokio::spawn(async move {
+        let (run, two) = (run(), owner("cli-2"));
+        let claimed = heir.claim_teardown(&run, &two, "ann@host", false).await;
+        claimed.expect("it answers")
+    });
+    // The next heartbeat follows a second after the first one.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    near.cut();
+    tokio::time::sleep(HEARTBEAT_TIMEOUT).await;
+    near.heal();
+    let claimed = claim.await.expect("it ends");
+    assert!(matches!(claimed, ClaimResult::Held { .. }), "{claimed:?}");
 }
 
 /// Broken if two commands that claim at once both play a teardown: both find the first holder gone,
